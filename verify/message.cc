@@ -1,0 +1,244 @@
+#include "verify/message.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "verify/record.h"
+#include "verify/seal.h"
+#include "verify/words.h"
+
+namespace plov::verify {
+
+namespace {
+
+constexpr uint32_t kRequestsMagic = 0x71726c70;  // "plrq"
+constexpr uint32_t kRepliesMagic = 0x70726c70;   // "plrp"
+
+struct WireHeader {
+  uint64_t checksum;
+  uint32_t magic;
+  uint32_t count;
+  uint64_t client_id;
+  uint64_t answered;
+  uint32_t message_bytes;
+  uint32_t reserved;
+};
+static_assert(sizeof(WireHeader) == kMessageHeaderBytes && offsetof(WireHeader, client_id) == 16);
+
+struct WireRequest {
+  uint8_t operation;
+  uint8_t flags;
+  uint16_t key_bytes;
+  uint32_t value_bytes;
+  uint64_t request_id;
+  uint64_t sequence;
+  uint64_t expected_version;
+  uint32_t item_flags;
+  uint32_t expiry;
+  uint64_t staging_offset;
+};
+static_assert(sizeof(WireRequest) == kRequestHeadBytes && offsetof(WireRequest, sequence) == 16 &&
+              offsetof(WireRequest, staging_offset) == 40);
+
+struct WireReply {
+  uint64_t request_id;
+  uint16_t status;
+  uint16_t flags;
+  uint32_t value_bytes;
+  uint64_t version;
+  uint32_t item_flags;
+  uint32_t expiry;
+  uint64_t record_offset;
+  uint32_t record_bytes;
+  uint32_t reserved;
+};
+static_assert(sizeof(WireReply) == kReplyHeadBytes && offsetof(WireReply, record_offset) == 32);
+
+constexpr uint8_t kRetry = 1;
+constexpr uint8_t kRendezvous = 2;
+constexpr uint8_t kConditional = 4;
+constexpr uint8_t kSuspect = 8;
+constexpr uint8_t kRequestFlags = kRetry | kRendezvous | kConditional | kSuspect;
+constexpr uint16_t kHeld = 1;
+
+uint64_t ChecksumOf(std::span<const std::byte> message, uint64_t client_id) {
+  return Checksum(message.data() + kWordBytes, message.size() - kWordBytes, MessageSeed(client_id));
+}
+
+template <typename Wire>
+Wire LoadWire(std::span<const std::byte> bytes) {
+  Wire wire;
+  std::memcpy(&wire, bytes.data(), sizeof(wire));
+  return wire;
+}
+
+std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+uint8_t FlagsOf(const Request& request) {
+  return static_cast<uint8_t>(
+      (request.retry ? kRetry : 0) | (request.rendezvous ? kRendezvous : 0) |
+      (request.conditional ? kConditional : 0) | (request.suspect ? kSuspect : 0));
+}
+
+bool IsKnown(uint8_t operation) {
+  return operation >= static_cast<uint8_t>(Operation::kGet) &&
+         operation <= static_cast<uint8_t>(Operation::kStats);
+}
+
+}  // namespace
+
+size_t EncodedBytes(const Request& request) {
+  return RoundUpToWord(kRequestHeadBytes + request.key.size() +
+                       (request.rendezvous ? 0 : request.value.size()));
+}
+
+size_t EncodedBytes(const Reply& reply) {
+  return RoundUpToWord(kReplyHeadBytes + (reply.held ? 0 : reply.value.size()));
+}
+
+MessageWriter::MessageWriter(std::span<std::byte> buffer, uint64_t client_id)
+    : buffer_(buffer), client_id_(client_id) {
+  assert(buffer.size() >= kMessageHeaderBytes);
+}
+
+bool MessageWriter::Append(std::span<const std::byte> head, std::string_view key,
+                           std::string_view value) {
+  const size_t bytes = head.size() + key.size() + value.size();
+  const size_t padded = RoundUpToWord(bytes);
+  if (padded > room()) return false;
+  std::byte* to = buffer_.data() + used_;
+  std::memcpy(to, head.data(), head.size());
+  if (!key.empty()) std::memcpy(to + head.size(), key.data(), key.size());
+  if (!value.empty()) std::memcpy(to + head.size() + key.size(), value.data(), value.size());
+  std::memset(to + bytes, 0, padded - bytes);
+  used_ += padded;
+  ++count_;
+  return true;
+}
+
+bool MessageWriter::Add(const Request& request) {
+  assert(request.key.size() <= kKeyBytesMax);
+  assert(request.rendezvous || request.value_bytes == request.value.size());
+  const WireRequest wire{.operation = static_cast<uint8_t>(request.operation),
+                         .flags = FlagsOf(request),
+                         .key_bytes = static_cast<uint16_t>(request.key.size()),
+                         .value_bytes = request.value_bytes,
+                         .request_id = request.request_id,
+                         .sequence = request.sequence,
+                         .expected_version = request.expected_version,
+                         .item_flags = request.flags,
+                         .expiry = request.expiry,
+                         .staging_offset = request.staging_offset};
+  return Append(std::as_bytes(std::span(&wire, 1)), request.key,
+                request.rendezvous ? std::string_view() : request.value);
+}
+
+bool MessageWriter::Add(const Reply& reply) {
+  const WireReply wire{.request_id = reply.request_id,
+                       .status = static_cast<uint16_t>(reply.status),
+                       .flags = reply.held ? kHeld : uint16_t{0},
+                       .value_bytes = reply.value_bytes,
+                       .version = reply.version,
+                       .item_flags = reply.flags,
+                       .expiry = reply.expiry,
+                       .record_offset = reply.record_offset,
+                       .record_bytes = reply.record_bytes,
+                       .reserved = 0};
+  const bool added =
+      Append(std::as_bytes(std::span(&wire, 1)), {}, reply.held ? std::string_view() : reply.value);
+  replies_ = replies_ || added;
+  return added;
+}
+
+std::span<const std::byte> MessageWriter::Finish(uint64_t answered) {
+  WireHeader header{.checksum = 0,
+                    .magic = replies_ ? kRepliesMagic : kRequestsMagic,
+                    .count = count_,
+                    .client_id = client_id_,
+                    .answered = answered,
+                    .message_bytes = static_cast<uint32_t>(used_),
+                    .reserved = 0};
+  std::memcpy(buffer_.data(), &header, sizeof(header));
+  const auto message = std::span<const std::byte>(buffer_).first(used_);
+  header.checksum = ChecksumOf(message, client_id_);
+  std::memcpy(buffer_.data(), &header.checksum, sizeof(header.checksum));
+  return message;
+}
+
+std::optional<MessageReader> MessageReader::Open(std::span<const std::byte> message,
+                                                 uint64_t client_id, Holds holds) {
+  if (message.size() < kMessageHeaderBytes) return std::nullopt;
+  const auto header = LoadWire<WireHeader>(message);
+  const uint32_t magic = holds == Holds::kRequests ? kRequestsMagic : kRepliesMagic;
+  if (header.magic != magic || header.message_bytes != message.size() ||
+      header.client_id != client_id || header.reserved != 0 ||
+      header.checksum != ChecksumOf(message, client_id)) {
+    return std::nullopt;
+  }
+  MessageReader reader(message.subspan(kMessageHeaderBytes));
+  reader.answered_ = header.answered;
+  reader.remaining_ = header.count;
+  return reader;
+}
+
+std::optional<std::span<const std::byte>> MessageReader::Take(size_t head_bytes,
+                                                              size_t tail_bytes) {
+  const size_t padded = RoundUpToWord(head_bytes + tail_bytes);
+  if (padded > rest_.size()) return std::nullopt;
+  const auto taken = rest_.first(head_bytes + tail_bytes);
+  rest_ = rest_.subspan(padded);
+  --remaining_;
+  // Bytes after the last one belong to nothing: the lengths do not agree.
+  if (remaining_ == 0 && !rest_.empty()) return std::nullopt;
+  return taken;
+}
+
+std::optional<Request> MessageReader::NextRequest() {
+  if (remaining_ == 0 || rest_.size() < kRequestHeadBytes) return std::nullopt;
+  const auto wire = LoadWire<WireRequest>(rest_);
+  const bool rendezvous = (wire.flags & kRendezvous) != 0;
+  if (!IsKnown(wire.operation) || (wire.flags & ~kRequestFlags) != 0 ||
+      wire.key_bytes > kKeyBytesMax) {
+    return std::nullopt;
+  }
+  const size_t eager_bytes = rendezvous ? 0 : wire.value_bytes;
+  const auto bytes = Take(kRequestHeadBytes, wire.key_bytes + eager_bytes);
+  if (!bytes) return std::nullopt;
+  return Request{.operation = static_cast<Operation>(wire.operation),
+                 .retry = (wire.flags & kRetry) != 0,
+                 .rendezvous = rendezvous,
+                 .conditional = (wire.flags & kConditional) != 0,
+                 .suspect = (wire.flags & kSuspect) != 0,
+                 .value_bytes = wire.value_bytes,
+                 .flags = wire.item_flags,
+                 .expiry = wire.expiry,
+                 .request_id = wire.request_id,
+                 .sequence = wire.sequence,
+                 .expected_version = wire.expected_version,
+                 .staging_offset = wire.staging_offset,
+                 .key = TextOf(bytes->subspan(kRequestHeadBytes, wire.key_bytes)),
+                 .value = TextOf(bytes->subspan(kRequestHeadBytes + wire.key_bytes))};
+}
+
+std::optional<Reply> MessageReader::NextReply() {
+  if (remaining_ == 0 || rest_.size() < kReplyHeadBytes) return std::nullopt;
+  const auto wire = LoadWire<WireReply>(rest_);
+  if ((wire.flags & ~kHeld) != 0) return std::nullopt;
+  const bool held = (wire.flags & kHeld) != 0;
+  const auto bytes = Take(kReplyHeadBytes, held ? 0 : wire.value_bytes);
+  if (!bytes) return std::nullopt;
+  return Reply{.status = static_cast<Code>(wire.status),
+               .held = held,
+               .value_bytes = wire.value_bytes,
+               .flags = wire.item_flags,
+               .expiry = wire.expiry,
+               .request_id = wire.request_id,
+               .version = wire.version,
+               .record_offset = wire.record_offset,
+               .record_bytes = wire.record_bytes,
+               .value = TextOf(bytes->subspan(kReplyHeadBytes))};
+}
+
+}  // namespace plov::verify

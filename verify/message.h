@@ -1,0 +1,154 @@
+// Messages: batches of requests and of replies, carried by SEND/RECV.
+//
+// Message header, 40 bytes:
+//  offset size field           guards against
+//       0    8 checksum        garbage: XXH3 of bytes 8..end under MessageSeed(client id)
+//       8    4 magic           "plrq" or "plrp": a reply taken for a request
+//      12    4 count           requests or replies that follow
+//      16    8 client id       whose sequences these are (at most once)
+//      24    8 answered        requests: every sequence below has its reply; replies: 0
+//      32    4 message bytes   a message cut short
+//      36    4 reserved, zero
+//
+// Request, 48 bytes, then key, eager value, zeros to the next word:
+//       0    1 operation
+//       1    1 flags           1 retry, 2 rendezvous, 4 conditional, 8 suspect
+//       2    2 key bytes
+//       4    4 value bytes
+//       8    8 request id      echoed in the reply
+//      16    8 sequence        of writes, increasing per client and shard; 0 for reads
+//      24    8 expected version
+//      32    4 item flags
+//      36    4 expiry          Unix seconds, 0 = never
+//      40    8 staging offset  where the server READs the value (rendezvous)
+//
+// Reply, 48 bytes, then eager value, zeros to the next word:
+//       0    8 request id
+//       8    2 status          a Code
+//      10    2 flags           1 held: the value is in the record named here, kept for this client
+//      12    4 value bytes
+//      16    8 version
+//      24    4 item flags
+//      28    4 expiry
+//      32    8 record offset
+//      40    4 record bytes
+//      44    4 reserved, zero
+//
+// Whole if and only if checksum, magic and all lengths agree. Decoding works on a private copy and
+// takes every byte for hostile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "verify/error.h"
+
+namespace plov::verify {
+
+enum class Operation : uint8_t {
+  kGet = 1,      // the fallback: always right, costs server CPU
+  kPut = 2,      // store, whatever was there; with `conditional`, only over the expected version
+  kAdd = 3,      // store only if absent
+  kReplace = 4,  // store only if present
+  kDelete = 5,
+  kPing = 6,
+  kStats = 7,  // the reply's value is text, "name value\n" lines
+};
+
+constexpr bool IsWrite(Operation operation) {
+  return operation >= Operation::kPut && operation <= Operation::kDelete;
+}
+
+struct Request {
+  Operation operation = Operation::kPing;
+  bool retry = false;        // sent before, on another connection
+  bool rendezvous = false;   // the value is at staging_offset, not in the message
+  bool conditional = false;  // apply only over expected_version
+  bool suspect = false;      // GET: the client saw bytes that fail their seal unchanged
+  uint32_t value_bytes = 0;
+  uint32_t flags = 0;
+  uint32_t expiry = 0;
+  uint64_t request_id = 0;
+  uint64_t sequence = 0;
+  uint64_t expected_version = 0;
+  uint64_t staging_offset = 0;
+  std::string_view key = {};
+  std::string_view value = {};  // empty when rendezvous
+};
+
+struct Reply {
+  Code status = Code::kOk;
+  bool held = false;
+  uint32_t value_bytes = 0;
+  uint32_t flags = 0;
+  uint32_t expiry = 0;
+  uint64_t request_id = 0;
+  uint64_t version = 0;
+  uint64_t record_offset = 0;
+  uint32_t record_bytes = 0;
+  std::string_view value = {};  // empty when held
+};
+
+inline constexpr size_t kMessageHeaderBytes = 40;
+inline constexpr size_t kRequestHeadBytes = 48;
+inline constexpr size_t kReplyHeadBytes = 48;
+
+// The room one request or reply takes in a message.
+size_t EncodedBytes(const Request& request);
+size_t EncodedBytes(const Reply& reply);
+
+// Builds one message in the caller's buffer. Allocates nothing.
+class MessageWriter {
+ public:
+  // Starts an empty message; `buffer` holds at least a header.
+  MessageWriter(std::span<std::byte> buffer, uint64_t client_id);
+
+  // Appends, or returns false and changes nothing when there is no room left.
+  bool Add(const Request& request);
+  bool Add(const Reply& reply);
+
+  uint32_t count() const { return count_; }
+  size_t room() const { return buffer_.size() - used_; }
+
+  // Seals and returns the message. `answered` is 0 in replies.
+  std::span<const std::byte> Finish(uint64_t answered = 0);
+
+ private:
+  bool Append(std::span<const std::byte> head, std::string_view key, std::string_view value);
+
+  std::span<std::byte> buffer_;
+  uint64_t client_id_;
+  size_t used_ = kMessageHeaderBytes;
+  uint32_t count_ = 0;
+  bool replies_ = false;
+};
+
+// Walks the requests or replies of a private copy. Strings point into it.
+class MessageReader {
+ public:
+  enum class Holds { kRequests, kReplies };
+
+  // nullopt unless the message is whole, of this client and holds what is asked for.
+  static std::optional<MessageReader> Open(std::span<const std::byte> message, uint64_t client_id,
+                                           Holds holds);
+
+  uint64_t answered() const { return answered_; }
+  uint32_t remaining() const { return remaining_; }
+
+  // The next one; nullopt at the end and where lengths do not add up (remaining() tells which).
+  std::optional<Request> NextRequest();
+  std::optional<Reply> NextReply();
+
+ private:
+  explicit MessageReader(std::span<const std::byte> rest) : rest_(rest) {}
+  std::optional<std::span<const std::byte>> Take(size_t head_bytes, size_t tail_bytes);
+
+  std::span<const std::byte> rest_;
+  uint64_t answered_ = 0;
+  uint32_t remaining_ = 0;
+};
+
+}  // namespace plov::verify

@@ -1,0 +1,86 @@
+#include "verify/record.h"
+
+#include <cassert>
+#include <cstring>
+
+namespace plov::verify {
+
+namespace {
+
+RecordHeader HeaderOf(std::span<const std::byte> copy) {
+  RecordHeader header;
+  std::memcpy(&header, copy.data(), sizeof(header));
+  return header;
+}
+
+ItemView ViewOf(const RecordHeader& header, const std::byte* key, const std::byte* value) {
+  return {{reinterpret_cast<const char*>(key), header.key_bytes},
+          {reinterpret_cast<const char*>(value), header.value_bytes},
+          header.version,
+          header.flags,
+          header.expiry};
+}
+
+}  // namespace
+
+void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes) {
+  assert(item.key.size() <= kKeyBytesMax && value_bytes <= kValueBytesMax);
+  const RecordHeader header{.checksum = 0,
+                            .live = item.version,
+                            .version = item.version,
+                            .value_bytes = static_cast<uint32_t>(value_bytes),
+                            .key_bytes = static_cast<uint16_t>(item.key.size()),
+                            .type = 0,
+                            .flags = item.flags,
+                            .expiry = item.expiry};
+  CopyToShared(shared, 0, &header, sizeof(header));
+  CopyToShared(shared, kRecordHeaderBytes, item.key.data(), item.key.size());
+}
+
+void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value) {
+  CopyToShared(shared, kRecordHeaderBytes + key_bytes, value.data(), value.size());
+}
+
+void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed) {
+  PublishSeal(shared, Checksum(reinterpret_cast<const std::byte*>(shared) + kRecordSealedFrom,
+                               record_bytes - kRecordSealedFrom, seed));
+}
+
+ItemView OwnRecord(const std::byte* region, uint64_t record_offset) {
+  const std::byte* record = region + record_offset;
+  const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});
+  const std::byte* key = record + kRecordHeaderBytes;
+  return ViewOf(header, key, key + header.key_bytes);
+}
+
+std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t seed) {
+  if (copy.size() < kRecordHeaderBytes) return std::nullopt;
+  const RecordHeader header = HeaderOf(copy);
+  if (RecordBytes(header.key_bytes, header.value_bytes) != copy.size()) return std::nullopt;
+  if (header.checksum !=
+      Checksum(copy.data() + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
+    return std::nullopt;
+  }
+  const std::byte* key = copy.data() + kRecordHeaderBytes;
+  return ViewOf(header, key, key + header.key_bytes);
+}
+
+std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
+                                         std::span<const std::byte> value, uint64_t seed) {
+  if (head.size() < kRecordHeaderBytes) return std::nullopt;
+  const RecordHeader header = HeaderOf(head);
+  if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
+    return std::nullopt;
+  }
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  XXH3_64bits_reset_withSeed(&state, seed);
+  XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
+  XXH3_64bits_update(&state, value.data(), value.size());
+  if (header.checksum != XXH3_64bits_digest(&state)) return std::nullopt;
+  return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
+}
+
+uint64_t LiveOf(std::span<const std::byte> copy) { return HeaderOf(copy).live; }
+
+}  // namespace plov::verify

@@ -1,0 +1,86 @@
+// Record: an item outside the table, self-verifying.
+//
+//  offset size field        guards against
+//       0    8 checksum     a record read while its memory was written: XXH3 of bytes 16..end under
+//                           RecordSeed
+//       8    8 live         a remembered location outliving its value: equals `version` while the
+//                           record is current, 0 once it is not; not under the checksum
+//      16    8 version      unique in the shard's life, increasing; binds record and reference
+//      24    4 value bytes
+//      28    2 key bytes
+//      30    2 type         0 = plain
+//      32    4 flags        the client's own 32 bits
+//      36    4 expiry       Unix seconds, 0 = never; judged by the reader (rule R7)
+//      40    . key, value
+//
+// Whole if and only if the checksum matches and the lengths add up to the bytes that were read.
+// Written once by the shard's thread before any bucket refers to it (rule W1); afterwards only
+// `live` changes, to 0, before the bucket does (rule W3). A record that is whole and carries its
+// reference's version is the bytes that the bucket meant, whatever happened to the memory since.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "verify/bucket.h"
+
+namespace plov::verify {
+
+inline constexpr size_t kKeyBytesMax = 1024;
+inline constexpr size_t kValueBytesMax = size_t{16} << 20;
+
+struct RecordHeader {
+  uint64_t checksum;
+  uint64_t live;
+  uint64_t version;
+  uint32_t value_bytes;
+  uint16_t key_bytes;
+  uint16_t type;
+  uint32_t flags;
+  uint32_t expiry;
+};
+inline constexpr size_t kRecordHeaderBytes = 40;
+inline constexpr size_t kRecordSealedFrom = 16;
+static_assert(sizeof(RecordHeader) == kRecordHeaderBytes && offsetof(RecordHeader, live) == 8 &&
+              offsetof(RecordHeader, version) == kRecordSealedFrom &&
+              offsetof(RecordHeader, value_bytes) == 24 &&
+              offsetof(RecordHeader, key_bytes) == 28 && offsetof(RecordHeader, type) == 30 &&
+              offsetof(RecordHeader, flags) == 32 && offsetof(RecordHeader, expiry) == 36);
+
+constexpr size_t RecordBytes(size_t key_bytes, size_t value_bytes) {
+  return kRecordHeaderBytes + key_bytes + value_bytes;
+}
+inline constexpr size_t kRecordBytesMax = RecordBytes(kKeyBytesMax, kValueBytesMax);
+
+// Writer, in three steps so that a large value can be READ straight into its place: head, value,
+// seal. `shared` is the record's memory; nobody refers to it yet. The head takes the value's
+// length, not its bytes.
+void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes);
+void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value);
+// Seals what the memory holds. The caller is the memory's only writer.
+void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed);
+
+// The caller's own record, in place: only the shard's thread may look at records without a copy.
+ItemView OwnRecord(const std::byte* region, uint64_t record_offset);
+
+// Reader, on a private copy: the item if the record is whole, nullopt when it is torn or foreign.
+std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t seed);
+
+// The same with the value in a buffer of its own: `head` holds header and key, `value` the value
+// bytes.
+std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
+                                         std::span<const std::byte> value, uint64_t seed);
+
+// Either of the two: split when `value` is not empty.
+inline std::optional<ItemView> ParseRecordParts(std::span<const std::byte> head,
+                                                std::span<const std::byte> value, uint64_t seed) {
+  return value.empty() ? ParseRecord(head, seed) : ParseSplitRecord(head, value, seed);
+}
+
+// The `live` word of a private copy.
+uint64_t LiveOf(std::span<const std::byte> copy);
+
+}  // namespace plov::verify

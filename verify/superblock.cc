@@ -1,0 +1,72 @@
+#include "verify/superblock.h"
+
+#include <bit>
+
+#include "verify/bucket.h"
+#include "verify/seal.h"
+#include "verify/words.h"
+
+namespace plov::verify {
+
+namespace {
+
+uint64_t ChecksumOf(const Superblock& superblock) {
+  const auto bytes = std::as_bytes(std::span(&superblock, 1)).subspan(kWordBytes);
+  return Checksum(bytes.data(), bytes.size(), kSuperblockSeed);
+}
+
+bool Inside(uint64_t offset, uint64_t bytes, uint64_t region_bytes) {
+  return offset % kWordBytes == 0 && offset <= region_bytes && bytes <= region_bytes - offset;
+}
+
+bool TableIsSane(const TableExtent& table, uint64_t region_bytes) {
+  if (table.generation == 0) return true;
+  const bool size_known =
+      table.bucket_bytes == kBucketBytesMin || table.bucket_bytes == kBucketBytesMax;
+  return size_known && table.bucket_count >= 3 &&
+         table.bucket_count <= region_bytes / table.bucket_bytes &&
+         Inside(table.offset, table.bucket_count * table.bucket_bytes, region_bytes);
+}
+
+bool IsSane(const Superblock& superblock) {
+  if (superblock.page_bytes != kSuperblockBytes || superblock.incarnation == 0 ||
+      superblock.shard >= superblock.shard_count)
+    return false;
+  if (superblock.tables[0].generation == 0 || superblock.segment_count > kSegmentsMax) return false;
+  for (const TableExtent& table : superblock.tables) {
+    if (!TableIsSane(table, superblock.region_bytes)) return false;
+  }
+  for (uint32_t i = 0; i < superblock.segment_count; ++i) {
+    const Segment& segment = superblock.segments[i];
+    if (!Inside(segment.offset, segment.bytes, superblock.region_bytes)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void SealSuperblock(Superblock* superblock) {
+  superblock->magic = kSuperblockMagic;
+  superblock->format = kFormatVersion;
+  superblock->page_bytes = kSuperblockBytes;
+  superblock->checksum = ChecksumOf(*superblock);
+}
+
+void StoreSuperblock(uint64_t* shared, const Superblock& superblock) {
+  const auto words = std::bit_cast<std::array<uint64_t, kSuperblockBytes / kWordBytes>>(superblock);
+  for (size_t i = 1; i < words.size(); ++i) StoreWord(shared + i, words[i]);
+  PublishSeal(shared, words[0]);
+}
+
+SuperblockVerdict JudgeSuperblock(const Superblock& copy) {
+  // The checksum word comes last, so a first superblock still being written may lack any of these.
+  const bool whole = copy.checksum == ChecksumOf(copy);
+  if (copy.magic != kSuperblockMagic) {
+    return whole ? SuperblockVerdict::kNotPlov : SuperblockVerdict::kTorn;
+  }
+  if (copy.format != kFormatVersion && copy.format != 0) return SuperblockVerdict::kOtherFormat;
+  if (!whole) return SuperblockVerdict::kTorn;
+  return IsSane(copy) ? SuperblockVerdict::kWhole : SuperblockVerdict::kNotPlov;
+}
+
+}  // namespace plov::verify

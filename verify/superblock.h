@@ -1,0 +1,97 @@
+// Superblock: the first page of a shard's region; says what the region is and where things lie.
+//
+//  offset size field           guards against
+//       0    8 checksum        a superblock read while it was written: XXH3 of bytes 8..4096
+//       8    8 magic           a region that is no plov shard's ("plovsb\0\1")
+//      16    4 format          a server of another format version; these 24 bytes never move
+//      20    4 page bytes      4096
+//      24    8 version         +1 on every rewrite
+//      32    8 incarnation     bytes of a former life; random, not 0
+//      40    8 hash seed       (the same in all shards of a server)
+//      48    8 region bytes
+//      56    4 shard           this shard's number
+//      60    4 shard count
+//      64    4 value bytes max
+//      68    4 segment count
+//      72    8 clock offset    microseconds: the server's Unix time minus its monotonic clock
+//      80   64 tables          two of {generation, offset, bucket count, bucket bytes (4),
+//                              reserved (4)}; generation 0 = no table; [1] is the next generation
+//     144    . segments        of the record area, {offset, bytes}
+//
+// Whole if and only if the checksum matches. Read at connection and whenever a bucket says
+// `retired`, or `forward` to a generation that the reader does not know.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+#include "verify/error.h"
+
+namespace plov::verify {
+
+inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr size_t kSuperblockBytes = 4096;
+inline constexpr uint64_t kSuperblockMagic = 0x0100627376'6f6c70;  // "plovsb\0\1"
+
+struct TableExtent {
+  uint64_t generation;
+  uint64_t offset;
+  uint64_t bucket_count;
+  uint32_t bucket_bytes;
+  uint32_t reserved;
+
+  bool operator==(const TableExtent&) const = default;
+};
+static_assert(sizeof(TableExtent) == 32);
+
+struct Segment {
+  uint64_t offset;
+  uint64_t bytes;
+
+  bool operator==(const Segment&) const = default;
+};
+
+inline constexpr size_t kSegmentsMax = 247;
+
+struct Superblock {
+  uint64_t checksum;
+  uint64_t magic;
+  uint32_t format;
+  uint32_t page_bytes;
+  uint64_t version;
+  uint64_t incarnation;
+  uint64_t hash_seed;
+  uint64_t region_bytes;
+  uint32_t shard;
+  uint32_t shard_count;
+  uint32_t value_bytes_max;
+  uint32_t segment_count;
+  int64_t clock_offset_us;
+  std::array<TableExtent, 2> tables;
+  std::array<Segment, kSegmentsMax> segments;
+};
+static_assert(sizeof(Superblock) == kSuperblockBytes && offsetof(Superblock, format) == 16 &&
+              offsetof(Superblock, version) == 24 && offsetof(Superblock, incarnation) == 32 &&
+              offsetof(Superblock, shard) == 56 && offsetof(Superblock, clock_offset_us) == 72 &&
+              offsetof(Superblock, tables) == 80 && offsetof(Superblock, segments) == 144);
+
+// Fills in magic, format and checksum.
+void SealSuperblock(Superblock* superblock);
+
+// Stores a sealed superblock at the start of the region, the checksum last.
+void StoreSuperblock(uint64_t* shared, const Superblock& superblock);
+
+enum class SuperblockVerdict {
+  kWhole,
+  kTorn,         // read it again
+  kOtherFormat,  // whole by its own format, perhaps, but not one that this code reads
+  kNotPlov,      // no superblock at all
+};
+
+// Judges a private copy: seal first, then that the numbers describe memory inside the region.
+SuperblockVerdict JudgeSuperblock(const Superblock& copy);
+
+}  // namespace plov::verify

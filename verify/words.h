@@ -1,0 +1,89 @@
+// Words: the only way to touch memory that another process or a network card may see.
+//
+// Two observers look at a server's region while its shard writes it:
+//   - a client's thread that maps the region (shm fabric) and copies words out of it;
+//   - a network card doing DMA for an RDMA READ (verbs fabric), in any order, piecewise, and
+//     again after a retransmission.
+// Both see whole aligned 8-byte words. Neither sees more than that: whole structures are told from
+// torn ones by their checksums (verify/seal.h), never by order.
+//
+// Order matters for progress and for the few arguments that span two READs (a miss, a remembered
+// location, growth; plov(7), "Why GET is linearizable"). They need two things:
+//
+//   writer                               reader
+//     StoreWord(live, 0)                   CopyFromShared(record)   // READ A
+//     StoreWord(payload...)                CopyFromShared(bucket)   // READ B, posted after A
+//     PublishSeal(checksum)
+//
+// 1. A seal is visible only after every store that precedes it: PublishSeal is a release store.
+// 2. What READ B sees is at least as new as what READ A saw: words are loaded with acquire, which
+//    costs nothing on x86 and an LDAPR on Arm. Pairs with PublishSeal.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace plov::verify {
+
+inline constexpr size_t kWordBytes = 8;
+
+// The number of bytes of the words that cover `bytes`.
+constexpr size_t RoundUpToWord(size_t bytes) {
+  return (bytes + kWordBytes - 1) & ~(kWordBytes - 1);
+}
+
+// The words at a byte offset of a region; the offset is word-aligned.
+inline uint64_t* WordsAt(std::byte* region, uint64_t offset) {
+  return reinterpret_cast<uint64_t*>(region + offset);
+}
+
+// Loads one shared word. Pairs with PublishSeal and RetractLive.
+inline uint64_t LoadWord(const uint64_t* word) {
+  return std::atomic_ref<uint64_t>(*const_cast<uint64_t*>(word)).load(std::memory_order_acquire);
+}
+
+// Stores one shared word that means nothing until a seal is published after it.
+inline void StoreWord(uint64_t* word, uint64_t value) {
+  std::atomic_ref<uint64_t>(*word).store(value, std::memory_order_relaxed);
+}
+
+// Publishing store 1: the checksum of a bucket, the last store of every rewrite (rule W2).
+// Everything stored before is visible to whoever sees it. Pairs with LoadWord.
+inline void PublishSeal(uint64_t* checksum, uint64_t value) {
+  std::atomic_ref<uint64_t>(*checksum).store(value, std::memory_order_release);
+}
+
+// Publishing store 2: a record's `live` word set to 0 before its bucket is rewritten (rule W3). The
+// release of the PublishSeal that follows keeps it ahead of the new value. Pairs with LoadWord.
+inline void RetractLive(uint64_t* live) {
+  std::atomic_ref<uint64_t>(*live).store(0, std::memory_order_release);
+}
+
+// Copies `bytes` of shared memory into private memory, word by word. `shared` is word-aligned, and
+// the words that cover `bytes` are all readable there; `to` needs no alignment and gets exactly
+// `bytes`.
+inline void CopyFromShared(void* to, const void* shared, size_t bytes) {
+  auto* out = static_cast<std::byte*>(to);
+  auto* in = static_cast<const uint64_t*>(shared);
+  for (; bytes >= kWordBytes; bytes -= kWordBytes, out += kWordBytes, ++in) {
+    const uint64_t word = LoadWord(in);
+    std::memcpy(out, &word, kWordBytes);
+  }
+  if (bytes > 0) {
+    const uint64_t word = LoadWord(in);
+    std::memcpy(out, &word, bytes);
+  }
+}
+
+// Stores `bytes` of private memory at byte `offset` of the shared words, word by word; the other
+// bytes of the first and last word keep what they hold. The caller is the only writer of these
+// words.
+void CopyToShared(uint64_t* shared, size_t offset, const void* from, size_t bytes);
+
+// The same from word-aligned shared memory of another process, whose bytes may change meanwhile:
+// every word is loaded once. What the copy holds is what counts, and only that is sealed.
+void CopySharedToShared(uint64_t* shared, size_t offset, const uint64_t* from, size_t bytes);
+
+}  // namespace plov::verify
