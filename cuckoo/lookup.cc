@@ -1,0 +1,233 @@
+#include "cuckoo/lookup.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "verify/record.h"
+
+namespace plov::cuckoo {
+
+using verify::Bucket;
+using verify::BucketKind;
+
+Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint64_t hash,
+                             uint64_t posted_us) {
+  context_ = context;
+  key_ = key;
+  hash_ = hash;
+  attempts_ = 0;
+  torn_alike_ = false;
+  torn_digest_ = 0;
+  home_posted_us_ = posted_us;
+  table_ = 0;
+  if (const Location* known = context.cache->Find(hash)) return StartKnown(*known);
+  return GoHome();
+}
+
+Lookup::Action Lookup::ReadBucket(State state, uint64_t index) {
+  state_ = state;
+  want_ = {table().BucketOffset(index), table().bucket_bytes, false};
+  ++context_.stats->bucket_reads;
+  return Action::kRead;
+}
+
+// A sealed reference lies inside the region; what does not is damage that no READ may follow.
+Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) {
+  const uint64_t region_bytes = context_.view->region_bytes;
+  if (offset % verify::kWordBytes != 0 || bytes < verify::kRecordHeaderBytes ||
+      bytes > verify::kRecordBytesMax || offset > region_bytes ||
+      verify::RoundUpToWord(bytes) > region_bytes - offset) {
+    torn_alike_ = true;
+    return Action::kAskServer;
+  }
+  state_ = state;
+  want_ = {offset, bytes, true};
+  ++context_.stats->record_reads;
+  return Action::kRead;
+}
+
+// R4. Locations come from verified bytes of this incarnation (the cache is cleared with it), so
+// offsets are inside the region.
+Lookup::Action Lookup::StartKnown(const Location& known) {
+  ++context_.stats->known_reads;
+  if (known.is_record()) {
+    expected_version_ = known.version;
+    return ReadRecord(State::kKnownRecord, known.offset, known.bytes);
+  }
+  for (table_ = 0; table_ < context_.view->tables.size(); ++table_) {
+    if (table().generation == 0 || static_cast<uint32_t>(table().generation) != known.generation) {
+      continue;
+    }
+    ways_ = WaysOf(hash_, table().bucket_count);
+    way_ = static_cast<uint8_t>(known.bytes);
+    return ReadBucket(State::kKnownBucket, ways_[way_]);
+  }
+  return ForgetKnown();
+}
+
+Lookup::Action Lookup::ForgetKnown() {
+  ++context_.stats->known_misses;
+  context_.cache->Forget(hash_);
+  return StartOver();
+}
+
+Lookup::Action Lookup::GoHome() {
+  ways_ = WaysOf(hash_, table().bucket_count);
+  way_ = 0;
+  return ReadBucket(State::kHome, ways_[0]);
+}
+
+// Begins again from the first table, as new. The clock is asked first: it must not be later than
+// the READ.
+Lookup::Action Lookup::StartOver() {
+  ++context_.stats->restarts;
+  home_posted_us_ = context_.now_us();
+  table_ = 0;
+  return GoHome();
+}
+
+// R5: after a miss under `forward` the key can only be in the next generation.
+Lookup::Action Lookup::NextTable() {
+  if (!forward_) return Action::kAbsent;
+  if (table_ == 1 || context_.view->tables[1].generation == 0) return Action::kRefresh;
+  home_posted_us_ = context_.now_us();
+  table_ = 1;
+  return GoHome();
+}
+
+Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
+  bucket_ = &bucket;
+  bucket_state_ = state_;
+  const uint32_t bytes = table().bucket_bytes;
+  if (!bucket.Whole(bytes, table().SeedOf(ways_[way_]))) {
+    ++context_.stats->torn_buckets;
+    if (state_ == State::kKnownBucket) return ForgetKnown();
+    return Torn(std::as_bytes(std::span(bucket.words(), bytes / verify::kWordBytes)));
+  }
+  switch (bucket.kind()) {
+    case BucketKind::kRetired:
+      return Action::kRefresh;
+    case BucketKind::kInline: {
+      const auto item = bucket.inline_item(bytes);
+      if (!item || item->key != key_) break;
+      item_ = *item;
+      if (state_ != State::kKnownBucket) {
+        context_.cache->Remember(
+            {hash_, 0, want_.offset, way_, static_cast<uint32_t>(table().generation)});
+      }
+      return Action::kHit;
+    }
+    case BucketKind::kReference: {
+      const verify::Reference reference = bucket.reference();
+      if (reference.hash != hash_) break;
+      expected_version_ = reference.version;
+      return ReadRecord(State::kRecord, reference.offset, reference.record_bytes);
+    }
+    case BucketKind::kEmpty:
+      break;
+  }
+  return OnNotHere();
+}
+
+Lookup::Action Lookup::OnNotHere() {
+  switch (bucket_state_) {
+    case State::kKnownBucket:
+      return ForgetKnown();
+    case State::kHome:
+      return OnHome();
+    case State::kConfirm:
+      return OnConfirm();
+    default:
+      return OnWay();
+  }
+}
+
+// R2 and the first half of R3.
+Lookup::Action Lookup::OnHome() {
+  home_version_ = bucket_->version();
+  forward_ = bucket_->forward();
+  pending_ways_ = bucket_->overflow() ? 0b110 : 0;
+  const uint32_t fingerprint = FingerprintOf(hash_);
+  for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
+    const verify::DirectoryEntry entry = bucket_->entry(i);
+    if (entry.way != 0 && entry.way < kWays && entry.fingerprint == fingerprint) {
+      pending_ways_ = static_cast<uint8_t>(pending_ways_ | 1u << entry.way);
+    }
+  }
+  if (pending_ways_ == 0) return NextTable();
+  return OnWay();
+}
+
+// The next listed way, or the confirmation when all have been looked at.
+Lookup::Action Lookup::OnWay() {
+  for (uint8_t way = 1; way < kWays; ++way) {
+    if ((pending_ways_ & 1u << way) == 0) continue;
+    pending_ways_ = static_cast<uint8_t>(pending_ways_ & ~(1u << way));
+    way_ = way;
+    return ReadBucket(State::kWay, ways_[way]);
+  }
+  ++context_.stats->confirmations;
+  confirm_posted_us_ = context_.now_us();
+  way_ = 0;
+  return ReadBucket(State::kConfirm, ways_[0]);
+}
+
+// The second half of R3: an unchanged home means that the key was nowhere while the ways were read.
+Lookup::Action Lookup::OnConfirm() {
+  const bool aged = context_.now_us() - home_posted_us_ > kConfirmationUsMax;
+  if (bucket_->version() == home_version_ && !aged) return NextTable();
+  ++context_.stats->restarts;
+  home_posted_us_ = confirm_posted_us_;
+  bucket_state_ = State::kHome;  // what was READ is a new first READ of the home
+  ++attempts_;
+  return attempts_ > kImmediateRereads + kPausedRereads ? Action::kAskServer : OnHome();
+}
+
+// R4: one READ decides if the record is whole, the key's, and was current when its `live` word was
+// read.
+Lookup::Action Lookup::OnKnownRecord(std::span<const std::byte> bytes,
+                                     std::span<const std::byte> tail) {
+  if (verify::LiveOf(bytes) != expected_version_) return ForgetKnown();
+  const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
+  if (!item || item->version != expected_version_ || item->key != key_) return ForgetKnown();
+  item_ = *item;
+  return Action::kHit;
+}
+
+// R1: the record that the bucket meant, or back to the bucket; `live` does not matter.
+Lookup::Action Lookup::OnRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail) {
+  const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
+  if (!item || item->version != expected_version_) {
+    ++context_.stats->torn_records;
+    return Torn(bytes);
+  }
+  if (item->key != key_) return OnNotHere();  // another key with the same 64-bit hash
+  item_ = *item;
+  context_.cache->Remember({hash_, expected_version_, want_.offset, want_.bytes, 0});
+  return Action::kHit;
+}
+
+Lookup::Action Lookup::FeedRecord(std::span<const std::byte> bytes,
+                                  std::span<const std::byte> tail) {
+  assert(bytes.size() + tail.size() == want_.bytes);
+  return state_ == State::kKnownRecord ? OnKnownRecord(bytes, tail) : OnRecord(bytes, tail);
+}
+
+// R6: torn bytes are READ again, a torn record by way of its bucket: never loop on the record.
+// Bytes that never change are no writer's work; the server is told to look.
+Lookup::Action Lookup::Torn(std::span<const std::byte> bytes) {
+  const uint64_t digest = verify::Checksum(bytes.data(), bytes.size(), want_.offset);
+  torn_alike_ = attempts_ == 0 || (torn_alike_ && digest == torn_digest_);
+  torn_digest_ = digest;
+  if (++attempts_ > kImmediateRereads + kPausedRereads) return Action::kAskServer;
+  if (state_ == State::kRecord) {
+    StartOver();
+  } else {
+    ++context_.stats->bucket_reads;
+  }
+  if (attempts_ <= kImmediateRereads) return Action::kRead;
+  pause_us_ = 1u << (attempts_ - kImmediateRereads);
+  return Action::kPause;
+}
+
+}  // namespace plov::cuckoo

@@ -1,0 +1,136 @@
+// Lookup: one GET as a state machine without I/O. It says what to READ next and is fed the bytes.
+//
+// The same code runs over every fabric, in the simulator and against hand-made bytes. It implements
+// the reader's rules R1 to R6 of plov(7), "Reader's rules"; the deadline, the pauses and the call
+// of the server are the driver's, expiry (R7) is judged by the driver's clock.
+//
+//   Start ──► kRead ──► Feed* ──► kRead ... ──► kHit | kAbsent
+//                         ├─────► kPause       torn too often: rest pause_us(), then Resume
+//                         ├─────► kAskServer   torn beyond its budget: GET by message
+//                         └─────► kRefresh     the superblock is out of date: read it, then Start
+//                         again
+//
+// Cost: a hit at home 1 bucket READ and 1 record READ (none when inline), a displaced one 2 and 1;
+// a known record 1 READ; a miss 1 READ when the home lists nothing that matches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "cuckoo/geometry.h"
+#include "cuckoo/hash.h"
+#include "cuckoo/location_cache.h"
+#include "verify/bucket.h"
+
+namespace plov::cuckoo {
+
+// What READs were spent, summed over lookups by their owner.
+struct LookupStats {
+  uint64_t bucket_reads = 0;
+  uint64_t record_reads = 0;
+  uint64_t known_reads = 0;   // of the above, through a remembered location
+  uint64_t known_misses = 0;  // remembered locations that had become old
+  uint64_t torn_buckets = 0;  // READs that did not verify
+  uint64_t torn_records = 0;
+  uint64_t confirmations = 0;  // second READs of a home, for a miss
+  uint64_t restarts = 0;       // lookups begun again because the home had changed
+};
+
+// R6: torn READs are repeated at once this often (a bucket is rewritten within 100 ns) ...
+inline constexpr uint32_t kImmediateRereads = 16;
+// ... then after pauses that double from 1 us, this often, before the server is asked.
+inline constexpr uint32_t kPausedRereads = 8;
+// R6: a confirmation older than this counts as changed; versions are 32-bit and cannot wrap in it.
+inline constexpr uint64_t kConfirmationUsMax = 10'000'000;
+
+class Lookup {
+ public:
+  enum class Action : uint8_t { kRead, kPause, kHit, kAbsent, kAskServer, kRefresh };
+
+  struct Want {
+    uint64_t offset;  // in the shard's region
+    uint32_t bytes;
+    bool record;  // false: a bucket
+  };
+
+  // What a lookup needs around it; outlives it.
+  struct Context {
+    const ShardView* view;
+    LocationCache* cache;
+    LookupStats* stats;
+    uint64_t (*now_us)();  // a monotonic clock
+  };
+
+  // Begins. `key` stays valid to the end; `posted_us` is at or before the time of the first READ.
+  Action Start(const Context& context, std::string_view key, uint64_t hash, uint64_t posted_us);
+
+  // Takes the bucket READ for want(), in the driver's private memory, where it stays until the
+  // lookup ends.
+  Action FeedBucket(const verify::Bucket& bucket);
+
+  // Takes the record READ for want(), likewise, exactly want().bytes long. `tail` holds the value
+  // of a record that was READ into two buffers (header and key in `bytes`), else it is empty.
+  Action FeedRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail = {});
+
+  // Goes on after kPause, with the same want().
+  Action Resume() const { return Action::kRead; }
+
+  const Want& want() const { return want_; }
+  uint32_t pause_us() const { return pause_us_; }
+
+  // After kHit; points into the memory fed last.
+  const verify::ItemView& item() const { return item_; }
+
+  // After kAskServer: every READ gave the same bytes, and they fail their seal.
+  bool suspect() const { return torn_alike_; }
+
+  std::string_view key() const { return key_; }
+  uint64_t hash() const { return hash_; }
+
+ private:
+  enum class State : uint8_t { kKnownRecord, kKnownBucket, kHome, kWay, kRecord, kConfirm };
+
+  const Geometry& table() const { return context_.view->tables[table_]; }
+
+  Action ReadBucket(State state, uint64_t index);
+  Action ReadRecord(State state, uint64_t offset, uint32_t bytes);
+  Action StartKnown(const Location& known);
+  Action GoHome();
+  Action StartOver();
+  Action NextTable();
+
+  Action OnNotHere();
+  Action OnHome();
+  Action OnWay();
+  Action OnConfirm();
+  Action OnKnownRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail);
+  Action OnRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail);
+  Action ForgetKnown();
+  Action Torn(std::span<const std::byte> bytes);
+
+  Context context_{};
+  std::string_view key_;
+  uint64_t hash_ = 0;
+  std::array<uint64_t, kWays> ways_{};
+  Want want_{};
+  verify::ItemView item_{};
+  const verify::Bucket* bucket_ = nullptr;  // the bucket fed last
+  State state_ = State::kHome;
+  State bucket_state_ = State::kHome;  // the state that bucket_ was READ in
+  uint8_t table_ = 0;
+  uint8_t way_ = 0;           // the way that was read last
+  uint8_t pending_ways_ = 0;  // bit per way still to look at
+  bool forward_ = false;
+  bool torn_alike_ = false;
+  uint32_t home_version_ = 0;
+  uint32_t attempts_ = 0;
+  uint32_t pause_us_ = 0;
+  uint64_t home_posted_us_ = 0;     // at or before the READ that home_version_ comes from
+  uint64_t confirm_posted_us_ = 0;  // the same of the confirmation
+  uint64_t torn_digest_ = 0;
+  uint64_t expected_version_ = 0;  // of the record being READ
+};
+
+}  // namespace plov::cuckoo

@@ -1,0 +1,223 @@
+#include "cuckoo/table.h"
+
+#include <algorithm>
+#include <cassert>
+#include <new>
+
+#include "verify/record.h"
+
+namespace plov::cuckoo {
+
+using verify::Bucket;
+using verify::BucketKind;
+using verify::DirectoryEntry;
+
+namespace {
+
+uint32_t WayOf(const std::array<uint64_t, kWays>& ways, uint64_t index) {
+  return static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
+}
+
+std::optional<size_t> EntryIndex(const Bucket& bucket, DirectoryEntry entry) {
+  for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
+    if (bucket.entry(i) == entry) return i;
+  }
+  return std::nullopt;
+}
+
+constexpr DirectoryEntry kNoEntry{0, 0};
+
+}  // namespace
+
+Table::Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed)
+    : region_(region),
+      geometry_(geometry),
+      hash_seed_(hash_seed),
+      unlisted_(static_cast<uint8_t*>(std::calloc(geometry.bucket_count, 1))) {
+  assert(geometry.bucket_count >= kBucketCountMin);
+  if (unlisted_ == nullptr) throw std::bad_alloc();
+}
+
+void Table::Format() {
+  Bucket empty;
+  for (uint64_t index = 0; index < geometry_.bucket_count; ++index) {
+    empty.Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
+    verify::StoreBucket(WordsOf(index), empty, geometry_.bucket_bytes);
+  }
+}
+
+uint64_t* Table::WordsOf(uint64_t index) const {
+  return verify::WordsAt(region_, geometry_.BucketOffset(index));
+}
+
+std::optional<Bucket> Table::Load(uint64_t index) {
+  Bucket bucket;
+  verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
+  if (bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) return bucket;
+  ++stats_.corrupt;
+  return std::nullopt;
+}
+
+void Table::Rewrite(uint64_t index, Bucket* bucket) {
+  bucket->set_version(bucket->version() + 1);
+  bucket->Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
+  verify::StoreBucket(WordsOf(index), *bucket, geometry_.bucket_bytes);
+}
+
+uint64_t Table::HashOf(const Bucket& bucket) const {
+  if (bucket.kind() == BucketKind::kReference) return bucket.reference().hash;
+  return HashKey(bucket.inline_item(geometry_.bucket_bytes)->key, hash_seed_);
+}
+
+Table::Verdict Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
+  const auto verdict = [](bool same) { return same ? Verdict::kFound : Verdict::kAbsent; };
+  if (bucket.kind() == BucketKind::kInline) {
+    return verdict(bucket.inline_item(geometry_.bucket_bytes)->key == key);
+  }
+  if (bucket.kind() != BucketKind::kReference) return Verdict::kAbsent;
+  const verify::Reference reference = bucket.reference();
+  if (reference.hash != hash) return Verdict::kAbsent;
+  const auto record = verify::OwnRecord(region_, reference.offset);
+  if (record.version != reference.version) return Verdict::kCorrupt;
+  return verdict(record.key == key);
+}
+
+Table::Verdict Table::Find(uint64_t hash, std::string_view key, Slot* slot) {
+  const auto ways = WaysOf(hash);
+  const DirectoryEntry listed{0, FingerprintOf(hash)};
+  const auto home = Load(ways[0]);
+  if (!home) return Verdict::kCorrupt;
+  for (uint32_t way = 0; way < kWays; ++way) {
+    if (way != 0 && !home->overflow() && !EntryIndex(*home, {way, listed.fingerprint})) continue;
+    const auto bucket = way == 0 ? home : Load(ways[way]);
+    if (!bucket) return Verdict::kCorrupt;
+    const Verdict verdict = Holds(*bucket, hash, key);
+    if (verdict == Verdict::kAbsent) continue;
+    *slot = {ways[way], way, *bucket};
+    return verdict;
+  }
+  return Verdict::kAbsent;
+}
+
+// Lists a displaced key in its home: entry if one is free, else overflow. Does not rewrite the
+// home.
+void Table::List(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
+  ++stats_.displaced;
+  if (const auto free = EntryIndex(*bucket, kNoEntry)) {
+    bucket->set_entry(*free, entry);
+    return;
+  }
+  assert(unlisted_[home] < UINT8_MAX);
+  if (unlisted_[home]++ == 0) ++stats_.overflowed_homes;
+  bucket->set_overflow(true);
+}
+
+// Equal entries stand for any of the keys they match, so it does not matter whose was taken.
+void Table::Unlist(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
+  --stats_.displaced;
+  if (const auto listed = EntryIndex(*bucket, entry)) {
+    bucket->set_entry(*listed, kNoEntry);
+    return;
+  }
+  assert(unlisted_[home] > 0);
+  if (--unlisted_[home] == 0) {
+    --stats_.overflowed_homes;
+    bucket->set_overflow(false);
+  }
+}
+
+// Rule W4, insert: the directory entry first, then the bucket.
+void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32_t way,
+                  const Bucket& item) {
+  if (way != 0) {
+    Bucket home = *Load(ways[0]);
+    List(ways[0], &home, {way, FingerprintOf(hash)});
+    Rewrite(ways[0], &home);
+  }
+  Bucket bucket = *Load(ways[way]);
+  bucket.TakeItem(item, geometry_.bucket_bytes);
+  Rewrite(ways[way], &bucket);
+  ++stats_.items;
+}
+
+bool Table::Insert(uint64_t hash, const Bucket& item) {
+  const auto ways = WaysOf(hash);
+  // Damaged homes cannot list anything; the caller's Find has said kCorrupt before.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (uint32_t way = 0; way < kWays; ++way) {
+      const auto bucket = Load(ways[way]);
+      if (bucket && bucket->kind() == BucketKind::kEmpty) {
+        Place(hash, ways, way, item);
+        return true;
+      }
+    }
+    if (!FreeOne(ways)) return false;
+  }
+  return false;
+}
+
+Occupant Table::OccupantOf(uint64_t index) {
+  const auto bucket = Load(index);
+  if (!bucket) return {Occupant::Kind::kFixed, {}};
+  if (bucket->kind() == BucketKind::kEmpty) return {Occupant::Kind::kNone, {}};
+  return {Occupant::Kind::kMovable, WaysOf(HashOf(*bucket))};
+}
+
+bool Table::FreeOne(const std::array<uint64_t, kWays>& ways) {
+  const auto path = path_search_.Find(ways, [this](uint64_t index) { return OccupantOf(index); });
+  if (path.empty()) return false;
+  for (size_t i = path.size() - 1; i > 0; --i) {
+    if (!Move(path[i - 1], path[i])) return false;
+  }
+  return true;
+}
+
+// Rule W5: the item appears at `to`, its home is rewritten to name `to`, it disappears from `from`.
+// Where the home is one of the two, that rewrite and the home's are one. Returns false, with
+// nothing changed, when the home is damaged and cannot name the new place.
+bool Table::Move(uint64_t from, uint64_t to) {
+  Bucket source = *Load(from);
+  Bucket target = *Load(to);
+  const uint64_t hash = HashOf(source);
+  const auto ways = WaysOf(hash);
+  const uint64_t home = ways[0];
+  const DirectoryEntry old_entry{WayOf(ways, from), FingerprintOf(hash)};
+  const DirectoryEntry new_entry{WayOf(ways, to), FingerprintOf(hash)};
+  if (!Load(home)) return false;
+
+  target.TakeItem(source, geometry_.bucket_bytes);
+  if (home == to) Unlist(home, &target, old_entry);
+  Rewrite(to, &target);
+  if (home != to && home != from) {
+    Bucket directory = *Load(home);
+    Unlist(home, &directory, old_entry);
+    List(home, &directory, new_entry);
+    Rewrite(home, &directory);
+  }
+  source.Clear(geometry_.bucket_bytes);
+  if (home == from) List(home, &source, new_entry);
+  Rewrite(from, &source);
+  ++stats_.moves;
+  return true;
+}
+
+void Table::Replace(const Slot& slot, const Bucket& item) {
+  Bucket bucket = slot.bucket;
+  bucket.TakeItem(item, geometry_.bucket_bytes);
+  Rewrite(slot.index, &bucket);
+}
+
+// Rule W4, delete: the bucket first, then the directory entry.
+void Table::Erase(uint64_t hash, const Slot& slot) {
+  Bucket bucket = slot.bucket;
+  bucket.Clear(geometry_.bucket_bytes);
+  Rewrite(slot.index, &bucket);
+  --stats_.items;
+  if (slot.way == 0) return;
+  const uint64_t home = WaysOf(hash)[0];
+  Bucket directory = *Load(home);
+  Unlist(home, &directory, {slot.way, FingerprintOf(hash)});
+  Rewrite(home, &directory);
+}
+
+}  // namespace plov::cuckoo

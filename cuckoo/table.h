@@ -1,0 +1,108 @@
+// Table: the writer's side of the 3-1 cuckoo table with home directory.
+//
+// Thread safety: one thread, the shard's, calls everything here. Readers see only the stores
+// (verify/words.h).
+//
+// Invariants, true for a reader after every single bucket rewrite:
+//   1. A key that is stored is held by at least one of its three buckets; held twice only within a
+//   move, both
+//      copies equal.
+//   2. A displaced key K is listed: an entry {way, fingerprint} of its home's directory matches, or
+//   `overflow`
+//      is set. (Private: entries and `unlisted_` together count exactly the displaced keys of a
+//      home.)
+//   3. Every rewrite of a bucket adds 1 to its version and seals it (rule W2).
+//   4. Between two rewrites of a home nothing homed there is inserted displaced, moved or un-listed
+//   (W4, W5).
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "cuckoo/geometry.h"
+#include "cuckoo/hash.h"
+#include "cuckoo/path.h"
+#include "verify/bucket.h"
+
+namespace plov::cuckoo {
+
+struct TableStats {
+  uint64_t items = 0;
+  uint64_t displaced = 0;         // items not at home
+  uint64_t overflowed_homes = 0;  // homes with `overflow`
+  uint64_t moves = 0;             // displacements since the start
+  uint64_t corrupt = 0;           // buckets seen that fail their seal
+};
+
+class Table {
+ public:
+  // region: the shard's memory; the table's part of it is committed and belongs to this object.
+  Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed);
+
+  // Seals every bucket as empty. Until then nothing in the table verifies.
+  void Format();
+
+  // Where a key is: its bucket and a private copy of it.
+  struct Slot {
+    uint64_t index;
+    uint32_t way;
+    verify::Bucket bucket;
+  };
+
+  enum class Verdict { kFound, kAbsent, kCorrupt };
+
+  // Finds `key`; fills in `slot` when found. kCorrupt when a bucket or record on the way fails its
+  // seal (nobody else writes here, so that is damage).
+  Verdict Find(uint64_t hash, std::string_view key, Slot* slot);
+
+  // Stores an item whose key is absent. `item` carries kind and payload. Returns false, with
+  // nothing changed, when no bucket can be freed within the bounded search: the table is full.
+  bool Insert(uint64_t hash, const verify::Bucket& item);
+
+  // Puts another payload for the same key in place of a found one.
+  void Replace(const Slot& slot, const verify::Bucket& item);
+
+  // Removes a found item.
+  void Erase(uint64_t hash, const Slot& slot);
+
+  // The private copy of one bucket; nullopt when it fails its seal.
+  std::optional<verify::Bucket> Load(uint64_t index);
+
+  // The full hash of the item that a bucket holds. Needs an occupied bucket.
+  uint64_t HashOf(const verify::Bucket& bucket) const;
+
+  const Geometry& geometry() const { return geometry_; }
+  const TableStats& stats() const { return stats_; }
+
+ private:
+  struct FreeDeleter {
+    void operator()(uint8_t* pointer) const { std::free(pointer); }
+  };
+
+  uint64_t* WordsOf(uint64_t index) const;
+  std::array<uint64_t, kWays> WaysOf(uint64_t hash) const {
+    return cuckoo::WaysOf(hash, geometry_.bucket_count);
+  }
+  Verdict Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
+  void Rewrite(uint64_t index, verify::Bucket* bucket);
+  bool FreeOne(const std::array<uint64_t, kWays>& ways);
+  Occupant OccupantOf(uint64_t index);
+  bool Move(uint64_t from, uint64_t to);
+  void Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32_t way,
+             const verify::Bucket& item);
+  void List(uint64_t home, verify::Bucket* bucket, verify::DirectoryEntry entry);
+  void Unlist(uint64_t home, verify::Bucket* bucket, verify::DirectoryEntry entry);
+
+  std::byte* region_;
+  Geometry geometry_;
+  uint64_t hash_seed_;
+  TableStats stats_;
+  PathSearch path_search_;
+  // Displaced keys per home that no directory entry lists. calloc: untouched pages cost nothing.
+  std::unique_ptr<uint8_t[], FreeDeleter> unlisted_;
+};
+
+}  // namespace plov::cuckoo
