@@ -1,0 +1,39 @@
+#include "fabric/fabric.h"
+
+#include <poll.h>
+
+#include "fabric/shm/shm.h"
+
+namespace plov::fabric {
+
+namespace {
+
+std::unexpected<Error> UnknownFabric(std::string_view uri) {
+  return Fail(Code::kInvalidArgument,
+              "no fabric for '" + std::string(uri) + "': use shm:NAME or shm:/path/to.sock");
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
+    std::string_view uri, const ConnectOptions& options) {
+  if (shm::IsShm(uri)) return shm::Connect(uri, options);
+  return UnknownFabric(uri);
+}
+
+std::expected<std::unique_ptr<Listener>, Error> Listener::Listen(std::string_view uri,
+                                                                 const ListenOptions& options) {
+  if (shm::IsShm(uri)) return shm::Listen(uri, options);
+  return UnknownFabric(uri);
+}
+
+void Wait(Connection* connection, Deadline deadline) {
+  if (!connection->Arm()) return;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  if (left.count() <= 0) return;
+  pollfd poll_fd{connection->fd(), POLLIN, 0};
+  // Bounded, so that a missed edge costs a second at most.
+  ::poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(left.count(), 1000)));
+}
+
+}  // namespace plov::fabric

@@ -1,0 +1,191 @@
+// Fabric: how bytes move between a client and one shard of a server.
+//
+//   client                                       server, one per shard
+//   Connection::Read  ── one-sided READ ───────► the shard's region; no server code runs
+//   Connection::Send  ── message ──────────────► Port::Poll (kMessage)
+//   Connection::Receive ◄──────── message ────── Port::Send
+//   staging() memory  ◄──────── one-sided READ── Port::Read (large values, rendezvous)
+//
+// A URI chooses the implementation: "shm:NAME" or "shm:/path" (fabric/shm/), "rdma://HOST:PORT"
+// (later).
+//
+// What every fabric guarantees (tests/fabric/conformance.h checks it on each):
+//   1. A READ delivers aligned 8-byte words, each as it was at some instant between Read() and its
+//   completion;
+//      no order among the words of a READ or among READs in flight.
+//   2. A READ posted after another's completion was polled sees memory at least as new.
+//   3. A completion with Status::kDone means the peer lived when the last word was read.
+//   4. Messages arrive whole, once, in order. One message has one reply; the server gets a client's
+//   next message
+//      only after it replied to the last, so a reply always has room.
+//   5. A peer that dies, in any state, is noticed on the other side without any call of that peer.
+//   6. No range outside the region or the staging memory is ever read, whatever a peer says.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verify/error.h"
+
+namespace plov::fabric {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+// One one-sided READ. The first `head_bytes` of the range go to `head`, the rest to `tail`.
+struct ReadOp {
+  uint64_t offset = 0;  // in the shard's region, word-aligned
+  uint32_t bytes = 0;
+  uint32_t head_bytes = 0;
+  std::byte* head = nullptr;
+  std::byte* tail = nullptr;
+  uint64_t tag = 0;  // comes back in the completion
+};
+
+enum class Status : uint8_t {
+  kDone,
+  kPeerGone,    // the server is dead or stopped serving; what was read may be of a former life
+  kOutOfRange,  // nothing was read
+};
+
+struct Completion {
+  uint64_t tag;
+  Status status;
+};
+
+struct Limits {
+  uint64_t region_bytes = 0;
+  uint64_t staging_bytes = 0;
+  uint32_t message_bytes_max = 0;
+  uint32_t read_depth = 0;  // READs in flight
+};
+
+struct ConnectOptions {
+  uint32_t shard = 0;
+  uint32_t format_version = 0;  // refused with kProtocol when the server's differs
+  uint64_t client_id = 0;       // at most one connection per id and shard: a new one ends the old
+  Deadline deadline;
+};
+
+// A client's end. Threads: one. All calls but Connect return at once.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  // Connects to one shard. kUnavailable (no server there), kPermission, kProtocol, kTimeout (a
+  // server that does not answer), kInvalidArgument (no such fabric or shard).
+  static std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
+                                                                   const ConnectOptions& options);
+
+  virtual const Limits& limits() const = 0;
+
+  // Tells the fabric of memory that READs will go to; it stays valid as long as the connection.
+  virtual std::expected<void, Error> Register(std::span<std::byte> memory) = 0;
+
+  // Posts READs, as many as fit under read_depth, with one doorbell; returns how many.
+  virtual size_t Read(std::span<const ReadOp> batch) = 0;
+  // Collects completions; returns how many.
+  virtual size_t Poll(std::span<Completion> completions) = 0;
+
+  // Sends a message. False when there is no room now: receive replies and try again.
+  virtual bool Send(std::span<const std::byte> message) = 0;
+  // The next message, valid until the next call; nullopt when there is none. A message that breaks
+  // the protocol ends the connection: alive() turns false.
+  virtual std::optional<std::span<const std::byte>> Receive() = 0;
+
+  // Memory that the server may READ; offsets into it name rendezvous values.
+  virtual std::span<std::byte> staging() = 0;
+
+  // False once the server is gone. Costs one load of a cached word.
+  virtual bool alive() const = 0;
+
+  // To sleep: Arm(), and when it returns true wait until fd() is readable or the deadline; false
+  // means that there is something to poll already. Receive() disarms.
+  virtual int fd() const = 0;
+  virtual bool Arm() = 0;
+};
+
+using PeerId = uint64_t;
+
+struct PortEvent {
+  enum class Kind : uint8_t { kOpened, kMessage, kReadDone, kClosed } kind;
+  PeerId peer = 0;
+  uint64_t client_id = 0;                   // kOpened
+  std::span<const std::byte> message = {};  // kMessage: a private copy, valid until the next Poll
+  uint64_t tag = 0;                         // kReadDone
+  bool ok = false;  // kReadDone: false when the range was outside the staging memory
+};
+
+// A READ of a peer's staging memory into the shard's own region.
+struct PeerRead {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint64_t* shared = nullptr;  // word-aligned record memory
+  size_t shared_offset = 0;    // bytes from there
+  uint64_t tag = 0;
+};
+
+// A shard's end of a listener. Threads: the shard's, but for Wake.
+class Port {
+ public:
+  virtual ~Port() = default;
+
+  // The next event, or nullopt when there is nothing to do.
+  virtual std::optional<PortEvent> Poll() = 0;
+
+  // Replies to the peer's last message.
+  virtual void Send(PeerId peer, std::span<const std::byte> message) = 0;
+  virtual void Read(PeerId peer, const PeerRead& read) = 0;
+  // Ends a connection; no event follows.
+  virtual void Close(PeerId peer) = 0;
+
+  // To sleep: Arm(), and when it returns true wait until fd() is readable, then Disarm().
+  virtual int fd() const = 0;
+  virtual bool Arm() = 0;
+  virtual void Disarm() = 0;
+  // Makes fd() readable. Any thread.
+  virtual void Wake() = 0;
+};
+
+// What one shard exposes: its region, and the file descriptor behind it.
+struct Exposure {
+  std::span<std::byte> region;
+  int region_fd = -1;
+};
+
+struct ListenOptions {
+  std::vector<Exposure> shards;
+  uint32_t format_version = 0;
+  uint64_t staging_bytes = 0;  // per connection; committed as touched
+};
+
+// The server's end of a URI. Threads: the one that called Listen, which must live as long as the
+// listener.
+class Listener {
+ public:
+  virtual ~Listener() = default;  // stops serving, leaves nothing behind
+
+  // kInUse (another server serves this URI), kPermission, kInvalidArgument, kSystem.
+  static std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view uri,
+                                                                const ListenOptions& options);
+
+  virtual const std::string& uri() const = 0;
+  virtual Port& port(uint32_t shard) = 0;
+
+  // HandleEvents accepts connections; it has work when fd() is readable.
+  virtual int fd() const = 0;
+  virtual void HandleEvents() = 0;
+};
+
+// Sleeps until the connection has something to poll or the deadline passes.
+void Wait(Connection* connection, Deadline deadline);
+
+}  // namespace plov::fabric

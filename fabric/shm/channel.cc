@@ -1,0 +1,86 @@
+#include "fabric/shm/channel.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace plov::fabric::shm {
+
+namespace {
+
+union FdControl {
+  cmsghdr align;
+  std::array<char, CMSG_SPACE(sizeof(int) * kHandshakeFds)> bytes;
+};
+
+// Takes ownership of every descriptor that came, wanted or not.
+size_t TakeFds(msghdr* message, HandshakeFds* fds) {
+  size_t count = 0;
+  for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const size_t here = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < here; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      Fd owned(fd);
+      if (count < fds->size()) (*fds)[count++] = std::move(owned);
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+bool SendHello(int socket, const Hello& hello) {
+  return ::send(socket, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello);
+}
+
+bool ReceiveHello(int socket, Hello* hello) {
+  return ::recv(socket, hello, sizeof(*hello), MSG_DONTWAIT | MSG_TRUNC) == sizeof(*hello) &&
+         hello->magic == kHandshakeMagic;
+}
+
+bool SendWelcome(int socket, const Welcome& welcome, std::span<const int> fds) {
+  iovec data{const_cast<Welcome*>(&welcome), sizeof(welcome)};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  FdControl control{};
+  if (!fds.empty()) {
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = CMSG_SPACE(fds.size_bytes());
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(part), fds.data(), fds.size_bytes());
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(welcome);
+}
+
+std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
+  Welcome welcome{};
+  iovec data{&welcome, sizeof(welcome)};
+  FdControl control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
+  }
+  if (got <= 0) return Fail(Code::kUnavailable, "the server closed the connection at once");
+  const size_t fd_count = TakeFds(&message, fds);
+  if (got != sizeof(welcome) || welcome.magic != kHandshakeMagic) {
+    return Fail(Code::kProtocol, "what listens on this socket is no plov server");
+  }
+  if (welcome.status == 0 && fd_count != kHandshakeFds) {
+    return Fail(Code::kProtocol, "the server passed too few descriptors (limit of open files?)");
+  }
+  return welcome;
+}
+
+}  // namespace plov::fabric::shm

@@ -1,0 +1,82 @@
+// Channel: the shared memory of one connection, made by the server, mapped by both sides.
+//
+//   page 0: control of the request ring, control of the reply ring
+//   then:   request ring data, reply ring data, staging memory (client writes, server reads;
+//   untouched pages cost
+//           nothing)
+//
+// Handshake over the socket (SOCK_SEQPACKET): the client sends a Hello, the server answers with a
+// Welcome and, when its status is kOk, the five descriptors in the order of HandshakeFd.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+#include "fabric/shm/os.h"
+#include "fabric/shm/ring.h"
+
+namespace plov::fabric::shm {
+
+inline constexpr size_t kControlBytes = 4096;
+// A ring holds eight of the largest messages; measured on loopback PUTs, more buys nothing.
+inline constexpr uint32_t kMessageBytesMax = 32 << 10;
+inline constexpr size_t kRingBytes = size_t{8} * kMessageBytesMax;
+// READs in flight only queue in the client itself; 64 is more than a core's outstanding cache
+// misses.
+inline constexpr uint32_t kReadDepth = 64;
+
+inline constexpr uint64_t kHandshakeMagic = 0x0100736d766f6c70;  // "plovms\0\1"
+
+struct Hello {
+  uint64_t magic;
+  uint32_t format_version;
+  uint32_t shard;
+  uint64_t client_id;
+};
+static_assert(sizeof(Hello) == 24);
+
+struct Welcome {
+  uint64_t magic;
+  uint32_t status;  // a Code
+  uint32_t format_version;
+  uint64_t region_bytes;
+  uint64_t staging_bytes;
+};
+static_assert(sizeof(Welcome) == 32);
+
+enum HandshakeFd { kRegionFd, kLifeFd, kChannelFd, kServerBellFd, kClientBellFd, kHandshakeFds };
+using HandshakeFds = std::array<Fd, kHandshakeFds>;
+
+bool SendHello(int socket, const Hello& hello);
+// nullopt while nothing is there (a non-blocking socket) or when it is no Hello; `*closed` tells
+// the end.
+bool ReceiveHello(int socket, Hello* hello);
+bool SendWelcome(int socket, const Welcome& welcome, std::span<const int> fds);
+std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds);
+
+// The views into a mapped channel.
+struct Channel {
+  Mapping mapping;
+
+  static size_t Bytes(uint64_t staging_bytes) {
+    return kControlBytes + 2 * kRingBytes + staging_bytes;
+  }
+  RingControl* request_control() const { return Controls(); }
+  RingControl* reply_control() const { return Controls() + 1; }
+  std::span<std::byte> request_data() const { return Part(kControlBytes, kRingBytes); }
+  std::span<std::byte> reply_data() const { return Part(kControlBytes + kRingBytes, kRingBytes); }
+  std::span<std::byte> staging() const {
+    return mapping.bytes().subspan(kControlBytes + 2 * kRingBytes);
+  }
+
+ private:
+  // Zeroed pages are valid controls: rings start empty.
+  RingControl* Controls() const { return reinterpret_cast<RingControl*>(mapping.bytes().data()); }
+  std::span<std::byte> Part(size_t offset, size_t bytes) const {
+    return mapping.bytes().subspan(offset, bytes);
+  }
+};
+
+}  // namespace plov::fabric::shm

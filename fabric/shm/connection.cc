@@ -1,0 +1,295 @@
+// The client's end of the shared-memory fabric.
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "fabric/shm/channel.h"
+#include "fabric/shm/life.h"
+#include "fabric/shm/shm.h"
+#include "verify/words.h"
+
+namespace plov::fabric::shm {
+
+namespace {
+
+struct Parts {
+  Fd socket;
+  Fd epoll;
+  Fd server_bell;
+  Fd client_bell;
+  Mapping region;
+  Channel channel;
+  LifeWatch life;
+};
+
+class ShmConnection final : public Connection {
+ public:
+  explicit ShmConnection(Parts parts)
+      : parts_(std::move(parts)),
+        limits_{.region_bytes = parts_.region.bytes().size(),
+                .staging_bytes = parts_.channel.staging().size(),
+                .message_bytes_max = kMessageBytesMax,
+                .read_depth = kReadDepth},
+        requests_(parts_.channel.request_control(), parts_.channel.request_data()),
+        replies_(parts_.channel.reply_control(), parts_.channel.reply_data()),
+        message_(kMessageBytesMax) {}
+
+  const Limits& limits() const override { return limits_; }
+  std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
+
+  // Posting starts to fetch the lines; the copy is made when the completion is polled, so that the
+  // misses of a batch overlap.
+  size_t Read(std::span<const ReadOp> batch) override {
+    const size_t count = std::min(batch.size(), kReadDepth - (posted_ - done_));
+    for (const ReadOp& op : batch.first(count)) {
+      Prefetch(op);
+      queue_[posted_++ % kReadDepth] = op;
+    }
+    return count;
+  }
+
+  size_t Poll(std::span<Completion> completions) override {
+    const size_t count = std::min(completions.size(), posted_ - done_);
+    for (size_t i = 0; i < count; ++i) {
+      const ReadOp& op = queue_[(done_ + i) % kReadDepth];
+      completions[i] = {op.tag, Copy(op)};
+    }
+    done_ += count;
+    // Judged after the last word was read: alive now means alive then.
+    if (count > 0 && !alive()) {
+      for (Completion& completion : completions.first(count)) {
+        completion.status = Status::kPeerGone;
+      }
+    }
+    return count;
+  }
+
+  bool Send(std::span<const std::byte> message) override {
+    const auto verdict = requests_.Write(message);
+    if (verdict == RingWriter::Verdict::kBroken) broken_ = true;
+    if (verdict != RingWriter::Verdict::kWritten) return false;
+    if (requests_.TakeSleeper()) Ring(parts_.server_bell.get());
+    return true;
+  }
+
+  std::optional<std::span<const std::byte>> Receive() override {
+    if (armed_) Disarm();
+    size_t bytes = 0;
+    const auto verdict = replies_.Read(message_, &bytes);
+    if (verdict == RingReader::Verdict::kBroken) broken_ = true;
+    if (verdict != RingReader::Verdict::kMessage) return std::nullopt;
+    return std::span<const std::byte>(message_).first(bytes);
+  }
+
+  std::span<std::byte> staging() override { return parts_.channel.staging(); }
+  bool alive() const override { return parts_.life.alive() && !broken_ && !closed_; }
+  int fd() const override { return parts_.epoll.get(); }
+
+  bool Arm() override {
+    if (posted_ != done_ || !alive()) return false;
+    armed_ = true;
+    return replies_.Sleep();
+  }
+
+ private:
+  static constexpr size_t kLineBytes = 64;
+  // Beyond this the hardware's own prefetcher has taken over.
+  static constexpr uint32_t kPrefetchBytesMax = 512;
+
+  void Prefetch(const ReadOp& op) const {
+    const std::byte* from = parts_.region.bytes().data() + op.offset;
+    for (uint32_t at = 0; at < std::min(op.bytes, kPrefetchBytesMax); at += kLineBytes) {
+      __builtin_prefetch(from + at);
+    }
+  }
+
+  Status Copy(const ReadOp& op) const {
+    const auto region = parts_.region.bytes();
+    if (op.offset % verify::kWordBytes != 0 || op.offset > region.size() ||
+        verify::RoundUpToWord(op.bytes) > region.size() - op.offset) {
+      return Status::kOutOfRange;
+    }
+    const std::byte* from = region.data() + op.offset;
+    if (op.head_bytes >= op.bytes) {
+      verify::CopyFromShared(op.head, from, op.bytes);
+    } else {
+      CopySplit(op, from);
+    }
+    return Status::kDone;
+  }
+
+  // The word that both parts share is read once, so each word is as it was at one instant.
+  static void CopySplit(const ReadOp& op, const std::byte* from) {
+    const uint32_t whole = op.head_bytes - op.head_bytes % uint32_t{verify::kWordBytes};
+    verify::CopyFromShared(op.head, from, whole);
+    uint32_t at = whole;
+    std::byte* tail = op.tail;
+    if (op.head_bytes > whole) {
+      std::byte shared_word[verify::kWordBytes];
+      const uint32_t bytes = std::min<uint32_t>(verify::kWordBytes, op.bytes - whole);
+      verify::CopyFromShared(shared_word, from + whole, bytes);
+      const uint32_t head_part = op.head_bytes - whole;
+      std::memcpy(op.head + whole, shared_word, head_part);
+      std::memcpy(tail, shared_word + head_part, bytes - head_part);
+      tail += bytes - head_part;
+      at += bytes;
+    }
+    verify::CopyFromShared(tail, from + at, op.bytes - at);
+  }
+
+  // Looks why the sleep ended: a bell is drained, an event on the socket means that the server is
+  // gone.
+  void Disarm() {
+    armed_ = false;
+    replies_.StayAwake();
+    epoll_event events[2];
+    const int count = ::epoll_wait(parts_.epoll.get(), events, 2, 0);
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.fd == parts_.client_bell.get()) {
+        Drain(parts_.client_bell.get());
+      } else {
+        closed_ = true;
+      }
+    }
+  }
+
+  Parts parts_;
+  Limits limits_;
+  RingWriter requests_;
+  RingReader replies_;
+  std::vector<std::byte> message_;
+  std::array<ReadOp, kReadDepth> queue_;
+  size_t posted_ = 0;
+  size_t done_ = 0;
+  bool armed_ = false;
+  bool broken_ = false;
+  bool closed_ = false;
+};
+
+std::unexpected<Error> ConnectFailed(const std::string& path, int error_number) {
+  switch (error_number) {
+    case ENOENT:
+    case ECONNREFUSED:
+      return Fail(Code::kUnavailable,
+                  "no server on " + path + ": start plovd, or name another with --server");
+    case EACCES:
+    case EPERM:
+      return Fail(Code::kPermission, "no permission on " + path +
+                                         ": run as the server's user, or let its operator open "
+                                         "the socket to your group (chmod g+rw)");
+    case EAGAIN:
+      return Fail(Code::kUnavailable, "the server on " + path + " takes no more connections now");
+    default:
+      return FailErrno("cannot connect to " + path, error_number);
+  }
+}
+
+std::expected<Fd, Error> ConnectSocket(const std::string& path, Deadline deadline) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return FailErrno("cannot create a socket", errno);
+  const auto left = std::max(std::chrono::microseconds(1000),
+                             std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now()));
+  const timeval timeout{.tv_sec = left.count() / 1'000'000, .tv_usec = left.count() % 1'000'000};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    return ConnectFailed(path, errno);
+  }
+  return socket;
+}
+
+std::expected<void, Error> CheckWelcome(const Welcome& welcome, const ConnectOptions& options) {
+  if (welcome.format_version != options.format_version) {
+    return Fail(Code::kProtocol, "the server speaks format version " +
+                                     std::to_string(welcome.format_version) + ", this client " +
+                                     std::to_string(options.format_version) +
+                                     ": use the same release of both");
+  }
+  if (welcome.status == static_cast<uint32_t>(Code::kPermission)) {
+    return Fail(Code::kPermission, "the server refuses this user");
+  }
+  if (welcome.status != 0) {
+    return Fail(static_cast<Code>(welcome.status),
+                "the server refuses shard " + std::to_string(options.shard));
+  }
+  return {};
+}
+
+std::expected<Fd, Error> CreateEpoll(int socket, int bell) {
+  Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return FailErrno("cannot create an epoll", errno);
+  for (const int fd : {socket, bell}) {
+    epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = fd}};
+    if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      return FailErrno("cannot watch the server", errno);
+    }
+  }
+  return epoll;
+}
+
+// A mapping of a file that is shorter than it says would fault: the sizes are checked, and sealed
+// files stay.
+std::expected<Mapping, Error> MapChecked(const Fd& fd, uint64_t bytes, int protection) {
+  struct stat status;
+  if (::fstat(fd.get(), &status) != 0) return FailErrno("cannot look at shared memory", errno);
+  if (bytes == 0 || status.st_size < 0 || static_cast<uint64_t>(status.st_size) < bytes) {
+    return Fail(Code::kProtocol, "the server's memory is smaller than it says");
+  }
+  return Mapping::Map(fd.get(), bytes, protection);
+}
+
+std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, HandshakeFds fds) {
+  Parts parts;
+  auto region = MapChecked(fds[kRegionFd], welcome.region_bytes, PROT_READ);
+  if (!region) return std::unexpected(region.error());
+  auto channel =
+      MapChecked(fds[kChannelFd], Channel::Bytes(welcome.staging_bytes), PROT_READ | PROT_WRITE);
+  if (!channel) return std::unexpected(channel.error());
+  auto life = LifeWatch::Watch(fds[kLifeFd].get());
+  if (!life) return std::unexpected(life.error());
+  auto epoll = CreateEpoll(socket.get(), fds[kClientBellFd].get());
+  if (!epoll) return std::unexpected(epoll.error());
+  parts.socket = std::move(socket);
+  parts.epoll = std::move(*epoll);
+  parts.server_bell = std::move(fds[kServerBellFd]);
+  parts.client_bell = std::move(fds[kClientBellFd]);
+  parts.region = std::move(*region);
+  parts.channel.mapping = std::move(*channel);
+  parts.life = std::move(*life);
+  return parts;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
+                                                          const ConnectOptions& options) {
+  const auto path = SocketPath(uri);
+  if (!path) return std::unexpected(path.error());
+  auto socket = ConnectSocket(*path, options.deadline);
+  if (!socket) return std::unexpected(socket.error());
+  const Hello hello{kHandshakeMagic, options.format_version, options.shard, options.client_id};
+  if (!SendHello(socket->get(), hello)) {
+    return Fail(Code::kUnavailable, "the server on " + *path + " hung up");
+  }
+  HandshakeFds fds;
+  const auto welcome = ReceiveWelcome(socket->get(), &fds);
+  if (!welcome) return std::unexpected(welcome.error());
+  if (const auto checked = CheckWelcome(*welcome, options); !checked) {
+    return std::unexpected(checked.error());
+  }
+  auto parts = Assemble(std::move(*socket), *welcome, std::move(fds));
+  if (!parts) return std::unexpected(parts.error());
+  return std::make_unique<ShmConnection>(std::move(*parts));
+}
+
+}  // namespace plov::fabric::shm

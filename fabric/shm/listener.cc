@@ -1,0 +1,259 @@
+// The server's end of the shared-memory fabric: the name, the handshake, the life word.
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+
+#include "fabric/shm/life.h"
+#include "fabric/shm/port.h"
+#include "fabric/shm/shm.h"
+
+namespace plov::fabric::shm {
+
+namespace {
+
+// Connections that have not said Hello; the oldest is dropped for a new one beyond this.
+constexpr size_t kPendingMax = 64;
+
+// Holds a name against a second server: an flock on "<socket>.lock", which the kernel drops when
+// the process dies.
+class NameLock {
+ public:
+  static std::expected<NameLock, Error> Take(const std::string& socket_path) {
+    const std::string path = socket_path + ".lock";
+    // Another server's clean stop may unlink the file between open and flock: then it is the wrong
+    // file.
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+      if (!fd) return FailErrno("cannot create " + path, errno);
+      if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+        return Fail(Code::kInUse, "another plovd serves " + socket_path +
+                                      ": stop it, or choose another name with --listen");
+      }
+      struct stat held;
+      struct stat named;
+      if (::fstat(fd.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+          held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
+        return NameLock(std::move(fd), path);
+      }
+    }
+    return Fail(Code::kInUse, "cannot lock " + path);
+  }
+
+  NameLock(NameLock&&) = default;
+  NameLock& operator=(NameLock&&) = delete;
+  ~NameLock() {
+    if (fd_) ::unlink(path_.c_str());
+  }
+
+ private:
+  NameLock(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Fd fd_;
+  std::string path_;
+};
+
+class ShmListener final : public Listener {
+ public:
+  ShmListener(std::string uri, std::string path, NameLock lock, LifeHolder life,
+              const ListenOptions& options)
+      : uri_(std::move(uri)),
+        path_(std::move(path)),
+        lock_(std::move(lock)),
+        life_(std::move(life)),
+        options_(options) {}
+
+  ~ShmListener() override {
+    if (socket_) ::unlink(path_.c_str());
+  }
+
+  std::expected<void, Error> Open();
+
+  const std::string& uri() const override { return uri_; }
+  Port& port(uint32_t shard) override { return *ports_[shard]; }
+  int fd() const override { return epoll_.get(); }
+  void HandleEvents() override;
+
+ private:
+  std::expected<void, Error> OpenShard(const Exposure& shard);
+  std::expected<void, Error> OpenSocket();
+  bool Watch(int fd);
+  void Accept();
+  void HandleHello(Fd socket, const Hello& hello);
+  Code Judge(int socket, const Hello& hello) const;
+  bool Serve(Fd* socket, const Hello& hello);
+
+  std::string uri_;
+  std::string path_;
+  NameLock lock_;
+  LifeHolder life_;
+  ListenOptions options_;
+  Fd epoll_;
+  Fd socket_;
+  std::vector<Fd> region_fds_;  // read-only descriptors for clients
+  std::vector<std::unique_ptr<ShmPort>> ports_;
+  std::deque<Fd> pending_;
+};
+
+// Clients get a read-only descriptor of the region: opened anew, since a duplicate would share the
+// mode.
+std::expected<void, Error> ShmListener::OpenShard(const Exposure& shard) {
+  const std::string self = "/proc/self/fd/" + std::to_string(shard.region_fd);
+  Fd read_only(::open(self.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!read_only) return FailErrno("cannot reopen the region read-only", errno);
+  region_fds_.push_back(std::move(read_only));
+  auto port = ShmPort::Create();
+  if (!port) return std::unexpected(port.error());
+  ports_.push_back(std::move(*port));
+  return {};
+}
+
+std::expected<void, Error> ShmListener::OpenSocket() {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return FailErrno("cannot create a socket", errno);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path_.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  // We hold the name: whatever lies there is left from a server that was killed.
+  ::unlink(path_.c_str());
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    return FailErrno("cannot create the socket " + path_, errno);
+  }
+  socket_ = std::move(socket);  // from here on the destructor unlinks it
+  ::chmod(path_.c_str(), 0600);
+  if (::listen(socket_.get(), 128) != 0) return FailErrno("cannot listen on " + path_, errno);
+  return {};
+}
+
+bool ShmListener::Watch(int fd) {
+  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = fd}};
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+std::expected<void, Error> ShmListener::Open() {
+  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return FailErrno("cannot create an epoll", errno);
+  for (const Exposure& shard : options_.shards) {
+    if (auto opened = OpenShard(shard); !opened) return opened;
+  }
+  if (auto opened = OpenSocket(); !opened) return opened;
+  if (!Watch(socket_.get())) return FailErrno("cannot watch the socket", errno);
+  return {};
+}
+
+void ShmListener::Accept() {
+  while (true) {
+    Fd fresh(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fresh) return;
+    if (!Watch(fresh.get())) continue;
+    if (pending_.size() == kPendingMax) pending_.pop_front();
+    pending_.push_back(std::move(fresh));
+  }
+}
+
+void ShmListener::HandleEvents() {
+  std::array<epoll_event, 16> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const int fd = events[static_cast<size_t>(i)].data.fd;
+    if (fd == socket_.get()) {
+      Accept();
+      continue;
+    }
+    const auto it =
+        std::ranges::find(pending_, fd, [](const Fd& pending) { return pending.get(); });
+    if (it == pending_.end()) continue;
+    Fd socket = std::move(*it);
+    pending_.erase(it);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    Hello hello;
+    if (ReceiveHello(fd, &hello)) HandleHello(std::move(socket), hello);
+  }
+}
+
+// The kernel has checked the socket's mode already; credentials say it again where a file system
+// does not: root and the server's own user always, others only when the operator has opened the
+// socket to its group or to all.
+Code ShmListener::Judge(int socket, const Hello& hello) const {
+  ucred peer;
+  socklen_t bytes = sizeof(peer);
+  struct stat status;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 ||
+      ::stat(path_.c_str(), &status) != 0) {
+    return Code::kPermission;
+  }
+  const bool opened = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (peer.uid != 0 && peer.uid != ::geteuid() && !opened) return Code::kPermission;
+  if (hello.format_version != options_.format_version) return Code::kProtocol;
+  if (hello.shard >= ports_.size()) return Code::kInvalidArgument;
+  return Code::kOk;
+}
+
+void ShmListener::HandleHello(Fd socket, const Hello& hello) {
+  Code status = Judge(socket.get(), hello);
+  if (status == Code::kOk) {
+    if (Serve(&socket, hello)) return;
+    status = Code::kSystem;
+  }
+  const Welcome refusal{kHandshakeMagic, static_cast<uint32_t>(status), options_.format_version, 0,
+                        0};
+  SendWelcome(socket.get(), refusal, {});
+}
+
+bool ShmListener::Serve(Fd* socket, const Hello& hello) {
+  const size_t channel_bytes = Channel::Bytes(options_.staging_bytes);
+  auto memory = CreateMemory("plov-channel", channel_bytes);
+  if (!memory) return false;
+  auto mapping = Mapping::Map(memory->get(), channel_bytes, PROT_READ | PROT_WRITE);
+  auto client_bell = CreateEventFd();
+  if (!mapping || !client_bell) return false;
+  ShmPort& port = *ports_[hello.shard];
+  const Welcome welcome{kHandshakeMagic, 0, options_.format_version,
+                        options_.shards[hello.shard].region.size(), options_.staging_bytes};
+  const std::array<int, kHandshakeFds> fds = {region_fds_[hello.shard].get(), life_.fd(),
+                                              memory->get(), port.bell_fd(), client_bell->get()};
+  if (!SendWelcome(socket->get(), welcome, fds))
+    return true;  // the client hung up: nothing to serve
+  NewPeer peer;
+  peer.socket = std::move(*socket);
+  peer.client_bell = std::move(*client_bell);
+  peer.channel.mapping = std::move(*mapping);
+  peer.client_id = hello.client_id;
+  port.Adopt(std::move(peer));
+  return true;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view uri,
+                                                       const ListenOptions& options) {
+  const auto path = SocketPath(uri);
+  if (!path) return std::unexpected(path.error());
+  const std::filesystem::path folder = std::filesystem::path(*path).parent_path();
+  if (!uri.substr(uri.find(':') + 1).starts_with('/')) {
+    std::error_code ignored;  // the lock file's own error says more
+    if (std::filesystem::create_directory(folder, ignored)) {
+      const mode_t mode = ::geteuid() == 0 ? 0755 : 0700;
+      ::chmod(folder.c_str(), mode);
+    }
+  }
+  auto lock = NameLock::Take(*path);
+  if (!lock) return std::unexpected(lock.error());
+  auto life = LifeHolder::Create();
+  if (!life) return std::unexpected(life.error());
+  auto listener = std::make_unique<ShmListener>(std::string(uri), *path, std::move(*lock),
+                                                std::move(*life), options);
+  if (auto opened = listener->Open(); !opened) return std::unexpected(opened.error());
+  return listener;
+}
+
+}  // namespace plov::fabric::shm

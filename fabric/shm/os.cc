@@ -1,0 +1,48 @@
+#include "fabric/shm/os.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace plov::fabric::shm {
+
+std::expected<Mapping, Error> Mapping::Map(int fd, size_t bytes, int protection) {
+  void* memory = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return FailErrno("cannot map shared memory", errno);
+  Mapping mapping;
+  mapping.memory_ = {static_cast<std::byte*>(memory), bytes};
+  return mapping;
+}
+
+std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes) {
+  Fd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return FailErrno("cannot create shared memory", errno);
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    return FailErrno("cannot size shared memory", errno);
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return FailErrno("cannot seal shared memory", errno);
+  }
+  return fd;
+}
+
+std::expected<Fd, Error> CreateEventFd() {
+  Fd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!fd) return FailErrno("cannot create an eventfd", errno);
+  return fd;
+}
+
+void Ring(int event_fd) {
+  const uint64_t one = 1;
+  // EAGAIN means that the counter is full, and so readable already.
+  [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof(one));
+}
+
+void Drain(int event_fd) {
+  uint64_t count;
+  [[maybe_unused]] const ssize_t got = ::read(event_fd, &count, sizeof(count));
+}
+
+}  // namespace plov::fabric::shm

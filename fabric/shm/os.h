@@ -1,0 +1,68 @@
+// Owners of file descriptors and mappings, and the few system calls of the shared-memory fabric.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <expected>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "verify/error.h"
+
+namespace plov::fabric::shm {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~Mapping() {
+    if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
+  }
+
+  // protection: PROT_READ, perhaps with PROT_WRITE.
+  static std::expected<Mapping, Error> Map(int fd, size_t bytes, int protection);
+
+  std::span<std::byte> bytes() const { return memory_; }
+
+ private:
+  std::span<std::byte> memory_;
+};
+
+// An anonymous file of fixed size (sealed against shrinking, so that no peer can make a mapping
+// fault).
+std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes);
+
+std::expected<Fd, Error> CreateEventFd();
+
+// Adds to a counter of an eventfd / resets it. Neither blocks.
+void Ring(int event_fd);
+void Drain(int event_fd);
+
+}  // namespace plov::fabric::shm

@@ -1,0 +1,77 @@
+#include "fabric/shm/ring.h"
+
+#include <algorithm>
+
+#include "verify/words.h"
+
+namespace plov::fabric::shm {
+
+namespace {
+
+constexpr size_t kHeadBytes = verify::kWordBytes;
+
+// The run of bytes from `position` to the end of the data or of the message.
+size_t RunBytes(std::span<std::byte> data, uint64_t position, size_t bytes) {
+  return std::min(bytes, data.size() - (position & (data.size() - 1)));
+}
+
+uint64_t* WordsFrom(std::span<std::byte> data, uint64_t position) {
+  return verify::WordsAt(data.data(), position & (data.size() - 1));
+}
+
+}  // namespace
+
+void RingWriter::Put(uint64_t position, const std::byte* from, size_t bytes) {
+  const size_t run = RunBytes(data_, position, bytes);
+  verify::CopyToShared(WordsFrom(data_, position), 0, from, run);
+  if (run < bytes) verify::CopyToShared(WordsFrom(data_, 0), 0, from + run, bytes - run);
+}
+
+RingWriter::Verdict RingWriter::Write(std::span<const std::byte> message) {
+  const uint64_t head = control_->head.load(std::memory_order_acquire);
+  const uint64_t used = tail_ - head;
+  if (used > data_.size()) return Verdict::kBroken;
+  const size_t needed = kHeadBytes + verify::RoundUpToWord(message.size());
+  if (needed > data_.size() - used) return Verdict::kNoRoom;
+  verify::StoreWord(WordsFrom(data_, tail_), message.size());
+  Put(tail_ + kHeadBytes, message.data(), message.size());
+  tail_ += needed;
+  control_->tail.store(tail_, std::memory_order_seq_cst);
+  return Verdict::kWritten;
+}
+
+bool RingWriter::TakeSleeper() {
+  if (control_->sleeps.load(std::memory_order_seq_cst) == 0) return false;
+  return control_->sleeps.exchange(0, std::memory_order_acq_rel) != 0;
+}
+
+void RingReader::Get(uint64_t position, std::byte* to, size_t bytes) const {
+  const size_t run = RunBytes(data_, position, bytes);
+  verify::CopyFromShared(to, WordsFrom(data_, position), run);
+  if (run < bytes) verify::CopyFromShared(to + run, WordsFrom(data_, 0), bytes - run);
+}
+
+RingReader::Verdict RingReader::Read(std::span<std::byte> buffer, size_t* bytes) {
+  const uint64_t tail = control_->tail.load(std::memory_order_acquire);
+  if (tail == head_) return Verdict::kNone;
+  const uint64_t filled = tail - head_;
+  if (filled > data_.size() || filled % verify::kWordBytes != 0) return Verdict::kBroken;
+  const uint64_t length = verify::LoadWord(WordsFrom(data_, head_));
+  if (length > buffer.size() || kHeadBytes + verify::RoundUpToWord(length) > filled) {
+    return Verdict::kBroken;
+  }
+  Get(head_ + kHeadBytes, buffer.data(), length);
+  head_ += kHeadBytes + verify::RoundUpToWord(length);
+  control_->head.store(head_, std::memory_order_release);
+  *bytes = length;
+  return Verdict::kMessage;
+}
+
+bool RingReader::Sleep() {
+  control_->sleeps.store(1, std::memory_order_seq_cst);
+  if (control_->tail.load(std::memory_order_seq_cst) == head_) return true;
+  StayAwake();
+  return false;
+}
+
+}  // namespace plov::fabric::shm

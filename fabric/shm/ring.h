@@ -1,0 +1,82 @@
+// Ring: a single-producer single-consumer queue of messages in memory that two processes write.
+//
+//  offset  what
+//       0  tail      bytes ever written; the producer's, on a cache line of its own
+//      64  head      bytes ever read; the consumer's
+//     128  sleeps    1 while the consumer sleeps or is about to: the producer takes it back and
+//     rings 192  .         (end of RingControl)
+//   data:  per message {bytes (4), zero (4)}, the bytes, padding to a word; positions wrap at any
+//   word
+//
+// Each side keeps its own position privately and takes the other's for hostile: a position that
+// cannot be, or a length beyond it, breaks the ring for good (Verdict::kBroken), never the process.
+// A message is copied out once, then looked at.
+//
+// Memory order: the producer's tail store (seq_cst, so also release) pairs with the consumer's
+// acquire load: the message is there. The consumer's head store (release) pairs with the producer's
+// acquire load: the room is free. Sleeping is Dekker's pattern, both sides seq_cst: consumer stores
+// `sleeps`, then loads tail; producer stores tail, then loads `sleeps`; at least one sees the
+// other.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace plov::fabric::shm {
+
+struct RingControl {
+  alignas(64) std::atomic<uint64_t> tail;
+  alignas(64) std::atomic<uint64_t> head;
+  alignas(64) std::atomic<uint32_t> sleeps;
+};
+static_assert(sizeof(RingControl) == 192 && std::atomic<uint64_t>::is_always_lock_free);
+
+class RingWriter {
+ public:
+  RingWriter() = default;
+  // data: a power of two of bytes, word-aligned.
+  RingWriter(RingControl* control, std::span<std::byte> data) : control_(control), data_(data) {}
+
+  enum class Verdict { kWritten, kNoRoom, kBroken };
+
+  Verdict Write(std::span<const std::byte> message);
+
+  // True once per sleep of the consumer: the caller must wake it.
+  bool TakeSleeper();
+
+ private:
+  void Put(uint64_t position, const std::byte* from, size_t bytes);
+
+  RingControl* control_ = nullptr;
+  std::span<std::byte> data_;
+  uint64_t tail_ = 0;
+};
+
+class RingReader {
+ public:
+  RingReader() = default;
+  RingReader(RingControl* control, std::span<std::byte> data) : control_(control), data_(data) {}
+
+  enum class Verdict { kMessage, kNone, kBroken };
+
+  // Copies the next message into `buffer`, which bounds its length.
+  Verdict Read(std::span<std::byte> buffer, size_t* bytes);
+
+  bool empty() const { return control_->tail.load(std::memory_order_acquire) == head_; }
+
+  // Announces sleep; false when a message came in between (and awake again).
+  bool Sleep();
+  void StayAwake() { control_->sleeps.store(0, std::memory_order_relaxed); }
+
+ private:
+  void Get(uint64_t position, std::byte* to, size_t bytes) const;
+
+  RingControl* control_ = nullptr;
+  std::span<std::byte> data_;
+  uint64_t head_ = 0;
+};
+
+}  // namespace plov::fabric::shm
