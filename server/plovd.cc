@@ -1,0 +1,69 @@
+// plovd, the server program. See plovd(8).
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "server/options.h"
+#include "server/server.h"
+
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr int kExitCannotServe = 3;
+
+// SIGTERM and SIGINT come as bytes to read; a client's death never kills the server.
+int BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+int Complain(const plov::Error& error, int exit_status) {
+  fmt::print(stderr, "plovd: {}\n", error.message);
+  return exit_status;
+}
+
+int Serve(const plov::server::Options& options) {
+  const int stop_fd = BlockSignals();
+  auto server = plov::server::Server::Create(options.server);
+  if (!server) return Complain(server.error(), kExitCannotServe);
+  (*server)->Start();
+  for (const auto& listener : (*server)->listeners()) {
+    fmt::print("plovd: ready on {}\n", listener->uri());
+  }
+  std::fflush(stdout);
+  (*server)->ServeUntil(stop_fd);
+  spdlog::info("stopping");
+  server->reset();
+  ::close(stop_fd);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = plov::server::ParseOptions(argc, argv);
+  if (!options) return Complain(options.error(), kExitUsage);
+  switch (options->action) {
+    case plov::server::Options::Action::kHelp:
+      fmt::print("{}", plov::server::HelpText());
+      return 0;
+    case plov::server::Options::Action::kVersion:
+      fmt::print("plovd {}\n", PLOV_VERSION);
+      return 0;
+    case plov::server::Options::Action::kServe:
+      break;
+  }
+  spdlog::set_default_logger(spdlog::stderr_color_mt("plovd"));
+  spdlog::set_level(spdlog::level::from_str(options->log_level));
+  return Serve(*options);
+}

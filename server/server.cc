@@ -1,0 +1,93 @@
+#include "server/server.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "server/random.h"
+#include "verify/superblock.h"
+
+namespace plov::server {
+
+namespace {
+
+// Room in the staging memory of a connection for this many of the largest values (untouched pages
+// cost nothing).
+constexpr uint64_t kStagedValues = 2;
+constexpr uint64_t kStagingBytesMin = uint64_t{1} << 20;
+
+int64_t ClockOffsetUs() {
+  const auto unix_us = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return unix_us.count() - static_cast<int64_t>(MonotonicUs());
+}
+
+uint64_t StagingBytes(uint32_t value_bytes_max) {
+  const uint64_t bytes = kStagedValues * value_bytes_max;
+  return std::max(kStagingBytesMin, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Server>, Error> Server::Create(const ServerOptions& options) {
+  std::unique_ptr<Server> server(new Server);
+  if (auto opened = server->Open(options); !opened) return std::unexpected(opened.error());
+  return server;
+}
+
+std::expected<void, Error> Server::Open(const ServerOptions& options) {
+  StoreOptions store_options{.memory_bytes = options.memory_bytes / options.shards,
+                             .bucket_bytes = options.bucket_bytes,
+                             .value_bytes_max = options.value_bytes_max,
+                             .pages = options.pages,
+                             .shard = 0,
+                             .shard_count = options.shards,
+                             .hash_seed = RandomId(),
+                             .clock_offset_us = ClockOffsetUs()};
+  fabric::ListenOptions listen{.shards = {},
+                               .format_version = verify::kFormatVersion,
+                               .staging_bytes = StagingBytes(options.value_bytes_max)};
+  for (; store_options.shard < options.shards; ++store_options.shard) {
+    auto store = Store::Create(store_options);
+    if (!store) return std::unexpected(store.error());
+    listen.shards.push_back({(*store)->region().memory(), (*store)->region().fd()});
+    shards_.push_back(std::make_unique<Shard>(std::move(*store), options.spin_us));
+  }
+  for (const std::string& uri : options.uris) {
+    auto listener = fabric::Listener::Listen(uri, listen);
+    if (!listener) return std::unexpected(listener.error());
+    for (uint32_t shard = 0; shard < options.shards; ++shard) {
+      if (auto added = shards_[shard]->AddPort(&(*listener)->port(shard)); !added) return added;
+    }
+    listeners_.push_back(std::move(*listener));
+  }
+  return {};
+}
+
+void Server::Start() {
+  for (const auto& shard : shards_) {
+    threads_.emplace_back([shard = shard.get()] { shard->Run(); });
+    pthread_setname_np(threads_.back().native_handle(), "plovd-shard");
+  }
+}
+
+void Server::ServeUntil(int stop_fd) {
+  std::vector<pollfd> poll_fds = {{stop_fd, POLLIN, 0}};
+  for (const auto& listener : listeners_) poll_fds.push_back({listener->fd(), POLLIN, 0});
+  while (true) {
+    if (::poll(poll_fds.data(), poll_fds.size(), -1) < 0) continue;  // EINTR
+    if (poll_fds[0].revents != 0) return;
+    for (size_t i = 1; i < poll_fds.size(); ++i) {
+      if (poll_fds[i].revents != 0) listeners_[i - 1]->HandleEvents();
+    }
+  }
+}
+
+Server::~Server() {
+  for (const auto& shard : shards_) shard->Stop();
+  threads_.clear();
+}
+
+}  // namespace plov::server

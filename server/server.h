@@ -1,0 +1,51 @@
+// Server: shards with a thread each, and the listeners that bring them clients.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "server/shard.h"
+
+namespace plov::server {
+
+struct ServerOptions {
+  std::vector<std::string> uris = {"shm:default"};
+  uint32_t shards = 1;
+  size_t memory_bytes = size_t{1} << 30;  // of all shards together
+  uint32_t bucket_bytes = verify::kBucketBytesMin;
+  uint32_t value_bytes_max = verify::kValueBytesMax;
+  uint32_t spin_us = 50;
+  PageKind pages = PageKind::kNormal;
+};
+
+// Threads: created, run and destroyed by one thread; Stop from any.
+class Server {
+ public:
+  // kNoSpace, kInUse, kPermission, kInvalidArgument, kSystem.
+  static std::expected<std::unique_ptr<Server>, Error> Create(const ServerOptions& options);
+  ~Server();
+
+  // Starts the shards' threads; from here on clients are served while HandleEvents is called.
+  void Start();
+
+  // Waits until `stop_fd` is readable, handling connections.
+  void ServeUntil(int stop_fd);
+
+  const std::vector<std::unique_ptr<fabric::Listener>>& listeners() const { return listeners_; }
+
+ private:
+  Server() = default;
+  std::expected<void, Error> Open(const ServerOptions& options);
+
+  // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<std::unique_ptr<fabric::Listener>> listeners_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace plov::server

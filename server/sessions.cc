@@ -1,0 +1,42 @@
+#include "server/sessions.h"
+
+namespace plov::server {
+
+Session::Verdict Session::Judge(uint64_t sequence, bool retry, WriteReply* reply) const {
+  const Entry& entry = entries_[sequence % kSessionWindow];
+  if (entry.sequence == sequence) {
+    *reply = entry.reply;
+    return Verdict::kDone;
+  }
+  if (entry.sequence > sequence) return Verdict::kForgotten;
+  // A retry is new only to a session that was there when it was sent first.
+  const bool was_there = first_sequence_ == 0 ? returned_ : sequence >= first_sequence_;
+  if (retry && !was_there) return Verdict::kForgotten;
+  return Verdict::kNew;
+}
+
+void Session::Remember(uint64_t sequence, const WriteReply& reply) {
+  if (first_sequence_ == 0) first_sequence_ = sequence;
+  entries_[sequence % kSessionWindow] = {sequence, reply};
+}
+
+Session* Sessions::Enter(uint64_t client_id) {
+  auto [it, fresh] = sessions_.try_emplace(client_id);
+  Seat& seat = it->second;
+  if (!fresh) seat.session->Return();
+  if (!fresh && seat.connections == 0) idle_.erase(seat.idle);
+  ++seat.connections;
+  return seat.session.get();
+}
+
+void Sessions::Leave(uint64_t client_id) {
+  const auto it = sessions_.find(client_id);
+  if (it == sessions_.end() || --it->second.connections > 0) return;
+  it->second.idle = idle_.insert(idle_.end(), client_id);
+  if (idle_.size() > kIdleSessionsMax) {
+    sessions_.erase(idle_.front());
+    idle_.pop_front();
+  }
+}
+
+}  // namespace plov::server

@@ -1,0 +1,74 @@
+// Sessions: what makes a retried write apply at most once.
+//
+// A client numbers its writes to a shard (sequence) and keeps at most kSessionWindow of them
+// unanswered. The shard keeps the replies of the last kSessionWindow per client id; a sequence that
+// it finds there is answered again, not applied again. Sessions of clients that left are kept for
+// their return, the kIdleSessionsMax most recent. Source: at-most-once by client id and sequence,
+// after RIFL, SOSP 2015.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+
+#include "verify/error.h"
+
+namespace plov::server {
+
+inline constexpr uint64_t kSessionWindow = 256;
+inline constexpr size_t kIdleSessionsMax = 1024;
+
+struct WriteReply {
+  Code status = Code::kOk;
+  uint64_t version = 0;
+};
+
+class Session {
+ public:
+  enum class Verdict {
+    kNew,       // apply it, then Remember
+    kDone,      // applied before: the reply is given
+    kForgotten  // older than the window, or a retry of what this session never saw: outcome not
+                // known
+  };
+
+  Verdict Judge(uint64_t sequence, bool retry, WriteReply* reply) const;
+  void Remember(uint64_t sequence, const WriteReply& reply);
+  // The client came back to this session: what it holds no reply of was never applied.
+  void Return() { returned_ = true; }
+
+ private:
+  struct Entry {
+    uint64_t sequence = 0;  // 0 = none; sequences start at 1
+    WriteReply reply;
+  };
+
+  std::array<Entry, kSessionWindow> entries_{};
+  uint64_t first_sequence_ = 0;  // the first that this session saw
+  bool returned_ = false;
+};
+
+// Threads: the shard's.
+class Sessions {
+ public:
+  // The session of a client that connects; new or the one it left.
+  Session* Enter(uint64_t client_id);
+  // The client's connection ended.
+  void Leave(uint64_t client_id);
+
+  size_t size() const { return sessions_.size(); }
+
+ private:
+  struct Seat {
+    std::unique_ptr<Session> session = std::make_unique<Session>();
+    int connections = 0;
+    std::list<uint64_t>::iterator idle;  // valid while connections == 0
+  };
+
+  std::unordered_map<uint64_t, Seat> sessions_;
+  std::list<uint64_t> idle_;  // oldest first
+};
+
+}  // namespace plov::server

@@ -1,0 +1,357 @@
+#include "server/shard.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace plov::server {
+
+using fabric::PeerId;
+using fabric::PortEvent;
+using verify::MessageReader;
+using verify::MessageWriter;
+using verify::Operation;
+using verify::Reply;
+using verify::Request;
+
+namespace {
+
+uint64_t ClockUs(clockid_t clock) {
+  timespec now;
+  ::clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
+}  // namespace
+
+uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
+
+Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us)
+    : store_(std::move(store)),
+      spin_us_(spin_us),
+      epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
+      started_us_(MonotonicUs()) {}
+
+Shard::~Shard() {
+  if (epoll_fd_ >= 0) ::close(epoll_fd_);
+}
+
+std::expected<void, Error> Shard::AddPort(fabric::Port* port) {
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, port->fd(), &event) != 0) {
+    return FailErrno("cannot watch a port", errno);
+  }
+  gates_.push_back({port, {}});
+  return {};
+}
+
+void Shard::Stop() {
+  stop_.store(true, std::memory_order_relaxed);
+  for (const Gate& gate : gates_) gate.port->Wake();
+}
+
+void Shard::Run() {
+  uint64_t idle_since_us = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (Step()) {
+      idle_since_us = 0;
+      continue;
+    }
+    const uint64_t now_us = MonotonicUs();
+    if (idle_since_us == 0) idle_since_us = now_us;
+    if (now_us - idle_since_us >= spin_us_) {
+      Sleep();
+      idle_since_us = 0;
+    }
+  }
+}
+
+void Shard::Sleep() {
+  bool armed = true;
+  for (const Gate& gate : gates_) armed = gate.port->Arm() && armed;
+  if (armed) {
+    ++counters_.sleeps;
+    // Only held records need the clock: their holders may be gone for good without dying.
+    epoll_event event;
+    ::epoll_wait(epoll_fd_, &event, 1, holds_ > 0 ? 1000 : -1);
+    if (holds_ > 0) ReleaseAged();
+  }
+  for (const Gate& gate : gates_) gate.port->Disarm();
+}
+
+bool Shard::Step() {
+  bool worked = false;
+  for (Gate& gate : gates_) worked = StepGate(&gate) || worked;
+  return worked;
+}
+
+bool Shard::StepGate(Gate* gate) {
+  const auto event = gate->port->Poll();
+  if (!event) return false;
+  switch (event->kind) {
+    case PortEvent::Kind::kOpened:
+      Open(gate, *event);
+      break;
+    case PortEvent::Kind::kMessage:
+      OnMessage(gate, *event);
+      break;
+    case PortEvent::Kind::kReadDone:
+      OnReadDone(gate, *event);
+      break;
+    case PortEvent::Kind::kClosed:
+      Drop(gate, event->peer);
+      break;
+  }
+  return true;
+}
+
+// A client that returns ends its own former connection first: what that one had sent and nobody had
+// read is dropped, so a retry cannot be overtaken by its original.
+void Shard::Open(Gate* gate, const PortEvent& event) {
+  for (Gate& other : gates_) {
+    for (const auto& [id, peer] : other.peers) {
+      if (peer.client_id != event.client_id) continue;
+      const PeerId former = id;
+      other.port->Close(former);
+      Drop(&other, former);
+      break;
+    }
+  }
+  gate->peers.try_emplace(event.peer,
+                          Peer{event.client_id, sessions_.Enter(event.client_id), nullptr, {}});
+}
+
+void Shard::Abandon(Peer* peer) {
+  if (peer->fetch != nullptr) store_->Abandon(peer->fetch->prepared);
+  peer->fetch.reset();
+  ReleaseHeld(peer, UINT64_MAX);
+}
+
+void Shard::Drop(Gate* gate, PeerId id) {
+  const auto it = gate->peers.find(id);
+  if (it == gate->peers.end()) return;
+  Abandon(&it->second);
+  sessions_.Leave(it->second.client_id);
+  gate->peers.erase(it);
+}
+
+void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
+  std::erase_if(peer->held, [this, until_us](const Held& held) {
+    if (held.until_us > until_us) return false;
+    store_->Release(held.offset);
+    --holds_;
+    return true;
+  });
+}
+
+void Shard::ReleaseAged() {
+  const uint64_t now_us = MonotonicUs();
+  for (Gate& gate : gates_) {
+    for (auto& [id, peer] : gate.peers) ReleaseHeld(&peer, now_us);
+  }
+}
+
+void Shard::OnMessage(Gate* gate, const PortEvent& event) {
+  Peer& peer = gate->peers.at(event.peer);
+  ReleaseHeld(&peer, UINT64_MAX);
+  ++counters_.messages;
+  auto requests =
+      MessageReader::Open(event.message, peer.client_id, MessageReader::Holds::kRequests);
+  MessageWriter replies(reply_, peer.client_id);
+  bool sound = requests.has_value();
+  while (sound && requests->remaining() > 0) {
+    const auto request = requests->NextRequest();
+    // A rendezvous travels alone: its reply is the message's.
+    sound = request.has_value() &&
+            (!request->rendezvous || requests->remaining() + replies.count() == 0);
+    if (!sound) break;
+    ++counters_.requests;
+    if (!Handle(gate, event.peer, &peer, *request, &replies, requests->remaining())) return;
+  }
+  if (!sound || replies.count() == 0) {
+    ++counters_.protocol_errors;
+    spdlog::warn("dropped a client that sent garbage (client id {:016x})", peer.client_id);
+    gate->port->Close(event.peer);
+    Drop(gate, event.peer);
+    return;
+  }
+  gate->port->Send(event.peer, replies.Finish());
+}
+
+bool Shard::Handle(Gate* gate, PeerId id, Peer* peer, const Request& request,
+                   MessageWriter* replies, uint32_t remaining) {
+  if (request.rendezvous) {
+    WriteReply write;
+    if (StartFetch(gate, id, peer, request, &write)) return false;
+    Reply reply;
+    reply.request_id = request.request_id;
+    reply.status = write.status;
+    reply.version = write.version;
+    return replies->Add(reply);
+  }
+  // Every request after this one keeps room for a reply without a value.
+  const size_t room = replies->room() - remaining * verify::kReplyHeadBytes;
+  return replies->Add(ReplyTo(peer, request, room));
+}
+
+bool Shard::Answered(Peer* peer, const Request& request, WriteReply* reply) {
+  if (request.sequence == 0) {
+    *reply = {Code::kProtocol, 0};
+    return true;
+  }
+  switch (peer->session->Judge(request.sequence, request.retry, reply)) {
+    case Session::Verdict::kNew:
+      return false;
+    case Session::Verdict::kDone:
+      ++counters_.retries_answered;
+      return true;
+    case Session::Verdict::kForgotten:
+      *reply = {Code::kUnknown, 0};
+      return true;
+  }
+  return false;
+}
+
+bool Shard::StartFetch(Gate* gate, PeerId id, Peer* peer, const Request& request,
+                       WriteReply* reply) {
+  if (!verify::IsWrite(request.operation) || request.operation == Operation::kDelete) {
+    *reply = {Code::kProtocol, 0};
+    return false;
+  }
+  if (Answered(peer, request, reply)) return false;
+  const auto prepared = store_->Prepare(request, MonotonicUs());
+  if (!prepared) {
+    *reply = {prepared.error(), 0};
+    peer->session->Remember(request.sequence, *reply);
+    return false;
+  }
+  peer->fetch = std::make_unique<Fetch>(Fetch{request, std::string(request.key), *prepared});
+  peer->fetch->request.key = peer->fetch->key;
+  gate->port->Read(id, {.offset = request.staging_offset,
+                        .bytes = request.value_bytes,
+                        .shared = prepared->shared,
+                        .shared_offset = prepared->at,
+                        .tag = request.request_id});
+  return true;
+}
+
+void Shard::OnReadDone(Gate* gate, const PortEvent& event) {
+  const auto it = gate->peers.find(event.peer);
+  if (it == gate->peers.end() || it->second.fetch == nullptr) return;
+  Peer& peer = it->second;
+  const std::unique_ptr<Fetch> fetch = std::move(peer.fetch);
+  WriteReply write{Code::kProtocol, 0};
+  if (event.ok) {
+    write = store_->Commit(fetch->prepared, fetch->request, MonotonicUs());
+  } else {
+    store_->Abandon(fetch->prepared);
+  }
+  peer.session->Remember(fetch->request.sequence, write);
+  Reply reply;
+  reply.request_id = fetch->request.request_id;
+  reply.status = write.status;
+  reply.version = write.version;
+  MessageWriter replies(reply_, peer.client_id);
+  replies.Add(reply);
+  gate->port->Send(event.peer, replies.Finish());
+}
+
+Reply Shard::ReplyTo(Peer* peer, const Request& request, size_t room) {
+  Reply reply;
+  reply.request_id = request.request_id;
+  if (verify::IsWrite(request.operation)) {
+    WriteReply write;
+    if (!Answered(peer, request, &write)) {
+      const uint64_t now_us = MonotonicUs();
+      write = request.operation == Operation::kDelete ? store_->Delete(request, now_us)
+                                                      : store_->Write(request, now_us);
+      peer->session->Remember(request.sequence, write);
+    }
+    reply.status = write.status;
+    reply.version = write.version;
+  } else if (request.operation == Operation::kGet) {
+    ReplyGet(peer, request, room, &reply);
+  } else if (request.operation == Operation::kStats) {
+    stats_text_ = StatsText();
+    reply.value = stats_text_;
+    reply.value_bytes = static_cast<uint32_t>(stats_text_.size());
+    if (verify::EncodedBytes(reply) > room) {
+      reply.value = {};
+      reply.value_bytes = 0;
+      reply.status = Code::kTooLarge;
+    }
+  }
+  return reply;
+}
+
+// A value that does not fit in the message stays where it is: the client READs it there, and it is
+// kept for it.
+void Shard::ReplyGet(Peer* peer, const Request& request, size_t room, Reply* reply) {
+  if (request.suspect) {
+    spdlog::warn("a client reports bytes that fail their seal unchanged; looking");
+  }
+  const uint64_t now_us = MonotonicUs();
+  const auto hit = store_->Get(request.key, now_us);
+  if (!hit) {
+    reply->status = hit.error();
+    return;
+  }
+  reply->version = hit->item.version;
+  reply->flags = hit->item.flags;
+  reply->expiry = hit->item.expiry;
+  reply->value_bytes = static_cast<uint32_t>(hit->item.value.size());
+  reply->value = hit->item.value;
+  if (verify::EncodedBytes(*reply) <= room) return;
+  reply->value = {};
+  reply->held = true;
+  reply->record_offset = hit->record_offset;
+  reply->record_bytes = hit->record_bytes;
+  store_->Hold(hit->record_offset);
+  peer->held.push_back({hit->record_offset, now_us + kHoldUs});
+  ++holds_;
+}
+
+std::string Shard::StatsText() const {
+  const cuckoo::TableStats& table = store_->table().stats();
+  const StoreStats& stats = store_->stats();
+  const cuckoo::Geometry& geometry = store_->table().geometry();
+  size_t clients = 0;
+  for (const Gate& gate : gates_) clients += gate.peers.size();
+  std::string text;
+  const auto line = [&text](std::string_view name, uint64_t value) {
+    fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
+  };
+  line("items", table.items);
+  line("items_displaced", table.displaced);
+  line("payload_bytes", stats.payload_bytes);
+  line("buckets", geometry.bucket_count);
+  line("bucket_bytes", geometry.bucket_bytes);
+  line("homes_overflowed", table.overflowed_homes);
+  line("displacements", table.moves);
+  line("records_bytes", store_->records().allocated_bytes());
+  line("records_bytes_max", store_->records().area_bytes());
+  line("memory_bytes", store_->region().memory().size());
+  line("memory_committed_bytes", store_->region().committed_bytes());
+  line("clients", clients);
+  line("sessions", sessions_.size());
+  line("messages", counters_.messages);
+  line("requests", counters_.requests);
+  line("puts", stats.puts);
+  line("deletes", stats.deletes);
+  line("gets_by_message", stats.fallback_gets);
+  line("no_space", stats.no_space);
+  line("expired", stats.expired);
+  line("corrupt", stats.corrupt + table.corrupt);
+  line("retries_answered", counters_.retries_answered);
+  line("protocol_errors", counters_.protocol_errors);
+  line("sleeps", counters_.sleeps);
+  line("cpu_us", ClockUs(CLOCK_THREAD_CPUTIME_ID));
+  line("uptime_us", MonotonicUs() - started_us_);
+  return text;
+}
+
+}  // namespace plov::server

@@ -1,0 +1,117 @@
+// Shard: one thread that owns one store and serves its clients: messages in, replies out, sleep
+// when idle.
+//
+// Threads: everything but Stop belongs to the shard's thread. The steady loop allocates nothing per
+// request beyond the record.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "server/sessions.h"
+#include "server/store.h"
+#include "verify/message.h"
+
+namespace plov::server {
+
+struct ShardCounters {
+  uint64_t messages = 0;
+  uint64_t requests = 0;
+  uint64_t retries_answered = 0;  // writes that were applied before
+  uint64_t protocol_errors = 0;   // clients dropped for garbage
+  uint64_t sleeps = 0;
+};
+
+// A held record is given up after this long: a client that was promised it READs it within its
+// deadline or asks again.
+inline constexpr uint64_t kHoldUs = 10'000'000;
+
+class Shard {
+ public:
+  // store: its memory outlives the shard's ports.
+  Shard(std::unique_ptr<Store> store, uint32_t spin_us);
+
+  // One listener's port for this shard; before Run.
+  std::expected<void, Error> AddPort(fabric::Port* port);
+
+  // Serves until Stop.
+  void Run();
+  // Handles at most one event per port; false when there was none.
+  bool Step();
+  // Any thread.
+  void Stop();
+
+  const Store& store() const { return *store_; }
+
+ private:
+  // A large value on its way into its record.
+  struct Fetch {
+    verify::Request request;  // its key points to `key`
+    std::string key;
+    Store::Prepared prepared;
+  };
+  struct Held {
+    uint64_t offset;
+    uint64_t until_us;
+  };
+  struct Peer {
+    uint64_t client_id;
+    Session* session;
+    std::unique_ptr<Fetch> fetch;
+    std::vector<Held> held;
+  };
+  // A port with its clients.
+  struct Gate {
+    fabric::Port* port;
+    std::unordered_map<fabric::PeerId, Peer> peers;
+  };
+
+  bool StepGate(Gate* gate);
+  void Open(Gate* gate, const fabric::PortEvent& event);
+  void Drop(Gate* gate, fabric::PeerId id);
+  void Abandon(Peer* peer);
+  void OnMessage(Gate* gate, const fabric::PortEvent& event);
+  void OnReadDone(Gate* gate, const fabric::PortEvent& event);
+
+  // Appends the reply; false when the request goes on as a fetch and is answered later.
+  bool Handle(Gate* gate, fabric::PeerId id, Peer* peer, const verify::Request& request,
+              verify::MessageWriter* replies, uint32_t remaining);
+  verify::Reply ReplyTo(Peer* peer, const verify::Request& request, size_t room);
+  // The session's answer if it has one.
+  bool Answered(Peer* peer, const verify::Request& request, WriteReply* reply);
+  bool StartFetch(Gate* gate, fabric::PeerId id, Peer* peer, const verify::Request& request,
+                  WriteReply* reply);
+  void ReplyGet(Peer* peer, const verify::Request& request, size_t room, verify::Reply* reply);
+  void ReleaseHeld(Peer* peer, uint64_t until_us);
+  void ReleaseAged();
+  std::string StatsText() const;
+  void Sleep();
+
+  std::unique_ptr<Store> store_;
+  uint32_t spin_us_;
+  int epoll_fd_ = -1;
+  std::vector<Gate> gates_;
+  Sessions sessions_;
+  ShardCounters counters_;
+  std::atomic<bool> stop_ = false;  // relaxed; Stop's Wake is what is waited for
+  uint64_t started_us_;
+  uint64_t holds_ = 0;
+  std::string stats_text_;
+  std::array<std::byte, 32 << 10> reply_;
+
+ public:
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+};
+
+// Microseconds of the host's monotonic clock.
+uint64_t MonotonicUs();
+
+}  // namespace plov::server

@@ -1,0 +1,313 @@
+#include "server/store.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "server/random.h"
+#include "verify/record.h"
+
+namespace plov::server {
+
+using verify::Bucket;
+using verify::BucketKind;
+using verify::ItemView;
+using verify::Operation;
+using verify::Request;
+
+namespace {
+
+// Writes pay for looking at this many buckets while items with an expiry are stored ...
+constexpr size_t kSweepPerWrite = 2;
+// ... and at this many before memory is called full.
+constexpr size_t kSweepWhenFull = 4096;
+
+size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+ItemView ItemOfRequest(const Request& request, uint64_t version) {
+  return {request.key, request.value, version, request.flags, request.expiry};
+}
+
+}  // namespace
+
+Store::Store(const StoreOptions& options, Region region)
+    : options_(options),
+      region_(std::move(region)),
+      incarnation_(RandomId()),
+      record_seed_(verify::RecordSeed(incarnation_)) {}
+
+std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& options) {
+  auto region = Region::Create(options.memory_bytes, options.pages);
+  if (!region) return std::unexpected(region.error());
+  std::unique_ptr<Store> store(new Store(options, std::move(*region)));
+  if (auto opened = store->Open(); !opened) return std::unexpected(opened.error());
+  return store;
+}
+
+std::expected<void, Error> Store::Open() {
+  const size_t table_offset = kPageBytes;
+  if (options_.bucket_count == 0) {
+    options_.bucket_count = region_.memory().size() / 4 / options_.bucket_bytes;
+  }
+  const size_t table_bytes = options_.bucket_count * options_.bucket_bytes;
+  const size_t records_offset = RoundUp(table_offset + table_bytes, kPageBytes);
+  if (records_offset >= region_.memory().size() || !region_.Commit(0, records_offset)) {
+    return Fail(Code::kNoSpace,
+                fmt::format("memory for the table ({} MiB) is not there: lower --memory",
+                            table_bytes >> 20));
+  }
+  const verify::TableExtent extent{1, table_offset, options_.bucket_count, options_.bucket_bytes,
+                                   0};
+  table_.emplace(region_.data(), cuckoo::Geometry::Of(extent, incarnation_), options_.hash_seed);
+  table_->Format();
+  auto records = RecordArea::Create(&region_, records_offset);
+  if (!records) return std::unexpected(records.error());
+  records_ = std::move(*records);
+  PublishSuperblock();
+  return {};
+}
+
+void Store::PublishSuperblock() {
+  const cuckoo::Geometry& geometry = table_->geometry();
+  verify::Superblock superblock{};
+  superblock.version = 1;
+  superblock.incarnation = incarnation_;
+  superblock.hash_seed = options_.hash_seed;
+  superblock.region_bytes = region_.memory().size();
+  superblock.shard = options_.shard;
+  superblock.shard_count = options_.shard_count;
+  superblock.value_bytes_max = options_.value_bytes_max;
+  superblock.clock_offset_us = options_.clock_offset_us;
+  superblock.tables[0] = {geometry.generation, geometry.offset, geometry.bucket_count,
+                          geometry.bucket_bytes, 0};
+  const size_t records_bytes = records_->area_bytes();
+  superblock.segment_count = 1;
+  superblock.segments[0] = {region_.memory().size() - records_bytes, records_bytes};
+  verify::SealSuperblock(&superblock);
+  verify::StoreSuperblock(verify::WordsAt(region_.data(), 0), superblock);
+}
+
+ItemView Store::ItemOf(const Bucket& bucket) const {
+  if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(options_.bucket_bytes);
+  return verify::OwnRecord(region_.data(), bucket.reference().offset);
+}
+
+Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
+  if (request.key.empty() || request.key.size() > verify::kKeyBytesMax) {
+    return Code::kInvalidArgument;
+  }
+  target->hash = HashOf(request.key);
+  const auto verdict = table_->Find(target->hash, request.key, &target->slot);
+  if (verdict == cuckoo::Table::Verdict::kCorrupt) return Code::kCorrupt;
+  target->found = verdict == cuckoo::Table::Verdict::kFound;
+  if (target->found) target->item = ItemOf(target->slot.bucket);
+  target->present = target->found && !IsExpired(target->item, now_us);
+  const bool needs_presence = request.conditional || request.operation == Operation::kReplace;
+  if (needs_presence && !target->present) return Code::kNotFound;
+  if (request.operation == Operation::kAdd && target->present) return Code::kExists;
+  if (request.conditional && target->item.version != request.expected_version) {
+    return Code::kVersionMismatch;
+  }
+  return Code::kOk;
+}
+
+WriteReply Store::Refuse(Code status, const Target& target) {
+  if (status == Code::kCorrupt) ++stats_.corrupt;
+  if (status == Code::kNoSpace) ++stats_.no_space;
+  const bool tells_version = status == Code::kExists || status == Code::kVersionMismatch;
+  return {status, tells_version ? target.item.version : 0};
+}
+
+std::optional<uint64_t> Store::AllocateRecord(size_t record_bytes, uint64_t now_us) {
+  if (const auto offset = records_->Allocate(record_bytes)) return offset;
+  if (expiring_items_ == 0) return std::nullopt;
+  Sweep(kSweepWhenFull, now_us);
+  return records_->Allocate(record_bytes);
+}
+
+void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
+  const uint64_t one = expiry != 0 ? 1 : 0;
+  if (change == Change::kStored) {
+    stats_.payload_bytes += payload_bytes;
+    expiring_items_ += one;
+  } else {
+    stats_.payload_bytes -= payload_bytes;
+    expiring_items_ -= one;
+  }
+}
+
+void Store::Retract(const Target& target) {
+  if (!target.found) return;
+  Count(Change::kGone, target.item.key.size() + target.item.value.size(), target.item.expiry);
+  if (target.slot.bucket.kind() != BucketKind::kReference) return;
+  verify::RetractLive(
+      verify::WordsAt(region_.data(), target.slot.bucket.reference().offset + verify::kWordBytes));
+}
+
+void Store::FreeOld(const Target& target) {
+  if (!target.found || target.slot.bucket.kind() != BucketKind::kReference) return;
+  FreeRecord(target.slot.bucket.reference().offset);
+}
+
+void Store::FreeRecord(uint64_t offset) {
+  const auto held = std::ranges::find(held_, offset, &HeldRecord::offset);
+  if (held != held_.end()) {
+    held->orphaned = true;
+  } else {
+    records_->Free(offset);
+  }
+}
+
+void Store::Hold(uint64_t record_offset) {
+  const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
+  if (held != held_.end()) {
+    ++held->holders;
+  } else {
+    held_.push_back({record_offset, 1, false});
+  }
+}
+
+void Store::Release(uint64_t record_offset) {
+  const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
+  if (held == held_.end() || --held->holders > 0) return;
+  if (held->orphaned) records_->Free(record_offset);
+  held_.erase(held);
+}
+
+// W3 for an overwrite: the old record's `live` to 0, then the bucket, then (by the caller) the
+// acknowledgement; the old memory is freed last.
+Code Store::Publish(const Target& target, const Bucket& item) {
+  if (!target.found) return table_->Insert(target.hash, item) ? Code::kOk : Code::kNoSpace;
+  Retract(target);
+  table_->Replace(target.slot, item);
+  FreeOld(target);
+  return Code::kOk;
+}
+
+WriteReply Store::Write(const Request& request, uint64_t now_us) {
+  if (expiring_items_ > 0) Sweep(kSweepPerWrite, now_us);
+  if (request.value.size() > options_.value_bytes_max) return {Code::kTooLarge, 0};
+  const ItemView fits = ItemOfRequest(request, 0);
+  if (!verify::InlineFits(fits, options_.bucket_bytes)) {
+    const auto prepared = Prepare(request, now_us);
+    if (!prepared) return {prepared.error(), 0};
+    verify::WriteRecordValue(prepared->shared, request.key.size(), request.value);
+    return Commit(*prepared, request, now_us);
+  }
+  Target target{};
+  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+    return Refuse(status, target);
+  }
+  const ItemView item = ItemOfRequest(request, ++last_version_);
+  Bucket bucket;
+  bucket.SetInline(item, options_.bucket_bytes);
+  if (const Code status = Publish(target, bucket); status != Code::kOk) {
+    return Refuse(status, target);
+  }
+  ++stats_.puts;
+  Count(Change::kStored, item.key.size() + item.value.size(), item.expiry);
+  return {Code::kOk, item.version};
+}
+
+std::expected<Store::Prepared, Code> Store::Prepare(const Request& request, uint64_t now_us) {
+  if (request.key.empty() || request.key.size() > verify::kKeyBytesMax) {
+    return std::unexpected(Code::kInvalidArgument);
+  }
+  const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
+  if (value_bytes > options_.value_bytes_max) return std::unexpected(Code::kTooLarge);
+  const auto offset = AllocateRecord(verify::RecordBytes(request.key.size(), value_bytes), now_us);
+  if (!offset) {
+    ++stats_.no_space;
+    return std::unexpected(Code::kNoSpace);
+  }
+  return Prepared{*offset, verify::WordsAt(region_.data(), *offset),
+                  verify::kRecordHeaderBytes + request.key.size()};
+}
+
+// The version is drawn here and not in Prepare, so that versions of a key grow in the order of its
+// writes.
+WriteReply Store::Commit(const Prepared& prepared, const Request& request, uint64_t now_us) {
+  Target target{};
+  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+    Abandon(prepared);
+    return Refuse(status, target);
+  }
+  const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
+  const ItemView item = ItemOfRequest(request, ++last_version_);
+  const size_t record_bytes = verify::RecordBytes(item.key.size(), value_bytes);
+  verify::WriteRecordHead(prepared.shared, item, value_bytes);
+  verify::SealRecord(prepared.shared, record_bytes, record_seed_);
+  Bucket bucket;
+  bucket.SetReference(
+      {target.hash, item.version, prepared.offset, static_cast<uint32_t>(record_bytes), 0},
+      options_.bucket_bytes);
+  if (const Code status = Publish(target, bucket); status != Code::kOk) {
+    Abandon(prepared);
+    return Refuse(status, target);
+  }
+  ++stats_.puts;
+  Count(Change::kStored, item.key.size() + value_bytes, item.expiry);
+  return {Code::kOk, item.version};
+}
+
+void Store::Erase(const Target& target) {
+  Retract(target);
+  table_->Erase(target.hash, target.slot);
+  FreeOld(target);
+}
+
+WriteReply Store::Delete(const Request& request, uint64_t now_us) {
+  Target target{};
+  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+    return Refuse(status, target);
+  }
+  if (!target.found) return {Code::kNotFound, 0};
+  const uint64_t version = target.item.version;
+  Erase(target);
+  ++stats_.deletes;
+  return target.present ? WriteReply{Code::kOk, version} : WriteReply{Code::kNotFound, 0};
+}
+
+// A reader that could not verify comes here, so everything is verified as it would.
+std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us) {
+  ++stats_.fallback_gets;
+  Target target{};
+  Request request;
+  request.operation = Operation::kGet;
+  request.key = key;
+  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+    return std::unexpected(Refuse(status, target).status);
+  }
+  if (!target.present) return std::unexpected(Code::kNotFound);
+  if (target.slot.bucket.kind() == BucketKind::kInline) {
+    hit_ = target.slot.bucket;
+    return Hit{ItemOf(hit_), 0, 0};
+  }
+  const verify::Reference reference = target.slot.bucket.reference();
+  const std::span<const std::byte> record(region_.data() + reference.offset,
+                                          reference.record_bytes);
+  if (!verify::ParseRecord(record, record_seed_)) {
+    return std::unexpected(Refuse(Code::kCorrupt, target).status);
+  }
+  return Hit{target.item, reference.offset, reference.record_bytes};
+}
+
+// Frees expired items, a few buckets at a time, round and round.
+void Store::Sweep(size_t buckets, uint64_t now_us) {
+  for (size_t i = 0; i < buckets; ++i) {
+    if (++sweep_at_ >= options_.bucket_count) sweep_at_ = 0;
+    const auto bucket = table_->Load(sweep_at_);
+    if (!bucket) continue;
+    if (bucket->kind() != BucketKind::kInline && bucket->kind() != BucketKind::kReference) continue;
+    const ItemView item = ItemOf(*bucket);
+    if (!IsExpired(item, now_us)) continue;
+    const uint64_t hash = table_->HashOf(*bucket);
+    const auto ways = cuckoo::WaysOf(hash, options_.bucket_count);
+    const auto way = static_cast<uint32_t>(std::ranges::find(ways, sweep_at_) - ways.begin());
+    const Target target{hash, true, false, {sweep_at_, way, *bucket}, item};
+    Erase(target);
+    ++stats_.expired;
+  }
+}
+
+}  // namespace plov::server

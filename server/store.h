@@ -1,0 +1,144 @@
+// Store: one shard's items - superblock, table, record area, versions - and what each operation
+// does to them.
+//
+// Thread safety: one thread, the shard's. No I/O: requests and replies are the shard's business
+// (server/shard.h). The writer's rules W1 to W6 of plov(7) are kept here and in cuckoo/table.h.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cuckoo/table.h"
+#include "server/record_area.h"
+#include "server/region.h"
+#include "server/sessions.h"
+#include "verify/message.h"
+#include "verify/record.h"
+#include "verify/superblock.h"
+
+namespace plov::server {
+
+struct StoreOptions {
+  size_t memory_bytes = size_t{1} << 30;
+  uint32_t bucket_bytes = verify::kBucketBytesMin;
+  uint32_t value_bytes_max = verify::kValueBytesMax;
+  PageKind pages = PageKind::kNormal;
+  uint32_t shard = 0;
+  uint32_t shard_count = 1;
+  uint64_t hash_seed = 0;       // the same in all shards
+  int64_t clock_offset_us = 0;  // Unix time minus monotonic clock, the same in all shards
+  uint64_t bucket_count = 0;    // 0: a quarter of the memory
+};
+
+struct StoreStats {
+  uint64_t puts = 0;
+  uint64_t deletes = 0;
+  uint64_t fallback_gets = 0;
+  uint64_t no_space = 0;
+  uint64_t expired = 0;
+  uint64_t corrupt = 0;        // operations that met damaged bytes
+  uint64_t payload_bytes = 0;  // keys and values stored
+};
+
+class Store {
+ public:
+  static std::expected<std::unique_ptr<Store>, Error> Create(const StoreOptions& options);
+
+  // PUT, ADD, REPLACE with the value in the request. `now_us`: monotonic, for expiry.
+  WriteReply Write(const verify::Request& request, uint64_t now_us);
+
+  // The same in two steps, for a value that arrives by rendezvous: a record to READ the value into
+  // at `at` bytes of `shared`, then Commit, or Abandon to free it. kNoSpace, kTooLarge,
+  // kInvalidArgument.
+  struct Prepared {
+    uint64_t offset;
+    uint64_t* shared;
+    size_t at;
+  };
+  std::expected<Prepared, Code> Prepare(const verify::Request& request, uint64_t now_us);
+  WriteReply Commit(const Prepared& prepared, const verify::Request& request, uint64_t now_us);
+  void Abandon(const Prepared& prepared) { records_->Free(prepared.offset); }
+
+  WriteReply Delete(const verify::Request& request, uint64_t now_us);
+
+  // GET by message. The item is a view of the shard's own memory, valid until the next operation.
+  // `record_bytes` is 0 for an inline item. kNotFound, kCorrupt.
+  struct Hit {
+    verify::ItemView item;
+    uint64_t record_offset;
+    uint32_t record_bytes;
+  };
+  std::expected<Hit, Code> Get(std::string_view key, uint64_t now_us);
+
+  // Keeps a record's memory until Release, even when the item is overwritten, so that a client can
+  // READ it.
+  void Hold(uint64_t record_offset);
+  void Release(uint64_t record_offset);
+
+  const Region& region() const { return region_; }
+  const cuckoo::Table& table() const { return *table_; }
+  const RecordArea& records() const { return *records_; }
+  const StoreStats& stats() const { return stats_; }
+  uint64_t incarnation() const { return incarnation_; }
+  uint64_t UnixSeconds(uint64_t now_us) const {
+    return (now_us + static_cast<uint64_t>(options_.clock_offset_us)) / 1'000'000;
+  }
+
+ private:
+  struct HeldRecord {
+    uint64_t offset;
+    uint32_t holders;
+    bool orphaned;  // to be freed by the last Release
+  };
+
+  Store(const StoreOptions& options, Region region);
+  std::expected<void, Error> Open();
+  void PublishSuperblock();
+
+  uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
+  verify::ItemView ItemOf(const verify::Bucket& bucket) const;
+  bool IsExpired(const verify::ItemView& item, uint64_t now_us) const {
+    return item.expiry != 0 && item.expiry <= UnixSeconds(now_us);
+  }
+
+  // The slot of a key, and the reply if the operation's condition forbids to go on.
+  struct Target {
+    uint64_t hash;
+    bool found;    // a slot is there, perhaps of an expired item
+    bool present;  // and not expired
+    cuckoo::Table::Slot slot;
+    verify::ItemView item;
+  };
+  Code Aim(const verify::Request& request, uint64_t now_us, Target* target);
+  WriteReply Refuse(Code status, const Target& target);
+  std::optional<uint64_t> AllocateRecord(size_t record_bytes, uint64_t now_us);
+  Code Publish(const Target& target, const verify::Bucket& item);
+  // Makes the old value of an overwritten or deleted item history (W3), in two parts around the
+  // bucket's rewrite.
+  void Retract(const Target& target);
+  void FreeOld(const Target& target);
+  void FreeRecord(uint64_t offset);
+  enum class Change { kStored, kGone };
+  void Count(Change change, uint64_t payload_bytes, uint32_t expiry);
+  void Erase(const Target& target);
+  void Sweep(size_t buckets, uint64_t now_us);
+
+  StoreOptions options_;
+  Region region_;
+  uint64_t incarnation_;
+  uint64_t record_seed_;
+  uint64_t last_version_ = 0;
+  uint64_t sweep_at_ = 0;
+  uint64_t expiring_items_ = 0;
+  StoreStats stats_;
+  std::optional<cuckoo::Table> table_;
+  std::unique_ptr<RecordArea> records_;
+  std::vector<HeldRecord> held_;
+  verify::Bucket hit_;  // what a Hit of an inline item points into
+};
+
+}  // namespace plov::server
