@@ -1,0 +1,421 @@
+// Engine: lookups in flight.
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "client/engine.h"
+#include "verify/record.h"
+
+namespace plov {
+
+using cuckoo::Lookup;
+using Action = cuckoo::Lookup::Action;
+
+namespace {
+
+// A value from here on is READ straight into the caller's buffer; below, copying it is cheaper than
+// checking bytes in two places.
+constexpr size_t kSplitValueBytesMin = 512;
+// A slot that grew beyond this gives its memory back when its lookup ends.
+constexpr size_t kRecordWordsKept = (size_t{1} << 20) / verify::kWordBytes;
+constexpr size_t kRecordWordsAtFirst = 512;
+
+uint64_t ClockUs(clockid_t clock) {
+  timespec now;
+  ::clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
+uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
+
+// Some milliseconds behind, which only makes a confirmation look older than it is; costs a third.
+uint64_t CoarseMonotonicUs() { return ClockUs(CLOCK_MONOTONIC_COARSE); }
+
+Error BadKey() { return {Code::kInvalidArgument, "keys are 1 to 1024 bytes"}; }
+
+bool KeyIsGood(std::string_view key) { return !key.empty() && key.size() <= verify::kKeyBytesMax; }
+
+}  // namespace
+
+bool IsExpired(const verify::ItemView& item, const cuckoo::ShardView& view) {
+  if (item.expiry == 0) return false;
+  const uint64_t unix_us = MonotonicUs() + static_cast<uint64_t>(view.clock_offset_us);
+  return item.expiry <= unix_us / 1'000'000;
+}
+
+void Engine::Begin(Slot* slot, std::string_view key, Deadline deadline, const GetSink& sink) {
+  slot->key = key;
+  slot->has_into = false;
+  slot->deadline = deadline;
+  slot->sink = sink;
+  ++busy_slots_;
+  ++stats_.gets;
+}
+
+Action Engine::StartLookup(Slot* slot) {
+  const uint64_t hash = cuckoo::HashKey(slot->key, hash_seed_);
+  slot->shard = cuckoo::ShardOf(hash, static_cast<uint32_t>(links_.size()));
+  if (slot->record.empty()) slot->record.resize(kRecordWordsAtFirst);
+  return slot->lookup.Start({&links_[slot->shard]->view, &cache_, &lookup_stats_, &MonotonicUs},
+                            slot->key, hash, CoarseMonotonicUs());
+}
+
+void Engine::RestartSlots() {
+  for (Slot& slot : slots_) {
+    if (slot.state == Slot::State::kDrained) slot.state = Slot::State::kFree;
+    if (slot.state != Slot::State::kFree) Advance(&slot, StartLookup(&slot));
+  }
+}
+
+void Engine::Advance(Slot* slot, Action action) {
+  switch (action) {
+    case Action::kRead:
+      slot->state = Slot::State::kWant;
+      return;
+    case Action::kPause:
+      slot->state = Slot::State::kPaused;
+      slot->resume_us = MonotonicUs() + slot->lookup.pause_us();
+      return;
+    case Action::kHit:
+      return Finish(slot, Deliver(slot, slot->lookup.item()));
+    case Action::kAbsent:
+      return Finish(slot, std::nullopt);
+    case Action::kAskServer:
+      slot->state = Slot::State::kAsk;
+      ++stats_.fallbacks;
+      return;
+    case Action::kRefresh:
+      slot->state = Slot::State::kStale;
+      return;
+  }
+}
+
+fabric::ReadOp Engine::OpOf(Slot* slot) {
+  fabric::ReadOp op;
+  op.tag = static_cast<uint64_t>(slot - slots_.data());
+  slot->split_bytes = 0;
+  if (slot->state == Slot::State::kHeld) {
+    op.offset = slot->held_offset;
+    op.bytes = slot->held_bytes;
+  } else {
+    op.offset = slot->lookup.want().offset;
+    op.bytes = slot->lookup.want().bytes;
+    if (!slot->lookup.want().record) {
+      op.head_bytes = op.bytes;
+      op.head = std::as_writable_bytes(std::span(slot->bucket.words(), 1)).data();
+      return op;
+    }
+    const size_t head_bytes = verify::kRecordHeaderBytes + slot->key.size();
+    if (slot->has_into && op.bytes >= head_bytes + kSplitValueBytesMin &&
+        op.bytes - head_bytes <= slot->into.size()) {
+      slot->split_bytes = op.bytes - head_bytes;
+      op.tail = slot->into.data();
+    }
+  }
+  op.head_bytes = op.bytes - static_cast<uint32_t>(slot->split_bytes);
+  const size_t words = verify::RoundUpToWord(op.head_bytes) / verify::kWordBytes;
+  if (slot->record.size() < words) slot->record.resize(words);
+  op.head = std::as_writable_bytes(std::span(slot->record)).data();
+  return op;
+}
+
+Action Engine::Feed(Slot* slot) {
+  const Lookup::Want& want = slot->lookup.want();
+  if (!want.record) return slot->lookup.FeedBucket(slot->bucket);
+  const auto head = std::as_bytes(std::span(slot->record)).first(want.bytes - slot->split_bytes);
+  return slot->lookup.FeedRecord(head, slot->into.first(slot->split_bytes));
+}
+
+Client::GetResult Engine::Deliver(Slot* slot, const verify::ItemView& item) {
+  if (IsExpired(item, links_[slot->shard]->view)) return std::nullopt;
+  ++stats_.hits;
+  Item result{item.value, item.version, item.flags, item.expiry};
+  if (!slot->has_into) return result;
+  if (item.value.size() > slot->into.size()) {
+    return Fail(Code::kBufferTooSmall, "the value has " + std::to_string(item.value.size()) +
+                                           " bytes, the buffer " +
+                                           std::to_string(slot->into.size()));
+  }
+  if (slot->split_bytes == 0 && !item.value.empty()) {
+    std::memcpy(slot->into.data(), item.value.data(), item.value.size());
+  }
+  const auto filled = slot->into.first(item.value.size());
+  result.value = {static_cast<const char*>(static_cast<const void*>(filled.data())), filled.size()};
+  return result;
+}
+
+void Engine::Finish(Slot* slot, Client::GetResult result) {
+  const bool reading =
+      slot->state == Slot::State::kReading || slot->state == Slot::State::kHeldReading;
+  const GetSink sink = slot->sink;
+  // Busy until the callback has seen the value's bytes.
+  slot->state = Slot::State::kDrained;
+  sink.done(sink.context, sink.index, std::move(result));
+  --busy_slots_;
+  if (reading && alive()) return;
+  slot->state = Slot::State::kFree;
+  if (slot != slots_.data() && slot->record.size() > kRecordWordsKept) {
+    slot->record = std::vector<uint64_t>(kRecordWordsAtFirst);
+  }
+}
+
+Engine::Slot* Engine::FreeSlot() {
+  // Slot 0 is the blocking Get's.
+  const auto it = std::find_if(slots_.begin() + 1, slots_.end(),
+                               [](const Slot& slot) { return slot.state == Slot::State::kFree; });
+  return it == slots_.end() ? nullptr : &*it;
+}
+
+bool Engine::PostReads() {
+  if (busy_slots_ == 0) return false;
+  for (Slot& slot : slots_) {
+    if (slot.state == Slot::State::kWant || slot.state == Slot::State::kHeld) {
+      links_[slot.shard]->reads.push_back(OpOf(&slot));
+    }
+  }
+  bool posted = false;
+  for (const auto& link : links_) {
+    if (link->reads.empty()) continue;
+    const size_t count = link->connection->Read(link->reads);
+    for (const fabric::ReadOp& op : std::span(link->reads).first(count)) {
+      Slot& slot = slots_[op.tag];
+      slot.state =
+          slot.state == Slot::State::kHeld ? Slot::State::kHeldReading : Slot::State::kReading;
+    }
+    link->reads.clear();
+    posted = posted || count > 0;
+  }
+  return posted;
+}
+
+bool Engine::CollectReads() {
+  std::array<fabric::Completion, 64> completions;
+  bool collected = false;
+  for (const auto& link : links_) {
+    const size_t count = link->connection->Poll(completions);
+    for (const fabric::Completion& completion : std::span(completions).first(count)) {
+      OnRead(&slots_[completion.tag], completion.status);
+    }
+    collected = collected || count > 0;
+  }
+  return collected;
+}
+
+void Engine::OnRead(Slot* slot, fabric::Status status) {
+  if (slot->state == Slot::State::kDrained) {
+    slot->state = Slot::State::kFree;
+    return;
+  }
+  // A dead peer is handled by Pump: the lookup begins again on the next connection.
+  const bool held = slot->state == Slot::State::kHeldReading;
+  slot->state = held ? Slot::State::kHeld : Slot::State::kWant;
+  if (status == fabric::Status::kPeerGone) return;
+  if (status == fabric::Status::kOutOfRange) {
+    ++stats_.corrupt;
+    return Finish(slot, Fail(Code::kCorrupt, "the table points outside the server's memory"));
+  }
+  if (held) return OnHeldRecord(slot);
+  Advance(slot, Feed(slot));
+}
+
+bool Engine::Ask(Slot* slot) {
+  verify::Request request;
+  request.operation = verify::Operation::kGet;
+  request.suspect = slot->lookup.suspect();
+  request.key = slot->key;
+  request.request_id = ++next_control_id_;
+  if (!SendControl(links_[slot->shard].get(), request)) return false;
+  slot->ask_id = request.request_id;
+  slot->state = Slot::State::kAsked;
+  return true;
+}
+
+void Engine::OnAnswer(Slot* slot, const verify::Reply& reply) {
+  if (reply.status == Code::kNotFound) return Finish(slot, std::nullopt);
+  if (reply.status != Code::kOk) {
+    if (reply.status == Code::kCorrupt) ++stats_.corrupt;
+    return Finish(slot, std::unexpected(ErrorOfStatus(reply.status)));
+  }
+  if (reply.held) {
+    slot->held_offset = reply.record_offset;
+    slot->held_bytes = reply.record_bytes;
+    slot->held_version = reply.version;
+    slot->state = Slot::State::kHeld;
+    if (reply.record_bytes < verify::kRecordHeaderBytes ||
+        reply.record_bytes > verify::kRecordBytesMax) {
+      Finish(slot, Fail(Code::kProtocol, "the server answered with an impossible record"));
+    }
+    return;
+  }
+  const size_t words = verify::RoundUpToWord(reply.value.size()) / verify::kWordBytes;
+  if (slot->record.size() < words) slot->record.resize(words);
+  slot->split_bytes = 0;
+  auto* to = static_cast<char*>(static_cast<void*>(slot->record.data()));
+  if (!reply.value.empty()) std::memcpy(to, reply.value.data(), reply.value.size());
+  const verify::ItemView item{
+      slot->key, {to, reply.value.size()}, reply.version, reply.flags, reply.expiry};
+  Finish(slot, Deliver(slot, item));
+}
+
+// The server kept the record for us, unless we took longer than its patience: then once more.
+void Engine::OnHeldRecord(Slot* slot) {
+  const auto bytes = std::as_bytes(std::span(slot->record)).first(slot->held_bytes);
+  const auto item = verify::ParseRecord(bytes, links_[slot->shard]->view.record_seed);
+  if (!item || item->version != slot->held_version || item->key != slot->key) {
+    return Advance(slot, StartLookup(slot));
+  }
+  Finish(slot, Deliver(slot, *item));
+}
+
+// Reads the shard's superblock anew, once no READ is under way on its connection.
+bool Engine::Refresh(uint32_t shard) {
+  for (const Slot& slot : slots_) {
+    const bool reading = slot.state == Slot::State::kReading ||
+                         slot.state == Slot::State::kHeldReading ||
+                         slot.state == Slot::State::kDrained;
+    if (reading && slot.shard == shard) return false;
+  }
+  Link& link = *links_[shard];
+  const auto view = ReadSuperblock(link.connection.get(), shard, DeadlineFromNow());
+  if (view) link.view = *view;
+  return view.has_value();
+}
+
+bool Engine::StepSlots() {
+  if (busy_slots_ == 0) return false;
+  bool moved = false;
+  for (Slot& slot : slots_) {
+    if (slot.state == Slot::State::kPaused && MonotonicUs() >= slot.resume_us) {
+      slot.state = Slot::State::kWant;
+      moved = true;
+    } else if (slot.state == Slot::State::kAsk) {
+      moved = Ask(&slot) || moved;
+    } else if (slot.state == Slot::State::kStale && Refresh(slot.shard)) {
+      Advance(&slot, StartLookup(&slot));
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+void Engine::ExpireSlots(Deadline now) {
+  for (Slot& slot : slots_) {
+    if (slot.state == Slot::State::kFree || slot.state == Slot::State::kDrained) continue;
+    if (slot.deadline > now) continue;
+    if (!alive()) {
+      Finish(&slot, std::unexpected(down_));
+    } else {
+      Finish(&slot, Fail(Code::kTimeout,
+                         "the value did not verify within the deadline and the server does not "
+                         "answer"));
+    }
+  }
+}
+
+bool Engine::StartQueuedGets() {
+  bool moved = false;
+  while (!queued_gets_.empty()) {
+    Slot* slot = FreeSlot();
+    if (slot == nullptr) break;
+    const QueuedGet get = queued_gets_.front();
+    queued_gets_.pop_front();
+    Begin(slot, get.key, get.deadline, get.sink);
+    if (KeyIsGood(get.key)) {
+      Advance(slot, StartLookup(slot));
+    } else {
+      Finish(slot, std::unexpected(BadKey()));
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+void Engine::QueueGet(std::string_view key, GetSink sink) {
+  queued_gets_.push_back({key, sink, DeadlineFromNow()});
+}
+
+Client::GetResult Engine::DriveSlot(Slot* slot) {
+  std::optional<Client::GetResult> result;
+  slot->deadline = DeadlineFromNow();
+  slot->sink = {[](void* context, size_t, Client::GetResult got) {
+                  *static_cast<std::optional<Client::GetResult>*>(context) = std::move(got);
+                },
+                &result, 0};
+  while (!result) {
+    if (!Pump()) Idle(slot->deadline);
+  }
+  return std::move(*result);
+}
+
+// The common case runs straight through; whatever is rare goes the general way.
+Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {
+  if (!KeyIsGood(key)) return std::unexpected(BadKey());
+  Slot* slot = slots_.data();
+  const bool alone = busy_slots_ == 0;
+  Begin(slot, key, {}, {});
+  slot->has_into = into.has_value();
+  slot->into = into.value_or(std::span<std::byte>());
+  Action action = StartLookup(slot);
+  fabric::Connection* connection = links_[slot->shard]->connection.get();
+  slot->state = Slot::State::kWant;
+  while (alone && action == Action::kRead) {
+    const fabric::ReadOp op = OpOf(slot);
+    if (connection->Read({&op, 1}) != 1) break;
+    fabric::Completion completion;
+    if (connection->Poll({&completion, 1}) == 0) {
+      slot->state = Slot::State::kReading;
+      return DriveSlot(slot);
+    }
+    if (completion.status != fabric::Status::kDone) break;
+    action = Feed(slot);
+  }
+  if (action == Action::kHit || action == Action::kAbsent) {
+    --busy_slots_;
+    slot->state = Slot::State::kFree;
+    if (action == Action::kAbsent) return std::nullopt;
+    return Deliver(slot, slot->lookup.item());
+  }
+  Advance(slot, action);
+  return DriveSlot(slot);
+}
+
+void Engine::GetMany(std::span<const std::string_view> keys,
+                     void (*done)(void*, size_t, Client::GetResult), void* context) {
+  // Counts what ended; the caller's function is called from here.
+  struct Tally {
+    void (*done)(void*, size_t, Client::GetResult);
+    void* context;
+    size_t left;
+  } tally{done, context, keys.size()};
+  const GetSink sink{[](void* tally_context, size_t index, Client::GetResult result) {
+                       auto* mine = static_cast<Tally*>(tally_context);
+                       --mine->left;
+                       mine->done(mine->context, index, std::move(result));
+                     },
+                     &tally, 0};
+  size_t next = 0;
+  Deadline deadline = DeadlineFromNow();
+  while (tally.left > 0) {
+    bool moved = false;
+    for (auto slot = slots_.begin() + 1; slot != slots_.end() && next < keys.size(); ++slot) {
+      if (slot->state != Slot::State::kFree) continue;
+      Begin(&*slot, keys[next], deadline, {sink.done, sink.context, next});
+      ++next;
+      if (KeyIsGood(slot->key)) {
+        Advance(&*slot, StartLookup(&*slot));
+      } else {
+        Finish(&*slot, std::unexpected(BadKey()));
+      }
+      moved = true;
+    }
+    moved = PostReads() || moved;
+    moved = (CollectReads() && alive()) || moved;
+    if (moved) deadline = DeadlineFromNow();
+    if (moved && alive()) continue;
+    if (!Pump()) Idle(NextEvent(deadline));
+  }
+}
+
+}  // namespace plov

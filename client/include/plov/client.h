@@ -1,0 +1,225 @@
+// plov's client: GETs served by one-sided READs of the server's memory, PUTs by message.
+//
+//   auto client = plov::Client::Connect("shm:default");
+//   client->Put("user:1", "Ada");
+//   auto hit = client->Get("user:1");
+//   if (hit && *hit) use((*hit)->value);
+//
+// Keys are 1..1024 bytes of anything, values 0 bytes to the server's --max-value (16 MiB unless
+// lowered).
+//
+// Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
+// another on the same
+//           Client, or is made from within a GetMany or PutMany callback, fails with
+//           kInvalidArgument.
+// Deadline: every call ends within ClientOptions::timeout (each item's own in GetMany and PutMany),
+// plus at most the
+//           time one connection attempt takes.
+// Errors:   nothing throws for an operating error. Every call can return
+//           kInvalidArgument  a key of 0 or more than 1024 bytes, or overlapping calls
+//           kUnavailable      no server within the deadline; nothing was applied
+//           kTimeout          the server lives but did not answer; a write may have been applied,
+//           or may be yet kUnknown          a write was sent and the server died or restarted;
+//           applied or not cannot be told kCorrupt          stored bytes are damaged kPermission,
+//           kProtocol, kSystem as the connection met them and those named at each call. A Client
+//           reconnects by itself.
+#pragma once
+
+#include <plov/error.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#define PLOV_EXPORT __attribute__((visibility("default")))
+
+namespace plov {
+
+// Unique in a server's life, increasing; names one value of one key.
+using Version = uint64_t;
+
+struct Item {
+  std::string_view value;
+  Version version = 0;
+  uint32_t flags = 0;   // as stored
+  uint32_t expiry = 0;  // Unix seconds, 0 = never
+};
+
+struct ClientOptions {
+  std::chrono::microseconds timeout = std::chrono::seconds(1);
+  // Memory for remembered locations, 32 bytes each; 0 remembers nothing. Committed as used.
+  size_t location_cache_bytes = size_t{16} << 20;
+  // Lookups in flight in GetMany, 1..64.
+  uint32_t window = 32;
+  // How long a call polls for an answer before it sleeps.
+  std::chrono::microseconds spin = std::chrono::microseconds(20);
+};
+
+enum class PutMode : uint8_t {
+  kSet,      // store, whatever was there
+  kAdd,      // only if the key is absent, else kExists
+  kReplace,  // only if the key is present, else kNotFound
+};
+
+struct PutOptions {
+  PutMode mode = PutMode::kSet;
+  Version expected_version =
+      0;  // not 0: only over this version, else kVersionMismatch or kNotFound
+  uint32_t flags = 0;
+  std::chrono::seconds ttl{0};  // 0 = never expires
+};
+
+struct PutItem {
+  std::string_view key;
+  std::string_view value;
+  PutOptions options = {};
+};
+
+// What a Client's operations cost, since Connect.
+struct ClientStats {
+  uint64_t gets = 0;
+  uint64_t hits = 0;
+  uint64_t puts = 0;   // writes of every kind that got an answer
+  uint64_t reads = 0;  // one-sided READs
+  uint64_t bucket_reads = 0;
+  uint64_t record_reads = 0;
+  uint64_t known_reads = 0;   // READs through a remembered location
+  uint64_t known_misses = 0;  // of those, the ones that had become old
+  uint64_t torn_buckets = 0;  // READs that did not verify and were repeated
+  uint64_t torn_records = 0;
+  uint64_t confirmations = 0;  // second READs of a home bucket, for a miss
+  uint64_t restarts = 0;       // lookups begun again
+  uint64_t fallbacks = 0;      // GETs by message
+  uint64_t corrupt = 0;        // GETs that ended with kCorrupt
+  uint64_t reconnects = 0;
+  uint64_t retries = 0;  // writes sent again after a reconnect
+};
+
+// What a Scan saw.
+struct ScanSummary {
+  uint64_t items = 0;       // calls of the callback
+  uint64_t unreadable = 0;  // buckets or records that never verified
+  uint32_t passes = 0;
+  bool settled = false;  // the table did not change any more: nothing was missed
+};
+
+// Gets each item; returns false to stop.
+using ScanCallback = std::move_only_function<bool(std::string_view key, const Item& item)>;
+
+class Engine;
+
+class PLOV_EXPORT Client {
+ public:
+  using GetResult = std::expected<std::optional<Item>, Error>;
+  using PutResult = std::expected<Version, Error>;
+  using DeleteResult = std::expected<bool, Error>;
+  using GetCallback = std::move_only_function<void(GetResult)>;
+  using PutCallback = std::move_only_function<void(PutResult)>;
+  using DeleteCallback = std::move_only_function<void(DeleteResult)>;
+
+  // Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock").
+  // Errors: kUnavailable, kPermission, kProtocol, kTimeout, kInvalidArgument.
+  static std::expected<Client, Error> Connect(std::string_view uri,
+                                              const ClientOptions& options = {});
+
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  ~Client();
+
+  // Reads the value of `key` without running any server code.
+  //
+  // Returns: the item, or std::nullopt when the key is absent or expired. The value's bytes belong
+  // to the Client and
+  //          stay until its next call.
+  // Cost:    1 READ when the location is known; else 1 bucket READ (2 when the key is displaced)
+  // and, unless the item
+  //          is inline, 1 record READ; a miss 1 READ. Nothing is allocated, no system call is made.
+  // Source:  Pilaf, USENIX ATC 2013, section 3.
+  GetResult Get(std::string_view key);
+
+  // The same, with the value READ into the caller's buffer; Item::value is the part of it that was
+  // filled. After an error the buffer holds anything. Errors: kBufferTooSmall (the message says how
+  // much is needed).
+  GetResult GetInto(std::string_view key, std::span<std::byte> buffer);
+
+  // Gets many keys with a window of lookups in flight and calls `done(index, GetResult)` for each,
+  // in any order. The value's bytes stay until `done` returns.
+  template <typename Done>
+  void GetMany(std::span<const std::string_view> keys, Done&& done) {
+    const auto call = [](void* context, size_t index, GetResult result) {
+      (*static_cast<std::remove_reference_t<Done>*>(context))(index, std::move(result));
+    };
+    GetManyWith(keys, call, static_cast<void*>(std::addressof(done)));
+  }
+
+  // Stores a value. Applied at most once, also when the connection had to be made anew.
+  // Returns: the version of the new value.
+  // Errors:  kNoSpace (memory or table full; the old value stays), kTooLarge, kExists, kNotFound,
+  // kVersionMismatch. Cost:    one message and its reply; a value over 16 KiB is READ by the server
+  // from this process's memory.
+  PutResult Put(std::string_view key, std::string_view value, const PutOptions& options = {});
+
+  // Stores many items, several in a message, and calls `done(index, PutResult)` for each. Items of
+  // the same key are applied in their order.
+  template <typename Done>
+  void PutMany(std::span<const PutItem> items, Done&& done) {
+    const auto call = [](void* context, size_t index, PutResult result) {
+      (*static_cast<std::remove_reference_t<Done>*>(context))(index, std::move(result));
+    };
+    PutManyWith(items, call, static_cast<void*>(std::addressof(done)));
+  }
+
+  // Removes a key; with `expected_version` only that version of it (else kVersionMismatch).
+  // Returns: whether it was there.
+  DeleteResult Delete(std::string_view key, Version expected_version = 0);
+
+  // Asynchronous form, for event loops: Start* returns at once; Poll makes progress, runs the
+  // callbacks of what has ended and returns how many operations are left. Wait for fd() to be
+  // readable, no longer than next_poll(), and call Poll again. Keys and values must stay until
+  // their callback has run; callbacks may start operations, and must not call the blocking ones.
+  // Destroying the Client ends what is left with kUnavailable. Poll can block for as long as one
+  // connection attempt takes while the server is away.
+  void StartGet(std::string_view key, GetCallback done);
+  void StartPut(std::string_view key, std::string_view value, const PutOptions& options,
+                PutCallback done);
+  void StartDelete(std::string_view key, Version expected_version, DeleteCallback done);
+  size_t Poll();
+  int fd() const;
+  std::chrono::microseconds next_poll() const;
+
+  // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
+  // written meanwhile may come twice, the newer last; passes are repeated over what changed until
+  // nothing does (ScanSummary::settled) or eight were made. Needs no operation under way.
+  // Cost: 1 READ per 64 buckets and 1 per record.
+  std::expected<ScanSummary, Error> Scan(ScanCallback item);
+
+  // Asks shard 0 for a sign of life by message. Returns the round-trip time.
+  std::expected<std::chrono::nanoseconds, Error> Ping();
+
+  // What the server says of itself, one text of "name value\n" lines per shard.
+  std::expected<std::vector<std::string>, Error> ServerStats();
+
+  ClientStats stats() const;
+  uint32_t shard_count() const;
+
+ private:
+  explicit Client(std::unique_ptr<Engine> engine);
+  void GetManyWith(std::span<const std::string_view> keys, void (*done)(void*, size_t, GetResult),
+                   void* context);
+  void PutManyWith(std::span<const PutItem> items, void (*done)(void*, size_t, PutResult),
+                   void* context);
+
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace plov
