@@ -1,0 +1,91 @@
+// The asynchronous form.
+
+#include <gtest/gtest.h>
+#include <plov/client.h>
+#include <poll.h>
+
+#include "tests/support/plovd.h"
+
+namespace plov {
+namespace {
+
+using test::Plovd;
+
+// Runs an event loop of one client until nothing is left.
+void RunToEnd(Client* client) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (client->Poll() > 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    pollfd poll_fd{client->fd(), POLLIN, 0};
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(client->next_poll());
+    ::poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(wait.count(), 1000)));
+  }
+}
+
+TEST(Async, EveryOperationEndsOnce) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect({.timeout = std::chrono::seconds(20)});
+  std::vector<std::string> keys;
+  for (int i = 0; i < 1000; ++i) keys.push_back("k" + std::to_string(i));
+  int puts = 0;
+  for (const std::string& key : keys) {
+    client.StartPut(key, key, {},
+                    [&puts](Client::PutResult result) { puts += result.has_value(); });
+  }
+  RunToEnd(&client);
+  EXPECT_EQ(puts, 1000);
+  int right = 0;
+  for (const std::string& key : keys) {
+    client.StartGet(key, [&right, &key](Client::GetResult result) {
+      right += result && *result && (*result)->value == key;
+    });
+  }
+  client.StartGet("absent", [&right](Client::GetResult result) { right += result && !*result; });
+  RunToEnd(&client);
+  EXPECT_EQ(right, 1001);
+  int deleted = 0;
+  for (const std::string& key : keys) {
+    client.StartDelete(key, 0, [&deleted](Client::DeleteResult result) { deleted += *result; });
+  }
+  RunToEnd(&client);
+  EXPECT_EQ(deleted, 1000);
+}
+
+TEST(Async, CallbacksMayStartOperations) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect({.timeout = std::chrono::seconds(20)});
+  std::string got;
+  client.StartPut("k", "v", {}, [&](Client::PutResult) {
+    client.StartGet("k", [&got](Client::GetResult result) { got = (*result)->value; });
+  });
+  RunToEnd(&client);
+  EXPECT_EQ(got, "v");
+}
+
+TEST(Async, DestroyingTheClientEndsWhatIsLeft) {
+  const Plovd server({"--memory", "64M"});
+  int ended = 0;
+  {
+    Client client = server.Connect();
+    client.StartPut("k", "v", {}, [&ended](Client::PutResult result) { ended += !result; });
+    client.StartGet("k", [&ended](Client::GetResult result) { ended += !result; });
+  }
+  EXPECT_EQ(ended, 2);
+}
+
+TEST(Async, BadKeysAreRefusedByCallback) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  int refused = 0;
+  client.StartPut("", "v", {}, [&refused](Client::PutResult result) {
+    refused += result.error().code == Code::kInvalidArgument;
+  });
+  client.StartGet("", [&refused](Client::GetResult result) {
+    refused += result.error().code == Code::kInvalidArgument;
+  });
+  RunToEnd(&client);
+  EXPECT_EQ(refused, 2);
+}
+
+}  // namespace
+}  // namespace plov

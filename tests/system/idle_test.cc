@@ -1,0 +1,74 @@
+// What the server's CPU does not do.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "tests/support/plovd.h"
+
+namespace plov {
+namespace {
+
+using test::CpuUsOf;
+using test::Plovd;
+
+// Waits until the server sleeps: its CPU time stands still over 50 ms.
+uint64_t SettledCpuUs(pid_t pid) {
+  uint64_t last = CpuUsOf(pid);
+  for (int i = 0; i < 600; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const uint64_t now = CpuUsOf(pid);
+    if (now == last) return now;
+    last = now;
+  }
+  return UINT64_MAX;
+}
+
+TEST(Idle, AnIdleServerUsesNoCpu) {
+  const Plovd server({"--memory", "64M", "--shards", "2"});
+  Client client = server.Connect();
+  ASSERT_TRUE(client.Put("k", "v"));
+  const uint64_t before = SettledCpuUs(server.pid());
+  ASSERT_NE(before, UINT64_MAX) << "the server never slept";
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  EXPECT_EQ(CpuUsOf(server.pid()), before);
+}
+
+TEST(Idle, GetsUseNoServerCpu) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(client.Put("k" + std::to_string(i), std::string(static_cast<size_t>(i), 'v')));
+  }
+  const uint64_t before = SettledCpuUs(server.pid());
+  ASSERT_NE(before, UINT64_MAX) << "the server never slept";
+  size_t right = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const auto hit = client.Get("k" + std::to_string(i % 1000));
+    right += hit && *hit && (*hit)->value.size() == static_cast<size_t>(i % 1000);
+  }
+  EXPECT_EQ(right, 200'000);
+  EXPECT_EQ(CpuUsOf(server.pid()), before);
+}
+
+TEST(Idle, GetsGoOnWhileTheServerIsStopped) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect({.timeout = std::chrono::milliseconds(300)});
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(client.Put("k" + std::to_string(i), "v"));
+  server.Signal(SIGSTOP);
+  size_t right = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto hit = client.Get("k" + std::to_string(i % 1200));
+    right += hit && hit->has_value() == (i % 1200 < 1000);
+  }
+  EXPECT_EQ(right, 100'000);
+  EXPECT_EQ(client.Put("k0", "w").error().code, Code::kTimeout);
+  server.Signal(SIGCONT);
+  EXPECT_TRUE(client.Put("k1", "w"));
+  EXPECT_EQ((*client.Get("k1"))->value, "w");
+  EXPECT_EQ((*client.Get("k0"))->value, "w") << "sent before, so applied before k1";
+}
+
+}  // namespace
+}  // namespace plov

@@ -1,0 +1,117 @@
+// Starting and stopping plovd.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/plovd.h"
+
+namespace plov {
+namespace {
+
+using test::Child;
+using test::Plovd;
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// What is in the folder beside the log.
+size_t LeftIn(const std::string& folder) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    count += entry.path().filename() != "log" && entry.path().filename() != "second";
+  }
+  return count;
+}
+
+TEST(Start, CleanStopLeavesNothingBehind) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Plovd server({"--memory", "64M"});
+    EXPECT_EQ(LeftIn(server.folder()), 2) << "socket and lock";
+    server.Signal(signal);
+    EXPECT_EQ(server.Wait(), 0);
+    EXPECT_EQ(LeftIn(server.folder()), 0);
+  }
+}
+
+TEST(Start, CleanStopDoesNotWaitForClients) {
+  Plovd server({"--memory", "64M"});
+  Client client = server.Connect({.timeout = std::chrono::milliseconds(200)});
+  ASSERT_TRUE(client.Put("k", "v"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_EQ(client.Get("k").error().code, Code::kUnavailable);
+}
+
+TEST(Start, SecondServerOnANameIsRefused) {
+  Plovd server({"--memory", "64M"});
+  const std::string output = server.folder() + "/second";
+  Child second = Child::Exec({test::PlovdPath(), "--listen", server.uri()}, output);
+  EXPECT_EQ(second.Wait(), 3);
+  EXPECT_NE(TextOf(output).find("another plovd serves"), std::string::npos) << TextOf(output);
+  Client client = server.Connect();
+  EXPECT_TRUE(client.Put("k", "v")) << "the first goes on";
+}
+
+TEST(Start, AKilledServersNameIsFreeAtOnce) {
+  Plovd server({"--memory", "64M"});
+  server.Signal(SIGKILL);
+  EXPECT_EQ(server.Wait(), -SIGKILL);
+  server.Restart();
+  Client client = server.Connect();
+  EXPECT_TRUE(client.Put("k", "v"));
+}
+
+TEST(Start, ImpossibleOptionsGiveOneLineAndStatusTwo) {
+  const test::TemporaryFolder folder;
+  const std::string output = folder.path() + "/log";
+  const std::vector<std::vector<std::string>> impossible = {
+      {"--no-such-option"},         {"--memory", "1"},       {"--memory", "lots"},
+      {"--memory", "900T"},         {"--shards", "0"},       {"--shards", "-1"},
+      {"--bucket-bytes", "65"},     {"--max-value", "17M"},  {"--spin-us", "1h"},
+      {"--config", "/nonexistent"}, {"--log-level", "loud"}, {"stray"},
+  };
+  for (const auto& options : impossible) {
+    std::vector<std::string> arguments = {test::PlovdPath(), "--listen",
+                                          "shm:" + folder.path() + "/s.sock"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    EXPECT_EQ(Child::Exec(arguments, output).Wait(), 2) << options[0];
+    const std::string text = TextOf(output);
+    EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+    EXPECT_TRUE(text.starts_with("plovd: ")) << text;
+  }
+}
+
+TEST(Start, AnImpossibleNameGivesOneLineAndStatusThree) {
+  const test::TemporaryFolder folder;
+  const std::string output = folder.path() + "/log";
+  for (const std::string uri : {"shm:", "shm:a/b", "tcp:1", "shm:/nonexistent/folder/s.sock"}) {
+    EXPECT_EQ(Child::Exec({test::PlovdPath(), "--listen", uri}, output).Wait(), 3) << uri;
+    EXPECT_EQ(std::ranges::count(TextOf(output), '\n'), 1) << TextOf(output);
+  }
+}
+
+TEST(Start, MissingHugePagesAreNamedWithTheirMend) {
+  std::ifstream file("/proc/sys/vm/nr_hugepages");
+  int configured = 0;
+  file >> configured;
+  if (configured > 0) GTEST_SKIP() << "this machine has huge pages";
+  const test::TemporaryFolder folder;
+  const std::string output = folder.path() + "/log";
+  Child child = Child::Exec({test::PlovdPath(), "--listen", "shm:" + folder.path() + "/s.sock",
+                             "--memory", "64M", "--hugepages"},
+                            output);
+  EXPECT_EQ(child.Wait(), 3);
+  EXPECT_NE(TextOf(output).find("vm.nr_hugepages"), std::string::npos) << TextOf(output);
+}
+
+}  // namespace
+}  // namespace plov

@@ -1,0 +1,294 @@
+#include "verify/record.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/verify/guarded_buffer.h"
+#include "tests/verify/tears.h"
+
+namespace plov::verify {
+namespace {
+
+constexpr uint64_t kSeed = RecordSeed(0x1122334455667788);
+constexpr size_t kLiveAt = offsetof(RecordHeader, live);
+constexpr ByteChanges kButLive{.unsealed_from = kLiveAt, .unsealed_to = kLiveAt + kWordBytes};
+
+Image Written(const ItemView& item) {
+  const size_t bytes = RecordBytes(item.key.size(), item.value.size());
+  std::vector<uint64_t> shared(RoundUpToWord(bytes) / kWordBytes);
+  WriteRecordHead(shared.data(), item, item.value.size());
+  WriteRecordValue(shared.data(), item.key.size(), item.value);
+  SealRecord(shared.data(), bytes, kSeed);
+  Image copy(bytes);
+  CopyFromShared(copy.data(), shared.data(), bytes);
+  return copy;
+}
+
+bool Parses(std::span<const std::byte> image) { return ParseRecord(image, kSeed).has_value(); }
+
+// The split form of an image whose key is `key_bytes` long, each part in memory of its own.
+Accepts ParsesSplit(size_t key_bytes) {
+  return [head_bytes = kRecordHeaderBytes + key_bytes](std::span<const std::byte> image) {
+    const size_t cut = std::min(head_bytes, image.size());
+    const Image head(image.begin(), image.begin() + static_cast<ptrdiff_t>(cut));
+    const Image value(image.begin() + static_cast<ptrdiff_t>(cut), image.end());
+    return ParseSplitRecord(head, value, kSeed).has_value();
+  };
+}
+
+void ExpectSame(const std::optional<ItemView>& parsed, const ItemView& item) {
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->key, item.key);
+  EXPECT_EQ(parsed->value, item.value);
+  EXPECT_EQ(parsed->version, item.version);
+  EXPECT_EQ(parsed->flags, item.flags);
+  EXPECT_EQ(parsed->expiry, item.expiry);
+}
+
+std::string Noise(size_t bytes, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string noise(bytes, '\0');
+  for (char& c : noise) c = static_cast<char>(random());
+  return noise;
+}
+
+const ItemView kOld{"pilaf-key", "the old value, 23 bytes", 0x101, 1, 2'000'000'000};
+const ItemView kNew{"pilaf-key", "THE NEW VALUE, 23 BYTES", 0x202, 2, 2'100'000'000};
+
+TEST(Record, Golden) {
+  EXPECT_EQ(ToHex(Written(kOld)),
+            "5e5a3ac729745a1e 0101000000000000 0101000000000000 1700000009000000 "
+            "0100000000943577 70696c61662d6b65 79746865206f6c64 2076616c75652c20 "
+            "3233206279746573");
+}
+
+TEST(Record, EveryItemComesBack) {
+  for (const size_t key_bytes : {size_t{1}, size_t{7}, size_t{8}, kKeyBytesMax}) {
+    for (const size_t value_bytes : {0u, 1u, 7u, 8u, 9u, 200u, 1000u, 100'000u}) {
+      const std::string key = Noise(key_bytes, 1), value = Noise(value_bytes, 2);
+      const ItemView item{key, value, ~uint64_t{0}, 0xffffffff, 0xfffffffe};
+      const Image image = Written(item);
+      ExpectSame(ParseRecord(image, kSeed), item);
+      EXPECT_EQ(LiveOf(image), item.version);
+    }
+  }
+}
+
+// One-shot and streaming XXH3 take different paths, which change at 16, 128 and 240 bytes and at
+// each kilobyte.
+TEST(Record, WholeAndSplitFormAgreeAtEverySize) {
+  const std::string noise = Noise(5000, 3);
+  for (size_t value_bytes = 0; value_bytes <= noise.size(); value_bytes += 1 + value_bytes / 300) {
+    const std::string_view value = std::string_view(noise).substr(0, value_bytes);
+    const ItemView item{"key", value, 9, 0, 0};
+    const Image image = Written(item);
+    const std::span<const std::byte> bytes(image);
+    const auto head = bytes.first(kRecordHeaderBytes + 3);
+    ExpectSame(ParseRecord(image, kSeed), item);
+    ExpectSame(ParseSplitRecord(head, bytes.subspan(head.size()), kSeed), item);
+  }
+}
+
+TEST(Record, LargestRecordComesBackInBothForms) {
+  const std::string key = Noise(kKeyBytesMax, 4), value = Noise(kValueBytesMax, 5);
+  const ItemView item{key, value, 1, 0, 0};
+  const Image image = Written(item);
+  ASSERT_EQ(image.size(), kRecordBytesMax);
+  const std::span<const std::byte> bytes(image);
+  const size_t head_bytes = kRecordHeaderBytes + key.size();
+  ExpectSame(ParseRecord(image, kSeed), item);
+  ExpectSame(ParseSplitRecord(bytes.first(head_bytes), bytes.subspan(head_bytes), kSeed), item);
+}
+
+TEST(Record, AnEmptyValueMayBeNull) {
+  const ItemView item{"key", std::string_view(), 3, 0, 0};
+  const Image image = Written(item);
+  ExpectSame(ParseRecord(image, kSeed), item);
+  ExpectSame(ParseSplitRecord(image, {}, kSeed), item);
+}
+
+TEST(Record, ZeroMemoryIsRejected) {
+  for (size_t bytes = 0; bytes <= 300; ++bytes) {
+    EXPECT_FALSE(Parses(Image(bytes))) << bytes;
+    EXPECT_FALSE(ParsesSplit(0)(Image(bytes))) << bytes;
+  }
+  const Image zeros(kRecordHeaderBytes);  // its lengths add up, so that only the seal is left
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 10'000; ++i) {
+    const uint64_t seed = RecordSeed(random());
+    ASSERT_FALSE(ParseRecord(zeros, seed) || ParseSplitRecord(zeros, {}, seed));
+  }
+}
+
+TEST(Record, EveryByteChangeIsRejected) {
+  EXPECT_TRUE(RejectsEveryByteChange(Written(kOld), Parses, kButLive));
+  EXPECT_TRUE(RejectsEveryByteChange(Written(kOld), ParsesSplit(kOld.key.size()), kButLive));
+  EXPECT_TRUE(RejectsEveryByteChange(Written({"k", "", 1, 0, 0}), Parses, kButLive));
+}
+
+TEST(Record, LiveIsNotUnderTheSeal) {
+  Image image = Written(kOld);
+  EXPECT_EQ(LiveOf(image), kOld.version);
+  std::memset(image.data() + kLiveAt, 0, kWordBytes);
+  EXPECT_EQ(LiveOf(image), 0u);
+  ExpectSame(ParseRecord(image, kSeed), kOld);
+  EXPECT_TRUE(ParsesSplit(kOld.key.size())(image));
+}
+
+TEST(Record, EverySpliceIsRejected) {
+  EXPECT_TRUE(RejectsEverySplice(Written(kOld), Written(kNew), Parses));
+  EXPECT_TRUE(RejectsEverySplice(Written(kOld), Written(kNew), ParsesSplit(kOld.key.size())));
+}
+
+// The memory is used again for an item whose key and value are of other lengths, same sum.
+TEST(Record, EverySpliceWithAnotherItemIsRejected) {
+  const std::string key(kOld.key.size() + 5, 'q'), value(kOld.value.size() - 5, 'w');
+  const Image other = Written({key, value, 0x303, 3, 3});
+  EXPECT_TRUE(RejectsEverySplice(Written(kOld), other, Parses));
+}
+
+TEST(Record, EveryMixOfWordsIsRejected) {
+  constexpr uint32_t kLiveWord = 1u << (kLiveAt / kWordBytes);
+  EXPECT_TRUE(RejectsEverySubset(Written(kOld), Written(kNew), Parses, kLiveWord));
+  EXPECT_TRUE(
+      RejectsEverySubset(Written(kOld), Written(kNew), ParsesSplit(kOld.key.size()), kLiveWord));
+}
+
+// A reader that follows an old reference copies the old length out of memory that now holds a
+// shorter record, then the rest of the old one.
+TEST(Record, AShorterRecordOverALongerOneIsRejected) {
+  const Image longer = Written(kOld);
+  for (size_t value_bytes = 0; value_bytes < kOld.value.size(); ++value_bytes) {
+    const std::string value(value_bytes, 's');
+    const Image shorter = Written({kOld.key, value, 0x404, 0, 0});
+    Image memory = longer;
+    std::ranges::copy(shorter, memory.begin());
+    EXPECT_FALSE(Parses(memory)) << value_bytes;
+    EXPECT_FALSE(ParsesSplit(kOld.key.size())(memory)) << value_bytes;
+  }
+}
+
+TEST(Record, RecordsOfAnotherLifeAreRejected) {
+  const Image image = Written(kOld);
+  const std::span<const std::byte> bytes(image);
+  const size_t head_bytes = kRecordHeaderBytes + kOld.key.size();
+  for (uint64_t other = 1; other < 1000; ++other) {
+    const uint64_t seed = RecordSeed(0x1122334455667788 ^ other);
+    EXPECT_FALSE(ParseRecord(image, seed));
+    EXPECT_FALSE(ParseSplitRecord(bytes.first(head_bytes), bytes.subspan(head_bytes), seed));
+  }
+}
+
+TEST(Record, EveryOtherLengthIsRejected) {
+  EXPECT_TRUE(RejectsEveryOtherLength(Written(kOld), Parses));
+  EXPECT_TRUE(RejectsEveryOtherLength(Written(kOld), ParsesSplit(kOld.key.size())));
+}
+
+TEST(Record, ASplitAtAnotherPlaceIsRejected) {
+  const Image image = Written(kOld);
+  for (size_t key_bytes = 0; key_bytes <= kOld.key.size() + kOld.value.size(); ++key_bytes) {
+    EXPECT_EQ(ParsesSplit(key_bytes)(image), key_bytes == kOld.key.size()) << key_bytes;
+  }
+}
+
+// Sealed, so that nothing but the lengths can save the reader.
+TEST(Record, HostileLengthsNeverLeaveTheBuffer) {
+  constexpr size_t kBytesMax = 200;
+  GuardedBuffer buffer(kBytesMax), value_buffer(kBytesMax);
+  std::mt19937_64 random(8);
+  int accepted = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    Image image(kRecordHeaderBytes + random() % (kBytesMax - kRecordHeaderBytes));
+    const size_t body = image.size() - kRecordHeaderBytes;
+    const size_t key_bytes = random() % (body + 2);
+    RecordHeader header{
+        0, 1, 1, static_cast<uint32_t>(body - key_bytes), static_cast<uint16_t>(key_bytes),
+        0, 0, 0};
+    if (random() % 2 == 0) header.value_bytes = static_cast<uint32_t>(random());
+    if (random() % 4 == 0) header.key_bytes = static_cast<uint16_t>(random());
+    std::memcpy(image.data(), &header, sizeof(header));
+    header.checksum =
+        Checksum(image.data() + kRecordSealedFrom, image.size() - kRecordSealedFrom, kSeed);
+    std::memcpy(image.data(), &header, kWordBytes);
+    const auto memory = buffer.Hold(image);
+    const bool adds_up = size_t{header.key_bytes} + header.value_bytes == body;
+    const auto whole = ParseRecord(memory, kSeed);
+    ASSERT_EQ(whole.has_value(), adds_up);
+    const auto head = memory.first(kRecordHeaderBytes + std::min(body, key_bytes));
+    const auto value = value_buffer.Hold(memory.subspan(head.size()));
+    const auto split = ParseSplitRecord(buffer.Hold(Image(head.begin(), head.end())), value, kSeed);
+    ASSERT_EQ(split.has_value(), adds_up && header.key_bytes == head.size() - kRecordHeaderBytes);
+    accepted += adds_up ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 10'000) << "the other branch was not reached";
+}
+
+TEST(Record, WritingTouchesNoByteOutsideTheRecord) {
+  for (size_t value_bytes = 0; value_bytes < 20; ++value_bytes) {
+    const std::string value(value_bytes, 'v');
+    const ItemView item{"key", value, 5, 0, 0};
+    const size_t bytes = RecordBytes(3, value_bytes);
+    std::array<uint64_t, 16> shared;
+    std::memset(shared.data(), 0xee, sizeof(shared));
+    WriteRecordHead(shared.data() + 1, item, item.value.size());
+    WriteRecordValue(shared.data() + 1, 3, value);
+    SealRecord(shared.data() + 1, bytes, kSeed);
+    const Image all = ImageOf(shared.data(), sizeof(shared));
+    const auto is_untouched = [](std::byte b) { return b == std::byte{0xee}; };
+    const auto end = all.begin() + static_cast<ptrdiff_t>(kWordBytes + bytes);
+    EXPECT_TRUE(std::all_of(all.begin(), all.begin() + kWordBytes, is_untouched));
+    EXPECT_TRUE(std::all_of(end, all.end(), is_untouched));
+  }
+}
+
+TEST(Record, AHeadWithoutItsSealIsRejected) {
+  std::array<uint64_t, 10> shared{};
+  WriteRecordHead(shared.data(), kOld, kOld.value.size());
+  WriteRecordValue(shared.data(), kOld.key.size(), kOld.value);
+  const size_t bytes = RecordBytes(kOld.key.size(), kOld.value.size());
+  EXPECT_FALSE(Parses(ImageOf(shared.data(), bytes)));
+  SealRecord(shared.data(), bytes, kSeed);
+  EXPECT_TRUE(Parses(ImageOf(shared.data(), bytes)));
+}
+
+// A large value is READ straight into its place after the head, so the head sees only its length.
+TEST(Record, TheHeadNeedsTheValuesLengthOnly) {
+  std::array<uint64_t, 10> shared{};
+  const ItemView head{kOld.key, "", kOld.version, kOld.flags, kOld.expiry};
+  WriteRecordHead(shared.data(), head, kOld.value.size());
+  WriteRecordValue(shared.data(), kOld.key.size(), kOld.value);
+  const Image whole = Written(kOld);
+  SealRecord(shared.data(), whole.size(), kSeed);
+  EXPECT_EQ(ImageOf(shared.data(), whole.size()), whole);
+}
+
+TEST(Record, TheWriterReadsItsOwnInPlace) {
+  const size_t bytes = RecordBytes(kOld.key.size(), kOld.value.size());
+  std::vector<uint64_t> region(4 + RoundUpToWord(bytes) / kWordBytes);
+  WriteRecordHead(region.data() + 4, kOld, kOld.value.size());
+  WriteRecordValue(region.data() + 4, kOld.key.size(), kOld.value);
+  const auto memory = std::as_bytes(std::span(region));
+  ExpectSame(OwnRecord(memory.data(), 4 * kWordBytes), kOld);
+}
+
+// An empty value may stand in a buffer of its own or in none.
+TEST(Record, PartsAreJudgedLikeTheFormTheyTake) {
+  const ItemView empty{"key", "", 3, 0, 0};
+  ExpectSame(ParseRecordParts(Written(empty), {}, kSeed), empty);
+  const Image image = Written(kOld);
+  const std::span<const std::byte> bytes(image);
+  const size_t head_bytes = kRecordHeaderBytes + kOld.key.size();
+  ExpectSame(ParseRecordParts(bytes, {}, kSeed), kOld);
+  ExpectSame(ParseRecordParts(bytes.first(head_bytes), bytes.subspan(head_bytes), kSeed), kOld);
+  EXPECT_FALSE(ParseRecordParts(bytes.first(head_bytes), {}, kSeed));
+  EXPECT_FALSE(ParseRecordParts(bytes, bytes.subspan(head_bytes), kSeed));
+}
+
+}  // namespace
+}  // namespace plov::verify

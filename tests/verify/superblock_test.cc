@@ -1,0 +1,223 @@
+#include "verify/superblock.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "tests/verify/tears.h"
+#include "verify/seal.h"
+
+namespace plov::verify {
+namespace {
+
+using Words = std::array<uint64_t, kSuperblockBytes / kWordBytes>;
+
+Superblock Small() {
+  Superblock superblock{};
+  superblock.version = 7;
+  superblock.incarnation = 0x1122334455667788;
+  superblock.hash_seed = 0x99aabbccddeeff00;
+  superblock.region_bytes = 1 << 24;
+  superblock.shard = 1;
+  superblock.shard_count = 4;
+  superblock.value_bytes_max = 1 << 20;
+  superblock.segment_count = 1;
+  superblock.clock_offset_us = -1'700'000'000'000'000;
+  superblock.tables[0] = {3, 4096, 1024, 64, 0};
+  superblock.tables[1] = {4, 1 << 20, 2048, 128, 0};
+  superblock.segments[0] = {1 << 21, 1 << 22};
+  SealSuperblock(&superblock);
+  return superblock;
+}
+
+// Two versions that differ wherever a superblock may, so that no splice amounts to a version.
+Superblock Full(uint64_t version) {
+  Superblock superblock = Small();
+  superblock.version = version;
+  superblock.hash_seed = version;
+  superblock.region_bytes = (1 << 24) + 8 * version;
+  superblock.segment_count = kSegmentsMax;
+  for (Segment& segment : superblock.segments) segment = {8 * version, 8 * version + 4096};
+  SealSuperblock(&superblock);
+  return superblock;
+}
+
+Superblock FromImage(std::span<const std::byte> image) {
+  Superblock superblock{};
+  std::memcpy(&superblock, image.data(), std::min(image.size(), sizeof(superblock)));
+  return superblock;
+}
+
+bool IsWhole(std::span<const std::byte> image) {
+  return JudgeSuperblock(FromImage(image)) == SuperblockVerdict::kWhole;
+}
+
+// The verdict on Small() with a change that whoever wrote it also sealed.
+template <typename Change>
+SuperblockVerdict Sealed(Change change) {
+  Superblock superblock = Small();
+  change(&superblock);
+  SealSuperblock(&superblock);
+  return JudgeSuperblock(superblock);
+}
+
+TEST(Superblock, Golden) {
+  const Superblock superblock = Small();
+  const Image image = ImageOf(&superblock, sizeof(superblock));
+  constexpr size_t kUsed = 160;
+  EXPECT_EQ(ToHex(std::span(image).first(kUsed)),
+            "686ba247199bc9f8 706c6f7673620001 0100000000100000 0700000000000000 "
+            "8877665544332211 00ffeeddccbbaa99 0000000100000000 0100000004000000 "
+            "0000100001000000 00c0e1e7dbf5f9ff 0300000000000000 0010000000000000 "
+            "0004000000000000 4000000000000000 0400000000000000 0000100000000000 "
+            "0008000000000000 8000000000000000 0000200000000000 0000400000000000");
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  EXPECT_TRUE(std::all_of(image.begin() + kUsed, image.end(), is_zero));
+}
+
+TEST(Superblock, MagicReadsAsTextInMemory) {
+  EXPECT_EQ(std::memcmp(&kSuperblockMagic, "plovsb\0\1", 8), 0);
+}
+
+TEST(Superblock, StoreAndCopyRoundTrip) {
+  for (const Superblock& superblock : {Small(), Full(1)}) {
+    std::vector<uint64_t> shared(kSuperblockBytes / kWordBytes + 1, 0xeeeeeeeeeeeeeeee);
+    StoreSuperblock(shared.data(), superblock);
+    Superblock copy;
+    CopyFromShared(&copy, shared.data(), sizeof(copy));
+    EXPECT_EQ(JudgeSuperblock(copy), SuperblockVerdict::kWhole);
+    EXPECT_EQ(std::memcmp(&copy, &superblock, sizeof(copy)), 0);
+    EXPECT_EQ(shared.back(), 0xeeeeeeeeeeeeeeee) << "wrote past its end";
+  }
+}
+
+TEST(Superblock, ZeroMemoryIsTorn) {
+  EXPECT_EQ(JudgeSuperblock(Superblock{}), SuperblockVerdict::kTorn);
+}
+
+TEST(Superblock, EveryByteChangeIsRejected) {
+  const Superblock superblock = Full(1);
+  EXPECT_TRUE(RejectsEveryByteChange(ImageOf(&superblock, sizeof(superblock)), IsWhole,
+                                     {.every_value = false}));
+}
+
+TEST(Superblock, EverySpliceIsRejected) {
+  const Superblock before = Full(1), after = Full(2);
+  EXPECT_TRUE(RejectsEverySplice(ImageOf(&before, sizeof(before)), ImageOf(&after, sizeof(after)),
+                                 IsWhole));
+}
+
+// "Read it again" is the only right answer to a tear: the others end the connection.
+TEST(Superblock, EverySpliceIsTorn) {
+  const Superblock before = Full(1), after = Full(2);
+  const Image old_image = ImageOf(&before, sizeof(before));
+  const Image new_image = ImageOf(&after, sizeof(after));
+  for (size_t at = kWordBytes; at < kSuperblockBytes; at += kWordBytes) {
+    for (const auto& [head, tail] : {std::pair(old_image, new_image), {new_image, old_image}}) {
+      Image spliced = tail;
+      std::copy_n(head.begin(), at, spliced.begin());
+      EXPECT_EQ(JudgeSuperblock(FromImage(spliced)), SuperblockVerdict::kTorn) << at;
+    }
+  }
+}
+
+TEST(Superblock, AShortenedOneIsRejected) {
+  const Superblock superblock = Full(1);
+  const Image image = ImageOf(&superblock, sizeof(superblock));
+  for (size_t bytes = 0; bytes < image.size(); bytes += kWordBytes) {
+    EXPECT_FALSE(IsWhole(std::span(image).first(bytes))) << bytes;
+  }
+}
+
+// The first superblock goes into zeroed memory while clients may already look at it; its words
+// become visible in any order, and the seal need not be the last that a network card reads.
+TEST(Superblock, AFirstOneStillBeingWrittenIsTorn) {
+  const Superblock superblock = Small();
+  Words words;
+  std::memcpy(words.data(), &superblock, sizeof(superblock));
+  constexpr size_t kHead = 10;  // checksum, magic, format and what precedes the tables
+  for (uint32_t seen = 0; seen < 1u << kHead; ++seen) {
+    Words partial{};
+    for (size_t i = 0; i < kHead; ++i) {
+      if ((seen >> i & 1) != 0) partial[i] = words[i];
+    }
+    Superblock copy;
+    std::memcpy(&copy, partial.data(), sizeof(copy));
+    ASSERT_EQ(JudgeSuperblock(copy), SuperblockVerdict::kTorn) << "words of mask " << seen;
+  }
+}
+
+TEST(Superblock, AnotherFormatIsToldFromATear) {
+  Superblock superblock = Small();
+  superblock.format = kFormatVersion + 1;  // its seal is the other format's business
+  EXPECT_EQ(JudgeSuperblock(superblock), SuperblockVerdict::kOtherFormat);
+}
+
+TEST(Superblock, OtherPagesAreNotPlov) {
+  Superblock superblock = Small();
+  superblock.magic ^= 1;
+  const auto bytes = std::as_bytes(std::span(&superblock, 1)).subspan(kWordBytes);
+  superblock.checksum = Checksum(bytes.data(), bytes.size(), kSuperblockSeed);
+  EXPECT_EQ(JudgeSuperblock(superblock), SuperblockVerdict::kNotPlov);
+}
+
+TEST(Superblock, NumbersOfNoShardAreNotPlov) {
+  EXPECT_EQ(Sealed([](Superblock*) {}), SuperblockVerdict::kWhole);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->incarnation = 0; }), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->shard = 4; }), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->shard_count = 0; }), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->segment_count = kSegmentsMax + 1; }),
+            SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->tables[0].generation = 0; }),
+            SuperblockVerdict::kNotPlov);
+}
+
+TEST(Superblock, ATableOutsideTheRegionIsNotPlov) {
+  constexpr uint64_t kRegion = 1 << 24;
+  for (const size_t i : {0u, 1u}) {
+    const auto with = [i](TableExtent table) {
+      return Sealed([&](Superblock* s) { s->tables[i] = table; });
+    };
+    EXPECT_EQ(with({5, 0, kRegion / 64, 64, 0}), SuperblockVerdict::kWhole);
+    EXPECT_EQ(with({5, 0, kRegion / 128, 128, 0}), SuperblockVerdict::kWhole);
+    EXPECT_EQ(with({5, 0, kRegion / 64 + 1, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 8, kRegion / 64, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, kRegion - 64 * 3, 3, 64, 0}), SuperblockVerdict::kWhole);
+    EXPECT_EQ(with({5, kRegion + 8, 3, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, ~uint64_t{7}, 3, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 0, uint64_t{1} << 58, 64, 0}), SuperblockVerdict::kNotPlov);  // wraps to 0
+    EXPECT_EQ(with({5, 0, uint64_t{1} << 57, 128, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4097, 3, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 2, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 3, 0, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 3, 96, 0}), SuperblockVerdict::kNotPlov);
+  }
+}
+
+TEST(Superblock, NoNextTableIsNoMatter) {
+  EXPECT_EQ(Sealed([](Superblock* s) {
+              s->tables[1] = {0, ~uint64_t{0}, 1, 1, 0};
+            }),
+            SuperblockVerdict::kWhole);
+}
+
+TEST(Superblock, ASegmentOutsideTheRegionIsNotPlov) {
+  constexpr uint64_t kRegion = 1 << 24;
+  const auto with = [](Segment segment) {
+    return Sealed([&](Superblock* s) {
+      s->segment_count = kSegmentsMax;
+      s->segments[kSegmentsMax - 1] = segment;
+    });
+  };
+  EXPECT_EQ(with({0, kRegion}), SuperblockVerdict::kWhole);
+  EXPECT_EQ(with({kRegion, 0}), SuperblockVerdict::kWhole);
+  EXPECT_EQ(with({8, kRegion}), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(with({kRegion + 8, 0}), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(with({8, ~uint64_t{7}}), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(with({4, 8}), SuperblockVerdict::kNotPlov);
+}
+
+}  // namespace
+}  // namespace plov::verify

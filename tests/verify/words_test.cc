@@ -1,0 +1,158 @@
+#include "verify/words.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "tests/verify/guarded_buffer.h"
+
+namespace plov::verify {
+namespace {
+
+constexpr size_t kLengthMax = 40;
+constexpr std::byte kUntouched{0xee};
+
+std::array<std::byte, kLengthMax> Counting() {
+  std::array<std::byte, kLengthMax> bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i + 1);
+  return bytes;
+}
+
+TEST(Words, RoundUpToWordCoversEveryByteAndNoWordMore) {
+  for (size_t bytes = 0; bytes < 1000; ++bytes) {
+    const size_t rounded = RoundUpToWord(bytes);
+    EXPECT_EQ(rounded % kWordBytes, 0u);
+    EXPECT_GE(rounded, bytes);
+    EXPECT_LT(rounded, bytes + kWordBytes);
+  }
+}
+
+TEST(Words, EachNamedStoreIsSeenByLoadWord) {
+  uint64_t word = 0;
+  StoreWord(&word, 0x0102030405060708);
+  EXPECT_EQ(LoadWord(&word), 0x0102030405060708u);
+  PublishSeal(&word, 0xf1f2f3f4f5f6f7f8);
+  EXPECT_EQ(LoadWord(&word), 0xf1f2f3f4f5f6f7f8u);
+  RetractLive(&word);
+  EXPECT_EQ(LoadWord(&word), 0u);
+}
+
+TEST(Words, CopyFromSharedWritesExactlyItsBytesAtAnyAlignment) {
+  std::array<uint64_t, kLengthMax / kWordBytes> shared;
+  const auto content = Counting();
+  std::memcpy(shared.data(), content.data(), content.size());
+  for (size_t shift = 0; shift < kWordBytes; ++shift) {
+    for (size_t bytes = 0; bytes <= kLengthMax; ++bytes) {
+      std::vector<std::byte> to(shift + bytes + kWordBytes, kUntouched);
+      CopyFromShared(to.data() + shift, shared.data(), bytes);
+      std::vector<std::byte> expected(to.size(), kUntouched);
+      std::copy_n(content.begin(), bytes, expected.begin() + static_cast<ptrdiff_t>(shift));
+      EXPECT_EQ(to, expected) << "shift " << shift << ", bytes " << bytes;
+    }
+  }
+}
+
+TEST(Words, CopyFromSharedReadsNoWordThatItsBytesDoNotTouch) {
+  GuardedBuffer buffer(kLengthMax);
+  for (size_t bytes = 0; bytes <= kLengthMax; ++bytes) {
+    const auto shared = buffer.Last(RoundUpToWord(bytes));
+    std::ranges::fill(shared, kUntouched);
+    std::vector<std::byte> to(bytes);
+    CopyFromShared(to.data(), shared.data(), bytes);
+    EXPECT_EQ(to, std::vector<std::byte>(bytes, kUntouched));
+  }
+}
+
+TEST(Words, CopyToSharedPatchesOnlyItsBytes) {
+  const auto content = Counting();
+  for (size_t offset = 0; offset <= kWordBytes; ++offset) {
+    for (size_t bytes = 0; bytes <= kLengthMax; ++bytes) {
+      std::array<uint64_t, 8> shared;
+      std::memset(shared.data(), std::to_integer<int>(kUntouched), sizeof(shared));
+      CopyToShared(shared.data(), offset, content.data(), bytes);
+      std::vector<std::byte> expected(sizeof(shared), kUntouched);
+      std::copy_n(content.begin(), bytes, expected.begin() + static_cast<ptrdiff_t>(offset));
+      EXPECT_EQ(std::memcmp(shared.data(), expected.data(), sizeof(shared)), 0)
+          << "offset " << offset << ", bytes " << bytes;
+    }
+  }
+}
+
+// An empty string_view has a null pointer, and records with empty values are written through here.
+TEST(Words, CopyToSharedOfNothingMayComeFromNowhere) {
+  std::array<uint64_t, 2> shared = {1, 2};
+  for (size_t offset = 0; offset <= kWordBytes; ++offset) {
+    CopyToShared(shared.data(), offset, nullptr, 0);
+    EXPECT_EQ(shared, (std::array<uint64_t, 2>{1, 2}));
+  }
+}
+
+TEST(Words, CopyToSharedTouchesNoWordPastItsBytes) {
+  const auto content = Counting();
+  GuardedBuffer buffer(kLengthMax + kWordBytes);
+  for (size_t offset = 0; offset < kWordBytes; ++offset) {
+    for (size_t bytes = 1; bytes <= kLengthMax; ++bytes) {
+      const auto memory = buffer.Last(RoundUpToWord(offset + bytes));
+      auto* shared = static_cast<uint64_t*>(static_cast<void*>(memory.data()));
+      CopyToShared(shared, offset, content.data(), bytes);
+      EXPECT_EQ(std::memcmp(memory.data() + offset, content.data(), bytes), 0);
+    }
+  }
+}
+
+// Long enough for several of its blocks, at every alignment of the destination.
+TEST(Words, CopySharedToSharedPatchesOnlyItsBytes) {
+  std::array<uint64_t, 1300> from;
+  for (size_t i = 0; i < from.size(); ++i) from[i] = i * 0x0101010101010101 + 0x0706050403020100;
+  const auto content = std::as_bytes(std::span(from));
+  for (size_t offset = 0; offset <= kWordBytes; ++offset) {
+    for (const size_t bytes : {0u, 1u, 7u, 8u, 9u, 40u, 4095u, 4096u, 4097u, 8192u, 10'001u}) {
+      std::vector<uint64_t> shared(from.size() + 2, 0xeeeeeeeeeeeeeeee);
+      CopySharedToShared(shared.data(), offset, from.data(), bytes);
+      std::vector<std::byte> expected(shared.size() * kWordBytes, kUntouched);
+      std::copy_n(content.begin(), bytes, expected.begin() + static_cast<ptrdiff_t>(offset));
+      EXPECT_EQ(std::memcmp(shared.data(), expected.data(), expected.size()), 0)
+          << "offset " << offset << ", bytes " << bytes;
+    }
+  }
+}
+
+TEST(Words, WordsAtCountsBytesFromTheRegionsStart) {
+  std::array<uint64_t, 4> region = {10, 11, 12, 13};
+  EXPECT_EQ(*WordsAt(std::as_writable_bytes(std::span(region)).data(), 16), 12u);
+}
+
+// The payload is deliberately not atomic: if PublishSeal lost its release or LoadWord its acquire,
+// ThreadSanitizer reports a race here, and a weakly ordered machine shows a zero.
+TEST(Words, WhoSeesTheSealSeesEverythingStoredBeforeIt) {
+  constexpr uint64_t kSteps = 100'000;
+  std::vector<uint64_t> payload(kSteps + 1, 0);
+  uint64_t seal = 0;
+  std::atomic<bool> started = false;
+  std::thread writer([&] {
+    started.wait(false, std::memory_order_acquire);
+    for (uint64_t step = 1; step <= kSteps; ++step) {
+      payload[step] = step;
+      PublishSeal(&seal, step);
+    }
+  });
+  started.store(true, std::memory_order_release);
+  started.notify_all();
+  uint64_t wrong = 0;
+  for (uint64_t read = 0; read < kSteps; ++read) {
+    const uint64_t seen = LoadWord(&seal);
+    wrong += payload[seen] != seen ? 1 : 0;
+  }
+  writer.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(LoadWord(&seal), kSteps);
+}
+
+}  // namespace
+}  // namespace plov::verify
