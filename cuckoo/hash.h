@@ -3,8 +3,9 @@
 // All parts come from one 64-bit XXH3 of the key under the server's secret seed, from bits that do
 // not overlap much: the home from the high bits (so that a doubled table splits each home in two),
 // the shard from the low 32, the fingerprint from the lowest 7, ways 1 and 2 from two further
-// mixes. Source: 3-1 cuckoo hashing, Pilaf, USENIX ATC 2013, section 4.2 (after Erlingsson et al.
-// 2006).
+// mixes.
+//
+// Source: 3-1 cuckoo hashing, Pilaf, USENIX ATC 2013, section 4.2.
 #pragma once
 
 #include <array>

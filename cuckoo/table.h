@@ -5,15 +5,13 @@
 //
 // Invariants, true for a reader after every single bucket rewrite:
 //   1. A key that is stored is held by at least one of its three buckets; held twice only within a
-//   move, both
-//      copies equal.
-//   2. A displaced key K is listed: an entry {way, fingerprint} of its home's directory matches, or
-//   `overflow`
-//      is set. (Private: entries and `unlisted_` together count exactly the displaced keys of a
-//      home.)
+//      move, both copies equal.
+//   2. A displaced key is listed: an entry {way, fingerprint} of its home's directory matches, or
+//      `overflow` is set. (Private: entries and `unlisted_` together count exactly the displaced
+//      keys of a home.)
 //   3. Every rewrite of a bucket adds 1 to its version and seals it (rule W2).
-//   4. Between two rewrites of a home nothing homed there is inserted displaced, moved or un-listed
-//   (W4, W5).
+//   4. Between two rewrites of a home nothing homed there is inserted displaced, moved or
+//      un-listed (W4, W5).
 #pragma once
 
 #include <cstdint>

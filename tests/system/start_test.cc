@@ -1,7 +1,10 @@
 // Starting and stopping plovd.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -111,6 +114,44 @@ TEST(Start, MissingHugePagesAreNamedWithTheirMend) {
                             output);
   EXPECT_EQ(child.Wait(), 3);
   EXPECT_NE(TextOf(output).find("vm.nr_hugepages"), std::string::npos) << TextOf(output);
+}
+
+// In a mount namespace of its own, so that the machine's /dev/shm stays as it is.
+int ServeWithFullShm() {
+  if (::unshare(CLONE_NEWNS) != 0) return 77;
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 77;
+  if (::mount("none", "/dev/shm", "tmpfs", 0, "size=64k") != 0) return 77;
+  std::ofstream file("/dev/shm/full");
+  while (file << std::string(4096, 'x') << std::flush) {
+  }
+  Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  const std::string value(1 << 20, 'v');
+  if (!client.Put("k", value)) return 1;
+  return (*client.Get("k"))->value == value ? 0 : 2;
+}
+
+TEST(Start, AFullDevShmDoesNotMatter) {
+  Child child = Child::Fork([] { return ServeWithFullShm(); });
+  const int status = child.Wait();
+  if (status == 77) GTEST_SKIP() << "needs root, to mount a small /dev/shm";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Start, MemoryThatCannotBeHadIsSaid) {
+  const test::TemporaryFolder folder;
+  const std::string output = folder.path() + "/log";
+  Child child = Child::Fork([&] {
+    const rlimit limit{1 << 20, 1 << 20};
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    return Child::Exec({test::PlovdPath(), "--listen", "shm:" + folder.path() + "/s.sock",
+                        "--memory", "64M"},
+                       output)
+        .Wait();
+  });
+  EXPECT_EQ(child.Wait(), 3);
+  EXPECT_NE(TextOf(output).find("lower --memory"), std::string::npos) << TextOf(output);
 }
 
 }  // namespace

@@ -5,24 +5,23 @@
 //   auto hit = client->Get("user:1");
 //   if (hit && *hit) use((*hit)->value);
 //
-// Keys are 1..1024 bytes of anything, values 0 bytes to the server's --max-value (16 MiB unless
-// lowered).
+// Keys are 1..1024 bytes of anything, values 0 bytes to the server's --max-value (16 MiB at most).
 //
 // Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
-// another on the same
-//           Client, or is made from within a GetMany or PutMany callback, fails with
+//           another on the same Client, or is made within a GetMany or PutMany callback, fails with
 //           kInvalidArgument.
-// Deadline: every call ends within ClientOptions::timeout (each item's own in GetMany and PutMany),
-// plus at most the
-//           time one connection attempt takes.
-// Errors:   nothing throws for an operating error. Every call can return
-//           kInvalidArgument  a key of 0 or more than 1024 bytes, or overlapping calls
-//           kUnavailable      no server within the deadline; nothing was applied
-//           kTimeout          the server lives but did not answer; a write may have been applied,
-//           or may be yet kUnknown          a write was sent and the server died or restarted;
-//           applied or not cannot be told kCorrupt          stored bytes are damaged kPermission,
-//           kProtocol, kSystem as the connection met them and those named at each call. A Client
-//           reconnects by itself.
+// Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany each item's own),
+//           plus at most the time that one connection attempt takes.
+// Errors:   nothing throws for an operating error. A Client reconnects by itself. Every call can
+//           return, beside those named there,
+//             kInvalidArgument  a key of 0 or more than 1024 bytes, or overlapping calls
+//             kUnavailable      no server within the deadline; nothing was applied
+//             kTimeout          the server lives but did not answer; a write may have been applied,
+//                               or may be yet
+//             kUnknown          a write was sent and the server died or restarted: applied or not
+//                               cannot be told
+//             kCorrupt          stored bytes are damaged
+//             kPermission, kProtocol, kSystem as the connection met them
 #pragma once
 
 #include <plov/error.h>
@@ -40,8 +39,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#define PLOV_EXPORT __attribute__((visibility("default")))
 
 namespace plov {
 
@@ -139,11 +136,10 @@ class PLOV_EXPORT Client {
   // Reads the value of `key` without running any server code.
   //
   // Returns: the item, or std::nullopt when the key is absent or expired. The value's bytes belong
-  // to the Client and
-  //          stay until its next call.
+  //          to the Client and stay until its next call.
   // Cost:    1 READ when the location is known; else 1 bucket READ (2 when the key is displaced)
-  // and, unless the item
-  //          is inline, 1 record READ; a miss 1 READ. Nothing is allocated, no system call is made.
+  //          and, unless the item is inline, 1 record READ; a miss 1 READ. Nothing is allocated, no
+  //          system call is made.
   // Source:  Pilaf, USENIX ATC 2013, section 3.
   GetResult Get(std::string_view key);
 
@@ -163,10 +159,12 @@ class PLOV_EXPORT Client {
   }
 
   // Stores a value. Applied at most once, also when the connection had to be made anew.
+  //
   // Returns: the version of the new value.
   // Errors:  kNoSpace (memory or table full; the old value stays), kTooLarge, kExists, kNotFound,
-  // kVersionMismatch. Cost:    one message and its reply; a value over 16 KiB is READ by the server
-  // from this process's memory.
+  //          kVersionMismatch.
+  // Cost:    one message and its reply; a value over 16 KiB is READ by the server from this
+  //          process's memory.
   PutResult Put(std::string_view key, std::string_view value, const PutOptions& options = {});
 
   // Stores many items, several in a message, and calls `done(index, PutResult)` for each. Items of

@@ -1,0 +1,310 @@
+// plov's client in C: GETs served by one-sided READs of the server's memory, PUTs by message.
+//
+//   plov_client* client;
+//   plov_error error;
+//   if (plov_connect("shm:default", NULL, &client, &error) != PLOV_OK) fail(error.message);
+//   plov_put(client, plov_text("user:1"), plov_text("Ada"), NULL, NULL);
+//   plov_item item;
+//   if (plov_get(client, plov_text("user:1"), &item) == PLOV_OK) use(item.value);
+//   plov_close(client);
+//
+// Keys are 1..1024 bytes of anything, values 0 bytes to the server's --max-value (16 MiB unless
+// lowered).
+//
+// Results:   every function that can fail returns a plov_code. plov_last_error has the message of
+//            the last call on the client that did not return PLOV_OK.
+// Arguments: a null pointer where one is needed is PLOV_INVALID_ARGUMENT; "may be NULL" is said.
+// Threads:   one plov_client per thread. A client may move between threads, but calls on one
+//            client must not overlap. From within a callback only the plov_start functions and
+//            those that ask the client itself (plov_last_error, plov_stats, plov_shard_count) work;
+//            the others fail with PLOV_INVALID_ARGUMENT.
+// Callbacks: must return: no longjmp, no C++ exception (that ends the process).
+// Deadline:  every call ends within plov_options.timeout_us (each item's own in plov_get_many and
+//            plov_put_many), plus at most the time one connection attempt takes.
+// Errors:    besides those named at each call, every call that needs the server can return
+//            PLOV_INVALID_ARGUMENT  a key of 0 or more than 1024 bytes, or overlapping calls
+//            PLOV_UNAVAILABLE       no server within the deadline; nothing was applied
+//            PLOV_TIMEOUT           the server lives but did not answer; a write may have been
+//                                   applied, or may be yet
+//            PLOV_UNKNOWN           a write was sent and the server died or restarted; applied or
+//                                   not cannot be told
+//            PLOV_CORRUPT           stored bytes are damaged
+//            PLOV_SYSTEM            memory ran out, or a call of the operating system failed
+//            PLOV_PERMISSION, PLOV_PROTOCOL as the connection met them.
+//            A client reconnects by itself.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PLOV_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Numbers never change.
+typedef enum plov_code {
+  PLOV_OK = 0,
+  PLOV_NOT_FOUND = 1,          // the key is absent
+  PLOV_EXISTS = 2,             // PLOV_ADD of a key that is present
+  PLOV_VERSION_MISMATCH = 3,   // a conditional write of a key that has another version
+  PLOV_NO_SPACE = 4,           // memory or table is full; everything stored stays
+  PLOV_INVALID_ARGUMENT = 5,   // a key, value or option that can never be accepted, or misuse
+  PLOV_TOO_LARGE = 6,          // a value over the server's --max-value
+  PLOV_UNAVAILABLE = 7,        // no server there, or it is gone; nothing was applied
+  PLOV_TIMEOUT = 8,            // the deadline passed; a write may have been applied or may be yet
+  PLOV_UNKNOWN = 9,            // a write was sent and the server died: applied or not is unknown
+  PLOV_CORRUPT = 10,           // bytes fail their seal and no writer is at work
+  PLOV_PERMISSION = 11,        // the operating system or the server does not let this process in
+  PLOV_PROTOCOL = 12,          // the peer speaks another format version, or garbage
+  PLOV_IN_USE = 13,            // another server serves this name
+  PLOV_BUFFER_TOO_SMALL = 14,  // plov_get_into: the value does not fit in the caller's buffer
+  PLOV_SYSTEM = 15             // memory ran out, or an operating-system call failed
+} plov_code;
+
+enum { PLOV_MESSAGE_BYTES = 256 };
+
+typedef struct plov_error {
+  plov_code code;
+  char message[PLOV_MESSAGE_BYTES];  // one line: what happened and what to do; cut when longer
+} plov_error;
+
+// A connection to every shard of one server.
+typedef struct plov_client plov_client;
+
+// Bytes that belong to someone else. `data` may be NULL when `bytes` is 0.
+typedef struct plov_view {
+  const void* data;
+  size_t bytes;
+} plov_view;
+
+typedef struct plov_item {
+  plov_view value;
+  uint64_t version;  // unique in a server's life, increasing; names one value of one key
+  uint32_t flags;    // as stored
+  uint32_t expiry;   // Unix seconds, 0 = never
+} plov_item;
+
+typedef struct plov_options {
+  uint64_t timeout_us;            // of a call; 1 to PLOV_TIMEOUT_US_MAX
+  uint64_t location_cache_bytes;  // for remembered locations, 32 bytes each; 0 remembers nothing
+  uint64_t spin_us;               // how long a call polls before it sleeps; as timeout_us, or 0
+  uint32_t window;                // lookups in flight in plov_get_many, 1 to 64
+} plov_options;
+
+// A year: longer is a mistake of units, not a deadline.
+#define PLOV_TIMEOUT_US_MAX (UINT64_C(31536000) * 1000000)
+
+typedef enum plov_put_mode {
+  PLOV_SET = 0,     // store, whatever was there
+  PLOV_ADD = 1,     // only if the key is absent, else PLOV_EXISTS
+  PLOV_REPLACE = 2  // only if the key is present, else PLOV_NOT_FOUND
+} plov_put_mode;
+
+// All zero is an unconditional PUT of a value that never expires.
+typedef struct plov_put_options {
+  uint32_t mode;  // a plov_put_mode
+  uint32_t flags;
+  uint64_t expected_version;  // not 0: only over this version, else PLOV_VERSION_MISMATCH or
+                              // PLOV_NOT_FOUND
+  uint64_t ttl_seconds;       // 0 = never expires
+} plov_put_options;
+
+typedef struct plov_put_item {
+  plov_view key;
+  plov_view value;
+  plov_put_options options;
+} plov_put_item;
+
+// How one GET ended. The bytes stay until the callback returns.
+typedef struct plov_get_result {
+  plov_code code;       // PLOV_OK, PLOV_NOT_FOUND or an error
+  const char* message;  // of what is not PLOV_OK; else empty
+  size_t index;         // of the key in plov_get_many; else 0
+  plov_item item;       // all zero unless PLOV_OK
+} plov_get_result;
+
+// How one PUT or DELETE ended.
+typedef struct plov_write_result {
+  plov_code code;
+  const char* message;  // as in plov_get_result
+  size_t index;         // of the item in plov_put_many; else 0
+  uint64_t version;     // the stored value's, 0 for a DELETE and after an error
+} plov_write_result;
+
+typedef void (*plov_get_callback)(void* context, const plov_get_result* result);
+typedef void (*plov_write_callback)(void* context, const plov_write_result* result);
+// Gets each item; returns false to stop.
+typedef bool (*plov_scan_callback)(void* context, plov_view key, const plov_item* item);
+// Gets what one shard says: lines of "name value", ended by a zero byte.
+typedef void (*plov_text_callback)(void* context, uint32_t shard, const char* text);
+
+// What a client's operations cost, since plov_connect.
+typedef struct plov_client_stats {
+  uint64_t gets;
+  uint64_t hits;
+  uint64_t puts;   // writes of every kind that got an answer
+  uint64_t reads;  // one-sided READs
+  uint64_t bucket_reads;
+  uint64_t record_reads;
+  uint64_t known_reads;   // READs through a remembered location
+  uint64_t known_misses;  // of those, the ones that had become old
+  uint64_t torn_buckets;  // READs that did not verify and were repeated
+  uint64_t torn_records;
+  uint64_t confirmations;  // second READs of a home bucket, for a miss
+  uint64_t restarts;       // lookups begun again
+  uint64_t fallbacks;      // GETs by message
+  uint64_t corrupt;        // GETs that ended with PLOV_CORRUPT
+  uint64_t reconnects;
+  uint64_t retries;  // writes sent again after a reconnect
+} plov_client_stats;
+
+// What a plov_scan saw.
+typedef struct plov_scan_summary {
+  uint64_t items;       // calls of the callback
+  uint64_t unreadable;  // buckets or records that never verified
+  uint32_t passes;
+  bool settled;  // the table did not change any more: nothing was missed
+} plov_scan_summary;
+
+static inline plov_view plov_bytes(const void* data, size_t bytes) {
+  plov_view view = {data, bytes};
+  return view;
+}
+
+// The bytes of a string, without its zero byte.
+static inline plov_view plov_text(const char* text) {
+  return plov_bytes(text, text == NULL ? 0 : strlen(text));
+}
+
+// A timeout of 1 s, 16 MiB for locations, a window of 32, 20 us of polling.
+PLOV_API plov_options plov_default_options(void);
+
+// Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock").
+//
+// options: may be NULL for plov_default_options().
+// client:  receives the client, to be ended with plov_close; NULL after an error.
+// error:   may be NULL; receives code and message.
+// Errors:  PLOV_UNAVAILABLE, PLOV_PERMISSION, PLOV_PROTOCOL, PLOV_TIMEOUT, PLOV_INVALID_ARGUMENT.
+PLOV_API plov_code plov_connect(const char* uri, const plov_options* options, plov_client** client,
+                                plov_error* error);
+
+// Ends what is still under way with PLOV_UNAVAILABLE, calling its callbacks (which can start
+// nothing any more), and frees the client. `client` may be NULL. From within a callback it does
+// nothing and returns PLOV_INVALID_ARGUMENT.
+PLOV_API plov_code plov_close(plov_client* client);
+
+// The last call on `client` that did not return PLOV_OK; PLOV_OK and "" when there was none. It
+// stays until the next such call. Of a NULL client: PLOV_INVALID_ARGUMENT.
+PLOV_API const plov_error* plov_last_error(const plov_client* client);
+
+// Reads the value of `key` without running any server code.
+//
+// item:    receives the value, whose bytes belong to the client and stay until its next call; all
+//          zero unless PLOV_OK.
+// Returns: PLOV_OK, PLOV_NOT_FOUND when the key is absent or expired, or an error.
+// Cost:    1 READ when the location is known; else 1 bucket READ (2 when the key is displaced) and,
+//          unless the item is inline, 1 record READ; a miss 1 READ. Nothing is allocated, no system
+//          call is made.
+PLOV_API plov_code plov_get(plov_client* client, plov_view key, plov_item* item);
+
+// The same, with the value READ into `buffer` of `buffer_bytes`; item->value is the part of it that
+// was filled. After an error the buffer holds anything.
+//
+// buffer: may be NULL when buffer_bytes is 0.
+// Errors: PLOV_BUFFER_TOO_SMALL (the message says how much is needed).
+PLOV_API plov_code plov_get_into(plov_client* client, plov_view key, void* buffer,
+                                 size_t buffer_bytes, plov_item* item);
+
+// Gets `count` keys with a window of lookups in flight and calls `done` for each, in any order.
+//
+// Returns: PLOV_OK when `done` was called for every key, whatever it was told; else it was not
+//          called at all.
+// Cost:    as plov_get for each key, with up to plov_options.window READs under way at a time.
+PLOV_API plov_code plov_get_many(plov_client* client, const plov_view* keys, size_t count,
+                                 plov_get_callback done, void* context);
+
+// Stores a value. Applied at most once, also when the connection had to be made anew.
+//
+// options: may be NULL for all zero.
+// version: may be NULL; receives the version of the new value.
+// Errors:  PLOV_NO_SPACE (memory or table full; the old value stays), PLOV_TOO_LARGE, PLOV_EXISTS,
+//          PLOV_NOT_FOUND, PLOV_VERSION_MISMATCH.
+// Cost:    one message and its reply, no READ; a value over 16 KiB is READ by the server from this
+//          process's memory.
+PLOV_API plov_code plov_put(plov_client* client, plov_view key, plov_view value,
+                            const plov_put_options* options, uint64_t* version);
+
+// Stores `count` items, several in a message, and calls `done` for each. Items of the same key are
+// applied in their order. Returns as plov_get_many.
+PLOV_API plov_code plov_put_many(plov_client* client, const plov_put_item* items, size_t count,
+                                 plov_write_callback done, void* context);
+
+// Removes a key; when `expected_version` is not 0, only that version of it.
+//
+// Returns: PLOV_OK when it was there, PLOV_NOT_FOUND when it was not, or an error.
+// Errors:  PLOV_VERSION_MISMATCH.
+// Cost:    one message and its reply.
+PLOV_API plov_code plov_delete(plov_client* client, plov_view key, uint64_t expected_version);
+
+// Asynchronous form, for event loops: the plov_start functions return at once; plov_poll makes
+// progress and runs the callbacks of what has ended. Call plov_poll once after starting; then wait
+// for plov_fd to be readable, no longer than plov_next_poll_us, and call it again. Keys and values
+// must stay until their callback has run, and must not be NULL. Callbacks run from within
+// plov_poll, every other call that needs the server, and plov_close; they may start operations.
+//
+// Returns: PLOV_OK when `done` will be called, once; the outcome is in its result. Else
+//          PLOV_INVALID_ARGUMENT, or PLOV_UNAVAILABLE from within plov_close.
+// Cost:    as the call without "start".
+PLOV_API plov_code plov_start_get(plov_client* client, plov_view key, plov_get_callback done,
+                                  void* context);
+// options: may be NULL; need not stay.
+PLOV_API plov_code plov_start_put(plov_client* client, plov_view key, plov_view value,
+                                  const plov_put_options* options, plov_write_callback done,
+                                  void* context);
+PLOV_API plov_code plov_start_delete(plov_client* client, plov_view key, uint64_t expected_version,
+                                     plov_write_callback done, void* context);
+
+// Makes progress without waiting for answers; it can take as long as one connection attempt while
+// the server is away. left: may be NULL; receives how many operations have not ended.
+PLOV_API plov_code plov_poll(plov_client* client, size_t* left);
+
+// Readable when plov_poll has something to do. -1 of a NULL client.
+PLOV_API int plov_fd(const plov_client* client);
+
+// Microseconds after which plov_poll is to be called at the latest. -1 of a NULL client.
+PLOV_API int64_t plov_next_poll_us(const plov_client* client);
+
+// Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
+// written meanwhile may come twice, the newer last; passes are repeated over what changed until
+// nothing does (settled) or eight were made. Needs no operation under way.
+//
+// each:    its key and item stay until it returns.
+// summary: may be NULL.
+// Cost:    1 READ per 64 buckets and 1 per record.
+PLOV_API plov_code plov_scan(plov_client* client, plov_scan_callback each, void* context,
+                             plov_scan_summary* summary);
+
+// Asks shard 0 for a sign of life by message. round_trip_ns: may be NULL.
+PLOV_API plov_code plov_ping(plov_client* client, uint64_t* round_trip_ns);
+
+// What the server says of itself, for each shard. Cost: one message and its reply per shard.
+PLOV_API plov_code plov_server_stats(plov_client* client, plov_text_callback each, void* context);
+
+PLOV_API plov_code plov_stats(const plov_client* client, plov_client_stats* stats);
+
+// 0 of a NULL client.
+PLOV_API uint32_t plov_shard_count(const plov_client* client);
+
+// The code as it is written in C, "PLOV_NO_SPACE"; "PLOV_SYSTEM" for a number that is none.
+PLOV_API const char* plov_code_name(int code);
+
+// Of the library that runs, "0.1.0".
+PLOV_API const char* plov_version(void);
+
+#ifdef __cplusplus
+}
+#endif

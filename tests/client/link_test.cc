@@ -1,0 +1,101 @@
+// What a client makes of the superblocks it may meet.
+
+#include "client/link.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+
+#include "verify/superblock.h"
+#include "verify/words.h"
+
+namespace plov {
+namespace {
+
+using verify::Superblock;
+
+// A connection to memory that a test fills; READs only.
+class FakeConnection final : public fabric::Connection {
+ public:
+  explicit FakeConnection(const Superblock& superblock) : page_(superblock) {
+    limits_.region_bytes = 1 << 20;
+  }
+
+  const fabric::Limits& limits() const override { return limits_; }
+  std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
+  size_t Read(std::span<const fabric::ReadOp> batch) override {
+    std::memcpy(batch[0].head, &page_, batch[0].bytes);
+    pending_ = true;
+    return 1;
+  }
+  size_t Poll(std::span<fabric::Completion> completions) override {
+    completions[0] = {0, status};
+    return std::exchange(pending_, false) ? 1 : 0;
+  }
+  bool Send(std::span<const std::byte>) override { return false; }
+  std::optional<std::span<const std::byte>> Receive() override { return std::nullopt; }
+  std::span<std::byte> staging() override { return {}; }
+  bool alive() const override { return true; }
+  int fd() const override { return -1; }
+  bool Arm() override { return true; }
+
+  fabric::Status status = fabric::Status::kDone;
+
+ private:
+  Superblock page_;
+  fabric::Limits limits_;
+  bool pending_ = false;
+};
+
+Superblock GoodSuperblock() {
+  Superblock superblock{};
+  superblock.version = 1;
+  superblock.incarnation = 7;
+  superblock.hash_seed = 8;
+  superblock.region_bytes = 1 << 20;
+  superblock.shard = 0;
+  superblock.shard_count = 1;
+  superblock.tables[0] = {1, 4096, 64, 64, 0};
+  verify::SealSuperblock(&superblock);
+  return superblock;
+}
+
+std::expected<cuckoo::ShardView, Error> Read(const Superblock& superblock, uint32_t shard = 0) {
+  FakeConnection connection(superblock);
+  return ReadSuperblock(&connection, shard, fabric::Clock::now() + std::chrono::milliseconds(20));
+}
+
+TEST(Link, ReadsAGoodSuperblock) {
+  const auto view = Read(GoodSuperblock());
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->incarnation, 7);
+  EXPECT_EQ(view->tables[0].bucket_count, 64);
+}
+
+TEST(Link, RefusesAnotherFormatVersionByName) {
+  Superblock superblock = GoodSuperblock();
+  superblock.format = verify::kFormatVersion + 1;
+  const auto view = Read(superblock);
+  ASSERT_FALSE(view);
+  EXPECT_EQ(view.error().code, Code::kProtocol);
+  EXPECT_NE(view.error().message.find("format version 2"), std::string::npos);
+}
+
+TEST(Link, RefusesWhatIsNoSuperblockOrAnotherShards) {
+  EXPECT_EQ(Read(GoodSuperblock(), 1).error().code, Code::kProtocol);
+  EXPECT_EQ(Read(Superblock{}).error().code, Code::kCorrupt) << "never written: torn to the end";
+  Superblock torn = GoodSuperblock();
+  torn.incarnation ^= 1;
+  EXPECT_EQ(Read(torn).error().code, Code::kCorrupt);
+}
+
+TEST(Link, ADeadPeerIsUnavailable) {
+  FakeConnection connection(GoodSuperblock());
+  connection.status = fabric::Status::kPeerGone;
+  const auto view = ReadSuperblock(&connection, 0, fabric::Clock::now() + std::chrono::seconds(1));
+  EXPECT_EQ(view.error().code, Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace plov
