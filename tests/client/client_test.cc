@@ -43,8 +43,9 @@ TEST(Client, StoresReadsAndDeletes) {
 TEST(Client, KeepsEverySizeOfKeyAndValue) {
   const Plovd server({"--memory", "128M"});
   Client client = server.Connect();
-  for (const size_t key_bytes : {1, 7, 8, 20, 255, 256, 1023, 1024}) {
-    for (const size_t value_bytes : {0, 1, 15, 16, 17, 36, 37, 100, 4096, 16384, 16385, 300000}) {
+  for (const size_t key_bytes : std::initializer_list<size_t>{1, 7, 8, 20, 255, 256, 1023, 1024}) {
+    for (const size_t value_bytes :
+         std::initializer_list<size_t>{0, 1, 15, 16, 17, 36, 37, 100, 4096, 16384, 16385, 300000}) {
       const std::string key = RandomBytes(key_bytes, key_bytes * 31 + value_bytes);
       const std::string value = RandomBytes(value_bytes, value_bytes);
       ASSERT_TRUE(client.Put(key, value)) << key_bytes << " " << value_bytes;
@@ -90,7 +91,7 @@ TEST(Client, GetIntoFillsTheCallersBuffer) {
                              size_t{5001}, size_t{100000}}) {
     const std::string value = RandomBytes(bytes, bytes);
     ASSERT_TRUE(client.Put("into", value));
-    for (const size_t slack : {0, 3}) {
+    for (const size_t slack : std::initializer_list<size_t>{0, 3}) {
       std::vector<std::byte> buffer(bytes + slack + 1);
       const auto hit = client.GetInto("into", std::span(buffer).subspan(1));
       ASSERT_EQ(ValueOf(hit), value);

@@ -61,7 +61,7 @@ TEST(Conditions, CompareAndSetLosesNoIncrement) {
 TEST(Conditions, FlagsComeBack) {
   const Plovd server({"--memory", "64M"});
   Client client = server.Connect();
-  for (const size_t bytes : {5, 500}) {
+  for (const size_t bytes : std::initializer_list<size_t>{5, 500}) {
     ASSERT_TRUE(client.Put("k", std::string(bytes, 'x'), {.flags = 0xdeadbeef}));
     EXPECT_EQ((*client.Get("k"))->flags, 0xdeadbeef);
   }
@@ -70,7 +70,7 @@ TEST(Conditions, FlagsComeBack) {
 TEST(Conditions, ExpiredItemsAreAbsentForEveryOperation) {
   const Plovd server({"--memory", "64M"});
   Client client = server.Connect();
-  for (const size_t bytes : {5, 500}) {
+  for (const size_t bytes : std::initializer_list<size_t>{5, 500}) {
     const std::string value(bytes, 'x');
     ASSERT_TRUE(client.Put("k", value, {.ttl = std::chrono::seconds(1)}));
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);

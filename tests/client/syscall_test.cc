@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "tests/support/plovd.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov {
 namespace {
@@ -48,13 +49,9 @@ int GetUnderSeccomp(const test::Plovd& server) {
 }
 
 TEST(SystemCalls, AGetMakesNone) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers make system calls of their own";
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "sanitizers make system calls of their own";
-#endif
-#endif
+  if (test::kAddressSanitizer || test::kThreadSanitizer) {
+    GTEST_SKIP() << "sanitizers make system calls of their own";
+  }
   std::ifstream clock("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   std::string name;
   clock >> name;

@@ -186,7 +186,7 @@ TEST(Consistency, EveryGetReturnsWhatTheKeyHeldMeanwhile) {
         Child::Fork([&server, shared, writer] { return WriteKeys(server, shared, writer); }));
   }
   children.push_back(Child::Fork([&server, shared] { return Churn(server, shared); }));
-  for (const size_t cache_bytes : {0, 64, 1 << 20}) {
+  for (const size_t cache_bytes : std::initializer_list<size_t>{0, 64, 1 << 20}) {
     children.push_back(Child::Fork(
         [&server, shared, cache_bytes] { return ReadKeys(server, shared, cache_bytes); }));
   }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/support/plovd.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov {
 namespace {
@@ -26,6 +27,7 @@ uint64_t SettledCpuUs(pid_t pid) {
 }
 
 TEST(Idle, AnIdleServerUsesNoCpu) {
+  if (test::kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer has a busy thread of its own";
   const Plovd server({"--memory", "64M", "--shards", "2"});
   Client client = server.Connect();
   ASSERT_TRUE(client.Put("k", "v"));
@@ -36,6 +38,7 @@ TEST(Idle, AnIdleServerUsesNoCpu) {
 }
 
 TEST(Idle, GetsUseNoServerCpu) {
+  if (test::kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer has a busy thread of its own";
   const Plovd server({"--memory", "64M"});
   Client client = server.Connect();
   for (int i = 0; i < 1000; ++i) {

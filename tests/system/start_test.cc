@@ -57,7 +57,8 @@ TEST(Start, CleanStopDoesNotWaitForClients) {
 TEST(Start, SecondServerOnANameIsRefused) {
   Plovd server({"--memory", "64M"});
   const std::string output = server.folder() + "/second";
-  Child second = Child::Exec({test::PlovdPath(), "--listen", server.uri()}, output);
+  Child second =
+      Child::Exec({test::PlovdPath(), "--listen", server.uri(), "--memory", "16M"}, output);
   EXPECT_EQ(second.Wait(), 3);
   EXPECT_NE(TextOf(output).find("another plovd serves"), std::string::npos) << TextOf(output);
   Client client = server.Connect();
@@ -97,7 +98,9 @@ TEST(Start, AnImpossibleNameGivesOneLineAndStatusThree) {
   const test::TemporaryFolder folder;
   const std::string output = folder.path() + "/log";
   for (const std::string uri : {"shm:", "shm:a/b", "tcp:1", "shm:/nonexistent/folder/s.sock"}) {
-    EXPECT_EQ(Child::Exec({test::PlovdPath(), "--listen", uri}, output).Wait(), 3) << uri;
+    EXPECT_EQ(Child::Exec({test::PlovdPath(), "--listen", uri, "--memory", "16M"}, output).Wait(),
+              3)
+        << uri;
     EXPECT_EQ(std::ranges::count(TextOf(output), '\n'), 1) << TextOf(output);
   }
 }
