@@ -1,23 +1,20 @@
 // Fabric: how bytes move between a client and one shard of a server.
 //
 //   client                                       server, one per shard
-//   Connection::Read  ── one-sided READ ───────► the shard's region; no server code runs
-//   Connection::Send  ── message ──────────────► Port::Poll (kMessage)
-//   Connection::Receive ◄──────── message ────── Port::Send
-//   staging() memory  ◄──────── one-sided READ── Port::Read (large values, rendezvous)
+//   Connection::Read  -- one-sided READ -------> the shard's region; no server code runs
+//   Connection::Send  -- message --------------> Port::Poll (kMessage)
+//   Connection::Receive <-------- message ------ Port::Send
+//   staging() memory  <-------- one-sided READ - Port::Read (large values, rendezvous)
 //
-// A URI chooses the implementation: "shm:NAME" or "shm:/path" (fabric/shm/), "rdma://HOST:PORT"
-// (later).
+// A URI chooses the implementation: "shm:NAME" or "shm:/path" (fabric/shm/).
 //
 // What every fabric guarantees (tests/fabric/conformance.h checks it on each):
 //   1. A READ delivers aligned 8-byte words, each as it was at some instant between Read() and its
-//   completion;
-//      no order among the words of a READ or among READs in flight.
+//      completion; no order among the words of a READ or among READs in flight.
 //   2. A READ posted after another's completion was polled sees memory at least as new.
 //   3. A completion with Status::kDone means the peer lived when the last word was read.
 //   4. Messages arrive whole, once, in order. One message has one reply; the server gets a client's
-//   next message
-//      only after it replied to the last, so a reply always has room.
+//      next message only after it replied to the last, so a reply always has room.
 //   5. A peer that dies, in any state, is noticed on the other side without any call of that peer.
 //   6. No range outside the region or the staging memory is ever read, whatever a peer says.
 #pragma once
@@ -95,7 +92,8 @@ class Connection {
   // Collects completions; returns how many.
   virtual size_t Poll(std::span<Completion> completions) = 0;
 
-  // Sends a message. False when there is no room now: receive replies and try again.
+  // Sends a message. False when there is no room now, or too many replies are outstanding: receive
+  // replies and try again.
   virtual bool Send(std::span<const std::byte> message) = 0;
   // The next message, valid until the next call; nullopt when there is none. A message that breaks
   // the protocol ends the connection: alive() turns false.
@@ -151,7 +149,7 @@ class Port {
   virtual int fd() const = 0;
   virtual bool Arm() = 0;
   virtual void Disarm() = 0;
-  // Makes fd() readable. Any thread.
+  // Makes fd() readable until Disarm(). Any thread.
   virtual void Wake() = 0;
 };
 

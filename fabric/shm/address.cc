@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -31,6 +32,19 @@ std::string PathOfName(std::string_view name) {
   return path.append(name).append(".sock");
 }
 
+// Anybody may create the folder under /tmp first: it must be ours, and ours alone.
+std::expected<void, Error> CheckFallbackFolder(const std::string& folder) {
+  struct stat status;
+  if (::lstat(folder.c_str(), &status) != 0)
+    return {};  // not there: connecting or binding will say
+  if (S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0)
+    return {};
+  return Fail(Code::kPermission,
+              folder +
+                  " is not a folder of yours with mode 0700: set XDG_RUNTIME_DIR, "
+                  "or name a socket by its path");
+}
+
 }  // namespace
 
 bool IsShm(std::string_view uri) { return uri.starts_with(kScheme); }
@@ -45,11 +59,20 @@ std::expected<std::string, Error> SocketPath(std::string_view uri) {
         "' names no socket: use shm:NAME (letters, digits, - _ .) or shm:/absolute/path.sock");
     return Fail(Code::kInvalidArgument, std::move(message));
   }
+  if (name.contains('\0')) {
+    return Fail(Code::kInvalidArgument, "a socket path with a zero byte would end there");
+  }
   std::string path = is_path ? name : PathOfName(name);
   if (path.size() > kPathBytesMax) {
     return Fail(Code::kInvalidArgument, "socket path '" + path + "' is longer than " +
                                             std::to_string(kPathBytesMax) +
                                             " bytes: choose a shorter one");
+  }
+  if (!is_path && path.starts_with("/tmp/")) {
+    const std::string folder = path.substr(0, path.rfind('/'));
+    if (auto checked = CheckFallbackFolder(folder); !checked) {
+      return std::unexpected(checked.error());
+    }
   }
   return path;
 }

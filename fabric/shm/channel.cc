@@ -83,4 +83,22 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
   return welcome;
 }
 
+void WakePeer(int socket) {
+  const char wake = 1;
+  // A full socket has wakes in it already; a closed one is noticed by whoever waits on it.
+  [[maybe_unused]] const ssize_t sent =
+      ::send(socket, &wake, sizeof(wake), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool TakeWakes(int socket) {
+  // Bounded: a peer that sends without end is not listened to without end.
+  for (int i = 0; i < 64; ++i) {
+    std::array<char, 16> wakes;
+    const ssize_t got = ::recv(socket, wakes.data(), wakes.size(), MSG_DONTWAIT);
+    if (got == 0) return false;
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+  }
+  return true;
+}
+
 }  // namespace plov::fabric::shm

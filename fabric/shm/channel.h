@@ -1,12 +1,11 @@
 // Channel: the shared memory of one connection, made by the server, mapped by both sides.
 //
-//   page 0: control of the request ring, control of the reply ring
-//   then:   request ring data, reply ring data, staging memory (client writes, server reads;
-//   untouched pages cost
-//           nothing)
+//   page 0  control of the request ring, control of the reply ring
+//   then    request ring data, reply ring data, staging memory (client writes, server reads;
+//           untouched pages cost nothing)
 //
 // Handshake over the socket (SOCK_SEQPACKET): the client sends a Hello, the server answers with a
-// Welcome and, when its status is kOk, the five descriptors in the order of HandshakeFd.
+// Welcome and, when its status is kOk, the three descriptors in the order of HandshakeFd.
 #pragma once
 
 #include <array>
@@ -20,9 +19,14 @@
 namespace plov::fabric::shm {
 
 inline constexpr size_t kControlBytes = 4096;
-// A ring holds eight of the largest messages; measured on loopback PUTs, more buys nothing.
+// A ring holds seven of the largest messages and their heads; measured on loopback PUTs, more buys
+// nothing.
 inline constexpr uint32_t kMessageBytesMax = 32 << 10;
 inline constexpr size_t kRingBytes = size_t{8} * kMessageBytesMax;
+// Messages that a client sends before it has read their replies: as many as there is surely room
+// to reply to, however small they are themselves.
+inline constexpr size_t kUnansweredMax = kRingBytes / RingBytesOf(kMessageBytesMax);
+static_assert(kUnansweredMax == 7);
 // READs in flight only queue in the client itself; 64 is more than a core's outstanding cache
 // misses.
 inline constexpr uint32_t kReadDepth = 64;
@@ -46,15 +50,20 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 32);
 
-enum HandshakeFd { kRegionFd, kLifeFd, kChannelFd, kServerBellFd, kClientBellFd, kHandshakeFds };
+enum HandshakeFd { kRegionFd, kLifeFd, kChannelFd, kHandshakeFds };
 using HandshakeFds = std::array<Fd, kHandshakeFds>;
 
 bool SendHello(int socket, const Hello& hello);
-// nullopt while nothing is there (a non-blocking socket) or when it is no Hello; `*closed` tells
-// the end.
+// Does not wait. False when what is there is no Hello, or nothing is.
 bool ReceiveHello(int socket, Hello* hello);
 bool SendWelcome(int socket, const Welcome& welcome, std::span<const int> fds);
 std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds);
+
+// After the handshake the socket carries wakes, a byte each: to whoever sleeps on the other side. A
+// socket and not an eventfd, because what a peer can do to its end of a socket harms nobody else.
+void WakePeer(int socket);
+// Takes the wakes that came. False when the peer has hung up.
+bool TakeWakes(int socket);
 
 // The views into a mapped channel.
 struct Channel {

@@ -1,9 +1,6 @@
 // The client's end of the shared-memory fabric.
 
-#include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -21,9 +18,6 @@ namespace {
 
 struct Parts {
   Fd socket;
-  Fd epoll;
-  Fd server_bell;
-  Fd client_bell;
   Mapping region;
   Channel channel;
   LifeWatch life;
@@ -49,7 +43,7 @@ class ShmConnection final : public Connection {
   size_t Read(std::span<const ReadOp> batch) override {
     const size_t count = std::min(batch.size(), kReadDepth - (posted_ - done_));
     for (const ReadOp& op : batch.first(count)) {
-      Prefetch(op);
+      if (InRange(op)) Prefetch(op);
       queue_[posted_++ % kReadDepth] = op;
     }
     return count;
@@ -72,10 +66,12 @@ class ShmConnection final : public Connection {
   }
 
   bool Send(std::span<const std::byte> message) override {
+    if (unanswered_ == kUnansweredMax) return false;
     const auto verdict = requests_.Write(message);
     if (verdict == RingWriter::Verdict::kBroken) broken_ = true;
     if (verdict != RingWriter::Verdict::kWritten) return false;
-    if (requests_.TakeSleeper()) Ring(parts_.server_bell.get());
+    ++unanswered_;
+    if (requests_.TakeSleeper()) WakePeer(parts_.socket.get());
     return true;
   }
 
@@ -85,12 +81,13 @@ class ShmConnection final : public Connection {
     const auto verdict = replies_.Read(message_, &bytes);
     if (verdict == RingReader::Verdict::kBroken) broken_ = true;
     if (verdict != RingReader::Verdict::kMessage) return std::nullopt;
+    if (unanswered_ > 0) --unanswered_;
     return std::span<const std::byte>(message_).first(bytes);
   }
 
   std::span<std::byte> staging() override { return parts_.channel.staging(); }
   bool alive() const override { return parts_.life.alive() && !broken_ && !closed_; }
-  int fd() const override { return parts_.epoll.get(); }
+  int fd() const override { return parts_.socket.get(); }
 
   bool Arm() override {
     if (posted_ != done_ || !alive()) return false;
@@ -103,6 +100,11 @@ class ShmConnection final : public Connection {
   // Beyond this the hardware's own prefetcher has taken over.
   static constexpr uint32_t kPrefetchBytesMax = 512;
 
+  bool InRange(const ReadOp& op) const {
+    return op.offset % verify::kWordBytes == 0 && op.offset <= limits_.region_bytes &&
+           verify::RoundUpToWord(op.bytes) <= limits_.region_bytes - op.offset;
+  }
+
   void Prefetch(const ReadOp& op) const {
     const std::byte* from = parts_.region.bytes().data() + op.offset;
     for (uint32_t at = 0; at < std::min(op.bytes, kPrefetchBytesMax); at += kLineBytes) {
@@ -111,12 +113,8 @@ class ShmConnection final : public Connection {
   }
 
   Status Copy(const ReadOp& op) const {
-    const auto region = parts_.region.bytes();
-    if (op.offset % verify::kWordBytes != 0 || op.offset > region.size() ||
-        verify::RoundUpToWord(op.bytes) > region.size() - op.offset) {
-      return Status::kOutOfRange;
-    }
-    const std::byte* from = region.data() + op.offset;
+    if (!InRange(op)) return Status::kOutOfRange;
+    const std::byte* from = parts_.region.bytes().data() + op.offset;
     if (op.head_bytes >= op.bytes) {
       verify::CopyFromShared(op.head, from, op.bytes);
     } else {
@@ -144,20 +142,10 @@ class ShmConnection final : public Connection {
     verify::CopyFromShared(tail, from + at, op.bytes - at);
   }
 
-  // Looks why the sleep ended: a bell is drained, an event on the socket means that the server is
-  // gone.
   void Disarm() {
     armed_ = false;
     replies_.StayAwake();
-    epoll_event events[2];
-    const int count = ::epoll_wait(parts_.epoll.get(), events, 2, 0);
-    for (int i = 0; i < count; ++i) {
-      if (events[i].data.fd == parts_.client_bell.get()) {
-        Drain(parts_.client_bell.get());
-      } else {
-        closed_ = true;
-      }
-    }
+    if (!TakeWakes(parts_.socket.get())) closed_ = true;
   }
 
   Parts parts_;
@@ -168,6 +156,7 @@ class ShmConnection final : public Connection {
   std::array<ReadOp, kReadDepth> queue_;
   size_t posted_ = 0;
   size_t done_ = 0;
+  size_t unanswered_ = 0;
   bool armed_ = false;
   bool broken_ = false;
   bool closed_ = false;
@@ -225,44 +214,19 @@ std::expected<void, Error> CheckWelcome(const Welcome& welcome, const ConnectOpt
   return {};
 }
 
-std::expected<Fd, Error> CreateEpoll(int socket, int bell) {
-  Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll) return FailErrno("cannot create an epoll", errno);
-  for (const int fd : {socket, bell}) {
-    epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = fd}};
-    if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      return FailErrno("cannot watch the server", errno);
-    }
-  }
-  return epoll;
-}
-
-// A mapping of a file that is shorter than it says would fault: the sizes are checked, and sealed
-// files stay.
-std::expected<Mapping, Error> MapChecked(const Fd& fd, uint64_t bytes, int protection) {
-  struct stat status;
-  if (::fstat(fd.get(), &status) != 0) return FailErrno("cannot look at shared memory", errno);
-  if (bytes == 0 || status.st_size < 0 || static_cast<uint64_t>(status.st_size) < bytes) {
-    return Fail(Code::kProtocol, "the server's memory is smaller than it says");
-  }
-  return Mapping::Map(fd.get(), bytes, protection);
-}
-
 std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, HandshakeFds fds) {
   Parts parts;
-  auto region = MapChecked(fds[kRegionFd], welcome.region_bytes, PROT_READ);
+  auto region = Mapping::MapChecked(fds[kRegionFd].get(), welcome.region_bytes, PROT_READ);
   if (!region) return std::unexpected(region.error());
-  auto channel =
-      MapChecked(fds[kChannelFd], Channel::Bytes(welcome.staging_bytes), PROT_READ | PROT_WRITE);
+  if (welcome.staging_bytes > SIZE_MAX - Channel::Bytes(0)) {
+    return Fail(Code::kProtocol, "the server's memory is larger than can be");
+  }
+  auto channel = Mapping::MapChecked(fds[kChannelFd].get(), Channel::Bytes(welcome.staging_bytes),
+                                     PROT_READ | PROT_WRITE);
   if (!channel) return std::unexpected(channel.error());
   auto life = LifeWatch::Watch(fds[kLifeFd].get());
   if (!life) return std::unexpected(life.error());
-  auto epoll = CreateEpoll(socket.get(), fds[kClientBellFd].get());
-  if (!epoll) return std::unexpected(epoll.error());
   parts.socket = std::move(socket);
-  parts.epoll = std::move(*epoll);
-  parts.server_bell = std::move(fds[kServerBellFd]);
-  parts.client_bell = std::move(fds[kClientBellFd]);
   parts.region = std::move(*region);
   parts.channel.mapping = std::move(*channel);
   parts.life = std::move(*life);

@@ -37,9 +37,11 @@ std::expected<LifeHolder, Error> LifeHolder::Create() {
   pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&life->mutex, &attributes);
   pthread_mutexattr_destroy(&attributes);
+  auto read_only = ReopenReadOnly(fd->get());
+  if (!read_only) return std::unexpected(read_only.error());
   const int failure = pthread_mutex_lock(&life->mutex);
   if (failure != 0) return FailErrno("cannot lock the life page", failure);
-  holder.fd_ = std::move(*fd);
+  holder.fd_ = std::move(*read_only);
   holder.page_ = std::move(*page);
   return holder;
 }
@@ -52,7 +54,7 @@ LifeHolder::~LifeHolder() {
 }
 
 std::expected<LifeWatch, Error> LifeWatch::Watch(int fd) {
-  auto page = Mapping::Map(fd, kLifePageBytes, PROT_READ);
+  auto page = Mapping::MapChecked(fd, kLifePageBytes, PROT_READ);
   if (!page) return std::unexpected(page.error());
   LifeWatch watch;
   watch.page_ = std::move(*page);

@@ -32,7 +32,7 @@ class LifeHolder {
  private:
   LifeHolder() = default;
 
-  Fd fd_;
+  Fd fd_;  // read-only: the page holds pointers that an unlock follows, so no client may write it
   Mapping page_;
 };
 

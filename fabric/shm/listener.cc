@@ -88,6 +88,8 @@ class ShmListener final : public Listener {
   std::expected<void, Error> OpenSocket();
   bool Watch(int fd);
   void Accept();
+  void RefuseOne();
+  static Fd OpenSpare() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
   void HandleHello(Fd socket, const Hello& hello);
   Code Judge(int socket, const Hello& hello) const;
   bool Serve(Fd* socket, const Hello& hello);
@@ -99,18 +101,16 @@ class ShmListener final : public Listener {
   ListenOptions options_;
   Fd epoll_;
   Fd socket_;
+  Fd spare_ = OpenSpare();
   std::vector<Fd> region_fds_;  // read-only descriptors for clients
   std::vector<std::unique_ptr<ShmPort>> ports_;
   std::deque<Fd> pending_;
 };
 
-// Clients get a read-only descriptor of the region: opened anew, since a duplicate would share the
-// mode.
 std::expected<void, Error> ShmListener::OpenShard(const Exposure& shard) {
-  const std::string self = "/proc/self/fd/" + std::to_string(shard.region_fd);
-  Fd read_only(::open(self.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!read_only) return FailErrno("cannot reopen the region read-only", errno);
-  region_fds_.push_back(std::move(read_only));
+  auto read_only = ReopenReadOnly(shard.region_fd);
+  if (!read_only) return std::unexpected(read_only.error());
+  region_fds_.push_back(std::move(*read_only));
   auto port = ShmPort::Create();
   if (!port) return std::unexpected(port.error());
   ports_.push_back(std::move(*port));
@@ -123,7 +123,12 @@ std::expected<void, Error> ShmListener::OpenSocket() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path_.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  // We hold the name: whatever lies there is left from a server that was killed.
+  // We hold the name: a socket that lies there is left from a server that was killed.
+  struct stat status;
+  if (::lstat(path_.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+    return Fail(Code::kInvalidArgument,
+                path_ + " is there and is no socket: choose another name with --listen");
+  }
   ::unlink(path_.c_str());
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     return FailErrno("cannot create the socket " + path_, errno);
@@ -150,9 +155,21 @@ std::expected<void, Error> ShmListener::Open() {
   return {};
 }
 
+// Out of descriptors: the spare one takes the next connection and hangs up, or it would stay at the
+// door and keep us awake.
+void ShmListener::RefuseOne() {
+  spare_ = Fd();
+  Fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  spare_ = OpenSpare();
+}
+
 void ShmListener::Accept() {
   while (true) {
     Fd fresh(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fresh && (errno == EMFILE || errno == ENFILE)) {
+      RefuseOne();
+      return;
+    }
     if (!fresh) return;
     if (!Watch(fresh.get())) continue;
     if (pending_.size() == kPendingMax) pending_.pop_front();
@@ -163,10 +180,11 @@ void ShmListener::Accept() {
 void ShmListener::HandleEvents() {
   std::array<epoll_event, 16> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  bool accepts = false;
   for (int i = 0; i < count; ++i) {
     const int fd = events[static_cast<size_t>(i)].data.fd;
     if (fd == socket_.get()) {
-      Accept();
+      accepts = true;
       continue;
     }
     const auto it =
@@ -178,6 +196,8 @@ void ShmListener::HandleEvents() {
     Hello hello;
     if (ReceiveHello(fd, &hello)) HandleHello(std::move(socket), hello);
   }
+  // Last: it may drop a pending connection and reuse its number, which an event still names.
+  if (accepts) Accept();
 }
 
 // The kernel has checked the socket's mode already; credentials say it again where a file system
@@ -214,18 +234,16 @@ bool ShmListener::Serve(Fd* socket, const Hello& hello) {
   auto memory = CreateMemory("plov-channel", channel_bytes);
   if (!memory) return false;
   auto mapping = Mapping::Map(memory->get(), channel_bytes, PROT_READ | PROT_WRITE);
-  auto client_bell = CreateEventFd();
-  if (!mapping || !client_bell) return false;
+  if (!mapping) return false;
   ShmPort& port = *ports_[hello.shard];
   const Welcome welcome{kHandshakeMagic, 0, options_.format_version,
                         options_.shards[hello.shard].region.size(), options_.staging_bytes};
   const std::array<int, kHandshakeFds> fds = {region_fds_[hello.shard].get(), life_.fd(),
-                                              memory->get(), port.bell_fd(), client_bell->get()};
+                                              memory->get()};
   if (!SendWelcome(socket->get(), welcome, fds))
     return true;  // the client hung up: nothing to serve
   NewPeer peer;
   peer.socket = std::move(*socket);
-  peer.client_bell = std::move(*client_bell);
   peer.channel.mapping = std::move(*mapping);
   peer.client_id = hello.client_id;
   port.Adopt(std::move(peer));

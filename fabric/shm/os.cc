@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -16,9 +17,19 @@ std::expected<Mapping, Error> Mapping::Map(int fd, size_t bytes, int protection)
   return mapping;
 }
 
+std::expected<Mapping, Error> Mapping::MapChecked(int fd, uint64_t bytes, int protection) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0) return FailErrno("cannot look at shared memory", errno);
+  if (bytes == 0 || status.st_size < 0 || static_cast<uint64_t>(status.st_size) < bytes) {
+    return Fail(Code::kProtocol, "the server's memory is smaller than it says");
+  }
+  return Map(fd, bytes, protection);
+}
+
 std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes) {
   Fd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return FailErrno("cannot create shared memory", errno);
+  ::fchmod(fd.get(), 0600);  // other users get it through the socket only, and as it was opened
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return FailErrno("cannot size shared memory", errno);
   }
@@ -26,6 +37,13 @@ std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes) {
     return FailErrno("cannot seal shared memory", errno);
   }
   return fd;
+}
+
+std::expected<Fd, Error> ReopenReadOnly(int fd) {
+  const std::string self = "/proc/self/fd/" + std::to_string(fd);
+  Fd read_only(::open(self.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!read_only) return FailErrno("cannot reopen shared memory read-only", errno);
+  return read_only;
 }
 
 std::expected<Fd, Error> CreateEventFd() {

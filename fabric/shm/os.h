@@ -49,6 +49,10 @@ class Mapping {
   // protection: PROT_READ, perhaps with PROT_WRITE.
   static std::expected<Mapping, Error> Map(int fd, size_t bytes, int protection);
 
+  // The same for a peer's descriptor, which is kProtocol when the file is shorter than the peer
+  // says: such a mapping would fault.
+  static std::expected<Mapping, Error> MapChecked(int fd, uint64_t bytes, int protection);
+
   std::span<std::byte> bytes() const { return memory_; }
 
  private:
@@ -58,6 +62,9 @@ class Mapping {
 // An anonymous file of fixed size (sealed against shrinking, so that no peer can make a mapping
 // fault).
 std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes);
+
+// Opens a descriptor's file anew for a peer that may only read: a duplicate would share the mode.
+std::expected<Fd, Error> ReopenReadOnly(int fd);
 
 std::expected<Fd, Error> CreateEventFd();
 

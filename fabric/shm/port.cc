@@ -61,11 +61,10 @@ std::optional<PortEvent> ShmPort::TakeNew() {
   auto peer = std::make_unique<Peer>();
   peer->id = ++last_id_;
   peer->socket = std::move(fresh.socket);
-  peer->client_bell = std::move(fresh.client_bell);
   peer->channel = std::move(fresh.channel);
   peer->requests = RingReader(peer->channel.request_control(), peer->channel.request_data());
   peer->replies = RingWriter(peer->channel.reply_control(), peer->channel.reply_data());
-  epoll_event event{.events = EPOLLRDHUP, .data = {.u64 = peer->id}};
+  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.u64 = peer->id}};
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peer->socket.get(), &event);
   peers_.push_back(std::move(peer));
   return PortEvent{
@@ -108,6 +107,7 @@ std::optional<PortEvent> ShmPort::TakeMessage() {
     if (peer.owes_reply || peer.requests.empty()) continue;
     size_t bytes = 0;
     const auto verdict = peer.requests.Read(message_, &bytes);
+    if (verdict == RingReader::Verdict::kNone) continue;  // the peer took its message back
     if (verdict == RingReader::Verdict::kBroken) {
       closed_.push_back(peer.id);
       return TakeClosed();
@@ -138,7 +138,7 @@ void ShmPort::Send(PeerId id, std::span<const std::byte> message) {
     closed_.push_back(id);
     return;
   }
-  if (peer->replies.TakeSleeper()) Ring(peer->client_bell.get());
+  if (peer->replies.TakeSleeper()) WakePeer(peer->socket.get());
 }
 
 void ShmPort::Read(PeerId id, const PeerRead& read) {
@@ -151,30 +151,36 @@ void ShmPort::Close(PeerId id) {
   std::erase_if(peers_, [id](const auto& peer) { return peer->id == id; });
 }
 
-void ShmPort::WatchSockets() {
+// Notes the dead peers; returns whether the bell has rung. The bell stays readable until Disarm: a
+// Wake that comes in the middle of polls must outlast them, or the sleep that follows misses it.
+bool ShmPort::WatchSockets() {
+  bool rung = false;
   std::array<epoll_event, 16> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < count; ++i) {
     const uint64_t id = events[static_cast<size_t>(i)].data.u64;
     if (id == kBellTag) {
-      Drain(bell_.get());
-    } else {
-      closed_.push_back(id);
+      rung = true;
+      continue;
     }
+    const Peer* peer = Find(id);
+    if (peer != nullptr && !TakeWakes(peer->socket.get())) closed_.push_back(id);
   }
+  return rung;
 }
 
 bool ShmPort::Arm() {
   if (has_new_.load(std::memory_order_acquire) || !closed_.empty() || !reads_.empty()) return false;
   for (const auto& peer : peers_) {
-    if (!peer->requests.Sleep()) return false;
+    // What a peer sends before its reply has to wait, and is no reason to stay awake.
+    if (!peer->owes_reply && !peer->requests.Sleep()) return false;
   }
   return true;
 }
 
 void ShmPort::Disarm() {
   for (const auto& peer : peers_) peer->requests.StayAwake();
-  WatchSockets();
+  if (WatchSockets()) Drain(bell_.get());
 }
 
 }  // namespace plov::fabric::shm

@@ -15,7 +15,6 @@ namespace plov::fabric::shm {
 // A connection as the listener hands it over.
 struct NewPeer {
   Fd socket;
-  Fd client_bell;
   Channel channel;
   uint64_t client_id;
 };
@@ -26,7 +25,6 @@ class ShmPort final : public Port {
 
   // From the listener's thread.
   void Adopt(NewPeer peer);
-  int bell_fd() const { return bell_.get(); }
 
   std::optional<PortEvent> Poll() override;
   void Send(PeerId peer, std::span<const std::byte> message) override;
@@ -41,7 +39,6 @@ class ShmPort final : public Port {
   struct Peer {
     PeerId id;
     Fd socket;
-    Fd client_bell;
     Channel channel;
     RingReader requests;
     RingWriter replies;
@@ -55,7 +52,7 @@ class ShmPort final : public Port {
   std::optional<PortEvent> TakeClosed();
   std::optional<PortEvent> TakeRead();
   std::optional<PortEvent> TakeMessage();
-  void WatchSockets();
+  bool WatchSockets();
 
   Fd epoll_;
   Fd bell_;

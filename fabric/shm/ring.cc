@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-#include "verify/words.h"
-
 namespace plov::fabric::shm {
 
 namespace {
-
-constexpr size_t kHeadBytes = verify::kWordBytes;
 
 // The run of bytes from `position` to the end of the data or of the message.
 size_t RunBytes(std::span<std::byte> data, uint64_t position, size_t bytes) {
@@ -31,10 +27,10 @@ RingWriter::Verdict RingWriter::Write(std::span<const std::byte> message) {
   const uint64_t head = control_->head.load(std::memory_order_acquire);
   const uint64_t used = tail_ - head;
   if (used > data_.size()) return Verdict::kBroken;
-  const size_t needed = kHeadBytes + verify::RoundUpToWord(message.size());
+  const size_t needed = RingBytesOf(message.size());
   if (needed > data_.size() - used) return Verdict::kNoRoom;
   verify::StoreWord(WordsFrom(data_, tail_), message.size());
-  Put(tail_ + kHeadBytes, message.data(), message.size());
+  Put(tail_ + kRingHeadBytes, message.data(), message.size());
   tail_ += needed;
   control_->tail.store(tail_, std::memory_order_seq_cst);
   return Verdict::kWritten;
@@ -57,11 +53,11 @@ RingReader::Verdict RingReader::Read(std::span<std::byte> buffer, size_t* bytes)
   const uint64_t filled = tail - head_;
   if (filled > data_.size() || filled % verify::kWordBytes != 0) return Verdict::kBroken;
   const uint64_t length = verify::LoadWord(WordsFrom(data_, head_));
-  if (length > buffer.size() || kHeadBytes + verify::RoundUpToWord(length) > filled) {
+  if (length > buffer.size() || RingBytesOf(length) > filled) {
     return Verdict::kBroken;
   }
-  Get(head_ + kHeadBytes, buffer.data(), length);
-  head_ += kHeadBytes + verify::RoundUpToWord(length);
+  Get(head_ + kRingHeadBytes, buffer.data(), length);
+  head_ += RingBytesOf(length);
   control_->head.store(head_, std::memory_order_release);
   *bytes = length;
   return Verdict::kMessage;

@@ -1,12 +1,11 @@
 // Ring: a single-producer single-consumer queue of messages in memory that two processes write.
 //
 //  offset  what
-//       0  tail      bytes ever written; the producer's, on a cache line of its own
-//      64  head      bytes ever read; the consumer's
-//     128  sleeps    1 while the consumer sleeps or is about to: the producer takes it back and
-//     rings 192  .         (end of RingControl)
-//   data:  per message {bytes (4), zero (4)}, the bytes, padding to a word; positions wrap at any
-//   word
+//       0  tail    bytes ever written; the producer's, on a cache line of its own
+//      64  head    bytes ever read; the consumer's
+//     128  sleeps  1 while the consumer sleeps or is about to: the producer takes it back and wakes
+//     it 192  end of RingControl
+//   data:  per message {bytes (4), zero (4)}, the bytes, padding to a word; wraps at any word
 //
 // Each side keeps its own position privately and takes the other's for hostile: a position that
 // cannot be, or a length beyond it, breaks the ring for good (Verdict::kBroken), never the process.
@@ -14,18 +13,26 @@
 //
 // Memory order: the producer's tail store (seq_cst, so also release) pairs with the consumer's
 // acquire load: the message is there. The consumer's head store (release) pairs with the producer's
-// acquire load: the room is free. Sleeping is Dekker's pattern, both sides seq_cst: consumer stores
-// `sleeps`, then loads tail; producer stores tail, then loads `sleeps`; at least one sees the
-// other.
+// acquire load: the room is free. Sleeping is Dekker's pattern, both sides seq_cst: the consumer
+// stores `sleeps`, then loads tail; the producer stores tail, then loads `sleeps`; at least one
+// sees the other.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "verify/words.h"
 
 namespace plov::fabric::shm {
+
+inline constexpr size_t kRingHeadBytes = verify::kWordBytes;
+
+// What a message takes of a ring.
+constexpr size_t RingBytesOf(size_t message_bytes) {
+  return kRingHeadBytes + verify::RoundUpToWord(message_bytes);
+}
 
 struct RingControl {
   alignas(64) std::atomic<uint64_t> tail;

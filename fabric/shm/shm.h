@@ -1,10 +1,10 @@
 // The shared-memory fabric: for clients on the server's own host; the default, on every machine.
 //
-// Set-up goes over a Unix socket, which passes file descriptors and afterwards only tells each side
-// that the other died. Clients map the server's region read-only; a READ is a word copy by the
-// client's own processor. Messages go through a pair of rings per connection, with an eventfd on
-// each side to wake a sleeper: epoll then waits for messages, new connections and dead peers in one
-// place, which a futex could not.
+// Set-up goes over a Unix socket, which passes file descriptors; afterwards it carries the bytes
+// that wake a sleeper, and tells each side that the other died. So a side waits for messages, new
+// connections and dead peers in one place, which a futex could not. Clients map the server's region
+// read-only; a READ is a word copy by the client's own processor. Messages go through a pair of
+// rings per connection.
 #pragma once
 
 #include <expected>

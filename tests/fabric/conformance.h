@@ -1,0 +1,155 @@
+// Conformance: what fabric/fabric.h promises, checked on every fabric by one suite.
+//
+// A fabric enters by INSTANTIATE_TEST_SUITE_P(Name, FabricConformance, testing::Values(...)) with a
+// FabricUnderTest. The listener lives on the test's own thread; only Connect, which waits for the
+// listener, runs on another. Tests that need two sides awake at once start their own threads.
+//
+// No test asserts on time: a wait ends when the property holds, and fails after kPatience, which
+// only a broken fabric reaches. Other machines' fabrics may deliver late, so a check that something
+// does *not* happen polls kManyPolls times: it cannot fail by chance, only miss a slow defect.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fabric/fabric.h"
+
+namespace plov::fabric {
+
+// Memory that a listener can expose as a shard's region.
+struct ExposedMemory {
+  std::span<std::byte> bytes;
+  int fd = -1;
+  std::shared_ptr<void> owner;
+};
+
+struct FabricUnderTest {
+  std::string name;
+  std::function<std::string()> fresh_uri;  // one that nobody has used
+  std::function<ExposedMemory(size_t bytes)> make_memory;
+};
+std::ostream& operator<<(std::ostream& out, const FabricUnderTest& fabric);
+
+inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr int kManyPolls = 4000;  // more than a port polls before it looks for dead peers
+inline constexpr uint32_t kTestFormatVersion = 7;
+
+inline Deadline Patience() { return Clock::now() + kPatience; }
+
+// Whether `done` came true.
+template <typename Done>
+bool Eventually(Done done) {
+  for (const Deadline deadline = Patience(); !done(); std::this_thread::yield()) {
+    if (Clock::now() > deadline) return false;
+  }
+  return true;
+}
+
+// Whether `fd` became readable; WaitReadable waits, IsReadable looks.
+bool WaitReadable(int fd);
+bool IsReadable(int fd);
+
+// What a set-up step gave; one that fails ends the test.
+template <typename T>
+T Must(std::expected<T, Error> result) {
+  if (!result) {
+    throw std::runtime_error(std::string(CodeName(result.error().code)) + ": " +
+                             result.error().message);
+  }
+  return std::move(*result);
+}
+
+// The error's code; kOk where there is none.
+template <typename T>
+Code CodeOf(const std::expected<T, Error>& result) {
+  return result ? Code::kOk : result.error().code;
+}
+
+// A port's event that outlives the next Poll.
+struct Event {
+  PortEvent::Kind kind = PortEvent::Kind::kClosed;
+  PeerId peer = 0;
+  uint64_t client_id = 0;
+  std::vector<std::byte> message;
+  uint64_t tag = 0;
+  bool ok = false;
+};
+
+// Bytes that differ from position to position and from seed to seed.
+std::vector<std::byte> Pattern(size_t bytes, uint64_t seed);
+bool Same(std::span<const std::byte> a, std::span<const std::byte> b);
+
+// The status of each op; posts and polls until all are complete.
+std::vector<Status> ReadAll(Connection* connection, std::span<const ReadOp> ops);
+Status ReadOne(Connection* connection, const ReadOp& op);
+// A READ of one aligned word.
+uint64_t ReadWord(Connection* connection, uint64_t offset);
+
+// The next message, or what a wait that sleeps ends with; nullopt when patience runs out.
+std::optional<std::vector<std::byte>> ReceiveNext(Connection* connection);
+// Whether the connection notices that its server is gone, by sleeping as a client does.
+bool NoticesDeath(Connection* connection);
+
+// A listener and its regions, on the thread that makes it.
+class TestServer {
+ public:
+  static constexpr size_t kRegionBytes = 64 << 10;
+  static constexpr size_t kStagingBytes = 64 << 10;
+
+  TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards = 1);
+
+  const std::string& uri() const { return uri_; }
+  Listener& listener() { return *listener_; }
+  Port& port(uint32_t shard = 0) { return listener_->port(shard); }
+  std::span<std::byte> region(uint32_t shard = 0) { return memory_[shard].bytes; }
+  uint64_t* words(uint32_t shard = 0);
+  // Puts private bytes into a shard's region.
+  void Fill(std::span<const std::byte> bytes, uint32_t shard = 0);
+
+  // Connects while the listener accepts.
+  std::expected<std::unique_ptr<Connection>, Error> TryConnect(const ConnectOptions& options);
+  std::unique_ptr<Connection> Connect(uint32_t shard = 0, uint64_t client_id = 1);
+  // Accepts while `client` runs on a thread of its own.
+  void AcceptWhile(const std::function<void()>& client);
+  // Handles what is there now.
+  void Accept();
+
+  // The next event; ends the test when patience runs out.
+  Event Next(uint32_t shard = 0);
+  // The same, of which only one kind will do.
+  Event Expect(PortEvent::Kind kind, uint32_t shard = 0);
+  // Arms the port until it is quiet; false when it never is. Takes no events.
+  bool FallAsleep(uint32_t shard = 0);
+  // Whether there is no event for many polls.
+  bool Silent(uint32_t shard = 0);
+
+  void Stop() { listener_.reset(); }
+
+ private:
+  std::string uri_;
+  std::vector<ExposedMemory> memory_;
+  std::unique_ptr<Listener> listener_;
+};
+
+ConnectOptions OptionsFor(uint32_t shard, uint64_t client_id);
+
+class FabricConformance : public testing::TestWithParam<FabricUnderTest> {
+ protected:
+  std::string FreshUri() { return GetParam().fresh_uri(); }
+  TestServer Serve(uint32_t shards = 1) { return TestServer(GetParam(), FreshUri(), shards); }
+};
+
+}  // namespace plov::fabric
