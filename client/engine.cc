@@ -24,6 +24,7 @@ constexpr uint64_t kControlIds = uint64_t{1} << 63;
 constexpr std::chrono::microseconds kBackoffMin = std::chrono::milliseconds(1);
 constexpr std::chrono::microseconds kBackoffMax = std::chrono::milliseconds(100);
 constexpr std::chrono::seconds kAttemptMax{1};
+constexpr int kTurnsPerPoll = 64;
 
 uint64_t RandomId() {
   uint64_t id = 0;
@@ -250,12 +251,11 @@ std::expected<std::string, Error> Engine::Control(uint32_t shard, verify::Operat
   return std::move(*control_reply_);
 }
 
+// Bounded, since callbacks may start operations for ever.
 size_t Engine::Poll() {
-  do {
-    while (Pump()) {
-    }
-    Expire(Clock::now());
-  } while (!ArmAll());
+  more_ = true;
+  for (int turn = 0; turn < kTurnsPerPoll && more_; ++turn) more_ = Pump() || !ArmAll();
+  Expire(Clock::now());
   size_t left = queued_gets_.size() + queued_writes_.size() + busy_slots_;
   for (const auto& link : links_) left += link->writes.waiting();
   return left;
@@ -263,6 +263,7 @@ size_t Engine::Poll() {
 
 std::chrono::microseconds Engine::next_poll() const {
   const Deadline now = Clock::now();
+  if (more_) return {};
   const Deadline wake = NextEvent(now + std::chrono::hours(1));
   return std::chrono::ceil<std::chrono::microseconds>(std::max(wake, now) - now);
 }

@@ -6,6 +6,7 @@
 
 #include <plov/client.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -31,8 +32,9 @@ struct GetSink {
   size_t index = 0;
 };
 
-// Judged against the server's clock (rule R7).
-bool IsExpired(const verify::ItemView& item, const cuckoo::ShardView& view);
+// Whether an item is expired at `now_us` of this host's monotonic clock, by the server's Unix time.
+bool IsExpired(uint32_t expiry, const cuckoo::ShardView& view, uint64_t now_us);
+uint64_t MonotonicUs();
 
 class Engine {
  public:
@@ -63,8 +65,12 @@ class Engine {
   uint32_t shard_count() const { return static_cast<uint32_t>(links_.size()); }
 
   // Guards against overlapping calls; see Client's thread rule.
-  bool Enter() { return !std::exchange(entered_, true); }
-  void Leave() { entered_ = false; }
+  bool Enter() {
+    if (entered_.load(std::memory_order_relaxed)) return false;
+    entered_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  void Leave() { entered_.store(false, std::memory_order_relaxed); }
 
  private:
   // A lookup in flight.
@@ -92,6 +98,7 @@ class Engine {
     std::span<std::byte> into;
     Deadline deadline;
     uint64_t resume_us = 0;
+    uint64_t started_us = 0;  // at or before the lookup's first READ
     uint64_t ask_id = 0;
     Version held_version = 0;
     uint32_t held_bytes = 0;
@@ -133,6 +140,7 @@ class Engine {
   // engine_get.cc: lookups.
   void Begin(Slot* slot, std::string_view key, Deadline deadline, const GetSink& sink);
   cuckoo::Lookup::Action StartLookup(Slot* slot);
+  cuckoo::Lookup::Action StartLookupAt(Slot* slot, uint64_t now_us);
   void RestartSlots();
   bool StartQueuedGets();
   void Advance(Slot* slot, cuckoo::Lookup::Action action);
@@ -141,6 +149,7 @@ class Engine {
   bool CollectReads();
   void OnRead(Slot* slot, fabric::Status status);
   cuckoo::Lookup::Action Feed(Slot* slot);
+  cuckoo::Lookup::Action JudgeExpiry(Slot* slot);
   Client::GetResult Deliver(Slot* slot, const verify::ItemView& item);
   void Finish(Slot* slot, Client::GetResult result);
   bool StepSlots();
@@ -166,7 +175,7 @@ class Engine {
   ClientOptions options_;
   uint64_t client_id_;
   int epoll_fd_ = -1;
-  bool entered_ = false;
+  std::atomic<bool> entered_ = false;  // a best-effort alarm, so relaxed and not an exchange
 
   std::vector<std::unique_ptr<Link>> links_;
   uint64_t hash_seed_ = 0;
@@ -176,6 +185,7 @@ class Engine {
   cuckoo::LookupStats lookup_stats_;
   ClientStats stats_;
 
+  bool more_ = false;  // Poll stopped before it ran out of work
   std::deque<QueuedGet> queued_gets_;
   std::deque<Write> queued_writes_;  // that found their link's queue full
 

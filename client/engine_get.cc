@@ -21,14 +21,13 @@ constexpr size_t kSplitValueBytesMin = 512;
 // A slot that grew beyond this gives its memory back when its lookup ends.
 constexpr size_t kRecordWordsKept = (size_t{1} << 20) / verify::kWordBytes;
 constexpr size_t kRecordWordsAtFirst = 512;
+constexpr size_t kRoundsPerPump = 16;
 
 uint64_t ClockUs(clockid_t clock) {
   timespec now;
   ::clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
-
-uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
 
 // Some milliseconds behind, which only makes a confirmation look older than it is; costs a third.
 uint64_t CoarseMonotonicUs() { return ClockUs(CLOCK_MONOTONIC_COARSE); }
@@ -39,11 +38,12 @@ bool KeyIsGood(std::string_view key) { return !key.empty() && key.size() <= veri
 
 }  // namespace
 
-bool IsExpired(const verify::ItemView& item, const cuckoo::ShardView& view) {
-  if (item.expiry == 0) return false;
-  const uint64_t unix_us = MonotonicUs() + static_cast<uint64_t>(view.clock_offset_us);
-  return item.expiry <= unix_us / 1'000'000;
+bool IsExpired(uint32_t expiry, const cuckoo::ShardView& view, uint64_t now_us) {
+  const uint64_t unix_us = now_us + static_cast<uint64_t>(view.clock_offset_us);
+  return expiry != 0 && expiry <= unix_us / 1'000'000;
 }
+
+uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
 
 void Engine::Begin(Slot* slot, std::string_view key, Deadline deadline, const GetSink& sink) {
   slot->key = key;
@@ -54,12 +54,15 @@ void Engine::Begin(Slot* slot, std::string_view key, Deadline deadline, const Ge
   ++stats_.gets;
 }
 
-Action Engine::StartLookup(Slot* slot) {
+Action Engine::StartLookup(Slot* slot) { return StartLookupAt(slot, CoarseMonotonicUs()); }
+
+Action Engine::StartLookupAt(Slot* slot, uint64_t now_us) {
+  slot->started_us = now_us;
   const uint64_t hash = cuckoo::HashKey(slot->key, hash_seed_);
   slot->shard = cuckoo::ShardOf(hash, static_cast<uint32_t>(links_.size()));
   if (slot->record.empty()) slot->record.resize(kRecordWordsAtFirst);
   return slot->lookup.Start({&links_[slot->shard]->view, &cache_, &lookup_stats_, &MonotonicUs},
-                            slot->key, hash, CoarseMonotonicUs());
+                            slot->key, hash, now_us);
 }
 
 void Engine::RestartSlots() {
@@ -123,13 +126,28 @@ fabric::ReadOp Engine::OpOf(Slot* slot) {
 
 Action Engine::Feed(Slot* slot) {
   const Lookup::Want& want = slot->lookup.want();
-  if (!want.record) return slot->lookup.FeedBucket(slot->bucket);
+  if (!want.record) {
+    const Action action = slot->lookup.FeedBucket(slot->bucket);
+    return action == Action::kHit ? JudgeExpiry(slot) : action;
+  }
   const auto head = std::as_bytes(std::span(slot->record)).first(want.bytes - slot->split_bytes);
-  return slot->lookup.FeedRecord(head, slot->into.first(slot->split_bytes));
+  const Action action = slot->lookup.FeedRecord(head, slot->into.first(slot->split_bytes));
+  return action == Action::kHit ? JudgeExpiry(slot) : action;
+}
+
+// R7. The item was current at some instant between started_us and now: not expired now, it was a
+// hit then; expired at started_us already, it was absent then; in between, who knows: look again.
+Action Engine::JudgeExpiry(Slot* slot) {
+  const uint32_t expiry = slot->lookup.item().expiry;
+  if (expiry == 0) return Action::kHit;
+  const cuckoo::ShardView& view = links_[slot->shard]->view;
+  const uint64_t now_us = MonotonicUs();
+  if (!IsExpired(expiry, view, now_us)) return Action::kHit;
+  if (IsExpired(expiry, view, slot->started_us)) return Action::kAbsent;
+  return StartLookupAt(slot, now_us);
 }
 
 Client::GetResult Engine::Deliver(Slot* slot, const verify::ItemView& item) {
-  if (IsExpired(item, links_[slot->shard]->view)) return std::nullopt;
   ++stats_.hits;
   Item result{item.value, item.version, item.flags, item.expiry};
   if (!slot->has_into) return result;
@@ -154,7 +172,7 @@ void Engine::Finish(Slot* slot, Client::GetResult result) {
   slot->state = Slot::State::kDrained;
   sink.done(sink.context, sink.index, std::move(result));
   --busy_slots_;
-  if (reading && alive()) return;
+  if (reading && links_[slot->shard]->connection->alive()) return;
   slot->state = Slot::State::kFree;
   if (slot != slots_.data() && slot->record.size() > kRecordWordsKept) {
     slot->record = std::vector<uint64_t>(kRecordWordsAtFirst);
@@ -396,6 +414,7 @@ void Engine::GetMany(std::span<const std::string_view> keys,
                      },
                      &tally, 0};
   size_t next = 0;
+  size_t rounds = 0;
   Deadline deadline = DeadlineFromNow();
   while (tally.left > 0) {
     bool moved = false;
@@ -413,8 +432,9 @@ void Engine::GetMany(std::span<const std::string_view> keys,
     moved = PostReads() || moved;
     moved = (CollectReads() && alive()) || moved;
     if (moved) deadline = DeadlineFromNow();
-    if (moved && alive()) continue;
-    if (!Pump()) Idle(NextEvent(deadline));
+    // Whatever is not a READ moves on in Pump, which a busy window must not starve.
+    if (moved && alive() && ++rounds % kRoundsPerPump != 0) continue;
+    if (!Pump() && !moved) Idle(NextEvent(deadline));
   }
 }
 

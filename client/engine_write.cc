@@ -23,13 +23,16 @@ verify::Operation OperationOf(PutMode mode) {
   return verify::Operation::kPut;
 }
 
-// The server's Unix time after `ttl`; at least a second, at most what the format holds.
+// The server's Unix time after `ttl`; at most what the format holds.
 uint32_t ExpiryAfter(std::chrono::seconds ttl, const cuckoo::ShardView& view) {
   if (ttl.count() <= 0) return 0;
   timespec now;
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const int64_t unix_seconds = now.tv_sec + view.clock_offset_us / 1'000'000;
-  return static_cast<uint32_t>(std::min<int64_t>(unix_seconds + ttl.count(), UINT32_MAX));
+  // Rounded up, so that the item lives at least its time.
+  const int64_t unix_us = now.tv_sec * 1'000'000 + now.tv_nsec / 1000 + view.clock_offset_us;
+  const int64_t unix_seconds = (unix_us + 999'999) / 1'000'000;
+  const int64_t ttl_seconds = std::min<int64_t>(ttl.count(), UINT32_MAX);
+  return static_cast<uint32_t>(std::min<int64_t>(unix_seconds + ttl_seconds, UINT32_MAX));
 }
 
 }  // namespace

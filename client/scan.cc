@@ -75,7 +75,7 @@ std::expected<Engine::ScanStep, Error> Engine::ScanItem(Link* link, const Bucket
     item = verify::ParseRecord(bytes, link->view.record_seed);
     if (!item || item->version != reference.version) return ScanStep::kAgain;
   }
-  if (!item || IsExpired(*item, link->view)) return ScanStep::kDone;
+  if (!item || IsExpired(item->expiry, link->view, MonotonicUs())) return ScanStep::kDone;
   ++scanning->summary->items;
   const bool more =
       (*scanning->item)(item->key, {item->value, item->version, item->flags, item->expiry});

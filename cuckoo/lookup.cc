@@ -16,6 +16,7 @@ Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint6
   key_ = key;
   hash_ = hash;
   attempts_ = 0;
+  torn_count_ = 0;
   torn_alike_ = false;
   torn_digest_ = 0;
   home_posted_us_ = posted_us;
@@ -38,6 +39,7 @@ Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) 
       bytes > verify::kRecordBytesMax || offset > region_bytes ||
       verify::RoundUpToWord(bytes) > region_bytes - offset) {
     torn_alike_ = true;
+    torn_count_ = UINT32_MAX;
     return Action::kAskServer;
   }
   state_ = state;
@@ -217,8 +219,9 @@ Lookup::Action Lookup::FeedRecord(std::span<const std::byte> bytes,
 // Bytes that never change are no writer's work; the server is told to look.
 Lookup::Action Lookup::Torn(std::span<const std::byte> bytes) {
   const uint64_t digest = verify::Checksum(bytes.data(), bytes.size(), want_.offset);
-  torn_alike_ = attempts_ == 0 || (torn_alike_ && digest == torn_digest_);
+  torn_alike_ = torn_count_ == 0 || (torn_alike_ && digest == torn_digest_);
   torn_digest_ = digest;
+  ++torn_count_;
   if (++attempts_ > kImmediateRereads + kPausedRereads) return Action::kAskServer;
   if (state_ == State::kRecord) {
     StartOver();
@@ -226,7 +229,10 @@ Lookup::Action Lookup::Torn(std::span<const std::byte> bytes) {
     ++context_.stats->bucket_reads;
   }
   if (attempts_ <= kImmediateRereads) return Action::kRead;
-  pause_us_ = 1u << (attempts_ - kImmediateRereads);
+  // Between half and all of 1, 2, 4 ... us: readers of one hot key must not come back in step.
+  const uint64_t most = uint64_t{1} << (attempts_ - kImmediateRereads);
+  const uint64_t jitter = verify::Mix(hash_ ^ context_.now_us());
+  pause_us_ = static_cast<uint32_t>(most - Scale(jitter, most / 2 + 1));
   return Action::kPause;
 }
 

@@ -39,7 +39,8 @@ struct LookupStats {
 
 // R6: torn READs are repeated at once this often (a bucket is rewritten within 100 ns) ...
 inline constexpr uint32_t kImmediateRereads = 16;
-// ... then after pauses that double from 1 us, this often, before the server is asked.
+// ... then after pauses that double from about 1 us, with jitter, this often, before the server is
+// asked.
 inline constexpr uint32_t kPausedRereads = 8;
 // R6: a confirmation older than this counts as changed; versions are 32-bit and cannot wrap in it.
 inline constexpr uint64_t kConfirmationUsMax = 10'000'000;
@@ -83,7 +84,7 @@ class Lookup {
   const verify::ItemView& item() const { return item_; }
 
   // After kAskServer: every READ gave the same bytes, and they fail their seal.
-  bool suspect() const { return torn_alike_; }
+  bool suspect() const { return torn_alike_ && torn_count_ > kImmediateRereads; }
 
   std::string_view key() const { return key_; }
   uint64_t hash() const { return hash_; }
@@ -125,6 +126,7 @@ class Lookup {
   bool torn_alike_ = false;
   uint32_t home_version_ = 0;
   uint32_t attempts_ = 0;
+  uint32_t torn_count_ = 0;
   uint32_t pause_us_ = 0;
   uint64_t home_posted_us_ = 0;     // at or before the READ that home_version_ comes from
   uint64_t confirm_posted_us_ = 0;  // the same of the confirmation

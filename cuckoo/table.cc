@@ -107,7 +107,7 @@ void Table::List(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
     bucket->set_entry(*free, entry);
     return;
   }
-  assert(unlisted_[home] < UINT8_MAX);
+  assert(unlisted_[home] < kUnlistedMax);
   if (unlisted_[home]++ == 0) ++stats_.overflowed_homes;
   bucket->set_overflow(true);
 }
@@ -143,6 +143,7 @@ void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32
 bool Table::Insert(uint64_t hash, const Bucket& item) {
   const auto ways = WaysOf(hash);
   // Damaged homes cannot list anything; the caller's Find has said kCorrupt before.
+  if (unlisted_[ways[0]] == kUnlistedMax) return false;
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (uint32_t way = 0; way < kWays; ++way) {
       const auto bucket = Load(ways[way]);
@@ -183,7 +184,7 @@ bool Table::Move(uint64_t from, uint64_t to) {
   const uint64_t home = ways[0];
   const DirectoryEntry old_entry{WayOf(ways, from), FingerprintOf(hash)};
   const DirectoryEntry new_entry{WayOf(ways, to), FingerprintOf(hash)};
-  if (!Load(home)) return false;
+  if (!Load(home) || unlisted_[home] == kUnlistedMax) return false;
 
   target.TakeItem(source, geometry_.bucket_bytes);
   if (home == to) Unlist(home, &target, old_entry);

@@ -10,8 +10,8 @@
 //      `overflow` is set. (Private: entries and `unlisted_` together count exactly the displaced
 //      keys of a home.)
 //   3. Every rewrite of a bucket adds 1 to its version and seals it (rule W2).
-//   4. Between two rewrites of a home nothing homed there is inserted displaced, moved or
-//      un-listed (W4, W5).
+//   4. While a home is not rewritten, a displaced key of it that is present stays in one and the
+//      same listed way (W4, W5). That is what a confirmed miss rests on (R3).
 #pragma once
 
 #include <cstdint>
@@ -79,6 +79,10 @@ class Table {
   struct FreeDeleter {
     void operator()(uint8_t* pointer) const { std::free(pointer); }
   };
+
+  // A home's unlisted keys are counted in a byte. Beyond it there is no room: tables that honest
+  // keys fill have a handful.
+  static constexpr uint8_t kUnlistedMax = 255;
 
   uint64_t* WordsOf(uint64_t index) const;
   std::array<uint64_t, kWays> WaysOf(uint64_t hash) const {

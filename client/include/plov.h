@@ -300,7 +300,7 @@ PLOV_API plov_code plov_stats(const plov_client* client, plov_client_stats* stat
 PLOV_API uint32_t plov_shard_count(const plov_client* client);
 
 // The code as it is written in C, "PLOV_NO_SPACE"; "PLOV_SYSTEM" for a number that is none.
-PLOV_API const char* plov_code_name(int code);
+PLOV_API const char* plov_code_name(unsigned code);
 
 // Of the library that runs, "0.1.0".
 PLOV_API const char* plov_version(void);

@@ -185,7 +185,8 @@ class PLOV_EXPORT Client {
   // callbacks of what has ended and returns how many operations are left. Wait for fd() to be
   // readable, no longer than next_poll(), and call Poll again. Keys and values must stay until
   // their callback has run; callbacks may start operations, and must not call the blocking ones.
-  // Destroying the Client ends what is left with kUnavailable. Poll can block for as long as one
+  // Destroying the Client ends what is left with kUnavailable, or
+  // kUnknown where a write was sent. Poll can block for as long as one
   // connection attempt takes while the server is away.
   void StartGet(std::string_view key, GetCallback done);
   void StartPut(std::string_view key, std::string_view value, const PutOptions& options,

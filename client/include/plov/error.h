@@ -2,4 +2,4 @@
 // this one's place.
 #pragma once
 
-#include "../../../verify/error.h"
+#include "verify/error.h"

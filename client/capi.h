@@ -1,0 +1,85 @@
+// C API: what its files share - the object behind a plov_client, and how calls on it are guarded.
+#pragma once
+
+#include <plov.h>
+#include <plov/client.h>
+
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+struct plov_client {
+  explicit plov_client(plov::Client&& connected) : client(std::move(connected)) {}
+
+  plov_error last = {PLOV_OK, ""};
+  bool inside = false;   // a call that may run callbacks
+  bool closing = false;  // the callbacks of what was left are running
+  // Kept for their capacity.
+  std::vector<std::string_view> keys;
+  std::vector<plov::PutItem> items;
+  plov::Client client;  // last, so that its last callbacks find the rest alive
+};
+
+namespace plov::capi {
+
+inline constexpr const char* kAbsent = "the key is absent";
+
+// Fills `error`, which may be null, and returns the code.
+plov_code Note(plov_error* error, plov_code code, std::string_view message);
+plov_code Note(plov_error* error, const Error& cause);
+
+// PLOV_INVALID_ARGUMENT; `client` may be null only for RefuseNull.
+plov_code Refuse(plov_client* client, std::string_view message);
+plov_code RefuseNull(plov_client* client);
+
+// Runs `body`; what it throws becomes PLOV_SYSTEM.
+template <typename Body>
+plov_code Catch(plov_error* error, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Note(error, PLOV_SYSTEM, "memory ran out");
+  } catch (const std::exception& exception) {
+    return Note(error, PLOV_SYSTEM, exception.what());
+  } catch (...) {
+    return Note(error, PLOV_SYSTEM, "an exception of unknown type");
+  }
+}
+
+// A call that needs the server: one at a time, not from a callback.
+template <typename Body>
+plov_code Run(plov_client* client, Body&& body) noexcept {
+  if (client->inside) {
+    return Refuse(client,
+                  "this plov_client is in another call: use one per thread, and in a callback only "
+                  "the plov_start functions");
+  }
+  client->inside = true;
+  const plov_code code = Catch(&client->last, body);
+  client->inside = false;
+  return code;
+}
+
+inline bool IsGood(plov_view view) { return view.data != nullptr || view.bytes == 0; }
+inline bool IsGood(const plov_put_options* options) {
+  return options == nullptr || options->mode <= PLOV_REPLACE;
+}
+
+inline std::string_view Text(plov_view view) {
+  return {static_cast<const char*>(view.data), view.bytes};
+}
+inline plov_view View(std::string_view text) { return {text.data(), text.size()}; }
+
+plov_item ItemOf(const Item& item);
+PutOptions OptionsOf(const plov_put_options* options);
+
+// Call `done`. Its exception must not unwind the engine, so it ends the process.
+void Tell(plov_get_callback done, void* context, size_t index,
+          const Client::GetResult& got) noexcept;
+void Tell(plov_write_callback done, void* context, size_t index,
+          const Client::PutResult& put) noexcept;
+void Tell(plov_write_callback done, void* context, const Client::DeleteResult& removed) noexcept;
+
+}  // namespace plov::capi
