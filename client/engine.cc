@@ -270,16 +270,18 @@ std::chrono::microseconds Engine::next_poll() const {
 
 // The last callbacks of what was left.
 void Engine::AbandonAll() {
+  closing_ = true;
   down_ = {Code::kUnavailable, "the client was destroyed"};
   for (const auto& link : links_) link->connection.reset();
   for (Slot& slot : slots_) {
     if (slot.state == Slot::State::kFree || slot.state == Slot::State::kDrained) continue;
     slot.sink.done(slot.sink.context, slot.sink.index, std::unexpected(down_));
   }
-  for (const QueuedGet& get : queued_gets_) {
+  for (const QueuedGet& get : std::exchange(queued_gets_, {})) {
     get.sink.done(get.sink.context, get.sink.index, std::unexpected(down_));
   }
-  std::vector<Write> unsent(queued_writes_.begin(), queued_writes_.end());
+  const auto queued = std::exchange(queued_writes_, {});
+  std::vector<Write> unsent(queued.begin(), queued.end());
   for (const auto& link : links_) link->writes.Forsake(&unsent);
   for (const Write& write : unsent) {
     write.done(write.context, write.index, std::unexpected(down_));

@@ -185,7 +185,8 @@ class Engine {
   cuckoo::LookupStats lookup_stats_;
   ClientStats stats_;
 
-  bool more_ = false;  // Poll stopped before it ran out of work
+  bool closing_ = false;  // operations that are started now end at once
+  bool more_ = false;     // Poll stopped before it ran out of work
   std::deque<QueuedGet> queued_gets_;
   std::deque<Write> queued_writes_;  // that found their link's queue full
 

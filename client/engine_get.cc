@@ -351,6 +351,7 @@ bool Engine::StartQueuedGets() {
 }
 
 void Engine::QueueGet(std::string_view key, GetSink sink) {
+  if (closing_) return sink.done(sink.context, sink.index, std::unexpected(down_));
   queued_gets_.push_back({key, sink, DeadlineFromNow()});
 }
 

@@ -69,6 +69,7 @@ std::optional<Error> Engine::Refusal(const Write& write) const {
 }
 
 void Engine::QueueWrite(const Write& write) {
+  if (closing_) return write.done(write.context, write.index, std::unexpected(down_));
   queued_writes_.push_back(write);
   queued_writes_.back().deadline = DeadlineFromNow();
 }

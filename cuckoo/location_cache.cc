@@ -1,18 +1,12 @@
 #include "cuckoo/location_cache.h"
 
 #include <bit>
-#include <cstring>
 
 namespace plov::cuckoo {
 
 LocationCache::LocationCache(size_t bytes) {
   if (bytes < sizeof(Set)) return;
-  const size_t set_count = std::bit_floor(bytes / sizeof(Set));
-  // Large allocations come zeroed and untouched from the kernel; zero means "nothing remembered".
-  void* memory = std::aligned_alloc(sizeof(Set), set_count * sizeof(Set));
-  if (memory == nullptr) return;
-  sets_.reset(static_cast<Set*>(memory));
-  mask_ = set_count - 1;
+  set_count_ = std::bit_floor(bytes / sizeof(Set));
   Clear();
 }
 
@@ -30,9 +24,16 @@ void LocationCache::Forget(uint64_t hash) {
   }
 }
 
+// Large allocations of calloc come zeroed and untouched from the kernel, and zero means "nothing
+// remembered"; wiping the old memory would commit all of it.
 void LocationCache::Clear() {
-  if (sets_ == nullptr) return;
-  std::memset(static_cast<void*>(sets_.get()), 0, (mask_ + 1) * sizeof(Set));
+  sets_ = nullptr;
+  if (set_count_ == 0) return;
+  size_t room = (set_count_ + 1) * sizeof(Set);  // one set more, to align
+  memory_.reset(static_cast<std::byte*>(std::calloc(room, 1)));
+  void* aligned = memory_.get();
+  if (aligned == nullptr) return;
+  sets_ = static_cast<Set*>(std::align(sizeof(Set), set_count_ * sizeof(Set), aligned, room));
 }
 
 }  // namespace plov::cuckoo

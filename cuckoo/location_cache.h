@@ -54,13 +54,14 @@ class LocationCache {
  private:
   using Set = std::array<Location, 2>;
   struct FreeDeleter {
-    void operator()(Set* pointer) const { std::free(pointer); }
+    void operator()(std::byte* pointer) const { std::free(pointer); }
   };
 
-  size_t IndexOf(uint64_t hash) const { return (hash >> 7) & mask_; }
+  size_t IndexOf(uint64_t hash) const { return (hash >> 7) & (set_count_ - 1); }
 
-  std::unique_ptr<Set[], FreeDeleter> sets_;
-  size_t mask_ = 0;
+  std::unique_ptr<std::byte, FreeDeleter> memory_;
+  Set* sets_ = nullptr;   // in memory_, aligned to cache lines; nullptr remembers nothing
+  size_t set_count_ = 0;  // a power of two, or 0
 };
 
 }  // namespace plov::cuckoo

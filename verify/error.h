@@ -5,6 +5,10 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
+
+// What libplov.so shows to the programs that link it; everything else in it is hidden.
+#define PLOV_EXPORT __attribute__((visibility("default")))
 
 namespace plov {
 
@@ -29,7 +33,7 @@ enum class Code : uint16_t {
 };
 
 // The code's name as users see it, "kNoSpace"; "kSystem" for a number that is none.
-std::string_view CodeName(Code code);
+PLOV_EXPORT std::string_view CodeName(Code code);
 
 struct Error {
   Code code;
@@ -40,7 +44,8 @@ inline std::unexpected<Error> Fail(Code code, std::string message) {
   return std::unexpected(Error{code, std::move(message)});
 }
 
-// kPermission or kSystem from errno, as "<what>: <strerror>".
+// kPermission or kSystem from errno, as "<what>: <strerror>". For plov's own parts: libplov.so does
+// not export it.
 std::unexpected<Error> FailErrno(std::string_view what, int error_number);
 
 }  // namespace plov

@@ -4,6 +4,9 @@
 #include <plov/client.h>
 #include <poll.h>
 
+#include <functional>
+#include <memory>
+
 #include "tests/support/plovd.h"
 
 namespace plov {
@@ -71,6 +74,37 @@ TEST(Async, DestroyingTheClientEndsWhatIsLeft) {
     client.StartGet("k", [&ended](Client::GetResult result) { ended += !result; });
   }
   EXPECT_EQ(ended, 2);
+}
+
+TEST(Async, OperationsStartedWhileTheClientIsDestroyedEndAtOnce) {
+  const Plovd server({"--memory", "64M"});
+  int ended = 0;
+  auto client = std::make_unique<Client>(server.Connect());
+  Client* raw = client.get();
+  raw->StartPut("k", "v", {}, [&ended, raw](Client::PutResult) {
+    ++ended;
+    raw->StartPut("l", "v", {}, [&ended](Client::PutResult result) { ended += !result; });
+    raw->StartGet("l", [&ended](Client::GetResult result) { ended += !result; });
+  });
+  client.reset();
+  EXPECT_EQ(ended, 3);
+}
+
+TEST(Async, PollReturnsThoughCallbacksStartOperationsForEver) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  int gets = 0;
+  std::function<void()> again = [&] {
+    client.StartGet("k", [&](Client::GetResult) {
+      ++gets;
+      again();
+    });
+  };
+  again();
+  EXPECT_GT(client.Poll(), 0);
+  EXPECT_EQ(client.next_poll().count(), 0);
+  EXPECT_GT(gets, 0);
+  again = [] {};
 }
 
 TEST(Async, BadKeysAreRefusedByCallback) {

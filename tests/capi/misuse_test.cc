@@ -1,0 +1,228 @@
+// C API: null arguments, impossible options, and calls from within callbacks.
+
+#include <climits>
+#include <string>
+#include <vector>
+
+#include "tests/capi/failing_new.h"
+#include "tests/capi/fixture.h"
+
+namespace plov::test {
+namespace {
+
+using CapiMisuse = CapiTest;
+
+const plov_view kNullKey = {nullptr, 3};
+
+void OnGet(void*, const plov_get_result*) { ADD_FAILURE() << "nothing was to be done"; }
+void OnWrite(void*, const plov_write_result*) { ADD_FAILURE() << "nothing was to be done"; }
+void OnText(void*, uint32_t, const char*) { ADD_FAILURE() << "nothing was to be done"; }
+bool OnItem(void*, plov_view, const plov_item*) {
+  ADD_FAILURE() << "nothing was to be done";
+  return false;
+}
+
+TEST(CapiNullClient, IsRefusedByEveryCall) {
+  plov_item item;
+  plov_client_stats stats;
+  const plov_view key = plov_text("k");
+  const plov_put_item put = {key, key, {}};
+  for (const plov_code code : {
+           plov_get(nullptr, key, &item),
+           plov_get_into(nullptr, key, nullptr, 0, &item),
+           plov_get_many(nullptr, &key, 1, OnGet, nullptr),
+           plov_put(nullptr, key, key, nullptr, nullptr),
+           plov_put_many(nullptr, &put, 1, OnWrite, nullptr),
+           plov_delete(nullptr, key, 0),
+           plov_start_get(nullptr, key, OnGet, nullptr),
+           plov_start_put(nullptr, key, key, nullptr, OnWrite, nullptr),
+           plov_start_delete(nullptr, key, 0, OnWrite, nullptr),
+           plov_poll(nullptr, nullptr),
+           plov_scan(nullptr, OnItem, nullptr, nullptr),
+           plov_ping(nullptr, nullptr),
+           plov_server_stats(nullptr, OnText, nullptr),
+           plov_stats(nullptr, &stats),
+           plov_last_error(nullptr)->code,
+       }) {
+    EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(LastMessage(nullptr), "the plov_client is NULL");
+  EXPECT_EQ(plov_fd(nullptr), -1);
+  EXPECT_EQ(plov_next_poll_us(nullptr), -1);
+  EXPECT_EQ(plov_shard_count(nullptr), 0U);
+  EXPECT_EQ(plov_close(nullptr), PLOV_OK);
+}
+
+TEST_F(CapiMisuse, NullArgumentsAreRefused) {
+  plov_client* client = client_.get();
+  plov_item item;
+  const plov_view key = plov_text("k");
+  const plov_put_item null_key = {kNullKey, key, {}};
+  const plov_put_item null_value = {key, kNullKey, {}};
+  for (const plov_code code : {
+           plov_get(client, key, nullptr),
+           plov_get(client, kNullKey, &item),
+           plov_get_into(client, key, &item, sizeof(item), nullptr),
+           plov_get_into(client, key, nullptr, 1, &item),
+           plov_get_into(client, kNullKey, &item, sizeof(item), &item),
+           plov_get_many(client, nullptr, 1, OnGet, nullptr),
+           plov_get_many(client, &key, 1, nullptr, nullptr),
+           plov_get_many(client, &kNullKey, 1, OnGet, nullptr),
+           plov_put(client, kNullKey, key, nullptr, nullptr),
+           plov_put(client, key, kNullKey, nullptr, nullptr),
+           plov_put_many(client, nullptr, 1, OnWrite, nullptr),
+           plov_put_many(client, &null_key, 1, OnWrite, nullptr),
+           plov_put_many(client, &null_value, 1, OnWrite, nullptr),
+           plov_put_many(client, &null_value, 1, nullptr, nullptr),
+           plov_delete(client, kNullKey, 0),
+           plov_start_get(client, key, nullptr, nullptr),
+           plov_start_get(client, kNullKey, OnGet, nullptr),
+           plov_start_put(client, key, key, nullptr, nullptr, nullptr),
+           plov_start_put(client, kNullKey, key, nullptr, OnWrite, nullptr),
+           plov_start_put(client, key, kNullKey, nullptr, OnWrite, nullptr),
+           plov_start_delete(client, key, 0, nullptr, nullptr),
+           plov_start_delete(client, kNullKey, 0, OnWrite, nullptr),
+           plov_scan(client, nullptr, nullptr, nullptr),
+           plov_server_stats(client, nullptr, nullptr),
+       }) {
+    EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
+    EXPECT_EQ(LastMessage(client), "an argument that must not be NULL is NULL");
+  }
+  EXPECT_EQ(plov_stats(client, nullptr), PLOV_INVALID_ARGUMENT);
+}
+
+TEST_F(CapiMisuse, ConnectNeedsUriAndClient) {
+  plov_client* client = client_.get();  // any value: it is to be overwritten
+  plov_error error;
+  EXPECT_EQ(plov_connect(nullptr, nullptr, &client, &error), PLOV_INVALID_ARGUMENT);
+  EXPECT_EQ(client, nullptr);
+  EXPECT_STRNE(error.message, "");
+  EXPECT_EQ(plov_connect(server_.uri().c_str(), nullptr, nullptr, &error), PLOV_INVALID_ARGUMENT);
+  EXPECT_EQ(plov_connect(nullptr, nullptr, nullptr, nullptr), PLOV_INVALID_ARGUMENT);
+}
+
+TEST_F(CapiMisuse, ImpossibleOptionsAreRefused) {
+  const plov_options good = plov_default_options();
+  std::vector<plov_options> bad(6, good);
+  bad[0] = {};  // a forgotten plov_default_options()
+  bad[1].timeout_us = 0;
+  bad[2].timeout_us = UINT64_MAX;
+  bad[3].window = 0;
+  bad[4].window = 65;
+  bad[5].spin_us = UINT64_MAX;
+  for (const plov_options& options : bad) {
+    plov_client* client = nullptr;
+    plov_error error;
+    EXPECT_EQ(plov_connect(server_.uri().c_str(), &options, &client, &error),
+              PLOV_INVALID_ARGUMENT);
+    EXPECT_STRNE(error.message, "");
+  }
+}
+
+TEST_F(CapiMisuse, ExtremeOptionsWork) {
+  plov_options options = plov_default_options();
+  options.timeout_us = PLOV_TIMEOUT_US_MAX;
+  options.location_cache_bytes = 0;
+  options.spin_us = 0;
+  options.window = 64;
+  plov_client* client = nullptr;
+  ASSERT_EQ(plov_connect(server_.uri().c_str(), &options, &client, nullptr), PLOV_OK);
+  EXPECT_EQ(plov_put(client, plov_text("k"), plov_text("v"), nullptr, nullptr), PLOV_OK);
+  EXPECT_EQ(Value(client, "k"), "v");
+  EXPECT_EQ(plov_close(client), PLOV_OK);
+}
+
+TEST_F(CapiMisuse, MemoryThatRunsOutIsAnErrorAndNotAnException) {
+  plov_client* client = nullptr;
+  plov_error error;
+  FailAllocations(true);
+  const plov_code connected = plov_connect(server_.uri().c_str(), nullptr, &client, &error);
+  FailAllocations(false);
+  EXPECT_EQ(connected, PLOV_SYSTEM);
+  EXPECT_EQ(client, nullptr);
+  EXPECT_STREQ(error.message, "memory ran out");
+
+  const plov_view key = plov_text("k");
+  FailAllocations(true);
+  const plov_code got = plov_get_many(client_.get(), &key, 1, OnGet, nullptr);
+  FailAllocations(false);
+  EXPECT_EQ(got, PLOV_SYSTEM);
+  EXPECT_EQ(LastMessage(client_.get()), "memory ran out");
+  EXPECT_EQ(Value(client_.get(), "k"), "PLOV_NOT_FOUND");
+}
+
+TEST_F(CapiMisuse, UnknownPutModesAreRefused) {
+  const plov_view key = plov_text("k");
+  const plov_put_options options = {3, 0, 0, 0};
+  const plov_put_item item = {key, key, options};
+  for (const plov_code code : {
+           plov_put(client_.get(), key, key, &options, nullptr),
+           plov_put_many(client_.get(), &item, 1, OnWrite, nullptr),
+           plov_start_put(client_.get(), key, key, &options, OnWrite, nullptr),
+       }) {
+    EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
+    EXPECT_EQ(LastMessage(client_.get()), "no such plov_put_mode");
+  }
+}
+
+// Every call that needs the server, from within a callback.
+void ExpectAllRefused(plov_client* client) {
+  plov_item item;
+  const plov_view key = plov_text("k");
+  const plov_put_item put = {key, key, {}};
+  for (const plov_code code : {
+           plov_get(client, key, &item),
+           plov_get_into(client, key, nullptr, 0, &item),
+           plov_get_many(client, &key, 1, OnGet, nullptr),
+           plov_put(client, key, key, nullptr, nullptr),
+           plov_put_many(client, &put, 1, OnWrite, nullptr),
+           plov_delete(client, key, 0),
+           plov_poll(client, nullptr),
+           plov_scan(client, OnItem, nullptr, nullptr),
+           plov_ping(client, nullptr),
+           plov_server_stats(client, OnText, nullptr),
+           plov_close(client),
+       }) {
+    EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
+    EXPECT_NE(LastMessage(client).find("callback"), std::string::npos);
+  }
+  plov_client_stats stats;
+  EXPECT_EQ(plov_stats(client, &stats), PLOV_OK);
+  EXPECT_EQ(plov_shard_count(client), 1U);
+}
+
+struct Inside {
+  plov_client* client;
+  int calls = 0;
+
+  static Inside* Enter(void* context) {
+    auto* inside = static_cast<Inside*>(context);
+    ++inside->calls;
+    ExpectAllRefused(inside->client);
+    return inside;
+  }
+};
+
+TEST_F(CapiMisuse, BlockingCallsInCallbacksAreRefusedAndHarmless) {
+  plov_client* client = client_.get();
+  const plov_view key = plov_text("k");
+  const plov_put_item put = {key, plov_text("v"), {}};
+  const auto on_get = [](void* context, const plov_get_result*) { Inside::Enter(context); };
+  const auto on_write = [](void* context, const plov_write_result*) { Inside::Enter(context); };
+  const auto on_text = [](void* context, uint32_t, const char*) { Inside::Enter(context); };
+  const auto on_item = [](void* context, plov_view, const plov_item*) {
+    return Inside::Enter(context)->calls > 0;
+  };
+  Inside inside{.client = client};
+  EXPECT_EQ(plov_put_many(client, &put, 1, on_write, &inside), PLOV_OK);
+  EXPECT_EQ(plov_get_many(client, &key, 1, on_get, &inside), PLOV_OK);
+  EXPECT_EQ(plov_scan(client, on_item, &inside, nullptr), PLOV_OK);
+  EXPECT_EQ(plov_server_stats(client, on_text, &inside), PLOV_OK);
+  EXPECT_EQ(plov_start_get(client, key, on_get, &inside), PLOV_OK);
+  for (size_t left = 1; left > 0;) ASSERT_EQ(plov_poll(client, &left), PLOV_OK);
+  EXPECT_EQ(inside.calls, 5);
+  EXPECT_EQ(Value(client, "k"), "v");
+}
+
+}  // namespace
+}  // namespace plov::test
