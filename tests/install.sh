@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that plov needs and that are missing; does nothing, without the
+# network, when all of them are there. Needs root, or sudo that asks for no password.
+#
+#   tests/install.sh run     what building and running needs
+#   tests/install.sh test    that, and what tests/run.sh needs
+set -euo pipefail
+
+readonly run_packages=(
+  g++ cmake ninja-build pkg-config libxxhash-dev libboost-program-options-dev libjemalloc-dev
+  libfmt-dev libspdlog-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev
+)
+readonly test_packages=(
+  clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev clang-format mandoc ccache procps python3
+)
+
+fail() {
+  echo "install.sh: $*" >&2
+  exit 1
+}
+
+case "${1:-}" in
+  run) packages=("${run_packages[@]}") ;;
+  test) packages=("${run_packages[@]}" "${test_packages[@]}") ;;
+  *)
+    echo "usage: tests/install.sh run|test" >&2
+    exit 2
+    ;;
+esac
+
+command -v dpkg-query > /dev/null || fail "this is not Debian; install the like of: ${packages[*]}"
+
+missing=()
+for package in "${packages[@]}"; do
+  # The status of a package that dpkg has never heard of is the empty string.
+  status=$(dpkg-query -W -f='${db:Status-Status}\n' "$package" 2> /dev/null || true)
+  grep -qx installed <<< "$status" || missing+=("$package")
+done
+((${#missing[@]} > 0)) || exit 0
+
+if ((EUID == 0)); then
+  as_root=(env)
+elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
+  as_root=(sudo -n env)
+else
+  fail "missing: ${missing[*]}; to install them, run as root: tests/install.sh $1"
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# apt ARGUMENTS...: quiet, and shows what apt-get said only when it fails.
+apt() {
+  "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+    -o Acquire::Retries=3 -y "$@" > "$log" 2>&1 < /dev/null || {
+    tail -n 40 "$log" >&2
+    fail "apt-get $1 failed; missing: ${missing[*]}"
+  }
+}
+
+echo "install.sh: installing ${missing[*]}"
+apt update
+apt install --no-install-recommends "${missing[@]}"

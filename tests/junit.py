@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Reads what `ctest --output-junit` wrote and prints it for tests/run.sh:
+
+  PASSED FAILED SKIPPED
+  failed NAME
+  skipped NAME: REASON
+"""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def reason(output, completion):
+    """Why a test says that it skipped: googletest's message, or the line that speaks of it."""
+    match = re.search(r": Skipped\n+(.+)", output)
+    if match:
+        return match.group(1).strip()
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    spoken = [line for line in lines if re.search(r"\bskip", line, re.IGNORECASE)]
+    return (spoken or lines or [completion])[-1]
+
+
+def outcome(case):
+    """(passed, failed or skipped; a line about it or None)."""
+    name, status = case.get("name"), case.get("status")
+    if status == "run":
+        return "passed", None
+    skipped = case.find("skipped")
+    completion = "" if skipped is None else skipped.get("message", "")
+    if status == "disabled":
+        return "skipped", f"skipped {name}: disabled in its source"
+    if status == "notrun" and completion.startswith("SKIP_"):
+        return "skipped", f"skipped {name}: {reason(case.findtext('system-out') or '', completion)}"
+    return "failed", f"failed {name}" + (f" ({completion})" if completion else "")
+
+
+def main(path):
+    outcomes = [outcome(case) for case in ElementTree.parse(path).getroot().iter("testcase")]
+    print(*(sum(kind == one for one, _ in outcomes) for kind in ("passed", "failed", "skipped")))
+    for _, line in sorted(outcomes, key=lambda one: one[0]):
+        if line:
+            print(line)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

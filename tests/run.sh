@@ -1,0 +1,232 @@
+#!/usr/bin/env bash
+# Builds plov and runs every test, from any folder, also from a fresh clone; see --help.
+set -euo pipefail
+
+usage() {
+  cat << 'END'
+usage: tests/run.sh [--quick]
+
+Installs what is missing (tests/install.sh test), then builds and tests plov: with g++ in build/,
+as a consumer of the installed tree, and with clang++-19 under the address and undefined-behaviour
+sanitizers in build-asan/ and under the thread sanitizer in build-tsan/. Logs are in log/ of these
+folders. Prints one line per stage, the failed and the skipped tests, and at last the sums.
+
+  --quick  only g++ and its tests
+  --help   this text
+
+Exit status: 0 nothing failed, 1 something failed, 2 usage.
+END
+}
+
+quick=false
+for argument in "$@"; do
+  case "$argument" in
+    --quick) quick=true ;;
+    --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+done
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+readonly root quick
+jobs=$(nproc)
+readonly jobs
+# Limits, not expectations: what a stage may take on a small machine before it is ended.
+readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seconds=900
+
+# Every process of a stage carries this in its environment, so that none outlives the stage.
+mark="PLOV_TEST_RUN=$$.$(date +%s)"
+readonly mark
+child=""
+passed=0
+failed=0
+skipped=0
+summary=()
+
+# Prints the ids of the processes that stages have started and that still run.
+stage_processes() {
+  grep --files-with-matches --null-data --text --line-regexp --fixed-strings \
+    -e "$mark" /proc/[0-9]*/environ 2> /dev/null | cut -d/ -f3 || true
+}
+
+end_processes() {
+  local id
+  for id in $(stage_processes); do
+    kill -KILL "$id" 2> /dev/null || true
+  done
+}
+
+on_exit() {
+  trap - EXIT INT TERM
+  if [[ -n $child ]]; then kill -TERM "$child" 2> /dev/null || true; fi
+  end_processes
+}
+trap on_exit EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# record OUTCOME STAGE PASSED FAILED SKIPPED [DETAIL]: one line of the summary.
+record() {
+  passed=$((passed + $3)) failed=$((failed + $4)) skipped=$((skipped + $5))
+  summary+=("$(printf '%-8s %-34s %s passed, %s failed, %s skipped%s' "$@")")
+}
+
+# show LOG: the end of a failed stage's log.
+show() {
+  echo "--- the end of $1"
+  tail -n 60 "$1"
+  echo "---"
+}
+
+# bounded LOG SECONDS COMMAND...: the command's exit status; 124 when it took too long.
+bounded() {
+  local log=$1 seconds=$2 status=0
+  shift 2
+  mkdir -p "$(dirname "$log")"
+  env "$mark" timeout --kill-after=30 "$seconds" "$@" > "$log" 2>&1 < /dev/null &
+  child=$!
+  wait "$child" || status=$?
+  child=""
+  if ((status == 124 || status == 137)); then echo "ended after $seconds seconds" >> "$log"; fi
+  return "$status"
+}
+
+# leave_nothing STAGE: a test that leaves a process behind is a defect of its own.
+leave_nothing() {
+  local tries left
+  for ((tries = 0; tries < 50; ++tries)); do
+    left=$(stage_processes)
+    if [[ -z $left ]]; then return; fi
+    sleep 0.1
+  done
+  left=$(ps -o args= -p "${left//$'\n'/,}" 2> /dev/null | tr '\n' ';' || true)
+  end_processes
+  record failed "$1: processes" 0 1 0 "; left running: $left"
+}
+
+# step STAGE LOG SECONDS COMMAND...: a stage that is one check; shows its log when it fails.
+step() {
+  local stage=$1 log=$2 seconds=$3
+  shift 3
+  echo "== $stage"
+  if bounded "$log" "$seconds" "$@"; then
+    record passed "$stage" 1 0 0
+  else
+    show "$log"
+    record failed "$stage" 0 1 0 "; see $log"
+    return 1
+  fi
+}
+
+# Configures and builds. A cache that another generator or another place has left is started anew.
+build() {
+  local folder=$1 cxx=$2 cc=$3 fresh=()
+  shift 3
+  if [[ -f $folder/CMakeCache.txt ]] &&
+    ! { grep -qxF 'CMAKE_GENERATOR:INTERNAL=Ninja' "$folder/CMakeCache.txt" &&
+      grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; }; then
+    fresh=(--fresh)
+  fi
+  cmake "${fresh[@]}" -S "$root" -B "$folder" -G Ninja -DPLOV_TESTS=ON \
+    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_COMPILER="$cc" "$@"
+  cmake --build "$folder" --parallel "$jobs"
+}
+export -f build
+export root jobs
+
+# run_ctest STAGE FOLDER [CTEST OPTIONS...]: every test that the build folder registers.
+run_ctest() {
+  local stage="$1: tests" folder=$2 status=0 counts report="$2/log/ctest.xml" log="$2/log/ctest.log"
+  shift 2
+  echo "== $stage"
+  rm -f "$report"
+  bounded "$log" "$test_seconds" ctest --test-dir "$folder" --parallel "$jobs" \
+    --output-on-failure --no-tests=error --output-junit "$report" \
+    --test-output-size-passed 100000 --test-output-size-failed 100000 "$@" || status=$?
+  counts=$(python3 "$root/tests/junit.py" "$report" 2> /dev/null || echo "0 0 0")
+  count_tests "$stage" "$status" "$log" "$counts"
+  leave_nothing "$stage"
+}
+
+# count_tests STAGE STATUS LOG COUNTS: COUNTS is what tests/junit.py prints.
+count_tests() {
+  local stage=$1 status=$2 log=$3 good bad passed_over detail line
+  read -r good bad passed_over <<< "$4"
+  if ((status != 0)); then show "$log"; fi
+  if ((status != 0 && bad == 0)); then
+    record failed "$stage" "$good" 1 "$passed_over" "; ctest ended with $status, see $log"
+  else
+    detail=passed
+    if ((bad > 0)); then detail=failed; fi
+    record "$detail" "$stage" "$good" "$bad" "$passed_over"
+  fi
+  while read -r line; do
+    if [[ -n $line ]]; then summary+=("           $line"); fi
+  done <<< "$(tail -n +2 <<< "$4")"
+}
+
+# variant NAME FOLDER CXX CC CMAKE_OPTIONS... [-- CTEST_OPTIONS...]: builds and tests one variant.
+variant() {
+  local name=$1 folder=$root/$2 cxx=$3 cc=$4 options=()
+  shift 4
+  if ! command -v "$cxx" > /dev/null; then
+    record skipped "$name" 0 0 1 "; $cxx is not installed"
+    return
+  fi
+  while (($# > 0)) && [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  if (($# > 0)); then shift; fi
+  if step "$name: build" "$folder/log/build.log" "$build_seconds" \
+    bash -euo pipefail -c 'build "$@"' build "$folder" "$cxx" "$cc" "${options[@]}"; then
+    run_ctest "$name" "$folder" "$@"
+  else
+    record skipped "$name: tests" 0 0 1 "; not built"
+  fi
+}
+
+consumer() {
+  local log=$root/build/log/consumer.log status=0 good bad
+  echo "== consumer"
+  bounded "$log" "$consumer_seconds" bash "$root/tests/consumer/run.sh" "$root/build" || status=$?
+  good=$(grep -c '^passed ' "$log" || true)
+  bad=$(grep -c '^failed ' "$log" || true)
+  if ((status == 0 && bad == 0 && good > 0)); then
+    record passed consumer "$good" 0 0
+  else
+    show "$log"
+    record failed consumer "$good" "$((bad > 0 ? bad : 1))" 0 \
+      "; $(grep '^failed ' "$log" | tr '\n' ';' || true) see $log"
+  fi
+  leave_nothing consumer
+}
+
+main() {
+  local sanitized=(-DCMAKE_BUILD_TYPE=RelWithDebInfo)
+  step install "$root/build/log/install.log" "$install_seconds" \
+    bash "$root/tests/install.sh" test || true
+  variant g++ build g++ gcc -DCMAKE_BUILD_TYPE=Release -DPLOV_SANITIZE=
+  if ! $quick; then
+    if [[ -f $root/build/build.ninja ]]; then consumer; else
+      record skipped consumer 0 0 1 "; not built"
+    fi
+    variant "address,undefined" build-asan clang++-19 clang-19 "${sanitized[@]}" \
+      -DPLOV_SANITIZE=address,undefined -- --label-exclude nosan
+    variant thread build-tsan clang++-19 clang-19 "${sanitized[@]}" \
+      -DPLOV_SANITIZE=thread -- --label-exclude nosan
+  fi
+  echo
+  printf '%s\n' "${summary[@]}"
+  echo
+  echo "$passed passed, $failed failed, $skipped skipped"
+  ((failed == 0))
+}
+
+main
