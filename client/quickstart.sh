@@ -21,8 +21,8 @@ while (($# > 0)); do
   case "$1" in
     --seconds)
       seconds=${2:-}
-      [[ $seconds =~ ^[1-9][0-9]*$ ]] || {
-        echo "quickstart.sh: --seconds takes a whole number" >&2
+      [[ $seconds =~ ^[1-9][0-9]*$ && $seconds != 1 ]] || {
+        echo "quickstart.sh: --seconds takes a whole number from 2" >&2
         exit 2
       }
       shift 2
@@ -83,7 +83,7 @@ build_plov() {
   # The tests need more packages; a tree that was configured with them keeps them.
   if [[ ! -f $build/CMakeCache.txt ]]; then fresh+=(-DPLOV_TESTS=OFF); fi
   quiet "$work/configure.log" cmake "${fresh[@]}" -S "$root" -B "$build" -G Ninja
-  quiet "$work/build.log" cmake --build "$build" --target plovd plov_cli read_speed
+  quiet "$work/build.log" cmake --build "$build" --target plovd plov_cli example_read_speed
 }
 
 # Prints KEY<TAB>VALUE lines, escaped as `plov load` reads them: package:NAME and its description.
@@ -93,7 +93,7 @@ package_lines() {
       if (name != "" && text != "") print "package:" name "\t" text
       name = ""; text = ""; taking = 0
     }
-    function escaped(line) { gsub(/\\/, "\\\\", line); gsub(/\t/, "\\t", line); return line }
+    function escaped(line) { gsub(/\\/, "&&", line); gsub(/\t/, "\\t", line); return line }
     /^Package: / { finish(); name = substr($0, 10); next }
     /^Description(-en)?: / { taking = 1; text = escaped(substr($0, index($0, ": ") + 2)); next }
     /^ / && taking { text = text "\\n" escaped($0); next }
@@ -125,6 +125,20 @@ settled_cpu_us() {
     last=$now
   done
   echo "$now"
+}
+
+# Runs one client, and looks at the server's CPU time while it reads: from when it has connected to
+# shortly before it ends.
+read_speed() {
+  local before after reader
+  "$build/client/examples/read_speed" "$uri" --keys "$work/keys" --seconds "$seconds" "$@" &
+  reader=$!
+  sleep 0.4
+  before=$(settled_cpu_us)
+  sleep "$((seconds - 1))"
+  after=$(server_cpu_us)
+  wait "$reader"
+  echo "server's CPU time meanwhile: from $before us to $after us, $((after - before)) us more"
 }
 
 start_server() {
@@ -162,17 +176,14 @@ say "Loading every package name and description of $source"
 say "Reading some back: plov get package:bash"
 "$plov" get package:bash | head -n 3
 cut -f1 "$work/packages.tsv" > "$work/keys"
-sort -R "$work/keys" | head -n 3 | while read -r key; do
+shuf -n 3 "$work/keys" | while read -r key; do
   printf '\n%s: ' "$key"
   "$plov" get "$key" | head -n 1
 done
 
 say "GETs by one client for $seconds s, one at a time, then pipelined; the server takes no part"
-before=$(settled_cpu_us)
-"$build/client/examples/read_speed" "$uri" --keys "$work/keys" --seconds "$seconds"
-"$build/client/examples/read_speed" "$uri" --keys "$work/keys" --seconds "$seconds" --many
-after=$(settled_cpu_us)
-echo "CPU time of the server: $before us before, $after us after: $((after - before)) us for all these GETs"
+read_speed
+read_speed --many
 
 say "What the server says of itself: plov stats"
 "$plov" stats
