@@ -137,7 +137,7 @@ class Engine {
   void ExpireQueued(Deadline now);
   std::optional<Error> Refusal(const Write& write) const;
 
-  // engine_get.cc: lookups.
+  // engine_get.cc: lookups; engine_call.cc: the calls over them.
   void Begin(Slot* slot, std::string_view key, Deadline deadline, const GetSink& sink);
   cuckoo::Lookup::Action StartLookup(Slot* slot);
   cuckoo::Lookup::Action StartLookupAt(Slot* slot, uint64_t now_us);

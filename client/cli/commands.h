@@ -1,0 +1,44 @@
+// The commands of plov: what each is called, takes and does.
+#pragma once
+
+#include <plov/error.h>
+
+#include <cstddef>
+#include <expected>
+#include <span>
+#include <string_view>
+
+#include "client/cli/output.h"
+
+namespace plov::cli {
+
+struct Options;
+
+// kNotFound, kInvalidArgument and all other codes have an exit status each (report.h).
+using Outcome = std::expected<void, Error>;
+
+struct Command {
+  std::string_view name;
+  std::string_view synopsis;  // what follows the name
+  std::string_view summary;   // one line of `plov --help`
+  std::string_view details;   // the rest of `plov NAME --help`
+  size_t words_min;
+  size_t words_max;
+  std::string_view options;  // its own ones, separated by spaces
+  Outcome (*run)(const Options& options, Output* output);
+};
+
+std::span<const Command> Commands();
+const Command* FindCommand(std::string_view name);  // nullptr: there is none
+
+Outcome Get(const Options& options, Output* output);
+Outcome GetMany(const Options& options, Output* output);
+Outcome Put(const Options& options, Output* output);
+Outcome Delete(const Options& options, Output* output);
+Outcome Load(const Options& options, Output* output);
+Outcome Dump(const Options& options, Output* output);
+Outcome Stats(const Options& options, Output* output);
+Outcome Ping(const Options& options, Output* output);
+Outcome Doctor(const Options& options, Output* output);
+
+}  // namespace plov::cli

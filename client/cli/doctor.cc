@@ -1,0 +1,81 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/options.h"
+#include "client/cli/probes.h"
+
+namespace plov::cli {
+
+namespace {
+
+std::string_view NameOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return "ok";
+    case Verdict::kNote:
+      return "note";
+    case Verdict::kProblem:
+      break;
+  }
+  return "PROBLEM";
+}
+
+Findings Examine(const Options& options) {
+  const Machine machine;
+  Findings findings;
+  ProbeKernel(machine, &findings);
+  ProbeSharedMemory(&findings);
+  ProbeRuntimeFolder(options.server, &findings);
+  ProbeServer(options.server, options.timeout, &findings);
+  ProbeMemory(machine, &findings);
+  ProbeLimits(&findings);
+  ProbePages(machine, &findings);
+  ProbeProcessors(machine, &findings);
+  ProbeDevices(machine, &findings);
+  return findings;
+}
+
+std::string TextOf(const Findings& findings) {
+  std::string text;
+  for (const Finding& finding : findings.all()) {
+    text +=
+        fmt::format("{:<8} {}: {}\n", NameOf(finding.verdict), finding.subject, finding.meaning);
+    if (!finding.mend.empty()) text += fmt::format("{:<8}   mend: {}\n", "", finding.mend);
+  }
+  return text;
+}
+
+Json JsonOf(const Findings& findings, size_t problems) {
+  Json list = Json::array();
+  for (const Finding& finding : findings.all()) {
+    Json object = Json::object();
+    object["subject"] = finding.subject;
+    object["verdict"] = NameOf(finding.verdict);
+    object["meaning"] = finding.meaning;
+    if (!finding.mend.empty()) object["mend"] = finding.mend;
+    list.push_back(std::move(object));
+  }
+  Json all = Json::object();
+  all["problems"] = problems;
+  all["findings"] = std::move(list);
+  return all;
+}
+
+}  // namespace
+
+Outcome Doctor(const Options& options, Output* output) {
+  const Findings findings = Examine(options);
+  const auto problems =
+      static_cast<size_t>(std::ranges::count(findings.all(), Verdict::kProblem, &Finding::verdict));
+  output->Write(options.json ? LineOf(JsonOf(findings, problems)) : TextOf(findings));
+  if (problems == 0) return {};
+  return Fail(Code::kSystem,
+              fmt::format("{} PROBLEM{} found: run what is shown to mend {}", problems,
+                          problems == 1 ? "" : "S", problems == 1 ? "it" : "them"));
+}
+
+}  // namespace plov::cli

@@ -1,0 +1,26 @@
+// JSON of items, whose bytes need not be text.
+#pragma once
+
+#include <plov/client.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace plov::cli {
+
+using Json = nlohmann::ordered_json;
+
+bool IsUtf8(std::string_view bytes);
+std::string Base64(std::string_view bytes);
+
+// Adds `bytes` as NAME when they are UTF-8, else as NAME_base64.
+void AddBytes(std::string_view name, std::string_view bytes, Json* object);
+
+// {"key":...,"value":...,"version":...,"flags":...,"expiry":...}
+Json JsonOf(std::string_view key, const Item& item);
+
+// One line. Never throws: bytes that are not UTF-8 in what is no item are replaced.
+std::string LineOf(const Json& json);
+
+}  // namespace plov::cli

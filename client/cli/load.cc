@@ -1,0 +1,192 @@
+// load: lines of a file become items, in batches, with memory for one batch only.
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/lines.h"
+#include "client/cli/options.h"
+#include "client/cli/progress.h"
+#include "client/cli/report.h"
+#include "verify/record.h"
+
+namespace plov::cli {
+
+namespace {
+
+// As many as one client has under way to one shard (510), so that a batch that meets a stopped
+// server fails within one timeout; larger ones were not faster.
+constexpr size_t kBatchItemsMax = 500;
+constexpr size_t kBatchBytesMax = size_t{4} << 20;
+constexpr size_t kLineBytesMax = 2 * (verify::kKeyBytesMax + verify::kValueBytesMax) + 1;
+constexpr uint64_t kReportsMax = 20;
+
+struct Failure {
+  uint64_t line;
+  Error error;
+};
+
+class Loader {
+ public:
+  Loader(Client* client, LineReader* lines, std::string name)
+      : client_(client), lines_(lines), name_(std::move(name)) {}
+
+  Outcome Run();
+  std::string Summary(bool json) const;
+
+ private:
+  bool FillBatch();
+  void TakeLine(const LineReader::Line& line);
+  void StoreBatch();
+  void OnStored(size_t index, const Client::PutResult& result);
+  void Reject(uint64_t line, std::string_view why);
+  Outcome Judge() const;
+
+  Client* client_;
+  LineReader* lines_;
+  std::string name_;  // of the file, as messages show it
+  Progress progress_;
+
+  std::string bytes_;  // of the batch's keys and values
+  std::vector<ItemRef> refs_;
+  std::vector<uint64_t> line_numbers_;
+  std::vector<PutItem> items_;
+
+  uint64_t stored_ = 0;
+  uint64_t stored_bytes_ = 0;
+  uint64_t rejected_ = 0;
+  std::optional<Failure> failure_;
+};
+
+void Loader::Reject(uint64_t line, std::string_view why) {
+  if (rejected_++ >= kReportsMax) return;
+  progress_.Clear();
+  fmt::print(stderr, "plov: load: {}:{}: {}\n", name_, line, why);
+}
+
+void Loader::TakeLine(const LineReader::Line& line) {
+  if (line.kind == LineReader::Kind::kTooLong) {
+    return Reject(lines_->number(), "the line is longer than any item");
+  }
+  ItemRef ref;
+  const std::string wrong = ParseLine(line.text, &bytes_, &ref);
+  if (!wrong.empty()) return Reject(lines_->number(), wrong);
+  refs_.push_back(ref);
+  line_numbers_.push_back(lines_->number());
+}
+
+// False at the end of the file. Does not wait for more lines while there are items to store.
+bool Loader::FillBatch() {
+  while (refs_.size() < kBatchItemsMax && bytes_.size() < kBatchBytesMax) {
+    if (!refs_.empty() && lines_->MustWait()) return true;
+    const LineReader::Line line = lines_->Next();
+    if (line.kind == LineReader::Kind::kEnd) return false;
+    if (line.kind == LineReader::Kind::kFailed) {
+      auto failed = FailErrno(fmt::format("cannot read {}", name_), lines_->error_number());
+      failure_ = {lines_->number() + 1, failed.error()};
+      return false;
+    }
+    TakeLine(line);
+  }
+  return true;
+}
+
+void Loader::OnStored(size_t index, const Client::PutResult& result) {
+  if (result) {
+    ++stored_;
+    stored_bytes_ += items_[index].key.size() + items_[index].value.size();
+    return;
+  }
+  const Error& error = result.error();
+  const uint64_t line = line_numbers_[index];
+  if (error.code == Code::kTooLarge || error.code == Code::kInvalidArgument) {
+    return Reject(line, error.message);
+  }
+  if (!failure_ || line < failure_->line) failure_ = {line, error};
+}
+
+void Loader::StoreBatch() {
+  items_.clear();
+  const std::string_view bytes = bytes_;  // it grows no more
+  for (const ItemRef& ref : refs_) {
+    items_.push_back({bytes.substr(ref.offset, ref.key_bytes),
+                      bytes.substr(ref.offset + ref.key_bytes, ref.value_bytes)});
+  }
+  client_->PutMany(
+      items_, [this](size_t index, const Client::PutResult& result) { OnStored(index, result); });
+  // Another server's life would lack what this one's has.
+  if (!failure_ && client_->stats().reconnects > 0) {
+    failure_ = {line_numbers_.back(),
+                {Code::kUnavailable, "the server went away for a while and may have lost items"}};
+  }
+  bytes_.clear();
+  refs_.clear();
+  line_numbers_.clear();
+}
+
+Outcome Loader::Judge() const {
+  if (failure_) {
+    Error error = failure_->error;
+    error.message = fmt::format("stopped at {}:{}: {}", name_, failure_->line, error.message);
+    // Whatever the code: a load that stopped is no usage error and no item that was not found.
+    if (error.code == Code::kInvalidArgument || error.code == Code::kNotFound) {
+      error.code = Code::kSystem;
+    }
+    return std::unexpected(std::move(error));
+  }
+  if (rejected_ == 0) return {};
+  const std::string others =
+      rejected_ > kReportsMax ? fmt::format(", {} of them not shown", rejected_ - kReportsMax) : "";
+  return Fail(Code::kSystem, fmt::format("{} {} left out{}: mend and load them again", rejected_,
+                                         rejected_ == 1 ? "line was" : "lines were", others));
+}
+
+Outcome Loader::Run() {
+  for (bool more = true; more && !failure_;) {
+    more = FillBatch();
+    if (!refs_.empty()) StoreBatch();
+    progress_.Show(stored_, stored_bytes_);
+  }
+  progress_.Clear();
+  return Judge();
+}
+
+std::string Loader::Summary(bool json) const {
+  const double seconds = progress_.seconds();
+  const double rate = static_cast<double>(stored_) / seconds;
+  if (!json) return fmt::format("stored {} items in {:.3f} s ({:.0f}/s)\n", stored_, seconds, rate);
+  Json object = Json::object();
+  object["stored"] = stored_;
+  object["left_out"] = rejected_;
+  object["lines"] = lines_->number();
+  object["seconds"] = seconds;
+  object["items_per_second"] = rate;
+  return LineOf(object);
+}
+
+}  // namespace
+
+Outcome Load(const Options& options, Output* output) {
+  const std::string& path = options.words[0];
+  const bool is_stdin = path == "-";
+  const int fd = is_stdin ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FailErrno(fmt::format("cannot open {}", path), errno);
+  auto client = Connect(options);
+  if (!client) return std::unexpected(client.error());
+  LineReader lines(fd, kLineBytesMax);
+  Loader loader(&*client, &lines, is_stdin ? "standard input" : Printable(path));
+  const Outcome outcome = loader.Run();
+  output->Write(loader.Summary(options.json));
+  if (!is_stdin) ::close(fd);
+  return outcome;
+}
+
+}  // namespace plov::cli

@@ -1,0 +1,244 @@
+#include "client/cli/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <sstream>
+
+#include "verify/quantity.h"
+#include "verify/record.h"
+
+namespace plov::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::seconds;
+
+constexpr microseconds kTimeoutMax = std::chrono::hours(24);
+constexpr seconds kTtlMax{UINT32_MAX};  // an expiry has 32 bits
+
+po::options_description GlobalOptions() {
+  po::options_description options("Options", 100);
+  // clang-format off
+  options.add_options()
+      ("server", po::value<std::string>()->value_name("URI"),
+       "shm:NAME or shm:/path/to.sock (PLOV_SERVER, else shm:default)")
+      ("timeout", po::value<std::string>()->value_name("DURATION"),
+       "give up after this long, as 100us, 5ms or 2s (5s)")
+      ("json", po::bool_switch(), "print JSON, one object a line")
+      ("version", po::bool_switch(), "print the version and exit")
+      ("help", po::bool_switch(), "print this help, or that of a command, and exit");
+  // clang-format on
+  return options;
+}
+
+po::options_description CommandOptions() {
+  po::options_description options("Options of put (and --if-version also of delete)", 100);
+  // clang-format off
+  options.add_options()
+      ("ttl", po::value<std::string>()->value_name("DURATION"),
+       "forget the item after this long, whole seconds as 30s, 15m or 24h")
+      ("flags", po::value<std::string>()->value_name("N"),
+       "a number to keep with the value, 0 to 4294967295 (0)")
+      ("add", po::bool_switch(), "only when KEY is not there")
+      ("replace", po::bool_switch(), "only when KEY is there")
+      ("if-version", po::value<std::string>()->value_name("N"),
+       "only over this version of KEY, as get --json shows it");
+  // clang-format on
+  return options;
+}
+
+std::unexpected<Error> Invalid(std::string message) {
+  return Fail(Code::kInvalidArgument, fmt::format("{} (try plov --help)", message));
+}
+
+std::optional<std::string> ValueOf(const po::variables_map& given, const char* name) {
+  if (given.count(name) == 0) return std::nullopt;
+  return given[name].as<std::string>();
+}
+
+template <typename Number>
+std::expected<Number, Error> NumberOf(const po::variables_map& given, const char* name,
+                                      Number least) {
+  const auto text = ValueOf(given, name);
+  if (!text) return Number{0};
+  Number number = 0;
+  const char* end = text->data() + text->size();
+  const auto [rest, failure] = std::from_chars(text->data(), end, number);
+  if (failure != std::errc() || rest != end || number < least) {
+    return Invalid(fmt::format("--{} '{}' is not a number from {} to {}", name, *text, least,
+                               std::numeric_limits<Number>::max()));
+  }
+  return number;
+}
+
+std::expected<microseconds, Error> DurationOf(const po::variables_map& given, const char* name,
+                                              microseconds otherwise, microseconds most) {
+  const auto text = ValueOf(given, name);
+  if (!text) return otherwise;
+  const auto duration = ParseDuration(*text);
+  if (!duration) return Invalid(fmt::format("--{}: {}", name, duration.error().message));
+  if (duration->count() == 0) {
+    return Invalid(fmt::format("--{} '{}': it must be longer than nothing", name, *text));
+  }
+  if (*duration > most) {
+    return Invalid(fmt::format("--{} '{}' is longer than {} s", name, *text,
+                               std::chrono::floor<seconds>(most).count()));
+  }
+  return *duration;
+}
+
+std::expected<PutOptions, Error> PutOptionsOf(const po::variables_map& given) {
+  PutOptions put;
+  const auto ttl = DurationOf(given, "ttl", {}, kTtlMax);
+  if (!ttl) return std::unexpected(ttl.error());
+  if (*ttl % seconds(1) != microseconds(0)) return Invalid("--ttl is in whole seconds");
+  put.ttl = std::chrono::floor<seconds>(*ttl);
+  const auto flags = NumberOf<uint32_t>(given, "flags", 0);
+  if (!flags) return std::unexpected(flags.error());
+  put.flags = *flags;
+  const auto version = NumberOf<Version>(given, "if-version", 1);
+  if (!version) return std::unexpected(version.error());
+  put.expected_version = *version;
+  const bool add = given["add"].as<bool>();
+  const bool replace = given["replace"].as<bool>();
+  if (add + replace + (*version != 0) > 1) {
+    return Invalid("--add, --replace and --if-version exclude each other");
+  }
+  if (add) put.mode = PutMode::kAdd;
+  if (replace) put.mode = PutMode::kReplace;
+  return put;
+}
+
+bool IsOptionOf(const Command& command, std::string_view name) {
+  std::istringstream own{std::string(command.options)};
+  for (std::string option; own >> option;) {
+    if (option == name) return true;
+  }
+  return false;
+}
+
+std::expected<void, Error> CheckFit(const Options& options, const po::variables_map& given) {
+  const Command& command = *options.command;
+  const po::options_description described = CommandOptions();
+  for (const auto& option : described.options()) {
+    const std::string& name = option->long_name();
+    if (given.count(name) == 0 || given[name].defaulted()) continue;
+    if (!IsOptionOf(command, name)) {
+      return Invalid(fmt::format("--{} is no option of {}", name, command.name));
+    }
+  }
+  const size_t count = options.words.size();
+  if (count < command.words_min || count > command.words_max) {
+    return Fail(Code::kInvalidArgument, fmt::format("usage: plov {} {} (try plov {} --help)",
+                                                    command.name, command.synopsis, command.name));
+  }
+  return {};
+}
+
+std::expected<void, Error> FindItsCommand(std::vector<std::string> words, Options* options) {
+  const bool help = !words.empty() && words[0] == "help";
+  if (help) {
+    options->action = Options::Action::kHelp;
+    words.erase(words.begin());
+  }
+  if (words.empty()) {
+    if (options->action != Options::Action::kRun) return {};
+    return Invalid("which command? One of get, put, delete, mget, load, dump, stats, ping, doctor");
+  }
+  options->command = FindCommand(words[0]);
+  if (options->command == nullptr) return Invalid(fmt::format("no command '{}'", words[0]));
+  options->words.assign(words.begin() + 1, words.end());
+  return {};
+}
+
+std::expected<Options, Error> Digest(const po::variables_map& given,
+                                     std::vector<std::string> words) {
+  Options options;
+  if (given["version"].as<bool>()) {
+    options.action = Options::Action::kVersion;
+    return options;
+  }
+  if (given["help"].as<bool>()) options.action = Options::Action::kHelp;
+  if (auto found = FindItsCommand(std::move(words), &options); !found) {
+    return std::unexpected(found.error());
+  }
+  if (options.action == Options::Action::kHelp) return options;
+  if (auto fit = CheckFit(options, given); !fit) return std::unexpected(fit.error());
+  const char* server = std::getenv("PLOV_SERVER");
+  if (server != nullptr && server[0] != '\0') options.server = server;
+  options.server = ValueOf(given, "server").value_or(options.server);
+  options.json = given["json"].as<bool>();
+  const auto timeout = DurationOf(given, "timeout", options.timeout, kTimeoutMax);
+  if (!timeout) return std::unexpected(timeout.error());
+  options.timeout = *timeout;
+  const auto put = PutOptionsOf(given);
+  if (!put) return std::unexpected(put.error());
+  options.put = *put;
+  return options;
+}
+
+}  // namespace
+
+std::string OptionsText() {
+  std::ostringstream text;
+  text << GlobalOptions() << '\n' << CommandOptions();
+  return text.str();
+}
+
+std::string OptionsText(const Command& command) {
+  po::options_description own("Options", 100);
+  const po::options_description described = CommandOptions();
+  for (const auto& option : described.options()) {
+    if (IsOptionOf(command, option->long_name())) own.add(option);
+  }
+  std::ostringstream text;
+  if (!own.options().empty()) text << own;
+  return text.str();
+}
+
+// Only long options, so that a value such as -5 is a value.
+std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
+  po::options_description all;
+  all.add(GlobalOptions()).add(CommandOptions());
+  po::variables_map given;
+  std::vector<std::string> words;
+  try {
+    namespace style = po::command_line_style;
+    const auto parsed =
+        po::command_line_parser(argc, argv)
+            .options(all)
+            .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
+            .run();
+    for (const auto& option : parsed.options) {
+      if (option.string_key.empty()) words.push_back(option.value.at(0));
+    }
+    po::store(parsed, given);
+  } catch (const po::unknown_option& error) {
+    return Invalid(fmt::format("no option '{}'; a key or value that starts with -- goes after --",
+                               error.get_option_name()));
+  } catch (const po::error& error) {
+    return Invalid(error.what());
+  }
+  return Digest(given, std::move(words));
+}
+
+std::expected<Client, Error> Connect(const Options& options) {
+  ClientOptions client;
+  client.timeout = options.timeout;
+  return Client::Connect(options.server, client);
+}
+
+std::expected<void, Error> CheckKey(std::string_view key) {
+  if (!key.empty() && key.size() <= verify::kKeyBytesMax) return {};
+  return Fail(Code::kInvalidArgument, fmt::format("the key has {} bytes: keys have 1 to {}",
+                                                  key.size(), verify::kKeyBytesMax));
+}
+
+}  // namespace plov::cli

@@ -1,0 +1,42 @@
+// The options of plov: the command line, and PLOV_SERVER behind it.
+#pragma once
+
+#include <plov/client.h>
+
+#include <chrono>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands.h"
+
+namespace plov::cli {
+
+struct Options {
+  enum class Action { kRun, kHelp, kVersion };
+
+  Action action = Action::kRun;
+  const Command* command = nullptr;  // may be null for kHelp, is for kVersion
+  std::vector<std::string> words;    // what follows the command
+  std::string server = "shm:default";
+  std::chrono::microseconds timeout = std::chrono::seconds(5);
+  bool json = false;
+  PutOptions put;  // of put; delete uses expected_version
+};
+
+// kInvalidArgument with one line that says what is wrong.
+std::expected<Options, Error> ParseOptions(int argc, const char* const* argv);
+
+// The options as --help lists them.
+std::string OptionsText();
+
+// The line of --help for one option of a command.
+std::string OptionsText(const Command& command);
+
+// Connects as the options say.
+std::expected<Client, Error> Connect(const Options& options);
+
+// kInvalidArgument when no server could ever accept the key.
+std::expected<void, Error> CheckKey(std::string_view key);
+
+}  // namespace plov::cli

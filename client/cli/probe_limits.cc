@@ -1,0 +1,92 @@
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include "client/cli/format.h"
+#include "client/cli/probes.h"
+
+namespace plov::cli {
+
+namespace {
+
+// Two descriptors per client and shard in the server, four in the client; the rest is its own.
+constexpr uint64_t kFilesPerConnection = 2;
+constexpr uint64_t kFilesWanted = 1024;
+constexpr uint64_t kFilesNeeded = 64;
+
+// A process that maps 1 GiB of shared memory has this much beside it at most.
+constexpr uint64_t kAddressSpaceBeside = uint64_t{1} << 29;
+
+uint64_t LimitOf(__rlimit_resource resource) {
+  rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+  ::getrlimit(resource, &limit);
+  return limit.rlim_cur;
+}
+
+void ProbeFiles(Findings* findings) {
+  const uint64_t files = LimitOf(RLIMIT_NOFILE);
+  if (files >= kFilesWanted) {
+    return findings->Ok("open files",
+                        files == RLIM_INFINITY
+                            ? std::string("no limit")
+                            : fmt::format("{} (ulimit -n), enough for about {} "
+                                          "clients times shards in a server",
+                                          Grouped(files), Grouped(files / kFilesPerConnection)));
+  }
+  const std::string meaning =
+      fmt::format("at most {} (ulimit -n): a server takes two for each client and shard", files);
+  if (files < kFilesNeeded) return findings->Problem("open files", meaning, "ulimit -n 1024");
+  findings->Note("open files", meaning, "ulimit -n 1024");
+}
+
+void ProbeAddressSpace(Findings* findings) {
+  const uint64_t bytes = LimitOf(RLIMIT_AS);
+  if (bytes >= kDefaultMemoryBytes + kAddressSpaceBeside) {
+    return findings->Ok("address space", bytes == RLIM_INFINITY
+                                             ? std::string("no limit")
+                                             : fmt::format("{} (ulimit -v)", Bytes(bytes)));
+  }
+  findings->Problem("address space",
+                    fmt::format("at most {} (ulimit -v): client and server map all of the server's "
+                                "memory, 1 GiB unless told otherwise",
+                                Bytes(bytes)),
+                    "ulimit -v unlimited");
+}
+
+// Shared memory is a file for the kernel, and limited as one.
+void ProbeFileSize(Findings* findings) {
+  const uint64_t bytes = LimitOf(RLIMIT_FSIZE);
+  if (bytes >= kDefaultMemoryBytes) {
+    return findings->Ok("file size", bytes == RLIM_INFINITY
+                                         ? std::string("no limit")
+                                         : fmt::format("{} (ulimit -f)", Bytes(bytes)));
+  }
+  findings->Problem(
+      "file size",
+      fmt::format("at most {} (ulimit -f), which holds for shared memory too", Bytes(bytes)),
+      "ulimit -f unlimited");
+}
+
+void ProbeLockedMemory(Findings* findings) {
+  const uint64_t bytes = LimitOf(RLIMIT_MEMLOCK);
+  if (bytes >= kDefaultMemoryBytes) {
+    return findings->Ok("locked memory", bytes == RLIM_INFINITY
+                                             ? std::string("no limit")
+                                             : fmt::format("{} (ulimit -l)", Bytes(bytes)));
+  }
+  findings->Note("locked memory",
+                 fmt::format("at most {} (ulimit -l): shared memory needs none, but a server on an "
+                             "RDMA device locks all of its memory",
+                             Bytes(bytes)),
+                 "ulimit -l unlimited");
+}
+
+}  // namespace
+
+void ProbeLimits(Findings* findings) {
+  ProbeFiles(findings);
+  ProbeAddressSpace(findings);
+  ProbeFileSize(findings);
+  ProbeLockedMemory(findings);
+}
+
+}  // namespace plov::cli

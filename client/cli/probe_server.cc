@@ -1,0 +1,103 @@
+#include <fmt/core.h>
+#include <plov/client.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "client/cli/probes.h"
+#include "fabric/shm/shm.h"
+
+namespace plov::cli {
+
+namespace {
+
+bool Exists(const std::string& path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+std::string StartCommand(const std::string& uri) {
+  return fmt::format("plovd --listen {} &", Quoted(uri));
+}
+
+// What helps when a server, or what is left of one, is at `path`.
+std::string MendOf(Code code, const std::string& uri, const std::string& path) {
+  switch (code) {
+    case Code::kPermission:
+      return AsRoot(fmt::format("chmod g+rw {}", Quoted(path)));
+    case Code::kTimeout:
+      return "kill -CONT $(pidof plovd)";
+    case Code::kProtocol:
+      return "plov --version; plovd --version";
+    default:
+      return StartCommand(uri);
+  }
+}
+
+// Whether a plovd of this user could make its socket.
+void ProbeFolder(const std::string& uri, const std::string& path, Findings* findings) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const bool named = uri.find('/') == std::string::npos;  // then plovd makes the last folder
+  const std::string above =
+      named && !Exists(folder) ? std::filesystem::path(folder).parent_path().string() : folder;
+  if (::access(above.c_str(), W_OK | X_OK) == 0) {
+    return findings->Ok("socket folder", fmt::format("{}: a plovd can make its socket", folder));
+  }
+  if (errno == ENOENT) {
+    return findings->Problem("socket folder", fmt::format("{} does not exist", above),
+                             fmt::format("mkdir -p {}", Quoted(above)));
+  }
+  findings->Note(
+      "socket folder",
+      fmt::format("{} is not writable for this user: a plovd of this user needs another", above),
+      StartCommand("shm:/tmp/plov.sock"));
+}
+
+}  // namespace
+
+void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Findings* findings) {
+  ClientOptions options;
+  options.timeout = timeout;
+  auto client = Client::Connect(uri, options);
+  const auto time = client ? client->Ping() : std::unexpected(client.error());
+  if (time) {
+    return findings->Ok(
+        "server", fmt::format("{} answers in {:.1f} us, {} shard(s)", uri,
+                              static_cast<double>(time->count()) / 1e3, client->shard_count()));
+  }
+  const Error& error = time.error();
+  const auto path = fabric::shm::IsShm(uri) ? fabric::shm::SocketPath(uri) : std::unexpected(error);
+  if (!path) return findings->Problem("server", path.error().message, "plov --server shm:default");
+  if (error.code == Code::kUnavailable && !Exists(*path)) {
+    findings->Note("server", fmt::format("none runs on {} ({})", uri, *path), StartCommand(uri));
+    return ProbeFolder(uri, *path, findings);
+  }
+  findings->Problem("server", error.message, MendOf(error.code, uri, *path));
+}
+
+void ProbeRuntimeFolder(const std::string& uri, Findings* findings) {
+  constexpr auto kSubject = "XDG_RUNTIME_DIR";
+  if (!uri.starts_with("shm:") || uri.starts_with("shm:/")) {
+    return findings->Ok(kSubject, "not used: the server is named by a path");
+  }
+  if (::geteuid() == 0) return findings->Ok(kSubject, "not used: root's sockets are in /run/plov");
+  const char* folder = std::getenv(kSubject);
+  if (folder == nullptr || folder[0] != '/') {
+    return findings->Note(kSubject,
+                          fmt::format("not set: sockets are in /tmp/plov-{}; a program that has it "
+                                      "set looks elsewhere",
+                                      ::geteuid()),
+                          "export XDG_RUNTIME_DIR=/run/user/$(id -u)");
+  }
+  if (::access(folder, W_OK | X_OK) != 0) {
+    return findings->Problem(kSubject, fmt::format("{} is not there or not writable", folder),
+                             AsRoot("loginctl enable-linger $(id -un)"));
+  }
+  findings->Ok(kSubject, fmt::format("{} is writable", folder));
+}
+
+}  // namespace plov::cli

@@ -1,0 +1,95 @@
+// put and delete.
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/options.h"
+#include "verify/record.h"
+
+namespace plov::cli {
+
+namespace {
+
+std::unexpected<Error> TooLarge() {
+  return Fail(Code::kTooLarge, fmt::format("the value is over {} MiB, the largest possible: store "
+                                           "it in parts",
+                                           verify::kValueBytesMax >> 20));
+}
+
+// All of standard input, but no more than could be stored.
+std::expected<std::string, Error> ReadValue() {
+  std::string value;
+  std::array<char, 65536> chunk;
+  while (value.size() <= verify::kValueBytesMax) {
+    const ssize_t got = ::read(STDIN_FILENO, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FailErrno("cannot read the value from standard input", errno);
+    if (got == 0) return value;
+    value.append(chunk.data(), static_cast<size_t>(got));
+  }
+  return TooLarge();
+}
+
+std::expected<std::string, Error> ValueOf(const Options& options) {
+  if (options.words.size() < 2 || options.words[1] == "-") return ReadValue();
+  if (options.words[1].size() > verify::kValueBytesMax) return TooLarge();
+  return options.words[1];
+}
+
+// The library cannot know by which option the condition was set.
+Error Refused(Error error, const Options& options) {
+  const std::string& key = options.words[0];
+  if (error.code == Code::kExists) {
+    error.message = fmt::format("the key '{}' is there already: --replace would overwrite it", key);
+  } else if (error.code == Code::kNotFound) {
+    error.message = fmt::format("no item has the key '{}': --add would store it", key);
+  } else if (error.code == Code::kVersionMismatch) {
+    error.message = fmt::format("the key '{}' has not version {}: get --json shows which", key,
+                                options.put.expected_version);
+  }
+  return error;
+}
+
+}  // namespace
+
+Outcome Put(const Options& options, Output* output) {
+  const std::string& key = options.words[0];
+  if (auto good = CheckKey(key); !good) return good;
+  const auto value = ValueOf(options);
+  if (!value) return std::unexpected(value.error());
+  auto client = Connect(options);
+  if (!client) return std::unexpected(client.error());
+  const auto version = client->Put(key, *value, options.put);
+  if (!version) return std::unexpected(Refused(version.error(), options));
+  if (options.json) {
+    Json object = Json::object();
+    AddBytes("key", key, &object);
+    object["version"] = *version;
+    output->Write(LineOf(object));
+  }
+  return {};
+}
+
+Outcome Delete(const Options& options, Output* output) {
+  const std::string& key = options.words[0];
+  if (auto good = CheckKey(key); !good) return good;
+  auto client = Connect(options);
+  if (!client) return std::unexpected(client.error());
+  const auto deleted = client->Delete(key, options.put.expected_version);
+  if (!deleted) return std::unexpected(Refused(deleted.error(), options));
+  if (options.json) {
+    Json object = Json::object();
+    AddBytes("key", key, &object);
+    object["deleted"] = *deleted;
+    output->Write(LineOf(object));
+  }
+  if (*deleted) return {};
+  return Fail(Code::kNotFound, fmt::format("no item has the key '{}'", key));
+}
+
+}  // namespace plov::cli

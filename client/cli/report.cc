@@ -1,0 +1,59 @@
+#include "client/cli/report.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+namespace plov::cli {
+
+namespace {
+
+// What the library's message leaves to the program that shows it.
+std::string_view AdviceOf(Code code) {
+  switch (code) {
+    case Code::kTimeout:
+      return "; see whether plovd runs, or allow more with --timeout";
+    case Code::kUnknown:
+      return "; get the key to see";
+    case Code::kCorrupt:
+      return "; restart plovd and load the items again";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+int ExitStatusOf(Code code) {
+  switch (code) {
+    case Code::kNotFound:
+      return kExitNotFound;
+    case Code::kInvalidArgument:
+      return kExitUsage;
+    default:
+      return kExitError;
+  }
+}
+
+std::string Printable(std::string_view text) {
+  std::string printable;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      printable += fmt::format("\\x{:02x}", byte);
+    } else {
+      printable += c;
+    }
+  }
+  return printable;
+}
+
+int Complain(std::string_view command, const Error& error) {
+  const std::string_view colon = command.empty() ? "" : ": ";
+  const std::string line = fmt::format("plov: {}{}{}{}\n", command, colon, Printable(error.message),
+                                       AdviceOf(error.code));
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return ExitStatusOf(error.code);
+}
+
+}  // namespace plov::cli

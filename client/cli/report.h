@@ -1,0 +1,23 @@
+// How an error ends plov: one line on standard error and an exit status.
+#pragma once
+
+#include <plov/error.h>
+
+#include <string>
+#include <string_view>
+
+namespace plov::cli {
+
+inline constexpr int kExitNotFound = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitError = 3;
+
+int ExitStatusOf(Code code);
+
+// Control characters as \xNN, so that a key or a path in a message cannot break its line.
+std::string Printable(std::string_view text);
+
+// Prints "plov: COMMAND: what happened and what to do" and returns the exit status.
+int Complain(std::string_view command, const Error& error);
+
+}  // namespace plov::cli

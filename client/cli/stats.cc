@@ -1,0 +1,120 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "client/cli/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/json.h"
+#include "client/cli/options.h"
+
+namespace plov::cli {
+
+namespace {
+
+// Of these the whole server has what its largest shard has; of all others the sum. A client is
+// connected to every shard.
+constexpr auto kNotSummed =
+    std::to_array<std::string_view>({"bucket_bytes", "clients", "sessions", "uptime_us"});
+
+// "name value\n" lines; what is none is passed over.
+Json ParseShard(std::string_view text) {
+  Json shard = Json::object();
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const size_t space = std::min(line.find(' '), line.size());
+    const std::string_view number = line.substr(std::min(space + 1, line.size()));
+    uint64_t value = 0;
+    const char* end = number.data() + number.size();
+    const auto [rest, failure] = std::from_chars(number.data(), end, value);
+    if (failure == std::errc() && rest == end) shard[std::string(line.substr(0, space))] = value;
+  }
+  return shard;
+}
+
+Json Total(const Json& shards) {
+  Json total = Json::object();
+  for (const Json& shard : shards) {
+    for (const auto& [name, value] : shard.items()) {
+      const uint64_t before = total.value(name, uint64_t{0});
+      const auto own = value.get<uint64_t>();
+      const bool summed = std::ranges::find(kNotSummed, name) == kNotSummed.end();
+      total[name] = summed ? before + own : std::max(before, own);
+    }
+  }
+  return total;
+}
+
+class Table {
+ public:
+  explicit Table(const Json& total) : total_(total) {}
+
+  uint64_t operator[](const char* name) const { return total_.value(name, uint64_t{0}); }
+  void Add(std::string_view name, std::string_view value) {
+    text_ += fmt::format("{:<18} {}\n", name, value);
+  }
+  void AddCount(std::string_view name, const char* key) { Add(name, Grouped((*this)[key])); }
+  const std::string& text() const { return text_; }
+
+ private:
+  const Json& total_;
+  std::string text_;
+};
+
+double SecondsOf(uint64_t us) { return static_cast<double>(us) / 1e6; }
+
+std::string TextOf(const Options& options, const Json& total, size_t shard_count) {
+  Table t(total);
+  t.Add("server", options.server);
+  t.Add("shards", fmt::format("{}", shard_count));
+  t.Add("uptime", Duration(SecondsOf(t["uptime_us"])));
+  t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
+  t.AddCount("items", "items");
+  t.Add("fill", fmt::format("{} of {} buckets of {} bytes", Percent(t["items"], t["buckets"]),
+                            Grouped(t["buckets"]), t["bucket_bytes"]));
+  t.Add("displaced", fmt::format("{} of the items", Percent(t["items_displaced"], t["items"])));
+  t.Add("keys and values", Bytes(t["payload_bytes"]));
+  t.Add("records",
+        fmt::format("{} of {}", Bytes(t["records_bytes"]), Bytes(t["records_bytes_max"])));
+  t.Add("memory", fmt::format("{} of {} in use", Bytes(t["memory_committed_bytes"]),
+                              Bytes(t["memory_bytes"])));
+  t.Add("clients", fmt::format("{} (this one included)", t["clients"]));
+  t.AddCount("requests", "requests");
+  t.AddCount("messages", "messages");
+  t.AddCount("puts", "puts");
+  t.AddCount("deletes", "deletes");
+  t.AddCount("gets by message", "gets_by_message");
+  t.AddCount("refused, full", "no_space");
+  t.AddCount("expired", "expired");
+  t.AddCount("retries answered", "retries_answered");
+  t.AddCount("damaged", "corrupt");
+  t.AddCount("protocol errors", "protocol_errors");
+  return t.text();
+}
+
+}  // namespace
+
+Outcome Stats(const Options& options, Output* output) {
+  auto client = Connect(options);
+  if (!client) return std::unexpected(client.error());
+  const auto texts = client->ServerStats();
+  if (!texts) return std::unexpected(texts.error());
+  Json shards = Json::array();
+  for (const std::string& text : *texts) shards.push_back(ParseShard(text));
+  const Json total = Total(shards);
+  if (options.json) {
+    Json object = Json::object();
+    object["server"] = options.server;
+    object["shards"] = shards;
+    object["total"] = total;
+    output->Write(LineOf(object));
+  } else {
+    output->Write(TextOf(options, total, shards.size()));
+  }
+  return {};
+}
+
+}  // namespace plov::cli
