@@ -13,7 +13,9 @@ LocationCache::LocationCache(size_t bytes) {
 void LocationCache::Remember(const Location& location) {
   if (sets_ == nullptr || location.hash == 0) return;
   Set& set = sets_[IndexOf(location.hash)];
-  if (set[0].hash != location.hash) set[1] = set[0];
+  if (set[0].hash != location.hash && (set[0].hash != 0 || set[1].hash == location.hash)) {
+    set[1] = set[0];
+  }
   set[0] = location;
 }
 

@@ -35,9 +35,9 @@ class LocationCache {
 
   // What is remembered for `hash`, or nullptr. Valid until the next call.
   const Location* Find(uint64_t hash) const {
-    if (sets_ == nullptr) return nullptr;
+    if (sets_ == nullptr || hash == 0) return nullptr;
     const Set& set = sets_[IndexOf(hash)];
-    if (set[0].hash == hash) return hash == 0 ? nullptr : &set[0];
+    if (set[0].hash == hash) return &set[0];
     if (set[1].hash == hash) return &set[1];
     return nullptr;
   }
@@ -46,6 +46,9 @@ class LocationCache {
   void Prefetch(uint64_t hash) const {
     if (sets_ != nullptr) __builtin_prefetch(&sets_[IndexOf(hash)]);
   }
+
+  LocationCache(const LocationCache&) = delete;
+  LocationCache& operator=(const LocationCache&) = delete;
 
   void Remember(const Location& location);
   void Forget(uint64_t hash);

@@ -179,6 +179,7 @@ Lookup::Action Lookup::OnConfirm() {
   const bool aged = context_.now_us() - home_posted_us_ > kConfirmationUsMax;
   if (bucket_->version() == home_version_ && !aged) return NextTable();
   ++context_.stats->restarts;
+  torn_alike_ = false;  // somebody writes here
   home_posted_us_ = confirm_posted_us_;
   bucket_state_ = State::kHome;  // what was READ is a new first READ of the home
   ++attempts_;

@@ -159,7 +159,7 @@ bool Table::Insert(uint64_t hash, const Bucket& item) {
 
 Occupant Table::OccupantOf(uint64_t index) {
   const auto bucket = Load(index);
-  if (!bucket) return {Occupant::Kind::kFixed, {}};
+  if (!bucket || bucket->kind() == BucketKind::kRetired) return {Occupant::Kind::kFixed, {}};
   if (bucket->kind() == BucketKind::kEmpty) return {Occupant::Kind::kNone, {}};
   return {Occupant::Kind::kMovable, WaysOf(HashOf(*bucket))};
 }

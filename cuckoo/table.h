@@ -52,12 +52,13 @@ class Table {
 
   enum class Verdict { kFound, kAbsent, kCorrupt };
 
-  // Finds `key`; fills in `slot` when found. kCorrupt when a bucket or record on the way fails its
-  // seal (nobody else writes here, so that is damage).
+  // Finds `key`; fills in `slot` when found. kCorrupt when a bucket on the way fails its seal or a
+  // record has another version than its reference (nobody else writes here, so that is damage).
   Verdict Find(uint64_t hash, std::string_view key, Slot* slot);
 
-  // Stores an item whose key is absent. `item` carries kind and payload. Returns false, with
-  // nothing changed, when no bucket can be freed within the bounded search: the table is full.
+  // Stores an item whose key Find has just said to be absent. `item` carries kind and payload.
+  // Returns false, with nothing changed, when no bucket can be freed within the bounded search: the
+  // table is full.
   bool Insert(uint64_t hash, const verify::Bucket& item);
 
   // Puts another payload for the same key in place of a found one.

@@ -1,0 +1,177 @@
+// TableScan: the invariants of cuckoo/table.h, judged by reading all of a table's bytes. Shares no
+// code with the table but the hash and the bucket format.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cuckoo/heap_shard.h"
+
+namespace plov::cuckoo {
+
+struct Stored {
+  std::string value;
+  uint64_t version;
+
+  bool operator==(const Stored&) const = default;
+};
+using Model = std::map<std::string, Stored>;
+
+// Every bucket of a table at one instant, and where its keys are.
+struct Contents {
+  std::vector<std::optional<verify::Bucket>> buckets;  // nullopt: torn
+  std::map<std::string, std::vector<uint64_t>> places;
+  std::map<std::string, std::set<std::pair<std::string, uint64_t>>> copies;  // value, version
+
+  // True when a reader that goes by the directory finds the key.
+  bool IsReachable(const std::string& key, uint64_t hash) const {
+    const auto found = places.find(key);
+    if (found == places.end()) return false;
+    const auto ways = WaysOf(hash, buckets.size());
+    const auto& home = buckets[ways[0]];
+    return std::ranges::any_of(found->second, [&](uint64_t index) {
+      if (index == ways[0] || (home && home->overflow())) return true;
+      const uint32_t way = index == ways[1] ? 1 : 2;
+      const verify::DirectoryEntry entry{way, FingerprintOf(hash)};
+      return home &&
+             (home->entry(0) == entry || home->entry(1) == entry || home->entry(2) == entry);
+    });
+  }
+};
+
+inline Contents ContentsOf(HeapShard* shard) {
+  Contents contents;
+  const Geometry& geometry = shard->geometry();
+  for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
+    const verify::Bucket bucket = shard->BucketAt(index);
+    if (!bucket.Whole(geometry.bucket_bytes, geometry.SeedOf(index))) {
+      contents.buckets.push_back(std::nullopt);
+      continue;
+    }
+    contents.buckets.push_back(bucket);
+    std::optional<verify::ItemView> item;
+    if (bucket.kind() == verify::BucketKind::kInline) {
+      item = bucket.inline_item(geometry.bucket_bytes);
+    } else if (bucket.kind() == verify::BucketKind::kReference) {
+      const verify::Reference to = bucket.reference();
+      item = verify::ParseRecord(shard->bytes().subspan(to.offset, to.record_bytes),
+                                 shard->view().record_seed);
+      if (!item) item = verify::ItemView{"(a record that is not whole)", "", 0, 0, 0};
+    }
+    if (!item) continue;
+    const std::string key(item->key);
+    contents.places[key].push_back(index);
+    contents.copies[key].emplace(item->value, item->version);
+  }
+  return contents;
+}
+
+class TableScan {
+ public:
+  explicit TableScan(HeapShard* shard) : shard_(shard) {}
+
+  // The table at rest, between two operations, holds exactly the model.
+  ::testing::AssertionResult Check(const Model& model) {
+    const Contents contents = ContentsOf(shard_);
+    std::string wrong = WrongKeys(contents, model);
+    if (wrong.empty()) wrong = WrongDirectories(contents);
+    if (wrong.empty()) wrong = WrongVersions(contents);
+    if (wrong.empty()) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << wrong;
+  }
+
+ private:
+  struct Displaced {
+    uint32_t way;
+    uint32_t fingerprint;
+    auto operator<=>(const Displaced&) const = default;
+  };
+  using ByHome = std::map<uint64_t, std::multiset<Displaced>>;
+
+  // Each key is held once, in a bucket of its own, with its last value.
+  std::string WrongKeys(const Contents& contents, const Model& model) const {
+    for (const auto& [key, stored] : model) {
+      const auto found = contents.places.find(key);
+      if (found == contents.places.end()) return key + " is held nowhere";
+      if (found->second.size() != 1) return key + " is held more than once";
+      if (!std::ranges::count(shard_->WaysOf(key), found->second[0])) return key + " is astray";
+      if (contents.copies.at(key).begin()->first != stored.value) return key + ": wrong value";
+      if (contents.copies.at(key).begin()->second != stored.version) return key + ": wrong version";
+      if (!contents.IsReachable(key, shard_->HashOf(key))) return key + " is not listed";
+    }
+    if (contents.places.size() != model.size()) return "a key is held that was erased";
+    return {};
+  }
+
+  ByHome DisplacedOf(const Contents& contents) const {
+    ByHome displaced;
+    for (const auto& [key, indexes] : contents.places) {
+      const auto ways = shard_->WaysOf(key);
+      for (const uint64_t index : indexes) {
+        if (index == ways[0]) continue;
+        const uint32_t way = index == ways[1] ? 1 : 2;
+        displaced[ways[0]].insert({way, FingerprintOf(shard_->HashOf(key))});
+      }
+    }
+    return displaced;
+  }
+
+  // Every entry stands for a displaced key of its own; overflow says that there are more of them
+  // than entries; the statistics are what is there.
+  std::string WrongDirectories(const Contents& contents) const {
+    ByHome displaced = DisplacedOf(contents);
+    uint64_t displaced_count = 0, overflow_count = 0;
+    for (uint64_t index = 0; index < contents.buckets.size(); ++index) {
+      const auto& bucket = contents.buckets[index];
+      const std::string where = "bucket " + std::to_string(index);
+      if (!bucket) return where + " is not whole";
+      std::multiset<Displaced>& unlisted = displaced[index];
+      displaced_count += unlisted.size();
+      for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
+        const auto [way, fingerprint] = bucket->entry(i);
+        if (way == 0 && fingerprint == 0) continue;
+        const auto found = unlisted.find({way, fingerprint});
+        if (found == unlisted.end()) return where + " has a stale directory entry";
+        unlisted.erase(found);
+      }
+      if (bucket->overflow() && unlisted.empty()) return where + " has a stale overflow";
+      if (!bucket->overflow() && !unlisted.empty()) return where + " lacks an entry or overflow";
+      if (bucket->forward()) return where + " forwards";
+      overflow_count += bucket->overflow() ? 1 : 0;
+    }
+    const TableStats& stats = shard_->table().stats();
+    if (stats.items != contents.places.size()) return "stats: items";
+    if (stats.displaced != displaced_count) return "stats: displaced";
+    if (stats.overflowed_homes != overflow_count) return "stats: overflowed_homes";
+    if (stats.corrupt != 0) return "stats: corrupt";
+    return {};
+  }
+
+  // A bucket's bytes change only together with its version, which grows.
+  std::string WrongVersions(const Contents& contents) {
+    for (uint64_t index = 0; index < last_.size(); ++index) {
+      const verify::Bucket &before = last_[index], &now = *contents.buckets[index];
+      const bool same =
+          std::equal(before.words(), before.words() + verify::kBucketWordsMax, now.words());
+      if (now.version() < before.version() || same != (now.version() == before.version())) {
+        return "bucket " + std::to_string(index) + " changed without a greater version";
+      }
+    }
+    last_.clear();
+    for (const auto& bucket : contents.buckets) last_.push_back(*bucket);
+    return {};
+  }
+
+  HeapShard* shard_;
+  std::vector<verify::Bucket> last_;
+};
+
+}  // namespace plov::cuckoo
