@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# get, put, delete and mget, with their options and exit statuses.
+# shellcheck source=tests/cli/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+start_server
+
+expect 0 put a Ada && out ''
+expect 0 get a && out 'Ada\n'
+expect 0 get a --json && out '{"key":"a","value":"Ada","version":1,"flags":0,"expiry":0}\n'
+expect 0 put a Eve && out ''
+expect 0 get a && out 'Eve\n'
+expect 1 get nothing && out '' && says "no item has the key 'nothing'"
+expect 1 get nothing --json && out '{"key":"nothing","found":false}\n'
+expect 0 put empty '' && expect 0 get empty && out '\n'
+
+# Values and keys that look like something else.
+expect 0 put number -5 && expect 0 get number && shows '^-5$'
+expect 0 put -- --key --value && expect 0 get -- --key && shows '^--value$'
+expect 1 get $'two\nlines' && says 'two\\x0alines'
+
+# Standard input.
+printf 'from\0stdin\n' > "$work/value"
+expect 0 put in < "$work/value" && expect 0 get in && out 'from\0stdin\n\n'
+expect 0 put none - < /dev/null && expect 0 get none && out '\n'
+head -c 16777216 /dev/urandom > "$work/value"
+expect 0 put large - < "$work/value" && expect 0 get large && echo >> "$work/value"
+cmp -s "$work/value" "$work/out" || fail "16 MiB come back as they were"
+expect 3 put large - < "$work/value" && says 'over 16 MiB'
+run get large && [[ $(wc -c < "$work/out") == 16777217 ]] || fail "the old value stays"
+
+# Bytes that are no text.
+expect 0 put $'\xff\xfe' $'\xc3\x28' && expect 0 get $'\xff\xfe' && out '\xc3\x28\n'
+expect 0 --json get $'\xff\xfe' && is_json && shows '"key_base64":"//4=","value_base64":"wyg="'
+expect 0 put $'schön' '日本' && expect 0 --json get schön && is_json && shows '"value":"日本"'
+
+# Keys that no server takes.
+expect 2 get '' && says '0 bytes'
+expect 2 put '' v && says '0 bytes'
+expect 2 delete '' && expect 2 mget a ''
+expect 0 put "$(repeat k 1024)" v && expect 0 get "$(repeat k 1024)" && out 'v\n'
+for command in get delete mget put; do
+  expect 2 "$command" "$(repeat k 1025)" < /dev/null && says '1025 bytes'
+done
+
+# delete
+expect 0 delete a && out ''
+expect 1 delete a && expect 1 get a
+expect 1 delete a --json && out '{"key":"a","deleted":false}\n'
+expect 0 put a Ada && expect 0 --json delete a && out '{"key":"a","deleted":true}\n'
+
+# mget
+expect 0 put m1 $'tab\tnewline\nbackslash\\' && expect 0 put m2 two
+expect 0 mget m2 m1 m2 && out 'm2\ttwo\nm1\ttab\\tnewline\\nbackslash\\\\\nm2\ttwo\n'
+expect 1 mget m1 gone m2 && says '1 of 3 keys is not there' && shows '^m2'
+expect 1 mget gone away --json && is_json --json-lines && says '2 of 2 keys are not there'
+expect 0 --json mget m1 m2 && is_json --json-lines && has_lines 2
+
+# Conditions.
+expect 3 put m2 new --add && says 'there already' && expect 0 get m2 && out 'two\n'
+expect 0 put fresh new --add && expect 0 get fresh && out 'new\n'
+expect 1 put gone new --replace && says 'no item' && expect 1 get gone
+expect 0 put fresh newer --replace && expect 0 get fresh && out 'newer\n'
+expect 0 put versioned 1 --json && is_json
+version=$(tr -dc '0-9' <<< "$(grep -o '"version":[0-9]*' "$work/out")")
+expect 3 put versioned 2 --if-version $((version + 1)) && says "not version $((version + 1))"
+expect 3 delete versioned --if-version $((version + 1))
+expect 1 put gone 2 --if-version "$version"
+expect 0 put versioned 2 --if-version "$version" && expect 0 get versioned && out '2\n'
+run --json get versioned
+version=$(tr -dc '0-9' <<< "$(grep -o '"version":[0-9]*' "$work/out")")
+expect 0 delete versioned --if-version "$version" && expect 1 get versioned
+
+# Flags and expiry.
+expect 0 put flagged v --flags 4294967295 --ttl 1h && expect 0 get flagged --json
+shows '"flags":4294967295,"expiry":[1-9]'
+expect 0 put brief v --ttl 1s
+gone() {
+  run get brief
+  ((status == 1))
+}
+wait_for gone
+
+end_server TERM
+
+# The server's own limit.
+start_server --max-value 1K
+expect 0 put k "$(repeat v 1024)" && expect 3 put k "$(repeat v 1025)" && says 'max-value'
+end_server TERM

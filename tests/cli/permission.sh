@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# A user whom the socket does not let in is told so. Needs root, to become that user.
+# shellcheck source=tests/cli/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+if ((EUID != 0)) || ! command -v setpriv > /dev/null; then
+  echo "skipped: needs root and setpriv"
+  exit 77
+fi
+if ! "${as_nobody[@]}" "$plov" --version > /dev/null 2>&1; then
+  echo "skipped: other users cannot run $plov"
+  exit 77
+fi
+
+chmod 755 "$work"
+start_server
+expect 0 put a Ada
+root_plov=$plov
+plov_as_nobody() { "${as_nobody[@]}" "$root_plov" "$@"; }
+
+# nobody STATUS ARGUMENT...
+nobody() {
+  local wanted=$1
+  shift
+  status=0
+  plov_as_nobody "$@" > "$work/out" 2> "$work/err" || status=$?
+  check_status "$wanted" "$@"
+}
+
+for words in 'get a' 'put a b' dump ping; do
+  # shellcheck disable=SC2086
+  nobody 3 $words && says "no permission on $work/s.sock: run as the server's user"
+done
+nobody 3 doctor && shows '^PROBLEM  server: no permission' && shows 'mend: .*chmod'
+
+chmod 0666 "$work/s.sock" # the operator opens it to all
+nobody 0 get a && out 'Ada\n'
+end_server TERM
+
+# A folder that hides the socket.
+start_server
+chmod 700 "$work"
+nobody 3 get a && says 'no permission'
+end_server TERM

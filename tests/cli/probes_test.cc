@@ -1,0 +1,156 @@
+// The probes of `plov doctor` on machines made of a few files.
+
+#include "client/cli/probes.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace plov::cli {
+namespace {
+
+class Probes : public testing::Test {
+ protected:
+  Probes() {
+    std::string name = "/tmp/plov-probes.XXXXXX";
+    root_ = ::mkdtemp(name.data());
+  }
+  ~Probes() override { std::filesystem::remove_all(root_); }
+
+  void Write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  void WriteMemory(uint64_t total_mib, uint64_t available_mib) {
+    Write("/proc/meminfo", "MemTotal:       " + std::to_string(total_mib << 10) +
+                               " kB\nMemFree: 1 kB\nMemAvailable:   " +
+                               std::to_string(available_mib << 10) + " kB\n");
+  }
+
+  using Probe = void (*)(const Machine&, Findings*);
+  // What a probe finds on a subject; nullopt when it says nothing of it.
+  std::optional<Finding> Find(Probe probe, const std::string& subject) const {
+    Findings findings;
+    probe(Machine(root_), &findings);
+    for (const Finding& finding : findings.all()) {
+      if (finding.subject == subject) return finding;
+    }
+    return std::nullopt;
+  }
+  Verdict VerdictOf(Probe probe, const std::string& subject) const {
+    const auto finding = Find(probe, subject);
+    EXPECT_TRUE(finding) << subject;
+    return finding ? finding->verdict : Verdict::kOk;
+  }
+
+  std::string root_;
+};
+
+TEST_F(Probes, KernelsBefore5_1AreAProblem) {
+  for (const char* old : {"3.10.0-1160.el7", "4.19.0", "5.0.21", "5", "odd"}) {
+    Write("/proc/sys/kernel/osrelease", old);
+    EXPECT_EQ(VerdictOf(ProbeKernel, "kernel"), Verdict::kProblem) << old;
+  }
+  for (const char* good : {"5.1.0", "5.10.0-8-amd64", "6.1.0\n", "10.0"}) {
+    Write("/proc/sys/kernel/osrelease", good);
+    EXPECT_EQ(VerdictOf(ProbeKernel, "kernel"), Verdict::kOk) << good;
+  }
+}
+
+TEST_F(Probes, MemoryIsHeldAgainstWhatAServerTakes) {
+  WriteMemory(8192, 4096);
+  EXPECT_EQ(VerdictOf(ProbeMemory, "memory"), Verdict::kOk);
+  WriteMemory(8192, 512);
+  EXPECT_EQ(VerdictOf(ProbeMemory, "memory"), Verdict::kNote);
+  EXPECT_EQ(Find(ProbeMemory, "memory")->mend, "plovd --memory 256M");
+  WriteMemory(512, 400);
+  EXPECT_EQ(VerdictOf(ProbeMemory, "memory"), Verdict::kProblem);
+}
+
+TEST_F(Probes, TheSmallestLimitOfTheControlGroupsCounts) {
+  WriteMemory(8192, 8000);
+  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kOk);
+  Write("/proc/self/cgroup", "0::/a/b\n");
+  Write("/sys/fs/cgroup/a/b/memory.max", "max\n");
+  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kOk);
+  Write("/sys/fs/cgroup/a/memory.max", std::to_string(512 << 20));
+  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kProblem);
+  EXPECT_EQ(Find(ProbeMemory, "cgroup")->mend, "plovd --memory 256M");
+  Write("/sys/fs/cgroup/a/memory.max", std::to_string(uint64_t{2} << 30));
+  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kOk);
+  Write("/proc/self/cgroup", "12:cpu:/\n7:memory:/\n0::/\n");
+  Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
+  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kProblem);
+}
+
+TEST_F(Probes, StrictOvercommitIsNoted) {
+  Write("/proc/sys/vm/overcommit_memory", "0\n");
+  EXPECT_EQ(VerdictOf(ProbeMemory, "overcommit"), Verdict::kOk);
+  Write("/proc/sys/vm/overcommit_memory", "2\n");
+  EXPECT_EQ(VerdictOf(ProbeMemory, "overcommit"), Verdict::kNote);
+}
+
+TEST_F(Probes, HugePagesAreOfferedWhenTheyAreMissing) {
+  constexpr auto kFree = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+  Write(kFree, "0\n");
+  const auto finding = Find(ProbePages, "huge pages");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::kNote);
+  EXPECT_NE(finding->mend.find("sysctl vm.nr_hugepages=512"), std::string::npos);
+  Write(kFree, "512\n");
+  EXPECT_EQ(VerdictOf(ProbePages, "huge pages"), Verdict::kOk);
+  constexpr auto kTransparent = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+  Write(kTransparent, "always within_size advise [never] deny force\n");
+  EXPECT_EQ(VerdictOf(ProbePages, "transparent huge pages"), Verdict::kNote);
+  Write(kTransparent, "always [within_size] advise never deny force\n");
+  EXPECT_EQ(VerdictOf(ProbePages, "transparent huge pages"), Verdict::kOk);
+}
+
+TEST_F(Probes, SlowClocksAndGovernorsAreNoted) {
+  EXPECT_FALSE(Find(ProbeProcessors, "clock"));
+  Write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+  Write("/sys/devices/system/clocksource/clocksource0/available_clocksource", "hpet acpi_pm \n");
+  EXPECT_EQ(VerdictOf(ProbeProcessors, "clock"), Verdict::kNote);
+  EXPECT_EQ(Find(ProbeProcessors, "clock")->mend, "");
+  Write("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet\n");
+  EXPECT_NE(Find(ProbeProcessors, "clock")->mend.find("echo tsc"), std::string::npos);
+  Write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
+  EXPECT_EQ(VerdictOf(ProbeProcessors, "clock"), Verdict::kOk);
+  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+  EXPECT_EQ(VerdictOf(ProbeProcessors, "frequency"), Verdict::kNote);
+}
+
+TEST_F(Probes, RdmaDevicesAreListed) {
+  EXPECT_EQ(VerdictOf(ProbeDevices, "RDMA devices"), Verdict::kOk);
+  Write("/sys/class/infiniband/mlx5_1/x", "");
+  Write("/sys/class/infiniband/mlx5_0/x", "");
+  EXPECT_EQ(Find(ProbeDevices, "RDMA devices")->meaning, "mlx5_0, mlx5_1");
+}
+
+TEST(Machine, WordsForTheShellAreQuotedWhenTheyMust) {
+  EXPECT_EQ(Quoted("shm:/tmp/a-b_c.sock"), "shm:/tmp/a-b_c.sock");
+  EXPECT_EQ(Quoted("a b"), "'a b'");
+  EXPECT_EQ(Quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(Quoted(""), "''");
+}
+
+TEST(Machine, AnEmptyMachineMakesNoProbeFail) {
+  const Machine nothing("/nonexistent");
+  Findings findings;
+  ProbeKernel(nothing, &findings);
+  ProbeMemory(nothing, &findings);
+  ProbePages(nothing, &findings);
+  ProbeProcessors(nothing, &findings);
+  ProbeDevices(nothing, &findings);
+  for (const Finding& finding : findings.all()) {
+    EXPECT_NE(finding.verdict, Verdict::kProblem) << finding.subject;
+  }
+}
+
+}  // namespace
+}  // namespace plov::cli
