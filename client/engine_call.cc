@@ -123,7 +123,7 @@ void Engine::GetMany(std::span<const std::string_view> keys,
     if (moved) deadline = DeadlineFromNow();
     // Whatever is not a READ moves on in Pump, which a busy window must not starve.
     if (moved && alive() && ++rounds % kRoundsPerPump != 0) continue;
-    if (!Pump() && !moved) Idle(NextEvent(deadline));
+    if (!Pump() && (!moved || !alive())) Idle(NextEvent(deadline));
   }
 }
 

@@ -28,7 +28,7 @@ po::options_description Described() {
   po::options_description options("Options", 100);
   // clang-format off
   options.add_options()
-      ("listen", po::value<std::vector<std::string>>()->composing(),
+      ("listen", po::value<std::vector<std::string>>(),
        "where to serve, shm:NAME or shm:/path; may be repeated (shm:default)")
       ("shards", po::value<std::string>(), "threads, each with a part of the keys (1)")
       ("memory", po::value<std::string>(), "memory for tables and items, all shards together (1G)")
@@ -56,6 +56,15 @@ std::string OptionOfVariable(const std::string& variable) {
                                                "bucket-bytes", "max-value", "spin-us",
                                                "hugepages",    "config",    "log-level"};
   return kNames.contains(name) ? name : std::string();
+}
+
+// Empty when there is none.
+std::string ConfigPath(const po::variables_map& command_line, const po::parsed_options& variables) {
+  if (command_line.count("config") > 0) return command_line["config"].as<std::string>();
+  for (const po::option& option : variables.options) {
+    if (option.string_key == "config" && !option.value.empty()) return option.value.front();
+  }
+  return {};
 }
 
 std::unexpected<Error> Invalid(std::string message) {
@@ -146,13 +155,14 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
     po::store(
         po::command_line_parser(argc, argv).options(described).style(style).positional({}).run(),
         given);
-    if (given.count("config") > 0) {
-      const auto path = given["config"].as<std::string>();
+    // What is stored first wins; the environment comes last, but may name the file.
+    const auto environment = po::parse_environment(described, OptionOfVariable);
+    if (const auto path = ConfigPath(given, environment); !path.empty()) {
       std::ifstream file(path);
       if (!file) return Invalid(fmt::format("cannot read --config {}", path));
       po::store(po::parse_config_file(file, described), given);
     }
-    po::store(po::parse_environment(described, OptionOfVariable), given);
+    po::store(environment, given);
   } catch (const po::error& error) {
     return Invalid(error.what());
   }

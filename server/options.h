@@ -1,4 +1,4 @@
-// The options of plovd: command line, environment and file, in this order of precedence.
+// The options of plovd: command line, file and environment, in this order of precedence.
 #pragma once
 
 #include <expected>

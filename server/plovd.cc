@@ -16,7 +16,8 @@ namespace {
 constexpr int kExitUsage = 2;
 constexpr int kExitCannotServe = 3;
 
-// SIGTERM and SIGINT come as bytes to read; a client's death never kills the server.
+// SIGTERM and SIGINT come as bytes to read; neither a client's death nor a limit kills the
+// server.
 int BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -24,6 +25,7 @@ int BlockSignals() {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // memory over `ulimit -f` is an error to report
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 

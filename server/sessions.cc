@@ -23,7 +23,9 @@ void Session::Remember(uint64_t sequence, const WriteReply& reply) {
 Session* Sessions::Enter(uint64_t client_id) {
   auto [it, fresh] = sessions_.try_emplace(client_id);
   Seat& seat = it->second;
-  if (!fresh) seat.session->Return();
+  if (fresh) seat.first = !evicted_;
+  // Else this session may be the second of a client whose writes the first one saw.
+  if (!fresh && seat.first) seat.session->Return();
   if (!fresh && seat.connections == 0) idle_.erase(seat.idle);
   ++seat.connections;
   return seat.session.get();
@@ -36,6 +38,7 @@ void Sessions::Leave(uint64_t client_id) {
   if (idle_.size() > kIdleSessionsMax) {
     sessions_.erase(idle_.front());
     idle_.pop_front();
+    evicted_ = true;
   }
 }
 

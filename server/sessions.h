@@ -36,7 +36,7 @@ class Session {
 
   Verdict Judge(uint64_t sequence, bool retry, WriteReply* reply) const;
   void Remember(uint64_t sequence, const WriteReply& reply);
-  // The client came back to this session: what it holds no reply of was never applied.
+  // The client came back to this session, its first: what it holds no reply of was never applied.
   void Return() { returned_ = true; }
 
  private:
@@ -63,12 +63,14 @@ class Sessions {
  private:
   struct Seat {
     std::unique_ptr<Session> session = std::make_unique<Session>();
+    bool first = true;  // the client had no session before this one
     int connections = 0;
     std::list<uint64_t>::iterator idle;  // valid while connections == 0
   };
 
   std::unordered_map<uint64_t, Seat> sessions_;
   std::list<uint64_t> idle_;  // oldest first
+  bool evicted_ = false;      // a session was dropped, nobody remembers whose
 };
 
 }  // namespace plov::server

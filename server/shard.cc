@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace plov::server {
@@ -26,13 +27,17 @@ uint64_t ClockUs(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 
+// How often held records are looked at for their age.
+constexpr uint64_t kAgeEveryMs = 1000;
+
 }  // namespace
 
 uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
 
-Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us)
+Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, uint64_t hold_us)
     : store_(std::move(store)),
       spin_us_(spin_us),
+      hold_us_(hold_us),
       epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
       started_us_(MonotonicUs()) {}
 
@@ -57,6 +62,7 @@ void Shard::Stop() {
 void Shard::Run() {
   uint64_t idle_since_us = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
+    if (holds_ > 0) ReleaseAged();
     if (Step()) {
       idle_since_us = 0;
       continue;
@@ -77,8 +83,7 @@ void Shard::Sleep() {
     ++counters_.sleeps;
     // Only held records need the clock: their holders may be gone for good without dying.
     epoll_event event;
-    ::epoll_wait(epoll_fd_, &event, 1, holds_ > 0 ? 1000 : -1);
-    if (holds_ > 0) ReleaseAged();
+    ::epoll_wait(epoll_fd_, &event, 1, holds_ > 0 ? static_cast<int>(kAgeEveryMs) : -1);
   }
   for (const Gate& gate : gates_) gate.port->Disarm();
 }
@@ -150,6 +155,8 @@ void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
 
 void Shard::ReleaseAged() {
   const uint64_t now_us = MonotonicUs();
+  if (now_us - aged_at_us_ < std::min(hold_us_, kAgeEveryMs * 1000)) return;
+  aged_at_us_ = now_us;
   for (Gate& gate : gates_) {
     for (auto& [id, peer] : gate.peers) ReleaseHeld(&peer, now_us);
   }
@@ -170,7 +177,8 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
             (!request->rendezvous || requests->remaining() + replies.count() == 0);
     if (!sound) break;
     ++counters_.requests;
-    if (!Handle(gate, event.peer, &peer, *request, &replies, requests->remaining())) return;
+    sound = Handle(gate, event.peer, &peer, *request, &replies, requests->remaining());
+    if (peer.fetch != nullptr) return;  // answered when the value has arrived
   }
   if (!sound || replies.count() == 0) {
     ++counters_.protocol_errors;
@@ -186,15 +194,17 @@ bool Shard::Handle(Gate* gate, PeerId id, Peer* peer, const Request& request,
                    MessageWriter* replies, uint32_t remaining) {
   if (request.rendezvous) {
     WriteReply write;
-    if (StartFetch(gate, id, peer, request, &write)) return false;
+    if (StartFetch(gate, id, peer, request, &write)) return true;
     Reply reply;
     reply.request_id = request.request_id;
     reply.status = write.status;
     reply.version = write.version;
     return replies->Add(reply);
   }
-  // Every request after this one keeps room for a reply without a value.
-  const size_t room = replies->room() - remaining * verify::kReplyHeadBytes;
+  // Every request after this one keeps room for a reply without a value. The count is the client's
+  // word.
+  const size_t kept = std::min(replies->room(), size_t{remaining} * verify::kReplyHeadBytes);
+  const size_t room = replies->room() - kept;
   return replies->Add(ReplyTo(peer, request, room));
 }
 
@@ -307,11 +317,16 @@ void Shard::ReplyGet(Peer* peer, const Request& request, size_t room, Reply* rep
   reply->value = hit->item.value;
   if (verify::EncodedBytes(*reply) <= room) return;
   reply->value = {};
+  if (hit->record_bytes == 0) {  // inline: there is no record to hold
+    reply->value_bytes = 0;
+    reply->status = Code::kTooLarge;
+    return;
+  }
   reply->held = true;
   reply->record_offset = hit->record_offset;
   reply->record_bytes = hit->record_bytes;
   store_->Hold(hit->record_offset);
-  peer->held.push_back({hit->record_offset, now_us + kHoldUs});
+  peer->held.push_back({hit->record_offset, now_us + hold_us_});
   ++holds_;
 }
 

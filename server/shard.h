@@ -35,7 +35,7 @@ inline constexpr uint64_t kHoldUs = 10'000'000;
 class Shard {
  public:
   // store: its memory outlives the shard's ports.
-  Shard(std::unique_ptr<Store> store, uint32_t spin_us);
+  Shard(std::unique_ptr<Store> store, uint32_t spin_us, uint64_t hold_us = kHoldUs);
 
   // One listener's port for this shard; before Run.
   std::expected<void, Error> AddPort(fabric::Port* port);
@@ -79,7 +79,7 @@ class Shard {
   void OnMessage(Gate* gate, const fabric::PortEvent& event);
   void OnReadDone(Gate* gate, const fabric::PortEvent& event);
 
-  // Appends the reply; false when the request goes on as a fetch and is answered later.
+  // Appends the reply, or starts a fetch that is answered later; false when there is no room.
   bool Handle(Gate* gate, fabric::PeerId id, Peer* peer, const verify::Request& request,
               verify::MessageWriter* replies, uint32_t remaining);
   verify::Reply ReplyTo(Peer* peer, const verify::Request& request, size_t room);
@@ -95,6 +95,7 @@ class Shard {
 
   std::unique_ptr<Store> store_;
   uint32_t spin_us_;
+  uint64_t hold_us_;
   int epoll_fd_ = -1;
   std::vector<Gate> gates_;
   Sessions sessions_;
@@ -102,6 +103,7 @@ class Shard {
   std::atomic<bool> stop_ = false;  // relaxed; Stop's Wake is what is waited for
   uint64_t started_us_;
   uint64_t holds_ = 0;
+  uint64_t aged_at_us_ = 0;
   std::string stats_text_;
   std::array<std::byte, 32 << 10> reply_;
 

@@ -101,6 +101,9 @@ class Store {
 
   uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
   verify::ItemView ItemOf(const verify::Bucket& bucket) const;
+  uint64_t PayloadBytes(const verify::Bucket& bucket) const;
+  // True unless the bucket refers to a record that fails its seal. Cost: the record's bytes.
+  bool IsWhole(const verify::Bucket& bucket) const;
   bool IsExpired(const verify::ItemView& item, uint64_t now_us) const {
     return item.expiry != 0 && item.expiry <= UnixSeconds(now_us);
   }
@@ -114,9 +117,10 @@ class Store {
     verify::ItemView item;
   };
   Code Aim(const verify::Request& request, uint64_t now_us, Target* target);
+  bool MeetsDamage(verify::Operation operation, const Target& target);
   WriteReply Refuse(Code status, const Target& target);
   std::optional<uint64_t> AllocateRecord(size_t record_bytes, uint64_t now_us);
-  Code Publish(const Target& target, const verify::Bucket& item);
+  Code Publish(const Target& target, const verify::Bucket& item, uint64_t now_us);
   // Makes the old value of an overwritten or deleted item history (W3), in two parts around the
   // bucket's rewrite.
   void Retract(const Target& target);
@@ -126,12 +130,13 @@ class Store {
   void Count(Change change, uint64_t payload_bytes, uint32_t expiry);
   void Erase(const Target& target);
   void Sweep(size_t buckets, uint64_t now_us);
+  void SweepBucket(uint64_t index, uint64_t now_us);
 
   StoreOptions options_;
   Region region_;
   uint64_t incarnation_;
   uint64_t record_seed_;
-  uint64_t last_version_ = 0;
+  uint64_t last_version_;
   uint64_t sweep_at_ = 0;
   uint64_t expiring_items_ = 0;
   StoreStats stats_;

@@ -186,12 +186,11 @@ std::optional<MessageReader> MessageReader::Open(std::span<const std::byte> mess
 std::optional<std::span<const std::byte>> MessageReader::Take(size_t head_bytes,
                                                               size_t tail_bytes) {
   const size_t padded = RoundUpToWord(head_bytes + tail_bytes);
-  if (padded > rest_.size()) return std::nullopt;
+  // Bytes after the last one belong to nothing: the lengths do not agree.
+  if (padded > rest_.size() || (remaining_ == 1 && padded != rest_.size())) return std::nullopt;
   const auto taken = rest_.first(head_bytes + tail_bytes);
   rest_ = rest_.subspan(padded);
   --remaining_;
-  // Bytes after the last one belong to nothing: the lengths do not agree.
-  if (remaining_ == 0 && !rest_.empty()) return std::nullopt;
   return taken;
 }
 

@@ -1,0 +1,248 @@
+// The options of plovd: every flag, where it may come from and what is refused.
+#include "server/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+namespace plov::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class OptionsTest : public ::testing::Test {
+ protected:
+  ~OptionsTest() override {
+    for (const std::string& name : variables_) ::unsetenv(name.c_str());
+    std::filesystem::remove(ConfigPath());
+  }
+
+  static std::expected<Options, Error> Parse(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "plovd");
+    return ParseOptions(static_cast<int>(arguments.size()), arguments.data());
+  }
+  static Options MustParse(const std::vector<const char*>& arguments) {
+    const auto options = Parse(arguments);
+    EXPECT_TRUE(options.has_value()) << options.error().message;
+    return options.value_or(Options{});
+  }
+  // The one line that a refusal says.
+  static std::string Refusal(const std::vector<const char*>& arguments) {
+    const auto options = Parse(arguments);
+    EXPECT_FALSE(options.has_value());
+    if (options) return {};
+    EXPECT_EQ(options.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(options.error().message.find('\n'), std::string::npos);
+    return options.error().message;
+  }
+
+  void SetVariable(const std::string& name, const std::string& value) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+    variables_.push_back(name);
+  }
+  static std::string ConfigPath() {
+    return ::testing::TempDir() + "plovd_options_test." + std::to_string(::getpid());
+  }
+  const char* WriteConfig(const std::string& text) {
+    std::ofstream(ConfigPath()) << text;
+    config_ = "--config=" + ConfigPath();
+    return config_.c_str();
+  }
+
+ private:
+  std::vector<std::string> variables_;
+  std::string config_;
+};
+
+TEST_F(OptionsTest, DefaultsAreTheManuals) {
+  const Options options = MustParse({});
+  EXPECT_EQ(options.action, Options::Action::kServe);
+  EXPECT_THAT(options.server.uris, ElementsAre("shm:default"));
+  EXPECT_EQ(options.server.memory_bytes, size_t{1} << 30);
+  EXPECT_EQ(options.server.shards, 1u);
+  EXPECT_EQ(options.server.bucket_bytes, 64u);
+  EXPECT_EQ(options.server.value_bytes_max, 16u << 20);
+  EXPECT_EQ(options.server.spin_us, 50u);
+  EXPECT_EQ(options.server.pages, PageKind::kNormal);
+  EXPECT_EQ(options.log_level, "info");
+}
+
+TEST_F(OptionsTest, EveryFlagIsTaken) {
+  const Options options = MustParse({"--listen", "shm:a", "--listen=shm:/b.sock", "--shards", "3",
+                                     "--memory=200M", "--bucket-bytes", "128", "--max-value", "1M",
+                                     "--spin-us", "0", "--hugepages", "--log-level", "debug"});
+  EXPECT_THAT(options.server.uris, ElementsAre("shm:a", "shm:/b.sock"));
+  EXPECT_EQ(options.server.shards, 3u);
+  EXPECT_EQ(options.server.memory_bytes, size_t{200} << 20);
+  EXPECT_EQ(options.server.bucket_bytes, 128u);
+  EXPECT_EQ(options.server.value_bytes_max, 1u << 20);
+  EXPECT_EQ(options.server.spin_us, 0u);
+  EXPECT_EQ(options.server.pages, PageKind::kHuge);
+  EXPECT_EQ(options.log_level, "debug");
+}
+
+TEST_F(OptionsTest, HelpAndVersionWinOverTheRest) {
+  EXPECT_EQ(MustParse({"--help"}).action, Options::Action::kHelp);
+  EXPECT_EQ(MustParse({"--version"}).action, Options::Action::kVersion);
+  EXPECT_EQ(MustParse({"--memory", "nonsense", "--help"}).action, Options::Action::kHelp);
+}
+
+TEST_F(OptionsTest, HelpNamesEveryOption) {
+  for (const char* name :
+       {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value", "--spin-us",
+        "--hugepages", "--config", "--log-level", "--version", "--help"}) {
+    EXPECT_THAT(HelpText(), HasSubstr(name));
+  }
+}
+
+TEST_F(OptionsTest, SizesTakeSuffixes) {
+  EXPECT_EQ(MustParse({"--memory=16777216"}).server.memory_bytes, size_t{16} << 20);
+  EXPECT_EQ(MustParse({"--memory=65536K"}).server.memory_bytes, size_t{64} << 20);
+  EXPECT_EQ(MustParse({"--memory=64M"}).server.memory_bytes, size_t{64} << 20);
+  EXPECT_EQ(MustParse({"--memory=1G"}).server.memory_bytes, size_t{1} << 30);
+  EXPECT_EQ(MustParse({"--max-value=4K"}).server.value_bytes_max, 4096u);
+}
+
+TEST_F(OptionsTest, DefaultMemoryGrowsWithManyShards) {
+  EXPECT_EQ(MustParse({"--shards=100"}).server.memory_bytes, size_t{1600} << 20);
+}
+
+TEST_F(OptionsTest, NumbersThatAreNoneAreRefused) {
+  for (const char* text : {"", "x", "-1", "1.5", "64MB", "64 M", "M", "0x10", "1e9",
+                           "99999999999999999999999", "18446744073709551615", "+5"}) {
+    for (const char* name :
+         {"--memory=", "--shards=", "--max-value=", "--spin-us=", "--bucket-bytes="}) {
+      const std::string argument = std::string(name).append(text);
+      EXPECT_FALSE(Parse({argument.c_str()}).has_value()) << argument;
+    }
+  }
+  EXPECT_THAT(Refusal({"--memory=64X"}), HasSubstr("--memory"));
+  EXPECT_THAT(Refusal({"--memory=64X"}), HasSubstr("64X"));
+}
+
+TEST_F(OptionsTest, ImpossibleSizesAreRefusedWithTheirRange) {
+  EXPECT_THAT(Refusal({"--memory=1M"}), HasSubstr("--memory 1M is outside 16777216"));
+  EXPECT_THAT(Refusal({"--memory=1000000G"}), HasSubstr("--memory"));
+  EXPECT_THAT(Refusal({"--memory=31M", "--shards=2"}), HasSubstr("--memory"));
+  EXPECT_THAT(Refusal({"--shards=0"}), HasSubstr("--shards"));
+  EXPECT_THAT(Refusal({"--shards=257"}), HasSubstr("--shards"));
+  EXPECT_THAT(Refusal({"--max-value=0"}), HasSubstr("--max-value"));
+  EXPECT_THAT(Refusal({"--max-value=17M"}), HasSubstr("--max-value"));
+  EXPECT_THAT(Refusal({"--spin-us=1000001"}), HasSubstr("--spin-us"));
+  for (const char* bytes : {"--bucket-bytes=63", "--bucket-bytes=96", "--bucket-bytes=256"}) {
+    EXPECT_THAT(Refusal({bytes}), HasSubstr("--bucket-bytes"));
+  }
+}
+
+TEST_F(OptionsTest, UnknownOptionsAndWordsAreRefused) {
+  EXPECT_THAT(Refusal({"--colour"}), HasSubstr("colour"));
+  EXPECT_THAT(Refusal({"--mem=64M"}), HasSubstr("mem")) << "no guessing";
+  EXPECT_THAT(Refusal({"serve"}), HasSubstr("--help"));
+  EXPECT_THAT(Refusal({"--memory"}), HasSubstr("memory")) << "its value is missing";
+  EXPECT_THAT(Refusal({"--memory=64M", "--memory=32M"}), HasSubstr("memory")) << "twice";
+}
+
+TEST_F(OptionsTest, LogLevelIsOneOfTheNamed) {
+  for (const char* level : {"trace", "debug", "info", "warn", "error", "off"}) {
+    EXPECT_EQ(MustParse({"--log-level", level}).log_level, level);
+  }
+  EXPECT_THAT(Refusal({"--log-level=loud"}), HasSubstr("'loud'"));
+  EXPECT_THAT(Refusal({"--log-level="}), HasSubstr("log-level"));
+}
+
+TEST_F(OptionsTest, ConfigFileSetsOptions) {
+  const Options options =
+      MustParse({WriteConfig("# a comment\n"
+                             "memory = 64M\n"
+                             "\n"
+                             "listen = shm:a\n"
+                             "listen = shm:b\n"
+                             "hugepages = true\n"
+                             "log-level = warn\n")});
+  EXPECT_EQ(options.server.memory_bytes, size_t{64} << 20);
+  EXPECT_THAT(options.server.uris, ElementsAre("shm:a", "shm:b"));
+  EXPECT_EQ(options.server.pages, PageKind::kHuge);
+  EXPECT_EQ(options.log_level, "warn");
+}
+
+TEST_F(OptionsTest, EnvironmentSetsOptions) {
+  SetVariable("PLOVD_MEMORY", "64M");
+  SetVariable("PLOVD_MAX_VALUE", "1K");
+  SetVariable("PLOVD_LISTEN", "shm:env");
+  const Options options = MustParse({});
+  EXPECT_EQ(options.server.memory_bytes, size_t{64} << 20);
+  EXPECT_EQ(options.server.value_bytes_max, 1024u);
+  EXPECT_THAT(options.server.uris, ElementsAre("shm:env"));
+}
+
+TEST_F(OptionsTest, CommandLineWinsOverFileOverEnvironment) {
+  SetVariable("PLOVD_MEMORY", "64M");
+  SetVariable("PLOVD_SHARDS", "2");
+  SetVariable("PLOVD_SPIN_US", "7");
+  const char* config = WriteConfig("memory = 128M\nshards = 3\n");
+  const Options options = MustParse({config, "--memory=256M"});
+  EXPECT_EQ(options.server.memory_bytes, size_t{256} << 20);
+  EXPECT_EQ(options.server.shards, 3u);
+  EXPECT_EQ(options.server.spin_us, 7u);
+}
+
+TEST_F(OptionsTest, ListenIsReplacedNotMixedBetweenSources) {
+  SetVariable("PLOVD_LISTEN", "shm:env");
+  EXPECT_THAT(MustParse({"--listen=shm:a"}).server.uris, ElementsAre("shm:a"));
+  const char* config = WriteConfig("listen = shm:file\n");
+  EXPECT_THAT(MustParse({config}).server.uris, ElementsAre("shm:file"));
+  EXPECT_THAT(MustParse({config, "--listen=shm:a"}).server.uris, ElementsAre("shm:a"));
+}
+
+TEST_F(OptionsTest, EnvironmentMayNameTheConfigFile) {
+  WriteConfig("memory = 64M\n");
+  SetVariable("PLOVD_CONFIG", ConfigPath());
+  EXPECT_EQ(MustParse({}).server.memory_bytes, size_t{64} << 20);
+  SetVariable("PLOVD_MEMORY", "128M");
+  EXPECT_EQ(MustParse({}).server.memory_bytes, size_t{64} << 20) << "the file still wins";
+  EXPECT_EQ(MustParse({"--memory=32M"}).server.memory_bytes, size_t{32} << 20);
+}
+
+TEST_F(OptionsTest, ConfigFileOfTheCommandLineWinsOverTheEnvironments) {
+  SetVariable("PLOVD_CONFIG", "/nonexistent/plovd.conf");
+  EXPECT_EQ(MustParse({WriteConfig("memory = 64M\n")}).server.memory_bytes, size_t{64} << 20);
+}
+
+TEST_F(OptionsTest, ConfigFileThatCannotBeReadIsAnError) {
+  EXPECT_THAT(Refusal({"--config=/nonexistent/plovd.conf"}), HasSubstr("/nonexistent/plovd.conf"));
+  SetVariable("PLOVD_CONFIG", "/nonexistent/other.conf");
+  EXPECT_THAT(Refusal({}), HasSubstr("/nonexistent/other.conf"));
+}
+
+TEST_F(OptionsTest, ConfigFileIsJudgedAsTheCommandLineIs) {
+  EXPECT_THAT(Refusal({WriteConfig("colour = red\n")}), HasSubstr("colour"));
+  EXPECT_FALSE(Parse({WriteConfig("memory 64M\n")}).has_value());
+  EXPECT_THAT(Refusal({WriteConfig("memory = 64X\n")}), HasSubstr("64X"));
+  EXPECT_THAT(Refusal({WriteConfig("bucket-bytes = 65\n")}), HasSubstr("bucket-bytes"));
+  EXPECT_FALSE(Parse({WriteConfig("hugepages = perhaps\n")}).has_value());
+}
+
+TEST_F(OptionsTest, VariablesOfUnknownNamesAreIgnored) {
+  SetVariable("PLOVD_COLOUR", "red");
+  SetVariable("PLOVD_", "x");
+  SetVariable("PLOVD_HELP", "1");
+  SetVariable("PLOVD_VERSION", "1");
+  SetVariable("PLOV_MEMORY", "nonsense");
+  const Options options = MustParse({});
+  EXPECT_EQ(options.action, Options::Action::kServe);
+  EXPECT_EQ(options.server.memory_bytes, size_t{1} << 30);
+}
+
+TEST_F(OptionsTest, VariablesOfKnownNamesAreJudged) {
+  SetVariable("PLOVD_MEMORY", "64X");
+  EXPECT_THAT(Refusal({}), HasSubstr("64X"));
+}
+
+}  // namespace
+}  // namespace plov::server

@@ -1,0 +1,186 @@
+// Sessions: every answer to "was this write applied?".
+#include "server/sessions.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace plov::server {
+namespace {
+
+using Verdict = Session::Verdict;
+
+constexpr bool kFirstTime = false;
+constexpr bool kRetry = true;
+
+// The verdict alone, for where the reply is of no interest.
+Verdict Judge(const Session& session, uint64_t sequence, bool retry) {
+  WriteReply reply;
+  return session.Judge(sequence, retry, &reply);
+}
+
+WriteReply ReplyOf(uint64_t sequence) { return {Code::kOk, 1000 + sequence}; }
+
+TEST(Session, FirstSightOfAWriteIsNew) {
+  Session session;
+  EXPECT_EQ(Judge(session, 1, kFirstTime), Verdict::kNew);
+  session.Remember(1, ReplyOf(1));
+  EXPECT_EQ(Judge(session, 2, kFirstTime), Verdict::kNew);
+}
+
+TEST(Session, AppliedWriteGetsItsOwnReplyAgain) {
+  Session session;
+  session.Remember(1, {Code::kOk, 77});
+  session.Remember(2, {Code::kVersionMismatch, 5});
+  for (const bool retry : {kFirstTime, kRetry}) {
+    WriteReply reply;
+    EXPECT_EQ(session.Judge(1, retry, &reply), Verdict::kDone);
+    EXPECT_EQ(reply.status, Code::kOk);
+    EXPECT_EQ(reply.version, 77u);
+    EXPECT_EQ(session.Judge(2, retry, &reply), Verdict::kDone);
+    EXPECT_EQ(reply.status, Code::kVersionMismatch);
+    EXPECT_EQ(reply.version, 5u);
+  }
+}
+
+TEST(Session, RetryToASessionThatNeverSawTheClientIsForgotten) {
+  const Session session;
+  EXPECT_EQ(Judge(session, 1, kRetry), Verdict::kForgotten);
+}
+
+TEST(Session, RetryOfAWriteBeforeTheSessionBeganIsForgotten) {
+  Session session;
+  session.Remember(300, ReplyOf(300));
+  EXPECT_EQ(Judge(session, 299, kRetry), Verdict::kForgotten);
+  EXPECT_EQ(Judge(session, 301, kRetry), Verdict::kNew) << "it was there when 301 was sent first";
+}
+
+TEST(Session, RetryAfterReturnOfAWriteThatNeverArrivedIsNew) {
+  Session session;
+  session.Return();
+  EXPECT_EQ(Judge(session, 1, kRetry), Verdict::kNew);
+}
+
+TEST(Session, ReturnForgetsNoReply) {
+  Session session;
+  session.Remember(1, ReplyOf(1));
+  session.Return();
+  EXPECT_EQ(Judge(session, 1, kRetry), Verdict::kDone);
+  EXPECT_EQ(Judge(session, 2, kRetry), Verdict::kNew);
+}
+
+TEST(Session, WholeWindowIsRemembered) {
+  Session session;
+  for (uint64_t sequence = 1; sequence <= kSessionWindow; ++sequence) {
+    session.Remember(sequence, ReplyOf(sequence));
+  }
+  for (uint64_t sequence = 1; sequence <= kSessionWindow; ++sequence) {
+    WriteReply reply;
+    ASSERT_EQ(session.Judge(sequence, kRetry, &reply), Verdict::kDone) << sequence;
+    EXPECT_EQ(reply.version, ReplyOf(sequence).version);
+  }
+}
+
+TEST(Session, WritesThatLeftTheWindowAreForgottenNotNew) {
+  Session session;
+  constexpr uint64_t kLast = 3 * kSessionWindow + 17;
+  for (uint64_t sequence = 1; sequence <= kLast; ++sequence) {
+    ASSERT_EQ(Judge(session, sequence, kFirstTime), Verdict::kNew) << sequence;
+    session.Remember(sequence, ReplyOf(sequence));
+  }
+  for (uint64_t sequence = 1; sequence <= kLast; ++sequence) {
+    const bool kept = sequence + kSessionWindow > kLast;
+    EXPECT_EQ(Judge(session, sequence, kRetry), kept ? Verdict::kDone : Verdict::kForgotten);
+    EXPECT_EQ(Judge(session, sequence, kFirstTime), kept ? Verdict::kDone : Verdict::kForgotten);
+  }
+}
+
+TEST(Sessions, ConnectedClientHasOneSession) {
+  Sessions sessions;
+  Session* const session = sessions.Enter(7);
+  EXPECT_EQ(sessions.Enter(7), session);
+  EXPECT_NE(sessions.Enter(8), session);
+  EXPECT_EQ(sessions.size(), 2u);
+}
+
+TEST(Sessions, ClientThatReturnsFindsItsReplies) {
+  Sessions sessions;
+  sessions.Enter(7)->Remember(1, ReplyOf(1));
+  sessions.Leave(7);
+  Session* const session = sessions.Enter(7);
+  EXPECT_EQ(Judge(*session, 1, kRetry), Verdict::kDone);
+  EXPECT_EQ(Judge(*session, 2, kRetry), Verdict::kNew) << "lost on the way: it was never applied";
+}
+
+TEST(Sessions, ClientThatReturnsBeforeItsFirstWriteArrivedMayRetryIt) {
+  Sessions sessions;
+  sessions.Enter(7);
+  sessions.Leave(7);
+  EXPECT_EQ(Judge(*sessions.Enter(7), 1, kRetry), Verdict::kNew);
+}
+
+// Idle clients `from` to `to`, in this order.
+void ComeAndGo(Sessions* sessions, uint64_t from, uint64_t to) {
+  for (uint64_t id = from; id <= to; ++id) {
+    sessions->Enter(id)->Remember(1, ReplyOf(id));
+    sessions->Leave(id);
+  }
+}
+
+TEST(Sessions, OldestIdleSessionsAreDroppedBeyondTheLimit) {
+  Sessions sessions;
+  ComeAndGo(&sessions, 1, kIdleSessionsMax);
+  EXPECT_EQ(sessions.size(), kIdleSessionsMax);
+  ComeAndGo(&sessions, kIdleSessionsMax + 1, kIdleSessionsMax + 3);
+  EXPECT_EQ(sessions.size(), kIdleSessionsMax);
+  EXPECT_EQ(Judge(*sessions.Enter(3), 1, kRetry), Verdict::kForgotten);
+  EXPECT_EQ(Judge(*sessions.Enter(4), 1, kRetry), Verdict::kDone);
+}
+
+TEST(Sessions, VisitMakesASessionYoungAgain) {
+  Sessions sessions;
+  ComeAndGo(&sessions, 1, kIdleSessionsMax);
+  sessions.Enter(1);
+  sessions.Leave(1);
+  ComeAndGo(&sessions, kIdleSessionsMax + 1, kIdleSessionsMax + 1);
+  EXPECT_EQ(Judge(*sessions.Enter(1), 1, kRetry), Verdict::kDone);
+  EXPECT_EQ(Judge(*sessions.Enter(2), 1, kRetry), Verdict::kForgotten);
+}
+
+TEST(Sessions, SessionOfAConnectedClientIsNeverDropped) {
+  Sessions sessions;
+  Session* const connected = sessions.Enter(1'000'000);
+  connected->Remember(1, ReplyOf(9));
+  ComeAndGo(&sessions, 1, 2 * kIdleSessionsMax);
+  EXPECT_EQ(sessions.size(), kIdleSessionsMax + 1);
+  EXPECT_EQ(sessions.Enter(1'000'000), connected);
+  EXPECT_EQ(Judge(*connected, 1, kRetry), Verdict::kDone);
+}
+
+TEST(Sessions, SessionWithTwoConnectionsIsKeptUntilBothEnd) {
+  Sessions sessions;
+  sessions.Enter(1'000'000)->Remember(1, ReplyOf(9));
+  sessions.Enter(1'000'000);
+  sessions.Leave(1'000'000);
+  ComeAndGo(&sessions, 1, 2 * kIdleSessionsMax);
+  EXPECT_EQ(Judge(*sessions.Enter(1'000'000), 1, kRetry), Verdict::kDone);
+}
+
+// The first session saw the write, the second did not: the client's return to the second proves
+// nothing.
+TEST(Sessions, ReturnToASessionAfterADroppedOneDoesNotMakeRetriesNew) {
+  Sessions sessions;
+  ComeAndGo(&sessions, 1, kIdleSessionsMax + 1);  // 1 is dropped
+  sessions.Enter(1);
+  sessions.Leave(1);
+  EXPECT_EQ(Judge(*sessions.Enter(1), 1, kRetry), Verdict::kForgotten);
+}
+
+TEST(Sessions, LeaveOfAnUnknownClientIsHarmless) {
+  Sessions sessions;
+  sessions.Leave(5);
+  EXPECT_EQ(sessions.size(), 0u);
+}
+
+}  // namespace
+}  // namespace plov::server

@@ -1,0 +1,296 @@
+// StoreWorld: a small store, and a client's view of it: every reading back goes through a real
+// Lookup over the bytes of the region, as one-sided READs would.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cuckoo/lookup.h"
+#include "server/store.h"
+
+namespace plov::server {
+
+inline constexpr size_t kMiB = size_t{1} << 20;
+// The store's clock at the start: 1000 s after boot, in Unix second 1'000'000'000.
+inline constexpr uint64_t kStartUs = 1'000'000'000;
+inline constexpr uint32_t kStartSeconds = 1'000'000'000;
+inline constexpr int64_t kClockOffsetUs =
+    int64_t{kStartSeconds} * 1'000'000 - static_cast<int64_t>(kStartUs);
+
+// What a write carries beside key and value.
+struct Extras {
+  uint32_t flags = 0;
+  uint32_t expiry = 0;
+  std::optional<uint64_t> expected_version = {};
+};
+
+struct Stored {
+  std::string value;
+  uint64_t version = 0;
+  uint32_t flags = 0;
+  uint32_t expiry = 0;
+
+  bool operator==(const Stored&) const = default;
+};
+using Model = std::map<std::string, Stored>;
+
+inline verify::Request RequestOf(verify::Operation operation, std::string_view key,
+                                 std::string_view value = {}, const Extras& extras = {}) {
+  verify::Request request;
+  request.operation = operation;
+  request.key = key;
+  request.value = value;
+  request.value_bytes = static_cast<uint32_t>(value.size());
+  request.flags = extras.flags;
+  request.expiry = extras.expiry;
+  request.conditional = extras.expected_version.has_value();
+  request.expected_version = extras.expected_version.value_or(0);
+  return request;
+}
+
+class StoreWorld {
+ public:
+  static StoreOptions SmallOptions() {
+    return {.memory_bytes = 16 * kMiB,
+            .hash_seed = 0x5eed,
+            .clock_offset_us = kClockOffsetUs,
+            .bucket_count = 1024};
+  }
+
+  explicit StoreWorld(const StoreOptions& options = SmallOptions())
+      : store_(std::move(*Store::Create(options))),
+        view_(cuckoo::ShardView::Of(ReadSuperblock())) {}
+
+  Store& store() { return *store_; }
+  std::byte* memory() { return store_->region().data(); }
+  const cuckoo::ShardView& view() const { return view_; }
+  uint64_t now_us = kStartUs;
+
+  WriteReply Put(std::string_view key, std::string_view value, const Extras& extras = {}) {
+    return store_->Write(RequestOf(verify::Operation::kPut, key, value, extras), now_us);
+  }
+  WriteReply Add(std::string_view key, std::string_view value, const Extras& extras = {}) {
+    return store_->Write(RequestOf(verify::Operation::kAdd, key, value, extras), now_us);
+  }
+  WriteReply Replace(std::string_view key, std::string_view value, const Extras& extras = {}) {
+    return store_->Write(RequestOf(verify::Operation::kReplace, key, value, extras), now_us);
+  }
+  WriteReply Delete(std::string_view key, const Extras& extras = {}) {
+    return store_->Delete(RequestOf(verify::Operation::kDelete, key, {}, extras), now_us);
+  }
+
+  verify::Superblock ReadSuperblock() {
+    verify::Superblock superblock;
+    verify::CopyFromShared(&superblock, memory(), sizeof(superblock));
+    EXPECT_EQ(verify::JudgeSuperblock(superblock), verify::SuperblockVerdict::kWhole);
+    return superblock;
+  }
+
+  const cuckoo::Geometry& geometry() const { return view_.tables[0]; }
+  uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, view_.hash_seed); }
+  std::array<uint64_t, cuckoo::kWays> WaysOf(std::string_view key) const {
+    return cuckoo::WaysOf(HashOf(key), geometry().bucket_count);
+  }
+
+  // A private copy of a bucket, nullopt when it is not whole.
+  std::optional<verify::Bucket> BucketAt(uint64_t index) {
+    verify::Bucket bucket;
+    verify::CopyFromShared(bucket.words(), memory() + geometry().BucketOffset(index),
+                           geometry().bucket_bytes);
+    if (!bucket.Whole(geometry().bucket_bytes, geometry().SeedOf(index))) return std::nullopt;
+    return bucket;
+  }
+
+  // The bucket that refers to a key's record or holds the key inline, wherever it is.
+  std::optional<uint64_t> IndexOf(std::string_view key) {
+    for (const uint64_t index : WaysOf(key)) {
+      const auto bucket = BucketAt(index);
+      if (!bucket) continue;
+      if (bucket->kind() == verify::BucketKind::kReference &&
+          bucket->reference().hash == HashOf(key)) {
+        return index;
+      }
+      if (bucket->kind() == verify::BucketKind::kInline &&
+          bucket->inline_item(geometry().bucket_bytes)->key == key) {
+        return index;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Where a key's record is. The key must be in one.
+  verify::Reference ReferenceOf(std::string_view key) {
+    return BucketAt(IndexOf(key).value())->reference();
+  }
+  uint64_t LiveAt(uint64_t record_offset) {
+    return verify::LoadWord(verify::WordsAt(memory(), record_offset) + 1);
+  }
+
+  // One bit of the shard's memory turns over.
+  void Flip(uint64_t offset, uint32_t bit = 0) {
+    memory()[offset] ^= static_cast<std::byte>(1u << bit);
+  }
+
+ private:
+  std::unique_ptr<Store> store_;
+  cuckoo::ShardView view_;
+};
+
+// What a one-sided GET came to.
+struct Answer {
+  cuckoo::Lookup::Action action = cuckoo::Lookup::Action::kRead;
+  Stored item = {};
+  bool suspect = false;
+
+  bool hit() const { return action == cuckoo::Lookup::Action::kHit; }
+  bool absent() const { return action == cuckoo::Lookup::Action::kAbsent; }
+};
+
+// A client that has only the region's bytes. It leaves expiry to its caller.
+class OneSidedReader {
+ public:
+  explicit OneSidedReader(StoreWorld* world, size_t cache_bytes = 0)
+      : world_(world), cache_(cache_bytes) {}
+
+  Answer Get(std::string_view key) {
+    using Action = cuckoo::Lookup::Action;
+    const cuckoo::Lookup::Context context{&world_->view(), &cache_, &stats_,
+                                          [] { return uint64_t{1}; }};
+    cuckoo::Lookup lookup;
+    Action action = lookup.Start(context, key, world_->HashOf(key), 1);
+    while (action == Action::kRead || action == Action::kPause) {
+      action = action == Action::kPause ? lookup.Resume() : Read(&lookup);
+    }
+    Answer answer{.action = action};
+    if (answer.hit()) {
+      const verify::ItemView& item = lookup.item();
+      answer.item = {std::string(item.value), item.version, item.flags, item.expiry};
+    }
+    answer.suspect = action == Action::kAskServer && lookup.suspect();
+    return answer;
+  }
+
+  cuckoo::LocationCache& cache() { return cache_; }
+
+ private:
+  cuckoo::Lookup::Action Read(cuckoo::Lookup* lookup) {
+    const auto want = lookup->want();
+    EXPECT_LE(want.offset + want.bytes, world_->view().region_bytes);
+    const std::byte* from = world_->memory() + want.offset;
+    if (!want.record) {
+      verify::CopyFromShared(bucket_.words(), from, want.bytes);
+      return lookup->FeedBucket(bucket_);
+    }
+    record_.resize(want.bytes);
+    verify::CopyFromShared(record_.data(), from, want.bytes);
+    return lookup->FeedRecord(record_);
+  }
+
+  StoreWorld* world_;
+  cuckoo::LocationCache cache_;
+  cuckoo::LookupStats stats_;
+  verify::Bucket bucket_;
+  std::vector<std::byte> record_;
+};
+
+// Everything that the region holds, found by reading all of its buckets.
+struct Census {
+  uint64_t items = 0;
+  uint64_t displaced = 0;
+  uint64_t payload_bytes = 0;
+  uint64_t record_bytes = 0;
+  std::string wrong;  // the first thing that is not whole
+};
+
+inline Census CensusOf(StoreWorld* world) {
+  Census census;
+  const auto& geometry = world->geometry();
+  std::set<std::string> keys;
+  for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
+    const auto bucket = world->BucketAt(index);
+    if (!bucket) {
+      census.wrong = "bucket " + std::to_string(index);
+      continue;
+    }
+    std::optional<verify::ItemView> item;
+    if (bucket->kind() == verify::BucketKind::kEmpty) continue;
+    if (bucket->kind() == verify::BucketKind::kInline) {
+      item = bucket->inline_item(geometry.bucket_bytes);
+    } else {
+      const verify::Reference to = bucket->reference();
+      item = verify::ParseRecord({world->memory() + to.offset, to.record_bytes},
+                                 world->view().record_seed);
+      census.record_bytes += to.record_bytes;
+      if (item && world->LiveAt(to.offset) != to.version)
+        census.wrong = "live of " + std::string(item->key);
+      if (item && item->version != to.version) item.reset();
+    }
+    if (!item) {
+      census.wrong = "item in bucket " + std::to_string(index);
+      continue;
+    }
+    if (!keys.emplace(item->key).second) census.wrong = "twice: " + std::string(item->key);
+    ++census.items;
+    census.displaced += world->WaysOf(item->key)[0] == index ? 0 : 1;
+    census.payload_bytes += item->key.size() + item->value.size();
+  }
+  return census;
+}
+
+// The region holds exactly the model (items that are expired now may still lie there), readers find
+// it, and the accounts are true.
+inline ::testing::AssertionResult Holds(StoreWorld* world, const Model& model) {
+  OneSidedReader reader(world);
+  const uint64_t now_seconds = world->store().UnixSeconds(world->now_us);
+  uint64_t unexpired = 0;
+  for (const auto& [key, stored] : model) {
+    const Answer answer = reader.Get(key);
+    const bool expired = stored.expiry != 0 && stored.expiry <= now_seconds;
+    if (expired && answer.absent()) continue;
+    unexpired += expired ? 0 : 1;
+    if (!answer.hit()) return ::testing::AssertionFailure() << key << " is not found";
+    if (answer.item != stored) {
+      return ::testing::AssertionFailure() << key << " is not what was stored";
+    }
+  }
+  const Census census = CensusOf(world);
+  const Store& store = world->store();
+  if (!census.wrong.empty()) return ::testing::AssertionFailure() << census.wrong;
+  if (census.items != store.table().stats().items) {
+    return ::testing::AssertionFailure() << "stats: items";
+  }
+  if (census.displaced != store.table().stats().displaced) {
+    return ::testing::AssertionFailure() << "stats: displaced";
+  }
+  if (census.payload_bytes != store.stats().payload_bytes) {
+    return ::testing::AssertionFailure() << "stats: payload_bytes " << store.stats().payload_bytes
+                                         << ", there are " << census.payload_bytes;
+  }
+  if (census.items < unexpired || census.items > model.size()) {
+    return ::testing::AssertionFailure() << census.items << " items are stored";
+  }
+  if (store.records().allocated_bytes() < census.record_bytes) {
+    return ::testing::AssertionFailure() << "stats: allocated_bytes";
+  }
+  return ::testing::AssertionSuccess();
+}
+
+// Values that lie in the bucket, and that do not.
+inline std::string InlineValue(uint64_t seed = 0) { return "v" + std::to_string(seed % 10'000); }
+inline std::string RecordValue(uint64_t seed = 0, size_t bytes = 200) {
+  std::string value(bytes, static_cast<char>('a' + seed % 26));
+  const std::string number = std::to_string(seed);
+  value.replace(0, number.size(), number);
+  return value;
+}
+
+}  // namespace plov::server
