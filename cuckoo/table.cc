@@ -78,7 +78,10 @@ Table::Verdict Table::Holds(const Bucket& bucket, uint64_t hash, std::string_vie
   const verify::Reference reference = bucket.reference();
   if (reference.hash != hash) return Verdict::kAbsent;
   const auto record = verify::OwnRecord(region_, reference.offset);
-  if (record.version != reference.version) return Verdict::kCorrupt;
+  if (record.version != reference.version ||
+      verify::RecordBytes(record.key.size(), record.value.size()) != reference.record_bytes) {
+    return Verdict::kCorrupt;
+  }
   return verdict(record.key == key);
 }
 

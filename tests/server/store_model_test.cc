@@ -18,6 +18,7 @@ struct Profile {
   size_t value_bytes_max;
   bool expiring;
 };
+void PrintTo(const Profile& profile, std::ostream* out) { *out << profile.name; }
 
 class Scribbler {
  public:

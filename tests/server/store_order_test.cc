@@ -74,6 +74,7 @@ struct Change {
   size_t old_bytes;  // 0: absent
   size_t new_bytes;  // 0: deleted
 };
+void PrintTo(const Change& change, std::ostream* out) { *out << change.name; }
 
 std::string ValueOf(size_t bytes, uint64_t seed) {
   return bytes < 20 ? InlineValue(seed) : RecordValue(seed, bytes);
