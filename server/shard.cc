@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 namespace plov::server {
@@ -26,6 +27,9 @@ uint64_t ClockUs(clockid_t clock) {
   ::clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
+
+// What clients cause is logged the 1st, 2nd, 4th, 8th ... time: no client can fill the log.
+bool IsWorthALine(uint64_t count) { return std::has_single_bit(count); }
 
 // How often held records are looked at for their age.
 constexpr uint64_t kAgeEveryMs = 1000;
@@ -182,7 +186,10 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
   }
   if (!sound || replies.count() == 0) {
     ++counters_.protocol_errors;
-    spdlog::warn("dropped a client that sent garbage (client id {:016x})", peer.client_id);
+    if (IsWorthALine(counters_.protocol_errors)) {
+      spdlog::warn("dropped a client that sent garbage (client id {:016x}; {} so far)",
+                   peer.client_id, counters_.protocol_errors);
+    }
     gate->port->Close(event.peer);
     Drop(gate, event.peer);
     return;
@@ -301,8 +308,9 @@ Reply Shard::ReplyTo(Peer* peer, const Request& request, size_t room) {
 // A value that does not fit in the message stays where it is: the client READs it there, and it is
 // kept for it.
 void Shard::ReplyGet(Peer* peer, const Request& request, size_t room, Reply* reply) {
-  if (request.suspect) {
-    spdlog::warn("a client reports bytes that fail their seal unchanged; looking");
+  if (request.suspect && IsWorthALine(++counters_.suspicions)) {
+    spdlog::warn("a client reports bytes that fail their seal unchanged; looking ({} so far)",
+                 counters_.suspicions);
   }
   const uint64_t now_us = MonotonicUs();
   const auto hit = store_->Get(request.key, now_us);

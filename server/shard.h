@@ -25,6 +25,7 @@ struct ShardCounters {
   uint64_t requests = 0;
   uint64_t retries_answered = 0;  // writes that were applied before
   uint64_t protocol_errors = 0;   // clients dropped for garbage
+  uint64_t suspicions = 0;        // GETs by message of clients that saw unchanging damage
   uint64_t sleeps = 0;
 };
 
