@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/capi/failing_new.h"
 #include "tests/capi/fixture.h"
 
 namespace plov::test {
@@ -130,25 +129,6 @@ TEST_F(CapiMisuse, ExtremeOptionsWork) {
   EXPECT_EQ(plov_put(client, plov_text("k"), plov_text("v"), nullptr, nullptr), PLOV_OK);
   EXPECT_EQ(Value(client, "k"), "v");
   EXPECT_EQ(plov_close(client), PLOV_OK);
-}
-
-TEST_F(CapiMisuse, MemoryThatRunsOutIsAnErrorAndNotAnException) {
-  plov_client* client = nullptr;
-  plov_error error;
-  FailAllocations(true);
-  const plov_code connected = plov_connect(server_.uri().c_str(), nullptr, &client, &error);
-  FailAllocations(false);
-  EXPECT_EQ(connected, PLOV_SYSTEM);
-  EXPECT_EQ(client, nullptr);
-  EXPECT_STREQ(error.message, "memory ran out");
-
-  const plov_view key = plov_text("k");
-  FailAllocations(true);
-  const plov_code got = plov_get_many(client_.get(), &key, 1, OnGet, nullptr);
-  FailAllocations(false);
-  EXPECT_EQ(got, PLOV_SYSTEM);
-  EXPECT_EQ(LastMessage(client_.get()), "memory ran out");
-  EXPECT_EQ(Value(client_.get(), "k"), "PLOV_NOT_FOUND");
 }
 
 TEST_F(CapiMisuse, UnknownPutModesAreRefused) {

@@ -92,9 +92,10 @@ TEST(Async, OperationsStartedWhileTheClientIsDestroyedEndAtOnce) {
 
 TEST(Async, PollReturnsThoughCallbacksStartOperationsForEver) {
   const Plovd server({"--memory", "64M"});
-  Client client = server.Connect();
   int gets = 0;
-  std::function<void()> again = [&] {
+  std::function<void()> again;  // outlives the client, whose destruction ends the last GET
+  Client client = server.Connect();
+  again = [&] {
     client.StartGet("k", [&](Client::GetResult) {
       ++gets;
       again();
