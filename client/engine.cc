@@ -5,11 +5,12 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+
+#include "fabric/random.h"
 
 namespace plov {
 
@@ -26,20 +27,12 @@ constexpr std::chrono::microseconds kBackoffMax = std::chrono::milliseconds(100)
 constexpr std::chrono::seconds kAttemptMax{1};
 constexpr int kTurnsPerPoll = 64;
 
-uint64_t RandomId() {
-  uint64_t id = 0;
-  while (id == 0) {
-    if (::getrandom(&id, sizeof(id), 0) != sizeof(id)) id = 0;
-  }
-  return id;
-}
-
 }  // namespace
 
 Engine::Engine(std::string_view uri, const ClientOptions& options)
     : uri_(uri),
       options_(options),
-      client_id_(RandomId()),
+      client_id_(fabric::RandomId()),
       epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
       slots_(std::clamp<size_t>(options.window, 1, 64) + 1),
       cache_(options.location_cache_bytes),

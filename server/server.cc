@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "server/random.h"
+#include "fabric/random.h"
 #include "verify/superblock.h"
 
 namespace plov::server {
@@ -44,7 +44,7 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
                              .pages = options.pages,
                              .shard = 0,
                              .shard_count = options.shards,
-                             .hash_seed = RandomId(),
+                             .hash_seed = fabric::RandomId(),
                              .clock_offset_us = ClockOffsetUs()};
   fabric::ListenOptions listen{.shards = {},
                                .format_version = verify::kFormatVersion,

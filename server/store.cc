@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "server/random.h"
+#include "fabric/random.h"
 #include "verify/record.h"
 
 namespace plov::server {
@@ -25,7 +25,7 @@ constexpr size_t kSweepWhenFull = 4096;
 // Versions start at a random place between 2^40 and 2^51. A remembered location trusts the `live`
 // word, which no checksum covers, only while it equals a version: small numbers stand in values by
 // the thousand, such ones do not. Below 2^52 every version is exact in JSON for 2^51 writes.
-uint64_t FirstVersion() { return (RandomId() >> 13) | uint64_t{1} << 40; }
+uint64_t FirstVersion() { return (fabric::RandomId() >> 13) | uint64_t{1} << 40; }
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -38,7 +38,7 @@ ItemView ItemOfRequest(const Request& request, uint64_t version) {
 Store::Store(const StoreOptions& options, Region region)
     : options_(options),
       region_(std::move(region)),
-      incarnation_(RandomId()),
+      incarnation_(fabric::RandomId()),
       record_seed_(verify::RecordSeed(incarnation_)),
       last_version_(FirstVersion()) {}
 

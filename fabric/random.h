@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace plov::server {
+namespace plov::fabric {
 
 // Never 0.
 inline uint64_t RandomId() {
@@ -17,4 +17,4 @@ inline uint64_t RandomId() {
   return id;
 }
 
-}  // namespace plov::server
+}  // namespace plov::fabric
