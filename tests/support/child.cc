@@ -58,7 +58,12 @@ Child::~Child() {
   ::waitpid(pid_, nullptr, 0);
 }
 
-void Child::Signal(int signal) const { ::kill(pid_, signal); }
+void Child::Signal(int signal) const {
+  ::kill(pid_, signal);
+  siginfo_t stopped;
+  if (signal == SIGSTOP)
+    ::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+}
 
 int Child::Wait(int seconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);

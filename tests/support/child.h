@@ -21,6 +21,7 @@ class Child {
   ~Child();  // kills what still runs
 
   pid_t pid() const { return pid_; }
+  // After SIGSTOP returns only when the process stands: until then it may still answer.
   void Signal(int signal) const;
   // Waits for the end, at most `seconds`; the exit status, or -signal, or -1000 when it still runs.
   int Wait(int seconds = 60);

@@ -43,11 +43,13 @@ TEST(Death, AWriteUnderWayIsUnknown) {
   Client client = server.Connect({.timeout = std::chrono::milliseconds(500)});
   ASSERT_TRUE(client.Put("k", "v"));
   server.Signal(SIGSTOP);
-  std::jthread killer([&server] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    server.Signal(SIGKILL);
-  });
-  EXPECT_EQ(client.Put("k", "w").error().code, Code::kUnknown);
+  std::optional<Client::PutResult> result;
+  client.StartPut("k", "w", {}, [&result](Client::PutResult got) { result = std::move(got); });
+  client.Poll();  // sends it
+  server.Signal(SIGKILL);
+  server.Wait();
+  while (!result) client.Poll();
+  EXPECT_EQ(result->error().code, Code::kUnknown);
 }
 
 TEST(Death, ClientsFindTheNewServerAndNoFormerValue) {
