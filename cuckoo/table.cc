@@ -38,9 +38,9 @@ Table::Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed)
   if (unlisted_ == nullptr) throw std::bad_alloc();
 }
 
-void Table::Format() {
+void Table::Format(uint64_t first, uint64_t count) {
   Bucket empty;
-  for (uint64_t index = 0; index < geometry_.bucket_count; ++index) {
+  for (uint64_t index = first; index < first + count; ++index) {
     empty.Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
     verify::StoreBucket(WordsOf(index), empty, geometry_.bucket_bytes);
   }
@@ -96,7 +96,7 @@ Table::Verdict Table::Find(uint64_t hash, std::string_view key, Slot* slot) {
     if (!bucket) return Verdict::kCorrupt;
     const Verdict verdict = Holds(*bucket, hash, key);
     if (verdict == Verdict::kAbsent) continue;
-    *slot = {ways[way], way, *bucket};
+    *slot = {this, ways[way], way, *bucket};
     return verdict;
   }
   return Verdict::kAbsent;
@@ -145,11 +145,11 @@ void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32
 
 bool Table::Insert(uint64_t hash, const Bucket& item) {
   const auto ways = WaysOf(hash);
-  // Damaged homes cannot list anything; the caller's Find has said kCorrupt before.
   if (unlisted_[ways[0]] == kUnlistedMax) return false;
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (uint32_t way = 0; way < kWays; ++way) {
       const auto bucket = Load(ways[way]);
+      if (way == 0 && !bucket) return false;  // a damaged home can list nothing
       if (bucket && bucket->kind() == BucketKind::kEmpty) {
         Place(hash, ways, way, item);
         return true;
@@ -203,6 +203,23 @@ bool Table::Move(uint64_t from, uint64_t to) {
   Rewrite(from, &source);
   ++stats_.moves;
   return true;
+}
+
+bool Table::Forward(uint64_t index) {
+  auto bucket = Load(index);
+  if (!bucket) return false;
+  if (bucket->forward()) return true;
+  bucket->set_forward(true);
+  Rewrite(index, &*bucket);
+  return true;
+}
+
+// History needs no seal to start from: whatever the bucket held is held elsewhere.
+void Table::Retire(uint64_t index) {
+  Bucket bucket;
+  verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
+  bucket.Retire(geometry_.bucket_bytes);
+  Rewrite(index, &bucket);
 }
 
 void Table::Replace(const Slot& slot, const Bucket& item) {

@@ -37,14 +37,18 @@ struct TableStats {
 
 class Table {
  public:
-  // region: the shard's memory; the table's part of it is committed and belongs to this object.
+  // region: the shard's memory; the table's part of it belongs to this object. Throws
+  // std::bad_alloc.
   Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed);
 
-  // Seals every bucket as empty. Until then nothing in the table verifies.
-  void Format();
+  // Seals buckets as empty, `count` from `first` on, in committed memory. Until then nothing in the
+  // table verifies.
+  void Format(uint64_t first, uint64_t count);
+  void Format() { Format(0, geometry_.bucket_count); }
 
-  // Where a key is: its bucket and a private copy of it.
+  // Where a key is: its table, its bucket and a private copy of it.
   struct Slot {
+    Table* table;
     uint64_t index;
     uint32_t way;
     verify::Bucket bucket;
@@ -66,6 +70,12 @@ class Table {
 
   // Removes a found item.
   void Erase(uint64_t hash, const Slot& slot);
+
+  // Growth (rule R5): says in a home that its keys may be in the next generation. False when the
+  // bucket fails its seal and cannot say it.
+  bool Forward(uint64_t index);
+  // Says in a bucket that this table is history.
+  void Retire(uint64_t index);
 
   // The private copy of one bucket; nullopt when it fails its seal.
   std::optional<verify::Bucket> Load(uint64_t index);

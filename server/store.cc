@@ -353,7 +353,7 @@ void Store::SweepBucket(uint64_t index, uint64_t now_us) {
   const auto ways = cuckoo::WaysOf(hash, options_.bucket_count);
   const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
   if (way != 0 && !table_->Load(ways[0])) return;  // a damaged home cannot un-list it
-  Erase({hash, true, false, {index, way, *bucket}, item});
+  Erase({hash, true, false, {&*table_, index, way, *bucket}, item});
   ++stats_.expired;
 }
 

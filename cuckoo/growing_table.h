@@ -1,0 +1,96 @@
+// Growing table: one shard's table through its generations, in service all the while.
+//
+// Thread safety: one thread, the shard's. Nothing here blocks; every step is as long as the caller
+// says, so that no PUT waits for more than it has asked for.
+//
+//   kSteady ─Prepare─► kPreparing ─PrepareSome...─► StartMoving ─► kMoving ─MoveSome...─► Switch
+//      ▲                 the next table is sealed                   keys travel              │
+//      └──────────────────────────── RetireSome... ◄──────────── kRetiring ◄─────────────────┘
+//                                    old buckets say `retired`
+//
+// The caller publishes the superblock at two points: with both tables before StartMoving, and with
+// the next one alone before Switch's table is retired.
+//
+// Invariants that rule R5 rests on:
+//   1. A key is in the next table only when its home in the old one says `forward`.
+//   2. Keys travel only from the old table to the next: copied there, then erased here. While both
+//      hold a key neither copy is changed.
+//   3. After Switch every bucket of the old table says `forward` or `retired`.
+// So a reader that missed in the old table, and then in the next, missed a key that was absent at
+// some instant in between.
+//
+// Buckets are moved in their order, and not home by home: a home cannot name its displaced keys.
+// Homes keep their order from one generation to the next (cuckoo/hash.h), so both tables are walked
+// from end to end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "cuckoo/table.h"
+
+namespace plov::cuckoo {
+
+class GrowingTable {
+ public:
+  enum class Phase { kSteady, kPreparing, kMoving, kRetiring };
+
+  // One formatted generation. `region` is the shard's memory.
+  GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed);
+
+  // As Table's; a slot is valid until the next call of anything that writes.
+  Table::Verdict Find(uint64_t hash, std::string_view key, Table::Slot* slot);
+  bool Insert(uint64_t hash, const verify::Bucket& item);
+  void Replace(const Table::Slot& slot, const verify::Bucket& item) {
+    slot.table->Replace(slot, item);
+  }
+  void Erase(uint64_t hash, const Table::Slot& slot) { slot.table->Erase(hash, slot); }
+
+  Phase phase() const { return phase_; }
+
+  // Growth, step by step; each needs the phase before it. `geometry`: the next generation's, whose
+  // memory need not be committed yet.
+  void Prepare(const Geometry& geometry);
+  // Buckets of the next table that are sealed so far.
+  uint64_t prepared() const { return cursor_; }
+  // Seals so many more, whose memory is committed; true when all are.
+  bool PrepareSome(uint64_t buckets);
+  // Gives the preparation up; nobody has seen it.
+  void Abandon();
+  void StartMoving();
+  // Visits so many buckets of the old table; true when all its keys have moved. Buckets that are
+  // damaged, or whose keys the next table cannot take, stay, and the pass over them begins again.
+  bool MoveSome(uint64_t buckets);
+  // Makes the next table the current one; the geometry of the old.
+  Geometry Switch();
+  // Retires so many buckets of the old table; true when all are, and only its memory is left.
+  bool RetireSome(uint64_t buckets);
+
+  // True when a whole pass has left keys in the old table: growth waits for a better time.
+  bool stalled() const { return stalled_; }
+
+  Table& current() { return *current_; }
+  const Table& current() const { return *current_; }
+  // The table that keys move to, or null.
+  const Table* next() const { return phase_ == Phase::kMoving ? other_.get() : nullptr; }
+  // Buckets that new keys can go to, and what fills them.
+  uint64_t capacity() const;
+  // Of all generations together; displacements and damage since the start.
+  TableStats stats() const;
+
+ private:
+  bool MoveOne(uint64_t index);
+
+  std::byte* region_;
+  uint64_t hash_seed_;
+  Phase phase_ = Phase::kSteady;
+  std::unique_ptr<Table> current_;
+  std::unique_ptr<Table> other_;  // the next one, or in kRetiring the old one
+  uint64_t cursor_ = 0;           // of the pass under way
+  uint64_t left_ = 0;             // buckets that this pass could not move
+  bool stalled_ = false;
+  TableStats past_;  // displacements and damage of generations that are gone
+};
+
+}  // namespace plov::cuckoo
