@@ -8,10 +8,12 @@ namespace plov::cuckoo {
 
 using verify::BucketKind;
 
-GrowingTable::GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed)
+GrowingTable::GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
+                           uint64_t* journal)
     : region_(region),
       hash_seed_(hash_seed),
-      current_(std::make_unique<Table>(region, geometry, hash_seed)) {}
+      journal_(journal),
+      current_(std::make_unique<Table>(region, geometry, hash_seed, journal)) {}
 
 // The old table first, as readers do; a key that is in neither is absent.
 Table::Verdict GrowingTable::Find(uint64_t hash, std::string_view key, Table::Slot* slot) {
@@ -29,7 +31,7 @@ bool GrowingTable::Insert(uint64_t hash, const verify::Bucket& item) {
 
 void GrowingTable::Prepare(const Geometry& geometry) {
   assert(phase_ == Phase::kSteady && geometry.generation > current_->geometry().generation);
-  other_ = std::make_unique<Table>(region_, geometry, hash_seed_);
+  other_ = std::make_unique<Table>(region_, geometry, hash_seed_, journal_);
   phase_ = Phase::kPreparing;
   cursor_ = 0;
 }
@@ -54,6 +56,12 @@ void GrowingTable::StartMoving() {
   cursor_ = 0;
   left_ = 0;
   stalled_ = false;
+}
+
+void GrowingTable::Resume(const Geometry& geometry) {
+  Prepare(geometry);
+  cursor_ = geometry.bucket_count;
+  StartMoving();
 }
 
 // One bucket: as a home it says `forward`, and what it holds moves. False when it has to stay.

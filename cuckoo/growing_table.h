@@ -36,8 +36,10 @@ class GrowingTable {
  public:
   enum class Phase { kSteady, kPreparing, kMoving, kRetiring };
 
-  // One formatted generation. `region` is the shard's memory.
-  GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed);
+  // `region` is the shard's memory, `journal` as for Table. The caller formats the first
+  // generation, or takes it over (recovery).
+  GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
+               uint64_t* journal = nullptr);
 
   // As Table's; a slot is valid until the next call of anything that writes.
   Table::Verdict Find(uint64_t hash, std::string_view key, Table::Slot* slot);
@@ -59,6 +61,8 @@ class GrowingTable {
   // Gives the preparation up; nobody has seen it.
   void Abandon();
   void StartMoving();
+  // Recovery: the next table was taken over as well, growth goes on where it was.
+  void Resume(const Geometry& geometry);
   // Visits so many buckets of the old table; true when all its keys have moved. Buckets that are
   // damaged, or whose keys the next table cannot take, stay, and the pass over them begins again.
   bool MoveSome(uint64_t buckets);
@@ -72,6 +76,7 @@ class GrowingTable {
 
   Table& current() { return *current_; }
   const Table& current() const { return *current_; }
+  Table& moving_to() { return *other_; }
   // The table that keys move to, or null.
   const Table* next() const { return phase_ == Phase::kMoving ? other_.get() : nullptr; }
   // Buckets that new keys can go to, and what fills them.
@@ -84,6 +89,7 @@ class GrowingTable {
 
   std::byte* region_;
   uint64_t hash_seed_;
+  uint64_t* journal_;
   Phase phase_ = Phase::kSteady;
   std::unique_ptr<Table> current_;
   std::unique_ptr<Table> other_;  // the next one, or in kRetiring the old one

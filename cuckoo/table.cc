@@ -4,6 +4,7 @@
 #include <cassert>
 #include <new>
 
+#include "verify/journal.h"
 #include "verify/record.h"
 
 namespace plov::cuckoo {
@@ -29,10 +30,11 @@ constexpr DirectoryEntry kNoEntry{0, 0};
 
 }  // namespace
 
-Table::Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed)
+Table::Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed, uint64_t* journal)
     : region_(region),
       geometry_(geometry),
       hash_seed_(hash_seed),
+      journal_(journal),
       unlisted_(static_cast<uint8_t*>(std::calloc(geometry.bucket_count, 1))) {
   assert(geometry.bucket_count >= kBucketCountMin);
   if (unlisted_ == nullptr) throw std::bad_alloc();
@@ -61,7 +63,11 @@ std::optional<Bucket> Table::Load(uint64_t index) {
 void Table::Rewrite(uint64_t index, Bucket* bucket) {
   bucket->set_version(bucket->version() + 1);
   bucket->Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
+  if (journal_ != nullptr) {
+    verify::WriteJournal(journal_, geometry_.generation, index, *bucket, geometry_.bucket_bytes);
+  }
   verify::StoreBucket(WordsOf(index), *bucket, geometry_.bucket_bytes);
+  if (journal_ != nullptr) verify::KeepStoreOrder();
 }
 
 uint64_t Table::HashOf(const Bucket& bucket) const {
@@ -220,6 +226,48 @@ void Table::Retire(uint64_t index) {
   verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
   bucket.Retire(geometry_.bucket_bytes);
   Rewrite(index, &bucket);
+}
+
+Table::Left Table::TakeOver(uint64_t index, bool forward, Bucket* bucket) {
+  const uint32_t bytes = geometry_.bucket_bytes;
+  verify::CopyFromShared(bucket->words(), WordsOf(index), bytes);
+  const bool whole = bucket->Whole(bytes, geometry_.SeedOf(index));
+  const bool empty = whole && bucket->kind() == BucketKind::kEmpty;
+  bool belongs = whole && (bucket->kind() == BucketKind::kReference ||
+                           (bucket->kind() == BucketKind::kInline && bucket->inline_item(bytes)));
+  if (belongs) belongs = WayOf(WaysOf(HashOf(*bucket)), index) < kWays;
+  if (!empty && !belongs) {
+    *bucket = Bucket();
+    bucket->set_forward(forward);
+    Rewrite(index, bucket);
+    return Left::kDamage;
+  }
+  if (bucket->has_directory()) {
+    bucket->ClearDirectory();
+    Rewrite(index, bucket);
+  }
+  if (empty) return Left::kNothing;
+  ++stats_.items;
+  return Left::kItem;
+}
+
+void Table::Drop(uint64_t index) {
+  Bucket bucket = *Load(index);
+  bucket.Clear(geometry_.bucket_bytes);
+  Rewrite(index, &bucket);
+  --stats_.items;
+}
+
+bool Table::Relist(uint64_t index) {
+  const Bucket bucket = *Load(index);
+  const uint64_t hash = HashOf(bucket);
+  const auto ways = WaysOf(hash);
+  if (ways[0] == index) return true;
+  if (unlisted_[ways[0]] == kUnlistedMax) return false;
+  Bucket home = *Load(ways[0]);
+  List(ways[0], &home, {WayOf(ways, index), FingerprintOf(hash)});
+  Rewrite(ways[0], &home);
+  return true;
 }
 
 void Table::Replace(const Slot& slot, const Bucket& item) {

@@ -37,9 +37,10 @@ struct TableStats {
 
 class Table {
  public:
-  // region: the shard's memory; the table's part of it belongs to this object. Throws
-  // std::bad_alloc.
-  Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed);
+  // region: the shard's memory; the table's part of it belongs to this object. `journal`
+  // (verify/journal.h): null unless a restart is to find every bucket whole. Throws std::bad_alloc.
+  Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
+        uint64_t* journal = nullptr);
 
   // Seals buckets as empty, `count` from `first` on, in committed memory. Until then nothing in the
   // table verifies.
@@ -77,6 +78,16 @@ class Table {
   // Says in a bucket that this table is history.
   void Retire(uint64_t index);
 
+  // Recovery: takes over one bucket that a former writer left, without its directory, which Relist
+  // builds anew. A bucket that fails its seal, or whose item does not belong there, is emptied; it
+  // gets `forward` if keys of it may be in the next table.
+  enum class Left { kNothing, kItem, kDamage };
+  Left TakeOver(uint64_t index, bool forward, verify::Bucket* bucket);
+  // Empties a bucket that was taken over and not listed yet.
+  void Drop(uint64_t index);
+  // Lists the item of a bucket in its home when it is displaced. False when there is no room.
+  bool Relist(uint64_t index);
+
   // The private copy of one bucket; nullopt when it fails its seal.
   std::optional<verify::Bucket> Load(uint64_t index);
 
@@ -112,6 +123,7 @@ class Table {
   std::byte* region_;
   Geometry geometry_;
   uint64_t hash_seed_;
+  uint64_t* journal_;
   TableStats stats_;
   PathSearch path_search_;
   // Displaced keys per home that no directory entry lists. calloc: untouched pages cost nothing.

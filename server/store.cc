@@ -51,7 +51,7 @@ std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& o
 }
 
 std::expected<void, Error> Store::Open() {
-  const size_t table_offset = kPageBytes;
+  const size_t table_offset = verify::kRegionHeadBytes;
   if (options_.bucket_count == 0) {
     options_.bucket_count = region_.memory().size() / 4 / options_.bucket_bytes;
   }

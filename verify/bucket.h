@@ -125,6 +125,9 @@ class Bucket {
   // True when some displaced key may be looked for elsewhere: an entry or overflow is there.
   bool has_directory() const { return (bits() & ~(3u | kForwardBit)) != 0; }
 
+  // Neither entries nor overflow.
+  void ClearDirectory() { set_bits(bits() & (3u | kForwardBit)); }
+
   Reference reference() const {
     Reference reference;
     std::memcpy(&reference, &words_[kPayloadWord], sizeof(reference));

@@ -54,8 +54,11 @@ void SealSuperblock(Superblock* superblock) {
 
 void StoreSuperblock(uint64_t* shared, const Superblock& superblock) {
   const auto words = std::bit_cast<std::array<uint64_t, kSuperblockBytes / kWordBytes>>(superblock);
-  for (size_t i = 1; i < words.size(); ++i) StoreWord(shared + i, words[i]);
-  PublishSeal(shared, words[0]);
+  for (uint64_t* page : {shared + kMirrorOffset / kWordBytes, shared}) {
+    for (size_t i = 1; i < words.size(); ++i) StoreWord(page + i, words[i]);
+    PublishSeal(page, words[0]);
+    KeepStoreOrder();
+  }
 }
 
 SuperblockVerdict JudgeSuperblock(const Superblock& copy) {

@@ -14,12 +14,18 @@
 //      64    4 value bytes max
 //      68    4 segment count
 //      72    8 clock offset    microseconds: the server's Unix time minus its monotonic clock
-//      80   64 tables          two of {generation, offset, bucket count, bucket bytes (4),
+//      80    8 version limit   versions beyond every one that was ever given out: where a warm
+//                              restart goes on
+//      88    8 reserved, zero
+//      96   64 tables          two of {generation, offset, bucket count, bucket bytes (4),
 //                              reserved (4)}; generation 0 = no table; [1] is the next generation
-//     144    . segments        of the record area, {offset, bytes}
+//     160    . segments        of the record area, {offset, bytes}
 //
 // Whole if and only if the checksum matches. Read at connection and whenever a bucket says
 // `retired`, or `forward` to a generation that the reader does not know.
+//
+// The next page is a mirror, written before the first: a server killed in the middle of one leaves
+// the other whole. Readers look at the first only.
 #pragma once
 
 #include <array>
@@ -34,6 +40,10 @@ namespace plov::verify {
 
 inline constexpr uint32_t kFormatVersion = 1;
 inline constexpr size_t kSuperblockBytes = 4096;
+inline constexpr size_t kMirrorOffset = kSuperblockBytes;
+inline constexpr size_t kJournalOffset = 2 * kSuperblockBytes;  // verify/journal.h
+// What a region begins with, before tables and records.
+inline constexpr size_t kRegionHeadBytes = 3 * kSuperblockBytes;
 inline constexpr uint64_t kSuperblockMagic = 0x0100627376'6f6c70;  // "plovsb\0\1"
 
 struct TableExtent {
@@ -54,7 +64,7 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-inline constexpr size_t kSegmentsMax = 247;
+inline constexpr size_t kSegmentsMax = 246;
 
 struct Superblock {
   uint64_t checksum;
@@ -70,18 +80,22 @@ struct Superblock {
   uint32_t value_bytes_max;
   uint32_t segment_count;
   int64_t clock_offset_us;
+  uint64_t version_limit;
+  uint64_t reserved;
   std::array<TableExtent, 2> tables;
   std::array<Segment, kSegmentsMax> segments;
 };
 static_assert(sizeof(Superblock) == kSuperblockBytes && offsetof(Superblock, format) == 16 &&
               offsetof(Superblock, version) == 24 && offsetof(Superblock, incarnation) == 32 &&
               offsetof(Superblock, shard) == 56 && offsetof(Superblock, clock_offset_us) == 72 &&
-              offsetof(Superblock, tables) == 80 && offsetof(Superblock, segments) == 144);
+              offsetof(Superblock, version_limit) == 80 && offsetof(Superblock, tables) == 96 &&
+              offsetof(Superblock, segments) == 160);
 
 // Fills in magic, format and checksum.
 void SealSuperblock(Superblock* superblock);
 
-// Stores a sealed superblock at the start of the region, the checksum last.
+// Stores a sealed superblock at the start of the region: the mirror, then the page that readers
+// see, the checksum of each last.
 void StoreSuperblock(uint64_t* shared, const Superblock& superblock);
 
 enum class SuperblockVerdict {

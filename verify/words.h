@@ -61,6 +61,11 @@ inline void RetractLive(uint64_t* live) {
   std::atomic_ref<uint64_t>(*live).store(0, std::memory_order_release);
 }
 
+// Keeps the stores before it before those after it, for whoever looks at the memory once this
+// process is dead: a killed process leaves its stores as far as it got, so only the compiler could
+// swap them. Costs no instruction.
+inline void KeepStoreOrder() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 // Copies `bytes` of shared memory into private memory, word by word. `shared` is word-aligned, and
 // the words that cover `bytes` are all readable there; `to` needs no alignment and gets exactly
 // `bytes`.

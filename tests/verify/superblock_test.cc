@@ -25,6 +25,7 @@ Superblock Small() {
   superblock.value_bytes_max = 1 << 20;
   superblock.segment_count = 1;
   superblock.clock_offset_us = -1'700'000'000'000'000;
+  superblock.version_limit = 0x0123456789abcdef;
   superblock.tables[0] = {3, 4096, 1024, 64, 0};
   superblock.tables[1] = {4, 1 << 20, 2048, 128, 0};
   superblock.segments[0] = {1 << 21, 1 << 22};
@@ -66,13 +67,14 @@ SuperblockVerdict Sealed(Change change) {
 TEST(Superblock, Golden) {
   const Superblock superblock = Small();
   const Image image = ImageOf(&superblock, sizeof(superblock));
-  constexpr size_t kUsed = 160;
+  constexpr size_t kUsed = 176;
   EXPECT_EQ(ToHex(std::span(image).first(kUsed)),
-            "686ba247199bc9f8 706c6f7673620001 0100000000100000 0700000000000000 "
+            "01fedcc45c956527 706c6f7673620001 0100000000100000 0700000000000000 "
             "8877665544332211 00ffeeddccbbaa99 0000000100000000 0100000004000000 "
-            "0000100001000000 00c0e1e7dbf5f9ff 0300000000000000 0010000000000000 "
-            "0004000000000000 4000000000000000 0400000000000000 0000100000000000 "
-            "0008000000000000 8000000000000000 0000200000000000 0000400000000000");
+            "0000100001000000 00c0e1e7dbf5f9ff efcdab8967452301 0000000000000000 "
+            "0300000000000000 0010000000000000 0004000000000000 4000000000000000 "
+            "0400000000000000 0000100000000000 0008000000000000 8000000000000000 "
+            "0000200000000000 0000400000000000");
   const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
   EXPECT_TRUE(std::all_of(image.begin() + kUsed, image.end(), is_zero));
 }
@@ -83,12 +85,14 @@ TEST(Superblock, MagicReadsAsTextInMemory) {
 
 TEST(Superblock, StoreAndCopyRoundTrip) {
   for (const Superblock& superblock : {Small(), Full(1)}) {
-    std::vector<uint64_t> shared(kSuperblockBytes / kWordBytes + 1, 0xeeeeeeeeeeeeeeee);
+    std::vector<uint64_t> shared(2 * kSuperblockBytes / kWordBytes + 1, 0xeeeeeeeeeeeeeeee);
     StoreSuperblock(shared.data(), superblock);
-    Superblock copy;
-    CopyFromShared(&copy, shared.data(), sizeof(copy));
-    EXPECT_EQ(JudgeSuperblock(copy), SuperblockVerdict::kWhole);
-    EXPECT_EQ(std::memcmp(&copy, &superblock, sizeof(copy)), 0);
+    for (const size_t offset : {size_t{0}, kMirrorOffset}) {
+      Superblock copy;
+      CopyFromShared(&copy, shared.data() + offset / kWordBytes, sizeof(copy));
+      EXPECT_EQ(JudgeSuperblock(copy), SuperblockVerdict::kWhole);
+      EXPECT_EQ(std::memcmp(&copy, &superblock, sizeof(copy)), 0);
+    }
     EXPECT_EQ(shared.back(), 0xeeeeeeeeeeeeeeee) << "wrote past its end";
   }
 }
