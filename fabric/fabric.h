@@ -12,11 +12,16 @@
 //   1. A READ delivers aligned 8-byte words, each as it was at some instant between Read() and its
 //      completion; no order among the words of a READ or among READs in flight.
 //   2. A READ posted after another's completion was polled sees memory at least as new.
-//   3. A completion with Status::kDone means the peer lived when the last word was read.
+//   3. A completion with Status::kDone means that the server lived, and had not closed this
+//      connection (Port::Close), when the last word was read: what the server stores after a Close
+//      is never READ as good, whatever the client is doing at that moment.
 //   4. Messages arrive whole, once, in order. One message has one reply; the server gets a client's
 //      next message only after it replied to the last, so a reply always has room.
 //   5. A peer that dies, in any state, is noticed on the other side without any call of that peer.
 //   6. No range outside the region or the staging memory is ever read, whatever a peer says.
+//   7. A client that can READ is known to its port: kOpened is there to be polled before Connect
+//      returns. So a port that was polled dry, after a std::atomic_thread_fence(seq_cst) that
+//      follows a store to the region, has named every client whose READs may have missed the store.
 #pragma once
 
 #include <chrono>
@@ -49,7 +54,8 @@ struct ReadOp {
 
 enum class Status : uint8_t {
   kDone,
-  kPeerGone,    // the server is dead or stopped serving; what was read may be of a former life
+  kPeerGone,    // the server is dead, stopped serving or closed this connection; what was read may
+                // be of a former life
   kOutOfRange,  // nothing was read
 };
 
@@ -102,7 +108,7 @@ class Connection {
   // Memory that the server may READ; offsets into it name rendezvous values.
   virtual std::span<std::byte> staging() = 0;
 
-  // False once the server is gone. Costs one load of a cached word.
+  // False once the server is gone or has closed the connection. Costs loads of cached words.
   virtual bool alive() const = 0;
 
   // To sleep: Arm(), and when it returns true wait until fd() is readable or the deadline; false
@@ -142,7 +148,7 @@ class Port {
   // Replies to the peer's last message.
   virtual void Send(PeerId peer, std::span<const std::byte> message) = 0;
   virtual void Read(PeerId peer, const PeerRead& read) = 0;
-  // Ends a connection; no event follows.
+  // Ends a connection; no event follows. READs of it that read a word from now on do not succeed.
   virtual void Close(PeerId peer) = 0;
 
   // To sleep: Arm(), and when it returns true wait until fd() is readable, then Disarm().

@@ -1,6 +1,6 @@
 // Channel: the shared memory of one connection, made by the server, mapped by both sides.
 //
-//   page 0  control of the request ring, control of the reply ring
+//   page 0  ChannelControl: both rings' controls, and whether the server has closed the connection
 //   then    request ring data, reply ring data, staging memory (client writes, server reads;
 //           untouched pages cost nothing)
 //
@@ -9,6 +9,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <span>
@@ -30,6 +32,18 @@ static_assert(kUnansweredMax == 7);
 // READs in flight only queue in the client itself; 64 is more than a core's outstanding cache
 // misses.
 inline constexpr uint32_t kReadDepth = 64;
+
+// Zeroed pages are a valid control: rings start empty, the connection open.
+struct ChannelControl {
+  RingControl requests;
+  RingControl replies;
+  // 1 once the server has closed the connection; the server's. A client looks after each READ
+  // (ShmConnection::alive) and so never takes for the server's word what it READ after the Close.
+  // It may write here, too, which deceives nobody but itself.
+  alignas(64) std::atomic<uint32_t> closed;
+};
+static_assert(sizeof(ChannelControl) == 448 && offsetof(ChannelControl, replies) == 192 &&
+              offsetof(ChannelControl, closed) == 384 && sizeof(ChannelControl) <= kControlBytes);
 
 inline constexpr uint64_t kHandshakeMagic = 0x0100736d766f6c70;  // "plovms\0\1"
 
@@ -72,8 +86,9 @@ struct Channel {
   static size_t Bytes(uint64_t staging_bytes) {
     return kControlBytes + 2 * kRingBytes + staging_bytes;
   }
-  RingControl* request_control() const { return Controls(); }
-  RingControl* reply_control() const { return Controls() + 1; }
+  RingControl* request_control() const { return &Control()->requests; }
+  RingControl* reply_control() const { return &Control()->replies; }
+  std::atomic<uint32_t>* closed() const { return &Control()->closed; }
   std::span<std::byte> request_data() const { return Part(kControlBytes, kRingBytes); }
   std::span<std::byte> reply_data() const { return Part(kControlBytes + kRingBytes, kRingBytes); }
   std::span<std::byte> staging() const {
@@ -81,8 +96,9 @@ struct Channel {
   }
 
  private:
-  // Zeroed pages are valid controls: rings start empty.
-  RingControl* Controls() const { return reinterpret_cast<RingControl*>(mapping.bytes().data()); }
+  ChannelControl* Control() const {
+    return reinterpret_cast<ChannelControl*>(mapping.bytes().data());
+  }
   std::span<std::byte> Part(size_t offset, size_t bytes) const {
     return mapping.bytes().subspan(offset, bytes);
   }

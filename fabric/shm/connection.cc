@@ -86,7 +86,11 @@ class ShmConnection final : public Connection {
   }
 
   std::span<std::byte> staging() override { return parts_.channel.staging(); }
-  bool alive() const override { return parts_.life.alive() && !broken_ && !closed_; }
+  // The closed word pairs with ShmPort::Close.
+  bool alive() const override {
+    return parts_.life.alive() && parts_.channel.closed()->load(std::memory_order_acquire) == 0 &&
+           !broken_ && !hung_up_;
+  }
   int fd() const override { return parts_.socket.get(); }
 
   bool Arm() override {
@@ -145,7 +149,7 @@ class ShmConnection final : public Connection {
   void Disarm() {
     armed_ = false;
     replies_.StayAwake();
-    if (!TakeWakes(parts_.socket.get())) closed_ = true;
+    if (!TakeWakes(parts_.socket.get())) hung_up_ = true;
   }
 
   Parts parts_;
@@ -159,7 +163,7 @@ class ShmConnection final : public Connection {
   size_t unanswered_ = 0;
   bool armed_ = false;
   bool broken_ = false;
-  bool closed_ = false;
+  bool hung_up_ = false;
 };
 
 std::unexpected<Error> ConnectFailed(const std::string& path, int error_number) {

@@ -235,18 +235,21 @@ bool ShmListener::Serve(Fd* socket, const Hello& hello) {
   if (!memory) return false;
   auto mapping = Mapping::Map(memory->get(), channel_bytes, PROT_READ | PROT_WRITE);
   if (!mapping) return false;
-  ShmPort& port = *ports_[hello.shard];
+  // The Welcome goes out last: who can READ is known to the port already. It goes through a copy of
+  // the socket, since the port may close its own at any time from then on.
+  Fd copy(::fcntl(socket->get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return false;
   const Welcome welcome{kHandshakeMagic, 0, options_.format_version,
                         options_.shards[hello.shard].region.size(), options_.staging_bytes};
   const std::array<int, kHandshakeFds> fds = {region_fds_[hello.shard].get(), life_.fd(),
                                               memory->get()};
-  if (!SendWelcome(socket->get(), welcome, fds))
-    return true;  // the client hung up: nothing to serve
   NewPeer peer;
   peer.socket = std::move(*socket);
   peer.channel.mapping = std::move(*mapping);
   peer.client_id = hello.client_id;
-  port.Adopt(std::move(peer));
+  ports_[hello.shard]->Adopt(std::move(peer));
+  // A client that gets no Welcome is hung up on, and the port sees it close.
+  if (!SendWelcome(copy.get(), welcome, fds)) ::shutdown(copy.get(), SHUT_RDWR);
   return true;
 }
 

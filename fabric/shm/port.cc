@@ -145,10 +145,17 @@ void ShmPort::Read(PeerId id, const PeerRead& read) {
   if (Find(id) != nullptr) reads_.emplace_back(id, read);
 }
 
-// Closing the socket tells the client; its descriptors leave the epoll by themselves.
+// The closed word tells a client that READs, closing the socket one that sleeps; descriptors leave
+// the epoll by themselves.
 void ShmPort::Close(PeerId id) {
+  const auto it = std::ranges::find(peers_, id, [](const auto& peer) { return peer->id; });
+  if (it == peers_.end()) return;
+  // Pairs with ShmConnection::alive. The fence keeps every later store behind it: a client that
+  // READs such a word sees that the connection was closed before.
+  (*it)->channel.closed()->store(1, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);
+  peers_.erase(it);
   std::erase_if(reads_, [id](const auto& read) { return read.first == id; });
-  std::erase_if(peers_, [id](const auto& peer) { return peer->id == id; });
 }
 
 // Notes the dead peers; returns whether the bell has rung. The bell stays readable until Disarm: a
