@@ -84,7 +84,7 @@ uint8_t FlagsOf(const Request& request) {
 
 bool IsKnown(uint8_t operation) {
   return operation >= static_cast<uint8_t>(Operation::kGet) &&
-         operation <= static_cast<uint8_t>(Operation::kStats);
+         operation <= static_cast<uint8_t>(Operation::kConfirm);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 //       4    4 value bytes
 //       8    8 request id      echoed in the reply
 //      16    8 sequence        of writes, increasing per client and shard; 0 for reads
-//      24    8 expected version
+//      24    8 expected version  of the item (conditional), of the superblock (CONFIRM)
 //      32    4 item flags
 //      36    4 expiry          Unix seconds, 0 = never
 //      40    8 staging offset  where the server READs the value (rendezvous)
@@ -55,7 +55,10 @@ enum class Operation : uint8_t {
   kReplace = 4,  // store only if present
   kDelete = 5,
   kPing = 6,
-  kStats = 7,  // the reply's value is text, "name value\n" lines
+  kStats = 7,    // the reply's value is text, "name value\n" lines
+  kConfirm = 8,  // the client has taken over the superblock of the version expected_version, and no
+                 // READ by an older one is under way or will be: a table that no later superblock
+                 // lists is nothing to it. Sent after connecting and after every change of view.
 };
 
 constexpr bool IsWrite(Operation operation) {

@@ -135,7 +135,7 @@ TEST(Message, RepliesComeBackInOrder) {
 }
 
 TEST(Message, EveryOperationAndFlagComesBack) {
-  for (int operation = 1; operation <= 7; ++operation) {
+  for (int operation = 1; operation <= 8; ++operation) {
     for (unsigned flags = 0; flags < 16; ++flags) {
       const Request request{.operation = static_cast<Operation>(operation),
                             .retry = (flags & 1) != 0,
@@ -174,9 +174,21 @@ TEST(Message, OnlyWritesAreWrites) {
        {Operation::kPut, Operation::kAdd, Operation::kReplace, Operation::kDelete}) {
     EXPECT_TRUE(IsWrite(write));
   }
-  for (const auto read : {Operation::kGet, Operation::kPing, Operation::kStats}) {
+  for (const auto read :
+       {Operation::kGet, Operation::kPing, Operation::kStats, Operation::kConfirm}) {
     EXPECT_FALSE(IsWrite(read));
   }
+}
+
+TEST(Message, GoldenConfirm) {
+  EXPECT_EQ(ToHex(Encoded<Request>({Request{.operation = Operation::kConfirm,
+                                            .request_id = 0x102,
+                                            .expected_version = 0x304,
+                                            .key = {},
+                                            .value = {}}})),
+            "e968a7e547f791be 706c727101000000 4d00000000000000 0000000000000000 "
+            "5800000000000000 0800000000000000 0201000000000000 0000000000000000 "
+            "0403000000000000 0000000000000000 0000000000000000");
 }
 
 TEST(Message, EncodedBytesIsWhatAddTakes) {
