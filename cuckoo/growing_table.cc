@@ -81,6 +81,7 @@ bool GrowingTable::MoveOne(uint64_t index) {
 bool GrowingTable::MoveSome(uint64_t buckets) {
   assert(phase_ == Phase::kMoving);
   const uint64_t count = current_->geometry().bucket_count;
+  stalled_ = false;
   for (uint64_t i = 0; i < buckets && cursor_ < count; ++i) {
     if (!MoveOne(cursor_)) ++left_;
     ++cursor_;

@@ -44,6 +44,18 @@ class GrowingTable {
   // As Table's; a slot is valid until the next call of anything that writes.
   Table::Verdict Find(uint64_t hash, std::string_view key, Table::Slot* slot);
   bool Insert(uint64_t hash, const verify::Bucket& item);
+  // Whether `test` holds for any whole bucket that a key of this hash can be in.
+  template <typename Test>
+  bool AnyOf(uint64_t hash, Test&& test) {
+    for (Table* table : {current_.get(), phase_ == Phase::kMoving ? other_.get() : nullptr}) {
+      if (table == nullptr) continue;
+      for (const uint64_t index : WaysOf(hash, table->geometry().bucket_count)) {
+        const auto bucket = table->Load(index);
+        if (bucket && test(*bucket)) return true;
+      }
+    }
+    return false;
+  }
   void Replace(const Table::Slot& slot, const verify::Bucket& item) {
     slot.table->Replace(slot, item);
   }
@@ -71,7 +83,7 @@ class GrowingTable {
   // Retires so many buckets of the old table; true when all are, and only its memory is left.
   bool RetireSome(uint64_t buckets);
 
-  // True when a whole pass has left keys in the old table: growth waits for a better time.
+  // True when a whole pass has just left keys in the old table; the next MoveSome begins another.
   bool stalled() const { return stalled_; }
 
   Table& current() { return *current_; }

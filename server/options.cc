@@ -36,6 +36,7 @@ po::options_description Described() {
       ("max-value", po::value<std::string>(), "largest value accepted, up to 16M (16M)")
       ("spin-us", po::value<std::string>(), "microseconds a shard spins before it sleeps (50)")
       ("hugepages", po::bool_switch(), "use huge pages of 2 MiB (vm.nr_hugepages)")
+      ("warm", po::value<std::string>(), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
       ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
       ("version", "print the version and exit")
@@ -52,9 +53,9 @@ std::string OptionOfVariable(const std::string& variable) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   });
-  static const std::set<std::string> kNames = {"listen",       "shards",    "memory",
-                                               "bucket-bytes", "max-value", "spin-us",
-                                               "hugepages",    "config",    "log-level"};
+  static const std::set<std::string> kNames = {"listen",    "shards",   "memory",    "bucket-bytes",
+                                               "max-value", "spin-us",  "hugepages", "warm",
+                                               "config",    "log-level"};
   return kNames.contains(name) ? name : std::string();
 }
 
@@ -122,6 +123,10 @@ std::expected<Options, Error> Digest(const po::variables_map& given) {
   }
   if (given.count("listen") > 0) {
     options.server.uris = given["listen"].as<std::vector<std::string>>();
+  }
+  if (given.count("warm") > 0) options.server.warm_path = given["warm"].as<std::string>();
+  if (given.count("warm") > 0 && options.server.warm_path.empty()) {
+    return Invalid("--warm is empty: name a file");
   }
   if (given["hugepages"].as<bool>()) options.server.pages = PageKind::kHuge;
   if (given.count("log-level") > 0) options.log_level = given["log-level"].as<std::string>();

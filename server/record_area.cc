@@ -1,106 +1,313 @@
 #include "server/record_area.h"
 
-#include <fmt/core.h>
-
+#include <algorithm>
+#include <bit>
 #include <cassert>
+#include <utility>
+
+#include "verify/record.h"
 
 namespace plov::server {
 
 namespace {
 
-template <typename T>
-bool ControlWrite(const std::string& name, T value) {
-  return mallctl(name.c_str(), nullptr, nullptr, &value, sizeof(value)) == 0;
+constexpr size_t kBlockBytesMin = size_t{128} << 10;
+constexpr size_t kBlockBytesMax = size_t{1} << 20;
+// At least so many blocks in a memory, so that the open ones and the spare are a small part of it.
+constexpr size_t kBlocksMin = 64;
+// Cleaning begins when less than this part of the memory is free, or so many blocks.
+constexpr size_t kReservePart = 64;
+constexpr size_t kReserveBlocks = 4;
+
+size_t PagesFor(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+uint32_t Rounded(size_t record_bytes) {
+  return static_cast<uint32_t>(verify::RoundUpToWord(record_bytes));
 }
 
 }  // namespace
 
-RecordArea::RecordArea(Region* region, size_t offset)
-    : region_(region), begin_(offset), next_(offset) {}
-
-std::expected<std::unique_ptr<RecordArea>, Error> RecordArea::Create(Region* region,
-                                                                     size_t offset) {
-  std::unique_ptr<RecordArea> area(new RecordArea(region, offset));
-  if (auto opened = area->Open(); !opened) return std::unexpected(opened.error());
-  return area;
+size_t RecordArea::BlockBytesFor(size_t budget_bytes) {
+  return std::clamp(std::bit_floor(budget_bytes / kBlocksMin), kBlockBytesMin, kBlockBytesMax);
 }
 
-// Hooks that are left null refuse: an extent is never unmapped or decommitted, and splitting and
-// merging are allowed within the area, since a null split or merge hook would forbid them.
-std::expected<void, Error> RecordArea::Open() {
-  hooks_.area = this;
-  hooks_.hooks.alloc = &OnAllocate;
-  hooks_.hooks.split = [](extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) {
-    return false;
-  };
-  hooks_.hooks.merge = [](extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) {
-    return false;
-  };
-  extent_hooks_t* hooks = &hooks_.hooks;
-  size_t bytes = sizeof(arena_);
-  if (mallctl("arenas.create", &arena_, &bytes, &hooks, sizeof(hooks)) != 0) {
-    return Fail(Code::kNoSpace, "cannot create the record arena: raise --memory");
-  }
-  bytes = sizeof(cache_);
-  if (mallctl("tcache.create", &cache_, &bytes, nullptr, 0) != 0) {
-    return Fail(Code::kSystem, "cannot create the record cache");
-  }
-  open_ = true;
-  // Freed extents go to the arena's retained ones at once, which costs no system call since the
-  // hooks to purge are null. Among dirty ones jemalloc would not split an extent of more than 64
-  // times what is asked for (lg_extent_max_active_fit), and call memory full that is free.
-  ControlWrite<ssize_t>(fmt::format("arena.{}.dirty_decay_ms", arena_), 0);
-  ControlWrite<ssize_t>(fmt::format("arena.{}.muzzy_decay_ms", arena_), 0);
-  return {};
+RecordArea::RecordArea(Region* region, Memory* memory, size_t block_bytes)
+    : region_(region),
+      memory_(memory),
+      block_bytes_(block_bytes != 0 ? block_bytes : BlockBytesFor(memory->budget_bytes())),
+      reserve_min_bytes_(
+          std::max(kReserveBlocks * block_bytes_, memory->budget_bytes() / kReservePart)),
+      blocks_(region->memory().size() / block_bytes_) {
+  assert(std::has_single_bit(block_bytes_) && block_bytes_ >= kPageBytes);
 }
 
-RecordArea::~RecordArea() {
-  if (!open_) return;
-  mallctl("tcache.destroy", nullptr, nullptr, &cache_, sizeof(cache_));
-  mallctl(fmt::format("arena.{}.destroy", arena_).c_str(), nullptr, nullptr, nullptr, 0);
+bool RecordArea::IsRun(size_t record_bytes) const {
+  return Rounded(record_bytes) > block_bytes_ / kWorthPart;
 }
 
-void* RecordArea::TakeExtent(size_t bytes, size_t alignment) {
-  std::byte* base = region_->data();
-  void* at = base + next_;
-  size_t room = region_->memory().size() - next_;
-  if (std::align(alignment, bytes, at, room) == nullptr) return nullptr;
-  const auto offset = static_cast<size_t>(static_cast<std::byte*>(at) - base);
-  if (!region_->Commit(offset, bytes)) return nullptr;
-  next_ = offset + bytes;
-  return at;
-}
-
-void* RecordArea::OnAllocate(extent_hooks_t* hooks, void* address, size_t bytes, size_t alignment,
-                             bool* zero, bool* commit, unsigned) {
-  if (address != nullptr) return nullptr;  // extents are not extended in place
-  // The hooks are the first member of a standard-layout Hooks.
-  void* extent = static_cast<Hooks*>(static_cast<void*>(hooks))->area->TakeExtent(bytes, alignment);
-  if (extent != nullptr) {
-    *zero = true;  // committed pages of the file are zero
-    *commit = true;
-  }
-  return extent;
+// True when nothing keeps a block but what lives in it.
+bool RecordArea::IsIdle(const Block& block) const {
+  return (block.state == State::kClosed || block.state == State::kDamaged) && block.pins == 0;
 }
 
 std::optional<uint64_t> RecordArea::Allocate(size_t record_bytes) {
-  const int flags = MALLOCX_ARENA(arena_) | MALLOCX_TCACHE(cache_);
-  void* record = mallocx(record_bytes, flags);
-  if (record == nullptr) {
-    // What the cache keeps of other sizes may make room.
-    ControlWrite("tcache.flush", cache_);
-    record = mallocx(record_bytes, flags);
-  }
-  if (record == nullptr) return std::nullopt;
-  allocated_bytes_ += sallocx(record, 0);
-  return static_cast<uint64_t>(static_cast<std::byte*>(record) - region_->data());
+  assert(record_bytes >= verify::kRecordHeaderBytes && record_bytes <= verify::kRecordBytesMax);
+  const auto offset =
+      IsRun(record_bytes) ? AllocateRun(record_bytes) : Append(&fresh_, record_bytes);
+  if (!offset) CloseSparse();
+  return offset;
 }
 
-void RecordArea::Free(uint64_t offset) {
-  assert(offset >= begin_ && offset < next_);
-  void* record = region_->data() + offset;
-  allocated_bytes_ -= sallocx(record, 0);
-  dallocx(record, MALLOCX_TCACHE(cache_));
+std::optional<uint64_t> RecordArea::AllocateRun(size_t record_bytes) {
+  if (!KeepSpare()) return std::nullopt;
+  const size_t bytes = PagesFor(record_bytes);
+  const auto offset = memory_->Take(bytes, kPageBytes, Memory::End::kLow);
+  if (!offset) return std::nullopt;
+  if (!memory_->Commit(*offset, bytes)) {
+    memory_->Give(*offset, bytes);
+    return std::nullopt;
+  }
+  run_bytes_ += bytes;
+  verify::WriteDeadHead(verify::WordsAt(region_->data(), *offset), record_bytes);
+  return offset;
+}
+
+// A new record leaves a spare block; a moved one may take it.
+std::optional<uint64_t> RecordArea::Append(Index* open, size_t record_bytes) {
+  const uint32_t bytes = Rounded(record_bytes);
+  if (*open && blocks_[**open].live_bytes == 0 && blocks_[**open].pins == 0) {
+    blocks_[**open].used_bytes = 0;  // as good as a fresh one
+  }
+  if (!*open || blocks_[**open].used_bytes + bytes > block_bytes_) {
+    if (open == &fresh_ && !KeepSpare()) return std::nullopt;
+    Index next = TakeBlock(State::kOpen);
+    if (!next && open == &moved_ && spare_) {
+      next = std::exchange(spare_, std::nullopt);
+      blocks_[*next].state = State::kOpen;
+    }
+    if (!next) return std::nullopt;
+    Close(open);
+    *open = next;
+  }
+  Block& block = blocks_[**open];
+  const uint64_t offset = **open * block_bytes_ + block.used_bytes;
+  block.used_bytes += bytes;
+  block.live_bytes += bytes;
+  live_bytes_ += bytes;
+  verify::WriteDeadHead(verify::WordsAt(region_->data(), offset), record_bytes);
+  return offset;
+}
+
+std::optional<uint64_t> RecordArea::MoveTo(size_t record_bytes) {
+  const auto offset = Append(&moved_, record_bytes);
+  if (offset) {
+    ++moved_records_;
+    moved_bytes_ += Rounded(record_bytes);
+  } else {
+    move_failed_ = true;
+  }
+  return offset;
+}
+
+bool RecordArea::KeepSpare() {
+  if (!spare_) spare_ = TakeBlock(State::kSpare);
+  return spare_.has_value();
+}
+
+RecordArea::Index RecordArea::TakeBlock(State state) {
+  const auto offset = memory_->Take(block_bytes_, block_bytes_, Memory::End::kLow);
+  if (!offset) return std::nullopt;
+  if (!memory_->Commit(*offset, block_bytes_)) {
+    memory_->Give(*offset, block_bytes_);
+    return std::nullopt;
+  }
+  const size_t index = *offset / block_bytes_;
+  blocks_[index] = {.state = state};
+  blocks_end_ = std::max(blocks_end_, index + 1);
+  ++block_count_;
+  return index;
+}
+
+void RecordArea::Close(Index* open) {
+  if (!*open) return;
+  Block& block = blocks_[**open];
+  block.state = State::kClosed;
+  no_victim_ = false;
+  if (block.live_bytes == 0 && block.pins == 0) Drop(**open);
+  open->reset();
+}
+
+// Memory is full: what is dead in the open blocks is worth cleaning too.
+void RecordArea::CloseSparse() {
+  for (Index* open : {&fresh_, &moved_}) {
+    if (!*open) continue;
+    const Block& block = blocks_[**open];
+    if (block.used_bytes - block.live_bytes >= WorthBytes()) Close(open);
+  }
+}
+
+// Gives back a block in which nothing lives.
+void RecordArea::Drop(size_t index) {
+  if (victim_ == index) victim_.reset();
+  if (!spare_) {
+    blocks_[index] = {.state = State::kSpare};
+    spare_ = index;
+    return;
+  }
+  blocks_[index] = {};
+  --block_count_;
+  memory_->Give(index * block_bytes_, block_bytes_);
+}
+
+// Nothing is stored any more: all memory is for the table.
+void RecordArea::GiveAll() {
+  Close(&fresh_);
+  Close(&moved_);
+  if (!spare_) return;
+  const size_t spare = *spare_;
+  Drop(spare);
+  spare_.reset();
+}
+
+void RecordArea::Free(uint64_t offset, size_t record_bytes) {
+  if (IsRun(record_bytes)) {
+    run_bytes_ -= PagesFor(record_bytes);
+    memory_->Give(offset, PagesFor(record_bytes));
+  } else {
+    const uint32_t bytes = Rounded(record_bytes);
+    const size_t index = offset / block_bytes_;
+    Block& block = blocks_[index];
+    assert(block.state != State::kNone && block.live_bytes >= bytes);
+    block.live_bytes -= bytes;
+    live_bytes_ -= bytes;
+    freed_bytes_ += bytes;
+    if (block.live_bytes == 0 && IsIdle(block)) Drop(index);
+  }
+  if (allocated_bytes() == 0) GiveAll();
+}
+
+void RecordArea::Pin(uint64_t offset, size_t record_bytes) {
+  if (!IsRun(record_bytes)) ++blocks_[offset / block_bytes_].pins;
+}
+
+void RecordArea::Unpin(uint64_t offset, size_t record_bytes) {
+  if (IsRun(record_bytes)) return;
+  const size_t index = offset / block_bytes_;
+  Block& block = blocks_[index];
+  assert(block.pins > 0);
+  if (--block.pins > 0) return;
+  no_victim_ = false;
+  if (block.live_bytes == 0 && IsIdle(block)) Drop(index);
+}
+
+bool RecordArea::wants_cleaning() const {
+  return memory_->available_bytes() < std::max(reserve_min_bytes_, reserve_bytes_) &&
+         (victim_ || !no_victim_ || freed_bytes_ >= WorthBytes());
+}
+
+bool RecordArea::MayFit(size_t record_bytes) const {
+  const size_t dead_bytes = block_count_ * block_bytes_ - live_bytes_;
+  return record_bytes + block_bytes_ <= memory_->available_bytes() + dead_bytes;
+}
+
+// The block with the least to move, if it is worth it and the moved records have a place.
+bool RecordArea::FindVictim() {
+  if (victim_ && IsIdle(blocks_[*victim_])) return true;
+  victim_.reset();
+  if (no_victim_ && freed_bytes_ < WorthBytes()) return false;
+  size_t least_bytes = block_bytes_ - WorthBytes();
+  if (!spare_ && memory_->available_bytes() < block_bytes_) {
+    const size_t room = moved_ ? block_bytes_ - blocks_[*moved_].used_bytes : 0;
+    least_bytes = std::min(least_bytes, room);
+  }
+  for (size_t i = 0; i < blocks_end_; ++i) {
+    const Block& block = blocks_[i];
+    if (block.state != State::kClosed || block.pins > 0 || block.live_bytes > least_bytes) continue;
+    if (victim_ && block.live_bytes == least_bytes) continue;
+    least_bytes = block.live_bytes;
+    victim_ = i;
+  }
+  freed_bytes_ = 0;
+  no_victim_ = !victim_;
+  cursor_ = 0;
+  return victim_.has_value();
+}
+
+bool RecordArea::Clean(size_t bytes, const Relocate& relocate) {
+  bool cleaned = false;
+  move_failed_ = false;
+  for (size_t done = 0; done < bytes && !move_failed_; done += WalkOne(relocate)) {
+    if (!FindVictim()) return cleaned;
+    cleaned = true;
+  }
+  return cleaned && !move_failed_;
+}
+
+// Looks at the victim's next record. Returns what it cost: a dead one is a look at its head. What
+// is freed to the last record is dropped by Free, so who comes to the end has met records that
+// nobody owns up to, or lengths that are not true; of an adopted block what lies behind its last
+// record may be anything.
+size_t RecordArea::WalkOne(const Relocate& relocate) {
+  Block& block = blocks_[*victim_];
+  const uint64_t offset = *victim_ * block_bytes_ + cursor_;
+  const size_t rest_bytes = block.used_bytes - cursor_;
+  verify::OwnHead head = {};
+  if (rest_bytes >= verify::kRecordHeaderBytes) {
+    head = verify::OwnRecordHead(region_->data(), offset);
+  }
+  if (head.record_bytes == 0 || IsRun(head.record_bytes) ||
+      Rounded(head.record_bytes) > rest_bytes) {
+    block.state = State::kDamaged;
+    ++damaged_blocks_;
+    victim_.reset();
+    return verify::kRecordHeaderBytes;
+  }
+  cursor_ += Rounded(head.record_bytes);
+  if (head.live == 0) return verify::kRecordHeaderBytes;
+  relocate(offset, head.record_bytes);
+  if (move_failed_) {  // until more is free; the block is sound
+    victim_.reset();
+    no_victim_ = true;
+  }
+  return head.record_bytes;
+}
+
+bool RecordArea::AdoptRun(uint64_t offset, size_t record_bytes) {
+  const size_t bytes = PagesFor(record_bytes);
+  if (offset % kPageBytes != 0 || !memory_->Claim(offset, bytes)) return false;
+  if (!memory_->Commit(offset, bytes)) {
+    memory_->Give(offset, bytes);
+    return false;
+  }
+  run_bytes_ += bytes;
+  return true;
+}
+
+bool RecordArea::Adopt(uint64_t offset, size_t record_bytes) {
+  if (offset % verify::kWordBytes != 0 || record_bytes < verify::kRecordHeaderBytes ||
+      record_bytes > verify::kRecordBytesMax) {
+    return false;
+  }
+  if (IsRun(record_bytes)) return AdoptRun(offset, record_bytes);
+  const size_t index = offset / block_bytes_;
+  const uint32_t bytes = Rounded(record_bytes);
+  if (index >= blocks_.size() || offset % block_bytes_ + bytes > block_bytes_) return false;
+  Block& block = blocks_[index];
+  if (block.state == State::kNone) {
+    const uint64_t begin = index * block_bytes_;
+    if (!memory_->Claim(begin, block_bytes_)) return false;
+    if (!memory_->Commit(begin, block_bytes_)) {
+      memory_->Give(begin, block_bytes_);
+      return false;
+    }
+    block = {.used_bytes = static_cast<uint32_t>(block_bytes_), .state = State::kClosed};
+    blocks_end_ = std::max(blocks_end_, index + 1);
+    ++block_count_;
+  }
+  if (block.state != State::kClosed || block.live_bytes + bytes > block_bytes_) return false;
+  block.live_bytes += bytes;
+  live_bytes_ += bytes;
+  return true;
 }
 
 }  // namespace plov::server

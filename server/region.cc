@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <linux/memfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -14,14 +18,17 @@ namespace plov::server {
 
 namespace {
 
+// Beyond it nothing has addresses, and sizes could wrap around.
+constexpr size_t kBudgetBytesMax = size_t{1} << 56;
+
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-std::unexpected<Error> NoMemory(size_t bytes, PageKind pages, int error_number) {
-  if (pages == PageKind::kHuge) {
+std::unexpected<Error> NoMemory(size_t bytes, size_t page_bytes, int error_number) {
+  if (page_bytes != kPageBytes) {
     return Fail(Code::kNoSpace,
-                fmt::format("no {} huge pages of 2 MiB: sysctl vm.nr_hugepages={}, or start "
+                fmt::format("no {} huge pages of {} MiB: sysctl vm.nr_hugepages={}, or start "
                             "without --hugepages",
-                            bytes / kHugePageBytes, bytes / kHugePageBytes));
+                            bytes / page_bytes, page_bytes >> 20, bytes / page_bytes));
   }
   auto failed =
       FailErrno(fmt::format("cannot reserve {} MiB of memory", bytes >> 20), error_number);
@@ -29,46 +36,194 @@ std::unexpected<Error> NoMemory(size_t bytes, PageKind pages, int error_number) 
   return failed;
 }
 
+int Allocate(int fd, int mode, size_t from, size_t bytes) {
+  int result;
+  do {
+    result = ::fallocate(fd, mode, static_cast<off_t>(from), static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
 }  // namespace
 
-std::expected<Region, Error> Region::Create(size_t bytes, PageKind pages) {
-  Region region;
-  region.page_bytes_ = pages == PageKind::kHuge ? kHugePageBytes : kPageBytes;
-  bytes = RoundUp(bytes, region.page_bytes_);
-  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING |
-                         (pages == PageKind::kHuge ? MFD_HUGETLB | MFD_HUGE_2MB : 0u);
-  region.fd_ = ::memfd_create("plov-region", flags);
-  if (region.fd_ < 0) return FailErrno("cannot create the region's memory", errno);
-  ::fchmod(region.fd_, 0600);  // other users get it through the socket only
-  if (::ftruncate(region.fd_, static_cast<off_t>(bytes)) != 0) return NoMemory(bytes, pages, errno);
-  ::fcntl(region.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd_, 0);
-  if (memory == MAP_FAILED) return NoMemory(bytes, pages, errno);
-  region.memory_ = {static_cast<std::byte*>(memory), bytes};
+Region::Region(const RegionOptions& options)
+    : page_bytes_(options.pages == PageKind::kHuge ? kHugePageBytes : kPageBytes),
+      budget_bytes_(options.budget_bytes) {}
+
+std::expected<Region, Error> Region::Create(const RegionOptions& options) {
+  Region region(options);
+  if (options.budget_bytes == 0 || options.budget_bytes > kBudgetBytesMax) {
+    return NoMemory(options.budget_bytes, region.page_bytes_, EINVAL);
+  }
+  auto opened =
+      options.path.empty() ? region.OpenAnonymous() : region.OpenFile(options.path, options.pages);
+  if (opened) opened = region.Map();
+  if (!opened) return std::unexpected(opened.error());
   return region;
+}
+
+std::expected<void, Error> Region::OpenAnonymous() {
+  fd_ = ::memfd_create("plov-region", MFD_CLOEXEC | MFD_ALLOW_SEALING |
+                                          (is_huge() ? MFD_HUGETLB | MFD_HUGE_2MB : 0u));
+  if (fd_ < 0) return FailErrno("cannot create the region's memory", errno);
+  ::fchmod(fd_, 0600);  // other users get it through the socket only
+  return {};
+}
+
+// The lock is this descriptor's own: clients get one that was opened anew, so a client that
+// outlives the server does not keep the next one out.
+std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pages) {
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (fd_ < 0) {
+    auto failed = FailErrno("cannot open the memory file " + path, errno);
+    if (errno == ELOOP) failed.error().message += ": name the file itself, not a link to it";
+    return failed;
+  }
+  if (auto judged = JudgeFile(path, pages); !judged) return judged;
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return FailErrno("cannot lock the memory file " + path, errno);
+    return Fail(Code::kInUse,
+                path + " is the memory of another plovd that runs: stop it, or name another file");
+  }
+  struct stat status;  // under the lock: nobody else sizes it now
+  if (::fstat(fd_, &status) != 0) return FailErrno("cannot look at " + path, errno);
+  file_bytes_ = static_cast<size_t>(status.st_size);
+  found_ = file_bytes_ > 0;
+  return {};
+}
+
+std::expected<void, Error> Region::JudgeFile(const std::string& path, PageKind pages) {
+  struct stat status;
+  struct statfs system;
+  if (::fstat(fd_, &status) != 0 || ::fstatfs(fd_, &system) != 0) {
+    return FailErrno("cannot look at " + path, errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return Fail(Code::kInvalidArgument, path + " is no plain file: name one, or a new one");
+  }
+  // Whoever owns it can read and write it at any time.
+  if (status.st_uid != ::geteuid()) {
+    return Fail(Code::kPermission, path + " belongs to another user: remove it, or name another");
+  }
+  ::fchmod(fd_, 0600);
+  const bool is_on_hugetlbfs = static_cast<uint64_t>(system.f_type) == HUGETLBFS_MAGIC;
+  if (pages == PageKind::kHuge && !is_on_hugetlbfs) {
+    return Fail(Code::kInvalidArgument,
+                path +
+                    " must be on a hugetlbfs file system with --hugepages: mount one, or start "
+                    "without --hugepages");
+  }
+  page_bytes_ = is_on_hugetlbfs ? static_cast<size_t>(system.f_bsize) : kPageBytes;
+  return {};
+}
+
+std::expected<void, Error> Region::Map() {
+  budget_bytes_ = RoundUp(budget_bytes_, page_bytes_);
+  const size_t wanted_bytes = budget_bytes_ * (is_huge() ? 1 : kSparseness);
+  const size_t bytes = std::max(wanted_bytes, RoundUp(file_bytes_, page_bytes_));
+  if (bytes != file_bytes_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+    return NoMemory(budget_bytes_, page_bytes_, errno);
+  }
+  // Refused of a named file, which is no memfd.
+  ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  const int flags = MAP_SHARED | (is_huge() ? 0 : MAP_NORESERVE);
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd_, 0);
+  if (memory == MAP_FAILED) return NoMemory(budget_bytes_, page_bytes_, errno);
+  memory_ = {static_cast<std::byte*>(memory), bytes};
+  committed_ = PageSet(bytes / page_bytes_);
+  if (is_huge()) {
+    if (Allocate(fd_, 0, 0, bytes) != 0) return NoMemory(bytes, page_bytes_, errno);
+    committed_.Add(0, bytes / page_bytes_);
+    committed_bytes_ = bytes;
+  } else if (found_) {
+    FindCommitted();
+  }
+  return {};
+}
+
+// Pages that were committed and never written count as holes; they are given back, so that the
+// account is true.
+void Region::FindCommitted() {
+  off_t hole = 0;
+  const auto end = static_cast<off_t>(memory_.size());
+  while (hole < end) {
+    const off_t data = ::lseek(fd_, hole, SEEK_DATA);
+    const off_t hole_end = data < 0 ? end : data;  // none: holes up to the end
+    if (hole_end > hole) {
+      Allocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<size_t>(hole),
+               static_cast<size_t>(hole_end - hole));
+    }
+    if (data < 0) break;
+    const off_t next = ::lseek(fd_, data, SEEK_HOLE);
+    hole = next < 0 ? end : next;
+    committed_.Add(static_cast<size_t>(data) / kPageBytes,
+                   RoundUp(static_cast<size_t>(hole), kPageBytes) / kPageBytes);
+  }
+  committed_bytes_ = committed_.Count(0, memory_.size() / kPageBytes) * kPageBytes;
 }
 
 Region::Region(Region&& other) noexcept
     : memory_(std::exchange(other.memory_, {})),
       fd_(std::exchange(other.fd_, -1)),
+      found_(other.found_),
       page_bytes_(other.page_bytes_),
-      committed_bytes_(other.committed_bytes_) {}
+      budget_bytes_(other.budget_bytes_),
+      file_bytes_(other.file_bytes_),
+      committed_bytes_(other.committed_bytes_),
+      committed_(std::move(other.committed_)) {}
 
 Region::~Region() {
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
   if (fd_ >= 0) ::close(fd_);
 }
 
+size_t Region::CommittedIn(size_t offset, size_t bytes) const {
+  const size_t to = RoundUp(offset + bytes, page_bytes_) / page_bytes_;
+  return committed_.Count(offset / page_bytes_, to) * page_bytes_;
+}
+
 bool Region::Commit(size_t offset, size_t bytes) {
-  const size_t from = offset / page_bytes_ * page_bytes_;
-  const size_t to = RoundUp(offset + bytes, page_bytes_);
-  int result;
-  do {
-    result = ::fallocate(fd_, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
-  } while (result != 0 && errno == EINTR);
-  if (result != 0) return false;
-  committed_bytes_ += bytes;
+  if (offset > memory_.size() || bytes > memory_.size() - offset) return false;
+  const size_t from = offset / page_bytes_;
+  const size_t to = RoundUp(offset + bytes, page_bytes_) / page_bytes_;
+  const size_t fresh_bytes = (to - from - committed_.Count(from, to)) * page_bytes_;
+  if (fresh_bytes == 0) return true;
+  if (committed_bytes_ + fresh_bytes > budget_bytes_) return false;
+  if (Allocate(fd_, 0, from * page_bytes_, (to - from) * page_bytes_) != 0) return false;
+  committed_.Add(from, to);
+  committed_bytes_ += fresh_bytes;
   return true;
+}
+
+void Region::Release(size_t offset, size_t bytes) {
+  if (is_huge()) return;
+  const size_t from = RoundUp(offset, kPageBytes) / kPageBytes;
+  const size_t to = (offset + bytes) / kPageBytes;
+  const size_t count = from < to ? committed_.Count(from, to) : 0;
+  if (count == 0) return;
+  // What cannot be punched stays committed, and counts.
+  if (Allocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from * kPageBytes,
+               (to - from) * kPageBytes) != 0) {
+    return;
+  }
+  committed_.Remove(from, to);
+  committed_bytes_ -= count * kPageBytes;
+}
+
+void Region::ReleaseLast(size_t offset, size_t bytes, size_t wanted) {
+  if (is_huge()) return;
+  const size_t from = RoundUp(offset, kPageBytes) / kPageBytes;
+  size_t to = (offset + bytes) / kPageBytes;
+  const size_t before = committed_bytes_;
+  while (before - committed_bytes_ < wanted) {
+    const auto last = committed_.Last(from, to);
+    if (!last) return;
+    const size_t missing = wanted - (before - committed_bytes_);
+    const size_t first =
+        *last + 1 - std::min(*last + 1 - from, RoundUp(missing, kPageBytes) / kPageBytes);
+    Release(first * kPageBytes, (*last + 1 - first) * kPageBytes);
+    to = first;
+  }
 }
 
 }  // namespace plov::server

@@ -1,16 +1,23 @@
-// Region: one shard's memory, an anonymous file that clients map or a card reads.
+// Region: one shard's memory, a file that clients map or a card reads.
 //
-// An anonymous file (memfd) and not one in /dev/shm: it is not limited by that file system's size
-// (64 MiB in most containers), and nothing is left behind however the server ends. Its size is
-// fixed and sealed; pages are committed by Commit, which fails with an error where touching them
-// would end the process (a full tmpfs, no huge pages).
+// Usually an anonymous file (memfd) and not one in /dev/shm: it is not limited by that file
+// system's size (64 MiB in most containers), and nothing is left behind however the server ends.
+// For a warm restart it is a named file on tmpfs or hugetlbfs, which stays.
+//
+// A region is sparse: it has three times as many addresses as its budget has pages, and pages are
+// committed by Commit, which fails with an error where touching them would end the process (a full
+// tmpfs), and given back by Release. Of huge pages it is whole: as many addresses as budget, all
+// committed at the start and never released, because a READ of a hole there would end the reader.
+// (A READ of any other hole costs a page of zeros, which no account here knows.)
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <span>
+#include <string>
 
+#include "server/page_set.h"
 #include "verify/error.h"
 
 namespace plov::server {
@@ -19,31 +26,62 @@ enum class PageKind { kNormal, kHuge };
 
 inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+inline constexpr size_t kSparseness = 3;
+
+struct RegionOptions {
+  size_t budget_bytes = 0;  // rounded up to whole pages
+  PageKind pages = PageKind::kNormal;
+  std::string path = {};  // of the file to keep; empty: anonymous. On hugetlbfs its pages are huge
+};
 
 class Region {
  public:
-  // bytes: rounded up to whole pages. kNoSpace with the command that mends it, kSystem.
-  static std::expected<Region, Error> Create(size_t bytes, PageKind pages);
+  // A file that is there is taken as it is, made longer if need be, never shorter; more of it may
+  // be committed than the budget allows. kNoSpace with the command that mends it, kInUse (another
+  // server has the file), kInvalidArgument (no plain file, or huge pages where there are none),
+  // kPermission, kSystem.
+  static std::expected<Region, Error> Create(const RegionOptions& options);
   Region(Region&& other) noexcept;
   Region& operator=(Region&&) = delete;
   ~Region();
 
-  // Makes sure that the bytes can be touched. False when memory is short; nothing changed then.
+  // Makes sure that the bytes can be touched. Pages that are committed already cost nothing. False
+  // when they would exceed the budget or memory is short; nothing changed then.
   bool Commit(size_t offset, size_t bytes);
+  // Gives back the pages that lie wholly inside; they read as zeros then. Nothing on huge pages.
+  void Release(size_t offset, size_t bytes);
+  // The same for about `wanted` bytes of what is committed there, those at the end first.
+  void ReleaseLast(size_t offset, size_t bytes, size_t wanted);
+  // How many of the pages that the bytes touch are committed, in bytes.
+  size_t CommittedIn(size_t offset, size_t bytes) const;
+
+  // True when the file was there before and not empty: it holds what a former server left.
+  bool found() const { return found_; }
 
   std::span<std::byte> memory() const { return memory_; }
   std::byte* data() const { return memory_.data(); }
   int fd() const { return fd_; }
   size_t page_bytes() const { return page_bytes_; }
+  size_t budget_bytes() const { return budget_bytes_; }
   size_t committed_bytes() const { return committed_bytes_; }
 
  private:
-  Region() = default;
+  explicit Region(const RegionOptions& options);
+  std::expected<void, Error> OpenAnonymous();
+  std::expected<void, Error> OpenFile(const std::string& path, PageKind pages);
+  std::expected<void, Error> JudgeFile(const std::string& path, PageKind pages);
+  std::expected<void, Error> Map();
+  void FindCommitted();
+  bool is_huge() const { return page_bytes_ != kPageBytes; }
 
   std::span<std::byte> memory_;
   int fd_ = -1;
+  bool found_ = false;
   size_t page_bytes_ = kPageBytes;
+  size_t budget_bytes_;
+  size_t file_bytes_ = 0;
   size_t committed_bytes_ = 0;
+  PageSet committed_;
 };
 
 }  // namespace plov::server

@@ -1,7 +1,9 @@
 #include "server/server.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,6 +31,17 @@ uint64_t StagingBytes(uint32_t value_bytes_max) {
   return std::max(kStagingBytesMin, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
 }
 
+void LogRecovery(const RecoveryReport& report, const StoreOptions& options) {
+  if (!report.warm) return;
+  const double seconds = static_cast<double>(report.microseconds) / 1e6;
+  spdlog::info("shard {}: recovered {} items of {} in {:.3f} s ({} second copies of moves dropped)",
+               options.shard, report.items, options.warm_path, seconds, report.duplicates);
+  if (report.damaged > 0) {
+    spdlog::error("shard {}: {} damaged buckets or records in {} were dropped", options.shard,
+                  report.damaged, options.warm_path);
+  }
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Server>, Error> Server::Create(const ServerOptions& options) {
@@ -37,7 +50,7 @@ std::expected<std::unique_ptr<Server>, Error> Server::Create(const ServerOptions
   return server;
 }
 
-std::expected<void, Error> Server::Open(const ServerOptions& options) {
+std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
   StoreOptions store_options{.memory_bytes = options.memory_bytes / options.shards,
                              .bucket_bytes = options.bucket_bytes,
                              .value_bytes_max = options.value_bytes_max,
@@ -46,14 +59,30 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
                              .shard_count = options.shards,
                              .hash_seed = fabric::RandomId(),
                              .clock_offset_us = ClockOffsetUs()};
+  for (; store_options.shard < options.shards; ++store_options.shard) {
+    if (!options.warm_path.empty()) {
+      store_options.warm_path = options.warm_path;
+      if (store_options.shard > 0)
+        store_options.warm_path += fmt::format(".{}", store_options.shard);
+    }
+    auto store = Store::Create(store_options);
+    if (!store) return std::unexpected(store.error());
+    LogRecovery((*store)->recovery(), store_options);
+    // The shards of one server hash alike; what was recovered says how.
+    store_options.hash_seed = (*store)->superblock().hash_seed;
+    shards_.push_back(std::make_unique<Shard>(std::move(*store), options.spin_us));
+  }
+  return {};
+}
+
+std::expected<void, Error> Server::Open(const ServerOptions& options) {
+  if (auto opened = OpenStores(options); !opened) return opened;
   fabric::ListenOptions listen{.shards = {},
                                .format_version = verify::kFormatVersion,
                                .staging_bytes = StagingBytes(options.value_bytes_max)};
-  for (; store_options.shard < options.shards; ++store_options.shard) {
-    auto store = Store::Create(store_options);
-    if (!store) return std::unexpected(store.error());
-    listen.shards.push_back({(*store)->region().memory(), (*store)->region().fd()});
-    shards_.push_back(std::make_unique<Shard>(std::move(*store), options.spin_us));
+  for (const auto& shard : shards_) {
+    const Region& region = shard->store().region();
+    listen.shards.push_back({region.memory(), region.fd()});
   }
   for (const std::string& uri : options.uris) {
     auto listener = fabric::Listener::Listen(uri, listen);

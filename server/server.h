@@ -21,6 +21,7 @@ struct ServerOptions {
   uint32_t value_bytes_max = verify::kValueBytesMax;
   uint32_t spin_us = 50;
   PageKind pages = PageKind::kNormal;
+  std::string warm_path = {};  // the file of shard 0; shard N's has ".N" appended
 };
 
 // Threads: created, run and destroyed by one thread; Stop from any.
@@ -41,6 +42,7 @@ class Server {
  private:
   Server() = default;
   std::expected<void, Error> Open(const ServerOptions& options);
+  std::expected<void, Error> OpenStores(const ServerOptions& options);
 
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
   std::vector<std::unique_ptr<Shard>> shards_;

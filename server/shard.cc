@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,26 +21,20 @@ using verify::Request;
 
 namespace {
 
-uint64_t ClockUs(clockid_t clock) {
-  timespec now;
-  ::clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
-}
-
 // What clients cause is logged the 1st, 2nd, 4th, 8th ... time: no client can fill the log.
 bool IsWorthALine(uint64_t count) { return std::has_single_bit(count); }
 
-// How often held records are looked at for their age.
-constexpr uint64_t kAgeEveryMs = 1000;
+// How often what waits for time alone is looked at: held records, clients that confirm nothing.
+constexpr uint64_t kTickMs = 1000;
+// Writes between two looks at how full the memory is.
+constexpr uint64_t kFullnessEvery = 1024;
 
 }  // namespace
 
-uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
-
-Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, uint64_t hold_us)
+Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience)
     : store_(std::move(store)),
       spin_us_(spin_us),
-      hold_us_(hold_us),
+      patience_(patience),
       epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
       started_us_(MonotonicUs()) {}
 
@@ -66,8 +59,8 @@ void Shard::Stop() {
 void Shard::Run() {
   uint64_t idle_since_us = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (holds_ > 0) ReleaseAged();
-    if (Step()) {
+    if (NeedsTicks()) Tick();
+    if (Step() || store_->OnIdle()) {
       idle_since_us = 0;
       continue;
     }
@@ -85,9 +78,9 @@ void Shard::Sleep() {
   for (const Gate& gate : gates_) armed = gate.port->Arm() && armed;
   if (armed) {
     ++counters_.sleeps;
-    // Only held records need the clock: their holders may be gone for good without dying.
+    // A client may be gone for good without dying: then only the clock helps.
     epoll_event event;
-    ::epoll_wait(epoll_fd_, &event, 1, holds_ > 0 ? static_cast<int>(kAgeEveryMs) : -1);
+    ::epoll_wait(epoll_fd_, &event, 1, NeedsTicks() ? static_cast<int>(kTickMs) : -1);
   }
   for (const Gate& gate : gates_) gate.port->Disarm();
 }
@@ -131,7 +124,7 @@ void Shard::Open(Gate* gate, const PortEvent& event) {
     }
   }
   gate->peers.try_emplace(event.peer,
-                          Peer{event.client_id, sessions_.Enter(event.client_id), nullptr, {}});
+                          Peer{event.client_id, sessions_.Enter(event.client_id), nullptr, {}, 0});
 }
 
 void Shard::Abandon(Peer* peer) {
@@ -146,6 +139,7 @@ void Shard::Drop(Gate* gate, PeerId id) {
   Abandon(&it->second);
   sessions_.Leave(it->second.client_id);
   gate->peers.erase(it);
+  ReleaseConfirmed();
 }
 
 void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
@@ -157,13 +151,57 @@ void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
   });
 }
 
-void Shard::ReleaseAged() {
+void Shard::Tick() {
   const uint64_t now_us = MonotonicUs();
-  if (now_us - aged_at_us_ < std::min(hold_us_, kAgeEveryMs * 1000)) return;
-  aged_at_us_ = now_us;
+  if (now_us - ticked_at_us_ < std::min(patience_.hold_us, kTickMs * 1000)) return;
+  ticked_at_us_ = now_us;
   for (Gate& gate : gates_) {
     for (auto& [id, peer] : gate.peers) ReleaseHeld(&peer, now_us);
   }
+  if (store_->growth().draining()) Drain(now_us);
+}
+
+// Frees tables that all clients have left, and drops clients that do not leave theirs: they come
+// back by themselves. While the memory is wanted they have less time.
+void Shard::Drain(uint64_t now_us) {
+  Growth& growth = store_->growth();
+  if (drained_version_ != growth.awaited_version()) {
+    drained_version_ = growth.awaited_version();
+    drain_since_us_ = now_us;
+  }
+  const uint64_t grace_us = growth.hungry() ? patience_.grace_us / 10 : patience_.grace_us;
+  if (now_us - drain_since_us_ >= grace_us) DropUnconfirmed();
+  ReleaseConfirmed();
+}
+
+void Shard::ReleaseConfirmed() {
+  if (!store_->growth().draining()) return;
+  uint64_t least = UINT64_MAX;
+  for (const Gate& gate : gates_) {
+    for (const auto& [id, peer] : gate.peers) least = std::min(least, peer.confirmed_version);
+  }
+  store_->growth().OnConfirmed(least);
+}
+
+void Shard::DropUnconfirmed() {
+  for (Gate& gate : gates_) {
+    std::vector<PeerId> late;
+    for (const auto& [id, peer] : gate.peers) {
+      if (peer.confirmed_version < drained_version_) late.push_back(id);
+    }
+    for (const PeerId id : late) {
+      ++counters_.dropped_unconfirmed;
+      gate.port->Close(id);
+      Drop(&gate, id);
+    }
+  }
+}
+
+void Shard::LookHowFull() {
+  const auto percent = fullness_.Look(store_->percent_full());
+  if (!percent) return;
+  spdlog::warn("shard {} is {} % full ({} MiB): beyond 100 % PUTs fail; raise --memory",
+               store_->superblock().shard, *percent, store_->region().budget_bytes() >> 20);
 }
 
 void Shard::OnMessage(Gate* gate, const PortEvent& event) {
@@ -180,7 +218,7 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
     sound = request.has_value() &&
             (!request->rendezvous || requests->remaining() + replies.count() == 0);
     if (!sound) break;
-    ++counters_.requests;
+    if (++counters_.requests % kFullnessEvery == 0) LookHowFull();
     sound = Handle(gate, event.peer, &peer, *request, &replies, requests->remaining());
     if (peer.fetch != nullptr) return;  // answered when the value has arrived
   }
@@ -193,6 +231,12 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
     gate->port->Close(event.peer);
     Drop(gate, event.peer);
     return;
+  }
+  // One that has just connected can have READ a superblock whose table is gone since.
+  if (peer.confirmed_version != 0 && peer.confirmed_version < store_->growth().released_version()) {
+    ++counters_.dropped_unconfirmed;
+    gate->port->Close(event.peer);
+    return Drop(gate, event.peer);
   }
   gate->port->Send(event.peer, replies.Finish());
 }
@@ -292,6 +336,9 @@ Reply Shard::ReplyTo(Peer* peer, const Request& request, size_t room) {
     reply.version = write.version;
   } else if (request.operation == Operation::kGet) {
     ReplyGet(peer, request, room, &reply);
+  } else if (request.operation == Operation::kConfirm) {
+    peer->confirmed_version = std::max(peer->confirmed_version, request.expected_version);
+    ReleaseConfirmed();
   } else if (request.operation == Operation::kStats) {
     stats_text_ = StatsText();
     reply.value = stats_text_;
@@ -333,48 +380,9 @@ void Shard::ReplyGet(Peer* peer, const Request& request, size_t room, Reply* rep
   reply->held = true;
   reply->record_offset = hit->record_offset;
   reply->record_bytes = hit->record_bytes;
-  store_->Hold(hit->record_offset);
-  peer->held.push_back({hit->record_offset, now_us + hold_us_});
+  store_->Hold(hit->record_offset, hit->record_bytes);
+  peer->held.push_back({hit->record_offset, now_us + patience_.hold_us});
   ++holds_;
-}
-
-std::string Shard::StatsText() const {
-  const cuckoo::TableStats& table = store_->table().stats();
-  const StoreStats& stats = store_->stats();
-  const cuckoo::Geometry& geometry = store_->table().geometry();
-  size_t clients = 0;
-  for (const Gate& gate : gates_) clients += gate.peers.size();
-  std::string text;
-  const auto line = [&text](std::string_view name, uint64_t value) {
-    fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
-  };
-  line("items", table.items);
-  line("items_displaced", table.displaced);
-  line("payload_bytes", stats.payload_bytes);
-  line("buckets", geometry.bucket_count);
-  line("bucket_bytes", geometry.bucket_bytes);
-  line("homes_overflowed", table.overflowed_homes);
-  line("displacements", table.moves);
-  line("records_bytes", store_->records().allocated_bytes());
-  line("records_bytes_max", store_->records().area_bytes());
-  line("memory_bytes", store_->region().memory().size());
-  line("memory_committed_bytes", store_->region().committed_bytes());
-  line("clients", clients);
-  line("sessions", sessions_.size());
-  line("messages", counters_.messages);
-  line("requests", counters_.requests);
-  line("puts", stats.puts);
-  line("deletes", stats.deletes);
-  line("gets_by_message", stats.fallback_gets);
-  line("no_space", stats.no_space);
-  line("expired", stats.expired);
-  line("corrupt", stats.corrupt + table.corrupt);
-  line("retries_answered", counters_.retries_answered);
-  line("protocol_errors", counters_.protocol_errors);
-  line("sleeps", counters_.sleeps);
-  line("cpu_us", ClockUs(CLOCK_THREAD_CPUTIME_ID));
-  line("uptime_us", MonotonicUs() - started_us_);
-  return text;
 }
 
 }  // namespace plov::server

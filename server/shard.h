@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "server/fullness.h"
 #include "server/sessions.h"
 #include "server/store.h"
 #include "verify/message.h"
@@ -23,20 +24,27 @@ namespace plov::server {
 struct ShardCounters {
   uint64_t messages = 0;
   uint64_t requests = 0;
-  uint64_t retries_answered = 0;  // writes that were applied before
-  uint64_t protocol_errors = 0;   // clients dropped for garbage
-  uint64_t suspicions = 0;        // GETs by message of clients that saw unchanging damage
+  uint64_t retries_answered = 0;     // writes that were applied before
+  uint64_t protocol_errors = 0;      // clients dropped for garbage
+  uint64_t suspicions = 0;           // GETs by message of clients that saw unchanging damage
+  uint64_t dropped_unconfirmed = 0;  // clients that kept to a table that was history
   uint64_t sleeps = 0;
 };
 
-// A held record is given up after this long: a client that was promised it READs it within its
-// deadline or asks again.
-inline constexpr uint64_t kHoldUs = 10'000'000;
+// How long the server waits for clients that do not do what is expected of them.
+struct Patience {
+  // A held record is given up after this: a client that was promised it READs it within its
+  // deadline or asks again.
+  uint64_t hold_us = 10'000'000;
+  // A client that has not confirmed a new table is dropped after this, and a tenth of it while the
+  // old table's memory is wanted. It reconnects by itself.
+  uint64_t grace_us = 10'000'000;
+};
 
 class Shard {
  public:
   // store: its memory outlives the shard's ports.
-  Shard(std::unique_ptr<Store> store, uint32_t spin_us, uint64_t hold_us = kHoldUs);
+  Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience = {});
 
   // One listener's port for this shard; before Run.
   std::expected<void, Error> AddPort(fabric::Port* port);
@@ -66,6 +74,7 @@ class Shard {
     Session* session;
     std::unique_ptr<Fetch> fetch;
     std::vector<Held> held;
+    uint64_t confirmed_version;  // of the superblock; 0 = none yet
   };
   // A port with its clients.
   struct Gate {
@@ -90,13 +99,18 @@ class Shard {
                   WriteReply* reply);
   void ReplyGet(Peer* peer, const verify::Request& request, size_t room, verify::Reply* reply);
   void ReleaseHeld(Peer* peer, uint64_t until_us);
-  void ReleaseAged();
+  bool NeedsTicks() const { return holds_ > 0 || store_->growth().draining(); }
+  void Tick();
+  void Drain(uint64_t now_us);
+  void ReleaseConfirmed();
+  void DropUnconfirmed();
+  void LookHowFull();
   std::string StatsText() const;
   void Sleep();
 
   std::unique_ptr<Store> store_;
   uint32_t spin_us_;
-  uint64_t hold_us_;
+  Patience patience_;
   int epoll_fd_ = -1;
   std::vector<Gate> gates_;
   Sessions sessions_;
@@ -104,7 +118,10 @@ class Shard {
   std::atomic<bool> stop_ = false;  // relaxed; Stop's Wake is what is waited for
   uint64_t started_us_;
   uint64_t holds_ = 0;
-  uint64_t aged_at_us_ = 0;
+  uint64_t ticked_at_us_ = 0;
+  uint64_t drained_version_ = 0;  // what Drain waits for, since drain_since_us_
+  uint64_t drain_since_us_ = 0;
+  Fullness fullness_;
   std::string stats_text_;
   std::array<std::byte, 32 << 10> reply_;
 

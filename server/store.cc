@@ -1,10 +1,7 @@
 #include "server/store.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "fabric/random.h"
 #include "verify/record.h"
 
 namespace plov::server {
@@ -17,81 +14,14 @@ using verify::Request;
 
 namespace {
 
-// Writes pay for looking at this many buckets while items with an expiry are stored ...
+// Writes pay for looking at this many buckets while items with an expiry are stored.
 constexpr size_t kSweepPerWrite = 2;
-// ... and at this many before memory is called full.
-constexpr size_t kSweepWhenFull = 4096;
-
-// Versions start at a random place between 2^40 and 2^51. A remembered location trusts the `live`
-// word, which no checksum covers, only while it equals a version: small numbers stand in values by
-// the thousand, such ones do not. Below 2^52 every version is exact in JSON for 2^51 writes.
-uint64_t FirstVersion() { return (fabric::RandomId() >> 13) | uint64_t{1} << 40; }
-
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 ItemView ItemOfRequest(const Request& request, uint64_t version) {
   return {request.key, request.value, version, request.flags, request.expiry};
 }
 
 }  // namespace
-
-Store::Store(const StoreOptions& options, Region region)
-    : options_(options),
-      region_(std::move(region)),
-      incarnation_(fabric::RandomId()),
-      record_seed_(verify::RecordSeed(incarnation_)),
-      last_version_(FirstVersion()) {}
-
-std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& options) {
-  auto region = Region::Create(options.memory_bytes, options.pages);
-  if (!region) return std::unexpected(region.error());
-  std::unique_ptr<Store> store(new Store(options, std::move(*region)));
-  if (auto opened = store->Open(); !opened) return std::unexpected(opened.error());
-  return store;
-}
-
-std::expected<void, Error> Store::Open() {
-  const size_t table_offset = verify::kRegionHeadBytes;
-  if (options_.bucket_count == 0) {
-    options_.bucket_count = region_.memory().size() / 4 / options_.bucket_bytes;
-  }
-  const size_t table_bytes = options_.bucket_count * options_.bucket_bytes;
-  const size_t records_offset = RoundUp(table_offset + table_bytes, kPageBytes);
-  if (records_offset >= region_.memory().size() || !region_.Commit(0, records_offset)) {
-    return Fail(Code::kNoSpace,
-                fmt::format("memory for the table ({} MiB) is not there: lower --memory",
-                            table_bytes >> 20));
-  }
-  const verify::TableExtent extent{1, table_offset, options_.bucket_count, options_.bucket_bytes,
-                                   0};
-  table_.emplace(region_.data(), cuckoo::Geometry::Of(extent, incarnation_), options_.hash_seed);
-  table_->Format();
-  auto records = RecordArea::Create(&region_, records_offset);
-  if (!records) return std::unexpected(records.error());
-  records_ = std::move(*records);
-  PublishSuperblock();
-  return {};
-}
-
-void Store::PublishSuperblock() {
-  const cuckoo::Geometry& geometry = table_->geometry();
-  verify::Superblock superblock{};
-  superblock.version = 1;
-  superblock.incarnation = incarnation_;
-  superblock.hash_seed = options_.hash_seed;
-  superblock.region_bytes = region_.memory().size();
-  superblock.shard = options_.shard;
-  superblock.shard_count = options_.shard_count;
-  superblock.value_bytes_max = options_.value_bytes_max;
-  superblock.clock_offset_us = options_.clock_offset_us;
-  superblock.tables[0] = {geometry.generation, geometry.offset, geometry.bucket_count,
-                          geometry.bucket_bytes, 0};
-  const size_t records_bytes = records_->area_bytes();
-  superblock.segment_count = 1;
-  superblock.segments[0] = {region_.memory().size() - records_bytes, records_bytes};
-  verify::SealSuperblock(&superblock);
-  verify::StoreSuperblock(verify::WordsAt(region_.data(), 0), superblock);
-}
 
 ItemView Store::ItemOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(options_.bucket_bytes);
@@ -123,14 +53,10 @@ bool Store::MeetsDamage(Operation operation, const Target& target) {
     return relies && !IsWhole(target.slot.bucket);
   }
   if (operation != Operation::kGet) return false;
-  for (const uint64_t index : cuckoo::WaysOf(target.hash, options_.bucket_count)) {
-    const auto bucket = table_->Load(index);
-    if (bucket && bucket->kind() == BucketKind::kReference &&
-        bucket->reference().hash == target.hash && !IsWhole(*bucket)) {
-      return true;
-    }
-  }
-  return false;
+  return table_->AnyOf(target.hash, [this, &target](const Bucket& bucket) {
+    return bucket.kind() == BucketKind::kReference && bucket.reference().hash == target.hash &&
+           !IsWhole(bucket);
+  });
 }
 
 Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
@@ -160,13 +86,6 @@ WriteReply Store::Refuse(Code status, const Target& target) {
   return {status, tells_version ? target.item.version : 0};
 }
 
-std::optional<uint64_t> Store::AllocateRecord(size_t record_bytes, uint64_t now_us) {
-  if (const auto offset = records_->Allocate(record_bytes)) return offset;
-  if (expiring_items_ == 0) return std::nullopt;
-  Sweep(kSweepWhenFull, now_us);
-  return records_->Allocate(record_bytes);
-}
-
 void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
   const uint64_t one = expiry != 0 ? 1 : 0;
   if (change == Change::kStored) {
@@ -189,37 +108,13 @@ void Store::Retract(const Target& target) {
 
 void Store::FreeOld(const Target& target) {
   if (!target.found || target.slot.bucket.kind() != BucketKind::kReference) return;
-  FreeRecord(target.slot.bucket.reference().offset);
-}
-
-void Store::FreeRecord(uint64_t offset) {
-  const auto held = std::ranges::find(held_, offset, &HeldRecord::offset);
-  if (held != held_.end()) {
-    held->orphaned = true;
-  } else {
-    records_->Free(offset);
-  }
-}
-
-void Store::Hold(uint64_t record_offset) {
-  const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
-  if (held != held_.end()) {
-    ++held->holders;
-  } else {
-    held_.push_back({record_offset, 1, false});
-  }
-}
-
-void Store::Release(uint64_t record_offset) {
-  const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
-  if (held == held_.end() || --held->holders > 0) return;
-  if (held->orphaned) records_->Free(record_offset);
-  held_.erase(held);
+  const verify::Reference reference = target.slot.bucket.reference();
+  FreeRecord(reference.offset, reference.record_bytes);
 }
 
 // W3 for an overwrite: the old record's `live` to 0, then the bucket, then (by the caller) the
 // acknowledgement; the old memory is freed last.
-Code Store::Publish(const Target& target, const Bucket& item, uint64_t now_us) {
+Code Store::Replace(const Target& target, const Bucket& item, uint64_t now_us) {
   if (!target.found) {
     if (table_->Insert(target.hash, item)) return Code::kOk;
     if (expiring_items_ == 0) return Code::kNoSpace;
@@ -242,14 +137,15 @@ WriteReply Store::Write(const Request& request, uint64_t now_us) {
     verify::WriteRecordValue(prepared->shared, request.key.size(), request.value);
     return Commit(*prepared, request, now_us);
   }
+  Work(0);
   Target target{};
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
   }
-  const ItemView item = ItemOfRequest(request, ++last_version_);
+  const ItemView item = ItemOfRequest(request, NextVersion());
   Bucket bucket;
   bucket.SetInline(item, options_.bucket_bytes);
-  if (const Code status = Publish(target, bucket, now_us); status != Code::kOk) {
+  if (const Code status = Replace(target, bucket, now_us); status != Code::kOk) {
     return Refuse(status, target);
   }
   ++stats_.puts;
@@ -263,13 +159,22 @@ std::expected<Store::Prepared, Code> Store::Prepare(const Request& request, uint
   }
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
   if (value_bytes > options_.value_bytes_max) return std::unexpected(Code::kTooLarge);
-  const auto offset = AllocateRecord(verify::RecordBytes(request.key.size(), value_bytes), now_us);
+  const size_t record_bytes = verify::RecordBytes(request.key.size(), value_bytes);
+  Work(record_bytes);
+  const auto offset = AllocateRecord(record_bytes, now_us);
   if (!offset) {
     ++stats_.no_space;
     return std::unexpected(Code::kNoSpace);
   }
+  if (request.rendezvous) records_.Pin(*offset, record_bytes);
   return Prepared{*offset, verify::WordsAt(region_.data(), *offset),
-                  verify::kRecordHeaderBytes + request.key.size()};
+                  verify::kRecordHeaderBytes + request.key.size(), record_bytes,
+                  request.rendezvous};
+}
+
+void Store::Abandon(const Prepared& prepared) {
+  if (prepared.pinned) records_.Unpin(prepared.offset, prepared.record_bytes);
+  records_.Free(prepared.offset, prepared.record_bytes);
 }
 
 // The version is drawn here and not in Prepare, so that versions of a key grow in the order of its
@@ -281,18 +186,18 @@ WriteReply Store::Commit(const Prepared& prepared, const Request& request, uint6
     return Refuse(status, target);
   }
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
-  const ItemView item = ItemOfRequest(request, ++last_version_);
-  const size_t record_bytes = verify::RecordBytes(item.key.size(), value_bytes);
+  const ItemView item = ItemOfRequest(request, NextVersion());
   verify::WriteRecordHead(prepared.shared, item, value_bytes);
-  verify::SealRecord(prepared.shared, record_bytes, record_seed_);
+  verify::SealRecord(prepared.shared, prepared.record_bytes, record_seed_);
   Bucket bucket;
   bucket.SetReference(
-      {target.hash, item.version, prepared.offset, static_cast<uint32_t>(record_bytes), 0},
+      {target.hash, item.version, prepared.offset, static_cast<uint32_t>(prepared.record_bytes), 0},
       options_.bucket_bytes);
-  if (const Code status = Publish(target, bucket, now_us); status != Code::kOk) {
+  if (const Code status = Replace(target, bucket, now_us); status != Code::kOk) {
     Abandon(prepared);
     return Refuse(status, target);
   }
+  if (prepared.pinned) records_.Unpin(prepared.offset, prepared.record_bytes);
   ++stats_.puts;
   Count(Change::kStored, item.key.size() + value_bytes, item.expiry);
   return {Code::kOk, item.version};
@@ -305,6 +210,7 @@ void Store::Erase(const Target& target) {
 }
 
 WriteReply Store::Delete(const Request& request, uint64_t now_us) {
+  Work(0);
   Target target{};
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
@@ -338,22 +244,23 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
 // Frees expired items, a few buckets at a time, round and round.
 void Store::Sweep(size_t buckets, uint64_t now_us) {
   for (size_t i = 0; i < buckets; ++i) {
-    if (++sweep_at_ >= options_.bucket_count) sweep_at_ = 0;
+    if (++sweep_at_ >= table_->current().geometry().bucket_count) sweep_at_ = 0;
     SweepBucket(sweep_at_, now_us);
   }
 }
 
 void Store::SweepBucket(uint64_t index, uint64_t now_us) {
-  const auto bucket = table_->Load(index);
+  cuckoo::Table& table = table_->current();
+  const auto bucket = table.Load(index);
   if (!bucket) return;
   if (bucket->kind() != BucketKind::kInline && bucket->kind() != BucketKind::kReference) return;
   const ItemView item = ItemOf(*bucket);
   if (!IsExpired(item, now_us) || !IsWhole(*bucket)) return;
-  const uint64_t hash = table_->HashOf(*bucket);
-  const auto ways = cuckoo::WaysOf(hash, options_.bucket_count);
+  const uint64_t hash = table.HashOf(*bucket);
+  const auto ways = cuckoo::WaysOf(hash, table.geometry().bucket_count);
   const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
-  if (way != 0 && !table_->Load(ways[0])) return;  // a damaged home cannot un-list it
-  Erase({hash, true, false, {&*table_, index, way, *bucket}, item});
+  if (way != 0 && !table.Load(ways[0])) return;  // a damaged home cannot un-list it
+  Erase({hash, true, false, {&table, index, way, *bucket}, item});
   ++stats_.expired;
 }
 

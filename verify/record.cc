@@ -46,6 +46,30 @@ void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed) {
                                record_bytes - kRecordSealedFrom, seed));
 }
 
+// The lengths are one word, so they are never half of one record and half of another.
+void WriteDeadHead(uint64_t* shared, size_t record_bytes) {
+  const RecordHeader header{.checksum = 0,
+                            .live = 0,
+                            .version = 0,
+                            .value_bytes = static_cast<uint32_t>(record_bytes - kRecordHeaderBytes),
+                            .key_bytes = 0,
+                            .type = 0,
+                            .flags = 0,
+                            .expiry = 0};
+  CopyToShared(shared, 0, &header, sizeof(header));
+}
+
+void MoveRecord(uint64_t* to, const uint64_t* from, size_t record_bytes) {
+  const size_t word_count = RoundUpToWord(record_bytes) / kWordBytes;
+  for (size_t i = 1; i < word_count; ++i) StoreWord(to + i, LoadWord(from + i));
+  PublishSeal(to, LoadWord(from));
+}
+
+OwnHead OwnRecordHead(const std::byte* region, uint64_t record_offset) {
+  const RecordHeader header = HeaderOf({region + record_offset, kRecordHeaderBytes});
+  return {header.live, header.version, RecordBytes(header.key_bytes, header.value_bytes)};
+}
+
 ItemView OwnRecord(const std::byte* region, uint64_t record_offset) {
   const std::byte* record = region + record_offset;
   const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});

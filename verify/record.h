@@ -63,6 +63,21 @@ void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value
 // Seals what the memory holds. The caller is the memory's only writer.
 void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed);
 
+// The head of memory that holds no record yet: not whole, not live, and as long as it is, so that
+// neighbours are found from its length.
+void WriteDeadHead(uint64_t* shared, size_t record_bytes);
+// Writes a copy of a sealed record, `live` and all, the seal last. Damage is copied as it is. The
+// caller is the only writer of both.
+void MoveRecord(uint64_t* to, const uint64_t* from, size_t record_bytes);
+
+// What a record's own memory says of it, true or not.
+struct OwnHead {
+  uint64_t live;
+  uint64_t version;
+  size_t record_bytes;
+};
+OwnHead OwnRecordHead(const std::byte* region, uint64_t record_offset);
+
 // The caller's own record, in place: only the shard's thread may look at records without a copy.
 ItemView OwnRecord(const std::byte* region, uint64_t record_offset);
 

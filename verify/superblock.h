@@ -16,7 +16,7 @@
 //      72    8 clock offset    microseconds: the server's Unix time minus its monotonic clock
 //      80    8 version limit   versions beyond every one that was ever given out: where a warm
 //                              restart goes on
-//      88    8 reserved, zero
+//      88    8 block bytes     records up to a sixteenth of this lie in blocks of it
 //      96   64 tables          two of {generation, offset, bucket count, bucket bytes (4),
 //                              reserved (4)}; generation 0 = no table; [1] is the next generation
 //     160    . segments        of the record area, {offset, bytes}
@@ -81,7 +81,7 @@ struct Superblock {
   uint32_t segment_count;
   int64_t clock_offset_us;
   uint64_t version_limit;
-  uint64_t reserved;
+  uint64_t block_bytes;
   std::array<TableExtent, 2> tables;
   std::array<Segment, kSegmentsMax> segments;
 };

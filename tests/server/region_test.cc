@@ -1,4 +1,5 @@
-// Regions: memory of a fixed size, and errors where touching it would end the process.
+// Regions: sparse memory under a budget, and errors where touching it would end the process. Named
+// ones: region_file_test.cc.
 #include "server/region.h"
 
 #include <fcntl.h>
@@ -26,7 +27,7 @@ using ::testing::HasSubstr;
 constexpr size_t kMiB = size_t{1} << 20;
 
 Region MustCreate(size_t bytes) {
-  auto region = Region::Create(bytes, PageKind::kNormal);
+  auto region = Region::Create({.budget_bytes = bytes});
   EXPECT_TRUE(region.has_value());
   return std::move(*region);
 }
@@ -37,13 +38,21 @@ size_t FileBytes(int fd) {
   return static_cast<size_t>(status.st_size);
 }
 
-TEST(Region, SizeIsRoundedUpToWholePages) {
+size_t BlocksOf(int fd) {
+  struct stat status;
+  EXPECT_EQ(::fstat(fd, &status), 0);
+  return static_cast<size_t>(status.st_blocks) * 512;
+}
+
+TEST(Region, BudgetIsRoundedUpToWholePagesAndAddressesAreThreeTimesIt) {
   for (const size_t bytes : {size_t{1}, kPageBytes - 1, kPageBytes, kPageBytes + 1, kMiB + 17}) {
     const Region region = MustCreate(bytes);
-    EXPECT_EQ(region.memory().size() % kPageBytes, 0u) << bytes;
-    EXPECT_GE(region.memory().size(), bytes);
-    EXPECT_LT(region.memory().size(), bytes + kPageBytes);
+    EXPECT_EQ(region.budget_bytes() % kPageBytes, 0u) << bytes;
+    EXPECT_GE(region.budget_bytes(), bytes);
+    EXPECT_LT(region.budget_bytes(), bytes + kPageBytes);
+    EXPECT_EQ(region.memory().size(), kSparseness * region.budget_bytes());
     EXPECT_EQ(FileBytes(region.fd()), region.memory().size());
+    EXPECT_FALSE(region.found());
   }
 }
 
@@ -54,9 +63,9 @@ TEST(Region, FreshMemoryIsZero) {
 
 TEST(Region, NobodyCanResizeItNorUnsealIt) {
   const Region region = MustCreate(kMiB);
-  EXPECT_NE(::ftruncate(region.fd(), static_cast<off_t>(2 * kMiB)), 0);
+  EXPECT_NE(::ftruncate(region.fd(), static_cast<off_t>(4 * kMiB)), 0);
   EXPECT_NE(::ftruncate(region.fd(), 0), 0);
-  EXPECT_EQ(FileBytes(region.fd()), kMiB);
+  EXPECT_EQ(FileBytes(region.fd()), 3 * kMiB);
   EXPECT_NE(::fcntl(region.fd(), F_ADD_SEALS, F_SEAL_WRITE), 0);
 }
 
@@ -83,39 +92,83 @@ TEST(Region, MovedRegionKeepsItsMemory) {
   const Region to(std::move(from));
   EXPECT_EQ(to.data(), data);
   EXPECT_EQ(to.data()[0], std::byte{7});
-  EXPECT_EQ(FileBytes(to.fd()), kMiB);
+  EXPECT_EQ(FileBytes(to.fd()), 3 * kMiB);
 }
 
 TEST(Region, MemoryTakesPagesOnlyWhereItIsCommitted) {
   Region region = MustCreate(64 * kMiB);
-  const auto blocks = [&region] {
-    struct stat status;
-    EXPECT_EQ(::fstat(region.fd(), &status), 0);
-    return static_cast<size_t>(status.st_blocks) * 512;
-  };
-  EXPECT_EQ(blocks(), 0u);
+  EXPECT_EQ(BlocksOf(region.fd()), 0u);
   ASSERT_TRUE(region.Commit(10 * kMiB + 5, kMiB));
-  EXPECT_GE(blocks(), kMiB);
-  EXPECT_LT(blocks(), 8 * kMiB);
-  EXPECT_EQ(region.committed_bytes(), kMiB);
+  EXPECT_EQ(region.committed_bytes(), kMiB + kPageBytes);
+  EXPECT_EQ(BlocksOf(region.fd()), kMiB + kPageBytes);
+  EXPECT_EQ(region.CommittedIn(0, 64 * kMiB), kMiB + kPageBytes);
+  EXPECT_EQ(region.CommittedIn(0, 10 * kMiB), 0u);
+  EXPECT_EQ(region.CommittedIn(10 * kMiB + kPageBytes - 1, 2), 2 * kPageBytes);
 }
 
 TEST(Region, CommitKeepsWhatIsThere) {
   Region region = MustCreate(kMiB);
+  ASSERT_TRUE(region.Commit(0, kPageBytes));
   region.data()[100] = std::byte{9};
   ASSERT_TRUE(region.Commit(0, kMiB));
   EXPECT_EQ(region.data()[100], std::byte{9});
 }
 
+TEST(Region, PagesCountOnceHoweverOftenTheyAreCommitted) {
+  Region region = MustCreate(kMiB);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(region.Commit(kMiB, kMiB / 2));
+  ASSERT_TRUE(region.Commit(kMiB + kMiB / 4, kMiB / 2));
+  EXPECT_EQ(region.committed_bytes(), kMiB * 3 / 4);
+}
+
 TEST(Region, CommitBeyondTheEndIsRefused) {
   Region region = MustCreate(kMiB);
-  EXPECT_FALSE(region.Commit(kMiB - kPageBytes, 2 * kPageBytes));
+  EXPECT_FALSE(region.Commit(3 * kMiB - kPageBytes, 2 * kPageBytes));
+  EXPECT_FALSE(region.Commit(SIZE_MAX - 5, 10));
+  EXPECT_FALSE(region.Commit(5, SIZE_MAX - 2));
   EXPECT_EQ(region.committed_bytes(), 0u);
-  EXPECT_EQ(FileBytes(region.fd()), kMiB);
+  EXPECT_EQ(FileBytes(region.fd()), 3 * kMiB);
+}
+
+TEST(Region, CommitBeyondTheBudgetIsRefusedAndChangesNothing) {
+  Region region = MustCreate(kMiB);
+  ASSERT_TRUE(region.Commit(2 * kMiB, kMiB - kPageBytes));
+  EXPECT_FALSE(region.Commit(0, 2 * kPageBytes));
+  EXPECT_EQ(region.committed_bytes(), kMiB - kPageBytes);
+  EXPECT_EQ(BlocksOf(region.fd()), kMiB - kPageBytes);
+  EXPECT_TRUE(region.Commit(2 * kMiB, kMiB)) << "one page of it is fresh";
+  EXPECT_TRUE(region.Commit(2 * kMiB + 17, 1000)) << "and none of this";
+}
+
+TEST(Region, ReleasedPagesAreZeroAndGoBackToTheKernel) {
+  Region region = MustCreate(kMiB);
+  ASSERT_TRUE(region.Commit(0, kMiB));
+  std::ranges::fill(region.memory().first(kMiB), std::byte{7});
+  region.Release(kPageBytes - 1, 3 * kPageBytes);  // two pages lie wholly inside
+  EXPECT_EQ(region.committed_bytes(), kMiB - 2 * kPageBytes);
+  EXPECT_EQ(BlocksOf(region.fd()), kMiB - 2 * kPageBytes);
+  EXPECT_EQ(region.data()[kPageBytes - 1], std::byte{7});
+  EXPECT_EQ(region.data()[3 * kPageBytes], std::byte{7});
+  for (size_t i = kPageBytes; i < 3 * kPageBytes; ++i) ASSERT_EQ(region.data()[i], std::byte{0});
+  region.Release(0, 100);
+  region.Release(0, 0);
+  EXPECT_EQ(region.committed_bytes(), kMiB - 2 * kPageBytes);
+  EXPECT_TRUE(region.Commit(2 * kMiB, 2 * kPageBytes)) << "the budget has room again";
+}
+
+TEST(Region, ReleaseLastTakesTheEndOfWhatIsCommitted) {
+  Region region = MustCreate(kMiB);
+  ASSERT_TRUE(region.Commit(0, kMiB / 2));
+  ASSERT_TRUE(region.Commit(kMiB, kMiB / 4));
+  region.ReleaseLast(kPageBytes, 2 * kMiB, kMiB / 4 + 1);
+  EXPECT_EQ(region.CommittedIn(kMiB, kMiB), 0u);
+  EXPECT_EQ(region.CommittedIn(0, kMiB), kMiB / 2 - kPageBytes);
+  region.ReleaseLast(kPageBytes, 2 * kMiB, 10 * kMiB);
+  EXPECT_EQ(region.committed_bytes(), kPageBytes) << "what is outside the range stays";
 }
 
 int CommitWithoutMemory() {
-  auto region = Region::Create(kMiB, PageKind::kNormal);
+  auto region = Region::Create({.budget_bytes = kMiB});
   if (!region) return 1;
   LetFallocateFail();
   const bool committed = region->Commit(0, kMiB);
@@ -142,7 +195,7 @@ int CreateOverTheFileSizeLimit() {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{kMiB, kMiB};
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
-  const auto region = Region::Create(2 * kMiB, PageKind::kNormal);
+  const auto region = Region::Create({.budget_bytes = 2 * kMiB});
   if (region) return 2;
   std::fputs(region.error().message.c_str(), stderr);
   return 0;
@@ -154,7 +207,7 @@ TEST(RegionDeathTest, RegionOverTheFileSizeLimitIsAnError) {
 
 TEST(Region, ImpossibleSizesNameTheOptionThatMendsThem) {
   for (const size_t bytes : {size_t{1} << 62, size_t{1} << 48, SIZE_MAX, size_t{0}}) {
-    const auto region = Region::Create(bytes, PageKind::kNormal);
+    const auto region = Region::Create({.budget_bytes = bytes});
     ASSERT_FALSE(region.has_value()) << bytes;
     EXPECT_THAT(region.error().message, HasSubstr("--memory")) << bytes;
     EXPECT_EQ(region.error().message.find('\n'), std::string::npos);
@@ -162,7 +215,7 @@ TEST(Region, ImpossibleSizesNameTheOptionThatMendsThem) {
 }
 
 TEST(Region, MissingHugePagesNameTheSettingThatMendsThem) {
-  const auto region = Region::Create(size_t{1} << 46, PageKind::kHuge);  // nobody has so many
+  const auto region = Region::Create({.budget_bytes = size_t{1} << 46, .pages = PageKind::kHuge});
   ASSERT_FALSE(region.has_value());
   EXPECT_EQ(region.error().code, Code::kNoSpace);
   EXPECT_THAT(region.error().message, HasSubstr("vm.nr_hugepages"));
@@ -170,10 +223,14 @@ TEST(Region, MissingHugePagesNameTheSettingThatMendsThem) {
 }
 
 TEST(Region, HugeRegionIsWholeHugePages) {
-  const auto region = Region::Create(1, PageKind::kHuge);
+  auto region = Region::Create({.budget_bytes = 1, .pages = PageKind::kHuge});
   if (!region) GTEST_SKIP() << "no huge pages here: " << region.error().message;
   EXPECT_EQ(region->memory().size(), kHugePageBytes);
   EXPECT_EQ(region->page_bytes(), kHugePageBytes);
+  EXPECT_EQ(region->committed_bytes(), kHugePageBytes);
+  region->Release(0, kHugePageBytes);
+  EXPECT_EQ(region->committed_bytes(), kHugePageBytes) << "a reader would miss it";
+  EXPECT_TRUE(region->Commit(0, kHugePageBytes));
 }
 
 TEST(Region, DestroyedRegionGivesItsDescriptorBack) {

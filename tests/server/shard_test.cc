@@ -226,6 +226,9 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                            "displacements",
                            "records_bytes",
                            "records_bytes_max",
+                           "records_used_bytes",
+                           "records_moved",
+                           "records_moved_bytes",
                            "memory_bytes",
                            "memory_committed_bytes",
                            "clients",
@@ -263,6 +266,11 @@ TEST(ShardStats, NumbersAreTrue) {
   EXPECT_EQ(stats["buckets"], 1024u);
   EXPECT_EQ(stats["memory_bytes"], 16 * kMiB);
   EXPECT_EQ(stats["records_bytes"], world.allocated());
+  EXPECT_EQ(stats["records_used_bytes"], world.store->records().used_bytes());
+  EXPECT_GE(stats["records_used_bytes"], stats["records_bytes"]);
+  EXPECT_EQ(stats["records_bytes_max"], 16 * kMiB - kPageBytes - 1024 * 64);
+  EXPECT_EQ(stats["records_moved"], 0u);
+  EXPECT_EQ(stats["records_moved_bytes"], 0u);
   EXPECT_EQ(stats["clients"], 2u);
   EXPECT_EQ(stats["sessions"], 3u);
   EXPECT_EQ(stats["messages"], 4u);

@@ -247,7 +247,7 @@ TEST_F(ShardGet, HeldRecordIsKeptForEachOfItsHolders) {
 
 // A holder that lives, says nothing and reads nothing does not keep memory for ever.
 TEST(ShardHold, AgedHoldsAreReleased) {
-  ShardWorld world(StoreWorld::SmallOptions(), /*hold_us=*/0);
+  ShardWorld world(StoreWorld::SmallOptions(), {.hold_us = 0});
   const auto client = world.Connect(7);
   world.Ask(client, {RendezvousOf("key", 50'000, 1)});
   world.Arrive(client, RecordValue(1, 50'000));

@@ -148,8 +148,8 @@ class ShardWorld {
   using Kind = fabric::PortEvent::Kind;
 
   explicit ShardWorld(const StoreOptions& options = StoreWorld::SmallOptions(),
-                      uint64_t hold_us = kHoldUs)
-      : ShardWorld(std::move(*Store::Create(options)), hold_us) {}
+                      const Patience& patience = {})
+      : ShardWorld(std::move(*Store::Create(options)), patience) {}
 
   FakePort port, other_port;
   Store* const store;  // the shard's
@@ -217,8 +217,8 @@ class ShardWorld {
   size_t allocated() const { return store->records().allocated_bytes(); }
 
  private:
-  ShardWorld(std::unique_ptr<Store> owned, uint64_t hold_us)
-      : store(owned.get()), shard(std::move(owned), 0, hold_us) {
+  ShardWorld(std::unique_ptr<Store> owned, const Patience& patience)
+      : store(owned.get()), shard(std::move(owned), 0, patience) {
     spdlog::set_level(spdlog::level::off);  // garbage is worth a line each
     EXPECT_TRUE(shard.AddPort(&port));
     EXPECT_TRUE(shard.AddPort(&other_port));

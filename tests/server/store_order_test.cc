@@ -149,5 +149,127 @@ TEST(StoreOrder, OldRecordStaysWholeUntilTheBucketNamesTheNew) {
   EXPECT_EQ(wrong, "");
 }
 
+// Cleaning moves a record while clients read it. Memory is full of records, two thirds of which are
+// deleted then; writes of another key make cleaning go on until it has moved the watched one.
+class StoreMove : public ::testing::Test {
+ protected:
+  static StoreOptions Options() {
+    StoreOptions options = StoreWorld::SmallOptions();
+    options.memory_bytes = 4 * kMiB;
+    options.bucket_count = 8192;
+    return options;
+  }
+
+  void SetUp() override {
+    uint64_t count = 0;
+    while (world.Put("k" + std::to_string(count), RecordValue(count)).status == Code::kOk) ++count;
+    for (uint64_t i = 0; i < count; ++i) {
+      if (i % 3 != 0) world.Delete("k" + std::to_string(i));
+    }
+    old = world.ReferenceOf(key);
+    index = world.IndexOf(key).value();
+    item = OneSidedReader(&world).Get(key).item;
+  }
+  void TearDown() override { verify::store_observer = nullptr; }
+
+  // True when the watched record has been moved.
+  bool MoveIt() {
+    for (uint64_t i = 0; i < 2000 && world.ReferenceOf(key).offset == old.offset; ++i) {
+      if (world.Put("other" + std::to_string(i), RecordValue(i, 1000)).status != Code::kOk) break;
+    }
+    verify::store_observer = nullptr;
+    return world.ReferenceOf(key).offset != old.offset;
+  }
+  Answer GetRemembering(const verify::Reference& known) {
+    OneSidedReader reader(&world, size_t{1} << 12);
+    reader.cache().Remember({known.hash, known.version, known.offset, known.record_bytes, 0});
+    return reader.Get(key);
+  }
+  bool IsWholeAt(uint64_t offset) {
+    const auto record =
+        verify::ParseRecord({world.memory() + offset, old.record_bytes}, world.view().record_seed);
+    return record && record->version == old.version;
+  }
+
+  StoreWorld world{Options()};
+  const std::string key = "k999";
+  verify::Reference old;
+  uint64_t index = 0;
+  Stored item;
+};
+
+TEST_F(StoreMove, ReadersFindTheValueAtEveryInstant) {
+  std::string wrong;
+  uint64_t hits = 0, unanswered = 0;
+  verify::store_observer = [&](Store, const uint64_t*) {
+    for (const Answer& answer : {OneSidedReader(&world).Get(key), GetRemembering(old)}) {
+      unanswered += answer.hit() || answer.absent() ? 0 : 1;  // torn: it will ask again
+      if (answer.absent()) wrong = "absent";
+      if (answer.hit() && answer.item != item) wrong = "another value";
+      hits += answer.hit() ? 1 : 0;
+    }
+  };
+  ASSERT_TRUE(MoveIt());
+  EXPECT_EQ(wrong, "");
+  EXPECT_GT(hits, 10'000u);
+  EXPECT_LT(unanswered, 100u) << "only while its bucket is rewritten";
+  EXPECT_EQ(OneSidedReader(&world).Get(key).item, item) << "with the version it had";
+}
+
+// The copy is whole, then the old record's `live` turns 0, then the bucket names the copy.
+TEST_F(StoreMove, StepsComeInTheirOrder) {
+  std::string wrong;
+  bool retracted = false, moved = false;
+  verify::store_observer = [&](Store, const uint64_t*) {
+    const auto bucket = world.BucketAt(index);
+    if (!bucket) return;
+    const uint64_t at = bucket->reference().offset;
+    if (!IsWholeAt(at)) wrong = "the bucket leads to bytes that are not whole";
+    if (at == old.offset) {
+      retracted |= world.LiveAt(old.offset) == 0;
+      return;
+    }
+    moved = true;
+    if (world.LiveAt(at) != old.version) wrong = "the copy is not live";
+    if (world.LiveAt(old.offset) == old.version) wrong = "the old record is live beside it";
+  };
+  ASSERT_TRUE(MoveIt());
+  EXPECT_EQ(wrong, "");
+  EXPECT_TRUE(retracted && moved);
+}
+
+// R4 for a client that remembers the place from before the move.
+TEST_F(StoreMove, OldPlaceIsRefusedFromTheOverwriteOn) {
+  ASSERT_TRUE(MoveIt());
+  const verify::Reference now = world.ReferenceOf(key);
+  EXPECT_EQ(GetRemembering(now).item, item);
+  std::string wrong;
+  uint64_t new_seen = 0;
+  verify::store_observer = [&](Store, const uint64_t*) {
+    if (OneSidedReader(&world).Get(key).item.version <= item.version) return;
+    ++new_seen;
+    for (const verify::Reference& known : {old, now}) {
+      const Answer answer = GetRemembering(known);
+      if (answer.hit() && answer.item.version == item.version) wrong = "stale by memory";
+    }
+  };
+  const uint64_t version = world.Put(key, InlineValue(5)).version;
+  verify::store_observer = nullptr;
+  EXPECT_EQ(wrong, "");
+  EXPECT_GT(new_seen, 0u);
+  ASSERT_TRUE(IsWholeAt(old.offset) && IsWholeAt(now.offset)) << "nothing to be misled by";
+  for (const verify::Reference& known : {old, now}) {
+    EXPECT_EQ(GetRemembering(known).item, (Stored{InlineValue(5), version}));
+  }
+}
+
+TEST_F(StoreMove, HeldRecordIsNotMoved) {
+  world.store().Hold(old.offset, old.record_bytes);
+  EXPECT_FALSE(MoveIt());
+  EXPECT_GT(world.store().records().moved_records(), 100u);
+  world.store().Release(old.offset);
+  EXPECT_TRUE(MoveIt());
+}
+
 }  // namespace
 }  // namespace plov::server

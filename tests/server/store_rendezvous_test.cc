@@ -135,7 +135,7 @@ class HeldRecord : public Rendezvous {
   void SetUp() override {
     version = world.Put("key", RecordValue(1, 3000)).version;
     held = world.ReferenceOf("key");
-    world.store().Hold(held.offset);
+    world.store().Hold(held.offset, held.record_bytes);
   }
 
   // Overwrites as much memory as there is.
@@ -168,7 +168,7 @@ TEST_F(HeldRecord, StaysReadableThroughADelete) {
 TEST_F(HeldRecord, StaysReadableThroughExpiry) {
   world.Put("mortal", RecordValue(5, 3000), {.expiry = kStartSeconds + 1});
   const verify::Reference mortal = world.ReferenceOf("mortal");
-  world.store().Hold(mortal.offset);
+  world.store().Hold(mortal.offset, mortal.record_bytes);
   world.now_us += 1'000'000;
   Churn();
   ASSERT_EQ(world.store().stats().expired, 1u);
@@ -184,8 +184,8 @@ TEST_F(HeldRecord, IsFreedByItsRelease) {
 }
 
 TEST_F(HeldRecord, IsFreedByTheLastOfItsReleases) {
-  world.store().Hold(held.offset);
-  world.store().Hold(held.offset);
+  world.store().Hold(held.offset, held.record_bytes);
+  world.store().Hold(held.offset, held.record_bytes);
   world.Delete("key");
   world.store().Release(held.offset);
   world.store().Release(held.offset);

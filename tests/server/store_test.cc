@@ -255,10 +255,11 @@ TEST(Store, SuperblockDescribesTheRegion) {
   EXPECT_EQ(superblock.shard_count, 5u);
   EXPECT_EQ(superblock.value_bytes_max, 12345u);
   EXPECT_EQ(superblock.clock_offset_us, kClockOffsetUs);
-  EXPECT_EQ(superblock.tables[0], (verify::TableExtent{1, verify::kRegionHeadBytes, 1024, 64, 0}));
+  const uint64_t table_offset = superblock.region_bytes - 1024 * 64;
+  EXPECT_EQ(superblock.tables[0], (verify::TableExtent{1, table_offset, 1024, 64, 0}));
   EXPECT_EQ(superblock.tables[1].generation, 0u);
   ASSERT_EQ(superblock.segment_count, 1u);
-  EXPECT_EQ(superblock.segments[0].offset, verify::kRegionHeadBytes + 1024 * 64);
+  EXPECT_EQ(superblock.segments[0].offset, verify::kRegionHeadBytes);
   EXPECT_EQ(superblock.segments[0].offset + superblock.segments[0].bytes, superblock.region_bytes);
 }
 

@@ -63,7 +63,8 @@ class StoreWorld {
     return {.memory_bytes = 16 * kMiB,
             .hash_seed = 0x5eed,
             .clock_offset_us = kClockOffsetUs,
-            .bucket_count = 1024};
+            .bucket_count = 1024,
+            .grows = false};
   }
 
   explicit StoreWorld(const StoreOptions& options = SmallOptions())

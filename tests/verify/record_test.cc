@@ -277,6 +277,31 @@ TEST(Record, TheWriterReadsItsOwnInPlace) {
   ExpectSame(OwnRecord(memory.data(), 4 * kWordBytes), kOld);
 }
 
+TEST(Record, DeadHeadIsNeitherWholeNorLiveAndSaysHowLongTheMemoryIs) {
+  for (const size_t bytes : {kRecordHeaderBytes, size_t{41}, size_t{70'000}, kRecordBytesMax}) {
+    std::vector<uint64_t> shared(RoundUpToWord(bytes) / kWordBytes, ~uint64_t{0});
+    WriteDeadHead(shared.data(), bytes);
+    const OwnHead head = OwnRecordHead(std::as_bytes(std::span(shared)).data(), 0);
+    EXPECT_EQ(head.live, 0u);
+    EXPECT_EQ(head.version, 0u);
+    EXPECT_EQ(head.record_bytes, bytes);
+    EXPECT_FALSE(Parses(ImageOf(shared.data(), bytes)));
+  }
+}
+
+TEST(Record, MovedRecordIsTheSameWholeOrDamaged) {
+  for (const bool damaged : {false, true}) {
+    Image image = Written(kOld);
+    if (damaged) image[50] ^= std::byte{1};
+    std::vector<uint64_t> from(RoundUpToWord(image.size()) / kWordBytes);
+    CopyToShared(from.data(), 0, image.data(), image.size());
+    std::vector<uint64_t> to(from.size() + 1, 5);
+    MoveRecord(to.data(), from.data(), image.size());
+    EXPECT_EQ(ImageOf(to.data(), image.size()), image);
+    EXPECT_EQ(to.back(), 5u) << "and nothing behind it";
+  }
+}
+
 // An empty value may stand in a buffer of its own or in none.
 TEST(Record, PartsAreJudgedLikeTheFormTheyTake) {
   const ItemView empty{"key", "", 3, 0, 0};

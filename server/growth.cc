@@ -1,0 +1,164 @@
+#include "server/growth.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace plov::server {
+
+using cuckoo::Geometry;
+using Phase = cuckoo::GrowingTable::Phase;
+
+namespace {
+
+// The table begins to grow at this fill, in percent. The next one is prepared within 3 % more, long
+// before displacement paths get long (90 %).
+constexpr uint64_t kGrowAtPercent = 80;
+// A smaller step is not worth its copying.
+constexpr double kGrowthMin = 1.25;
+constexpr uint64_t kGrowthMax = 2;
+
+// Buckets per write. Preparing twice the buckets takes 2/64 of their number in writes, moving 1/8,
+// retiring 1/64; the next growth begins after 4/5 of it at the earliest.
+constexpr uint64_t kPreparePerWrite = 64;
+constexpr uint64_t kMovePerWrite = 8;
+constexpr uint64_t kRetirePerWrite = 64;
+// Buckets per idle turn: some 30 us each, since a client may come at any time.
+constexpr uint64_t kPreparePerTurn = 1024;
+constexpr uint64_t kMovePerTurn = 256;
+constexpr uint64_t kRetirePerTurn = 1024;
+// Memory is committed in pieces of this, at some 50 us each.
+constexpr size_t kCommitBytes = size_t{256} << 10;
+
+}  // namespace
+
+Growth::Growth(cuckoo::GrowingTable* table, Memory* memory, RecordArea* records,
+               uint64_t incarnation, Publish publish)
+    : table_(table),
+      memory_(memory),
+      records_(records),
+      incarnation_(incarnation),
+      publish_(std::move(publish)) {}
+
+bool Growth::WantsGrowth() const {
+  const cuckoo::TableStats& stats = table_->current().stats();
+  return stats.items * 100 >= table_->current().geometry().bucket_count * kGrowAtPercent;
+}
+
+// Twice the buckets; but when twice that would never fit beside them, the table's share of the
+// whole memory, as items divide it so far, so that none is left that neither can use.
+uint64_t Growth::WantedBuckets() const {
+  const Geometry& now = table_->current().geometry();
+  const size_t twice = now.table_bytes() * kGrowthMax;
+  const size_t budget = memory_->budget_bytes();
+  if (static_cast<double>(twice) * (1 + kGrowthMin) <= static_cast<double>(budget)) {
+    return now.bucket_count * kGrowthMax;
+  }
+  const auto table = static_cast<double>(now.table_bytes());
+  const double share = table / (table + static_cast<double>(records_->allocated_bytes()));
+  const auto bytes = static_cast<size_t>(share * static_cast<double>(budget));
+  return std::max(twice, bytes) / now.bucket_bytes;
+}
+
+// Takes the memory for the next table, as much as there is, or has records cleaned to make room.
+bool Growth::Begin() {
+  const Geometry& now = table_->current().geometry();
+  const uint64_t room = memory_->available_bytes() / now.bucket_bytes;
+  const uint64_t buckets_per_page = kPageBytes / now.bucket_bytes;
+  const uint64_t count = std::min(WantedBuckets(), room) / buckets_per_page * buckets_per_page;
+  const auto least = static_cast<uint64_t>(static_cast<double>(now.bucket_count) * kGrowthMin);
+  const size_t bytes = count * now.bucket_bytes;
+  const auto offset =
+      count < least ? std::nullopt : memory_->Take(bytes, kPageBytes, Memory::End::kHigh);
+  hungry_ = !offset;
+  records_->set_reserve(offset ? 0 : now.table_bytes() * kGrowthMax);
+  if (!offset) return false;
+  next_ = Geometry::Of({now.generation + 1, *offset, count, now.bucket_bytes, 0}, incarnation_);
+  committed_ = 0;
+  table_->Prepare(next_);
+  return true;
+}
+
+// False when the kernel has no memory: then the table stays as it is.
+bool Growth::Prepare(uint64_t buckets) {
+  const uint64_t end = std::min(table_->prepared() + buckets, next_.bucket_count);
+  const size_t needed = end * next_.bucket_bytes;
+  while (committed_ < needed) {
+    const size_t piece = std::min(kCommitBytes, next_.table_bytes() - committed_);
+    if (!memory_->Commit(next_.offset + committed_, piece)) {
+      table_->Abandon();
+      memory_->Give(next_.offset, next_.table_bytes());
+      hungry_ = true;
+      return false;
+    }
+    committed_ += piece;
+  }
+  if (table_->PrepareSome(buckets)) {
+    publish_(table_->current().geometry(), next_);
+    table_->StartMoving();
+  }
+  return true;
+}
+
+// A pass that could not move everything is not worth repeating at once: after as many writes as the
+// table has buckets it may be.
+void Growth::Move(uint64_t buckets) {
+  const Geometry old = table_->current().geometry();
+  if (table_->stalled() && ++move_debt_ < old.bucket_count) return;
+  move_debt_ = 0;
+  if (!table_->MoveSome(buckets)) return;
+  const uint64_t version = publish_(next_, Geometry{});
+  table_->Switch();
+  retiring_ = {old.offset, old.table_bytes(), version};
+  ++growths_;
+}
+
+void Growth::Retire(uint64_t buckets) {
+  if (table_->RetireSome(buckets)) drains_.push_back(retiring_);
+}
+
+bool Growth::Step(const Share& share) {
+  switch (table_->phase()) {
+    case Phase::kSteady:
+      return WantsGrowth() && Begin();
+    case Phase::kPreparing:
+      return Prepare(share.prepare);
+    case Phase::kMoving:
+      Move(share.move);
+      return !table_->stalled();
+    case Phase::kRetiring:
+      Retire(share.retire);
+      return true;
+  }
+  return false;
+}
+
+void Growth::OnWrite() { Step({kPreparePerWrite, kMovePerWrite, kRetirePerWrite}); }
+
+bool Growth::OnIdle() { return Step({kPreparePerTurn, kMovePerTurn, kRetirePerTurn}); }
+
+void Growth::Finish() {
+  next_ = table_->moving_to().geometry();
+  while (table_->phase() != Phase::kSteady && OnIdle()) {
+  }
+  OnConfirmed(UINT64_MAX);
+}
+
+void Growth::OnConfirmed(uint64_t least_version) {
+  std::erase_if(drains_, [this, least_version](const Drain& drain) {
+    if (drain.version > least_version) return false;
+    memory_->Give(drain.offset, drain.bytes);
+    released_version_ = std::max(released_version_, drain.version);
+    return true;
+  });
+}
+
+size_t Growth::table_bytes() const {
+  size_t bytes = table_->current().geometry().table_bytes();
+  const Phase phase = table_->phase();
+  if (phase == Phase::kPreparing || phase == Phase::kMoving) bytes += next_.table_bytes();
+  if (phase == Phase::kRetiring) bytes += retiring_.bytes;
+  for (const Drain& drain : drains_) bytes += drain.bytes;
+  return bytes;
+}
+
+}  // namespace plov::server

@@ -1,0 +1,90 @@
+// Growth: decides when a store's table grows, finds the memory, and does it a few buckets at a
+// time.
+//
+// Thread safety: one thread, the shard's.
+// Cost: a write's share is bounded (kPreparePerWrite ...): some microseconds while the table grows,
+// a comparison else; an idle shard does the rest.
+//
+// The old table's memory goes back once every connected client has confirmed a superblock that no
+// longer lists it (the shard counts them). Until then it is history that still says `retired`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "cuckoo/growing_table.h"
+#include "server/memory.h"
+#include "server/record_area.h"
+
+namespace plov::server {
+
+class Growth {
+ public:
+  // Stores a superblock of the table as it is now, or as it will be (`tables`); returns its
+  // version.
+  using Publish = std::function<uint64_t(const cuckoo::Geometry&, const cuckoo::Geometry&)>;
+
+  // All outlive it. `incarnation`: of the shard's memory.
+  Growth(cuckoo::GrowingTable* table, Memory* memory, RecordArea* records, uint64_t incarnation,
+         Publish publish);
+
+  // A write's share of the work.
+  void OnWrite();
+  // A larger share. False when there is nothing to do.
+  bool OnIdle();
+  // Finishes a growth that was resumed, before anybody is connected.
+  void Finish();
+
+  // True while a table that clients may still read holds memory.
+  bool draining() const { return !drains_.empty(); }
+  // The superblock version that all clients must have confirmed; the newest of those waited for.
+  uint64_t awaited_version() const { return drains_.back().version; }
+  // Clients that have confirmed less than this read memory that was given away.
+  uint64_t released_version() const { return released_version_; }
+  // Every connected client has confirmed at least this version.
+  void OnConfirmed(uint64_t least_version);
+  // True when the table would grow and waits for memory.
+  bool hungry() const { return hungry_; }
+
+  uint64_t growths() const { return growths_; }
+  // Of tables: current, next, and history that holds memory.
+  size_t table_bytes() const;
+
+ private:
+  // A table that is history.
+  struct Drain {
+    uint64_t offset;
+    size_t bytes;
+    uint64_t version;
+  };
+  struct Share {
+    uint64_t prepare;
+    uint64_t move;
+    uint64_t retire;
+  };
+
+  bool Step(const Share& share);
+  bool WantsGrowth() const;
+  uint64_t WantedBuckets() const;
+  bool Begin();
+  bool Prepare(uint64_t buckets);
+  void Move(uint64_t buckets);
+  void Retire(uint64_t buckets);
+
+  cuckoo::GrowingTable* table_;
+  Memory* memory_;
+  RecordArea* records_;
+  uint64_t incarnation_;
+  Publish publish_;
+  cuckoo::Geometry next_;      // while there is one
+  size_t committed_ = 0;       // of the next table's memory
+  Drain retiring_{};           // while buckets are being retired
+  uint64_t move_debt_ = 0;     // writes since a pass stalled
+  std::vector<Drain> drains_;  // oldest first
+  uint64_t released_version_ = 0;
+  uint64_t growths_ = 0;
+  bool hungry_ = false;
+};
+
+}  // namespace plov::server

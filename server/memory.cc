@@ -1,0 +1,110 @@
+#include "server/memory.h"
+
+#include <cassert>
+#include <iterator>
+
+namespace plov::server {
+
+namespace {
+
+constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value / unit * unit; }
+
+}  // namespace
+
+Memory::Memory(Region* region, size_t begin)
+    : region_(region), used_bytes_(RoundUp(begin, kPageBytes)) {
+  const size_t end = region->memory().size();
+  assert(used_bytes_ <= end);
+  if (used_bytes_ < end) free_[used_bytes_] = end - used_bytes_;
+}
+
+std::optional<uint64_t> Memory::Take(size_t bytes, size_t alignment, End end) {
+  bytes = RoundUp(bytes, kPageBytes);
+  if (bytes == 0 || bytes > available_bytes()) return std::nullopt;
+  if (end == End::kLow) {
+    for (const auto& [from, room] : free_) {
+      const uint64_t offset = RoundUp(from, alignment);
+      if (offset + bytes <= from + room) return Cut(offset, bytes);
+    }
+  } else {
+    for (auto range = free_.rbegin(); range != free_.rend(); ++range) {
+      const auto& [from, room] = *range;
+      if (room < bytes) continue;
+      const uint64_t offset = RoundDown(from + room - bytes, alignment);
+      if (offset >= from) return Cut(offset, bytes);
+    }
+  }
+  return std::nullopt;
+}
+
+// Takes a part of a free range.
+uint64_t Memory::Cut(uint64_t offset, size_t bytes) {
+  const auto range = std::prev(free_.upper_bound(offset));
+  const uint64_t end = range->first + range->second;
+  if (range->first == offset) {
+    free_.erase(range);
+  } else {
+    range->second = offset - range->first;
+  }
+  if (offset + bytes < end) free_[offset + bytes] = end - offset - bytes;
+  used_bytes_ += bytes;
+  return offset;
+}
+
+bool Memory::Claim(uint64_t offset, size_t bytes) {
+  const uint64_t from = RoundDown(offset, kPageBytes);
+  const uint64_t to = RoundUp(offset + bytes, kPageBytes);
+  const auto after = free_.upper_bound(from);
+  if (after == free_.begin() || bytes == 0 || offset + bytes < offset) return false;
+  const auto& [begin, room] = *std::prev(after);
+  if (to > begin + room) return false;
+  Cut(from, to - from);
+  return true;
+}
+
+bool Memory::Commit(uint64_t offset, size_t bytes) {
+  const uint64_t from = RoundDown(offset, region_->page_bytes());
+  const uint64_t to = RoundUp(offset + bytes, region_->page_bytes());
+  const size_t fresh_bytes = to - from - region_->CommittedIn(from, to - from);
+  const size_t committed_bytes = region_->committed_bytes() + fresh_bytes;
+  if (committed_bytes > budget_bytes()) ReleaseFree(committed_bytes - budget_bytes());
+  return region_->Commit(offset, bytes);
+}
+
+// The high end first: what is taken next is taken at the low end, and its pages are there already.
+void Memory::ReleaseFree(size_t bytes) {
+  const size_t committed_bytes = region_->committed_bytes();
+  for (auto range = free_.rbegin(); range != free_.rend(); ++range) {
+    const size_t released = committed_bytes - region_->committed_bytes();
+    if (released >= bytes) return;
+    region_->ReleaseLast(range->first, range->second, bytes - released);
+  }
+}
+
+void Memory::Give(uint64_t offset, size_t bytes) {
+  uint64_t from = RoundUp(offset, kPageBytes);
+  uint64_t to = RoundDown(offset + bytes, kPageBytes);
+  if (from >= to) return;
+  assert(to - from <= used_bytes_);
+  used_bytes_ -= to - from;
+  auto next = free_.lower_bound(from);
+  assert(next == free_.end() || to <= next->first);
+  if (next != free_.end() && next->first == to) {
+    to += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    const auto previous = std::prev(next);
+    assert(previous->first + previous->second <= from);
+    if (previous->first + previous->second == from) {
+      previous->second = to - previous->first;
+      return;
+    }
+  }
+  free_.emplace_hint(next, from, to - from);
+}
+
+}  // namespace plov::server

@@ -1,0 +1,64 @@
+// Memory: hands out ranges of a region's pages, under one budget that table and records share.
+//
+// Thread safety: one thread, the shard's.
+// Cost: Take looks at free ranges from its end on, Claim and Give are O(log ranges), Commit is one
+// fallocate where pages are not committed yet. Callers ask for blocks and tables, not for records.
+//
+// Addresses are no scarce thing: a sparse region has three times the budget of them, so that a
+// range that is large is found however scattered the free ones are. Pages are: a range counts
+// against the budget from Take to Give. What was given back stays committed until the budget wants
+// its pages for a range that has none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "server/region.h"
+
+namespace plov::server {
+
+class Memory {
+ public:
+  // Manages the bytes `begin` to the region's end; what is before counts as used, and is the
+  // caller's to commit. `region` outlives it.
+  Memory(Region* region, size_t begin);
+
+  // Records come from the low end and tables from the high one, so neither splits the other's room.
+  enum class End { kLow, kHigh };
+
+  // The offset of a free range of whole pages, `alignment` a power of two of at least a page.
+  // nullopt when the budget or the addresses do not hold it. Its pages are not yet committed.
+  std::optional<uint64_t> Take(size_t bytes, size_t alignment, End end);
+
+  // Takes the pages of this very range; false when some of it is taken or outside. For recovery, so
+  // whatever the budget says: what is there is there.
+  bool Claim(uint64_t offset, size_t bytes);
+
+  // Makes sure that a part of a taken range can be touched; what it holds is undefined, but not
+  // whole. False when the kernel has no memory; nothing that is taken changed then.
+  bool Commit(uint64_t offset, size_t bytes);
+
+  // Gives a range back, or a part of one: the pages that lie wholly inside.
+  void Give(uint64_t offset, size_t bytes);
+
+  // Gives the system back what is committed beyond the budget, as far as it is free. For recovery.
+  void Trim() { Commit(0, 0); }
+
+  size_t budget_bytes() const { return region_->budget_bytes(); }
+  size_t used_bytes() const { return used_bytes_; }
+  size_t available_bytes() const {
+    return used_bytes_ < budget_bytes() ? budget_bytes() - used_bytes_ : 0;
+  }
+
+ private:
+  uint64_t Cut(uint64_t offset, size_t bytes);
+  void ReleaseFree(size_t bytes);
+
+  Region* region_;
+  size_t used_bytes_ = 0;
+  std::map<uint64_t, size_t> free_;  // offset to bytes, whole pages, neighbours merged
+};
+
+}  // namespace plov::server

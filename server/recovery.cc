@@ -1,0 +1,235 @@
+#include "server/recovery.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "verify/journal.h"
+#include "verify/record.h"
+
+namespace plov::server {
+
+using cuckoo::Geometry;
+using cuckoo::Table;
+using verify::Bucket;
+using verify::BucketKind;
+using verify::Superblock;
+using verify::SuperblockVerdict;
+
+namespace {
+
+// Buckets that are taken over at a time, so that their records' cache misses overlap.
+constexpr uint64_t kBatch = 16;
+
+Superblock PageAt(const Region& region, size_t offset) {
+  Superblock page;
+  verify::CopyFromShared(&page, region.data() + offset, sizeof(page));
+  return page;
+}
+
+}  // namespace
+
+std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
+  if (region.memory().size() < verify::kRegionHeadBytes) {
+    return Fail(Code::kCorrupt, "the file is too short to be a plov shard's");
+  }
+  bool other_format = false;
+  bool plov = false;
+  for (const size_t offset : {size_t{0}, verify::kMirrorOffset}) {
+    const Superblock page = PageAt(region, offset);
+    const SuperblockVerdict verdict = verify::JudgeSuperblock(page);
+    if (verdict == SuperblockVerdict::kWhole) return page;
+    other_format = other_format || verdict == SuperblockVerdict::kOtherFormat;
+    plov = plov || page.magic == verify::kSuperblockMagic;
+  }
+  if (other_format) {
+    return Fail(Code::kProtocol, "the file is of another release's format");
+  }
+  return Fail(Code::kCorrupt, plov ? "the superblock is damaged, and so is its mirror"
+                                   : "the file is no plov shard's");
+}
+
+void RedoJournal(const Region& region, const Superblock& superblock) {
+  const uint64_t* journal = verify::WordsAt(region.data(), verify::kJournalOffset);
+  const uint64_t generation = verify::LoadWord(journal);
+  const uint64_t index = verify::LoadWord(journal + 1);
+  for (const verify::TableExtent& extent : superblock.tables) {
+    if (extent.generation == 0 || extent.generation != generation) continue;
+    if (index >= extent.bucket_count) continue;
+    const Geometry geometry = Geometry::Of(extent, superblock.incarnation);
+    Bucket bucket;
+    verify::CopyFromShared(bucket.words(), journal + verify::kJournalBucketWord,
+                           geometry.bucket_bytes);
+    if (!bucket.Whole(geometry.bucket_bytes, geometry.SeedOf(index))) continue;
+    verify::StoreBucket(verify::WordsAt(region.data(), geometry.BucketOffset(index)), bucket,
+                        geometry.bucket_bytes);
+  }
+}
+
+Recovery::Recovery(const Region* region, cuckoo::GrowingTable* table, RecordArea* records,
+                   const Superblock& superblock)
+    : region_(region),
+      table_(table),
+      records_(records),
+      hash_seed_(superblock.hash_seed),
+      record_seed_(verify::RecordSeed(superblock.incarnation)) {}
+
+RecoveryReport Recovery::Run() {
+  const auto start = std::chrono::steady_clock::now();
+  report_.warm = true;
+  const bool moving = table_->phase() == cuckoo::GrowingTable::Phase::kMoving;
+  TakeOver(&table_->current(), moving);
+  if (moving) {
+    TakeOver(&table_->moving_to(), false);
+    DropMoved();
+  }
+  report_.items = table_->stats().items;
+  report_.microseconds =
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                std::chrono::steady_clock::now() - start)
+                                .count());
+  return report_;
+}
+
+void Recovery::TakeOver(Table* table, bool forward) {
+  displaced_.clear();
+  const uint64_t bucket_count = table->geometry().bucket_count;
+  for (uint64_t first = 0; first < bucket_count; first += kBatch) {
+    TakeOverSome(table, forward, first, std::min(kBatch, bucket_count - first));
+  }
+  DropSecondCopies(table);
+  for (const uint64_t index : displaced_) {
+    const auto bucket = table->Load(index);
+    if (bucket->kind() == BucketKind::kEmpty || table->Relist(index)) continue;
+    Forget(table, *bucket);  // a home with more displaced keys than any writer lists
+    table->Drop(index);
+    ++report_.damaged;
+  }
+}
+
+void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t count) {
+  std::array<Bucket, kBatch> buckets;
+  std::array<bool, kBatch> holds{};
+  for (uint64_t i = 0; i < count; ++i) {
+    const Table::Left left = table->TakeOver(first + i, forward, &buckets[i]);
+    if (left == Table::Left::kDamage) ++report_.damaged;
+    holds[i] = left == Table::Left::kItem;
+    if (holds[i] && buckets[i].kind() == BucketKind::kReference &&
+        IsInside(buckets[i].reference())) {
+      const std::byte* record = region_->data() + buckets[i].reference().offset;
+      __builtin_prefetch(record, 1);
+      __builtin_prefetch(record + 64);
+    }
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!holds[i]) continue;
+    if (!Judge(table, buckets[i])) {
+      table->Drop(first + i);
+    } else if (cuckoo::HomeOf(table->HashOf(buckets[i]), table->geometry().bucket_count) !=
+               first + i) {
+      displaced_.push_back(first + i);
+    }
+  }
+}
+
+verify::ItemView Recovery::ItemOf(Table* table, const Bucket& bucket) const {
+  if (bucket.kind() == BucketKind::kInline) {
+    return *bucket.inline_item(table->geometry().bucket_bytes);
+  }
+  return verify::OwnRecord(region_->data(), bucket.reference().offset);
+}
+
+// Whether the item stays. Its memory is taken over with it.
+bool Recovery::Judge(Table* table, const Bucket& bucket) {
+  if (bucket.kind() == BucketKind::kReference && !JudgeRecord(bucket.reference())) return false;
+  const verify::ItemView item = ItemOf(table, bucket);
+  report_.payload_bytes += item.key.size() + item.value.size();
+  report_.expiring += item.expiry != 0 ? 1 : 0;
+  return true;
+}
+
+bool Recovery::IsInside(const verify::Reference& reference) const {
+  const uint64_t region_bytes = region_->memory().size();
+  return reference.offset % verify::kWordBytes == 0 &&
+         reference.record_bytes >= verify::kRecordHeaderBytes &&
+         reference.record_bytes <= verify::kRecordBytesMax &&
+         reference.offset >= verify::kRegionHeadBytes && reference.offset <= region_bytes &&
+         verify::RoundUpToWord(reference.record_bytes) <= region_bytes - reference.offset;
+}
+
+bool Recovery::JudgeRecord(const verify::Reference& reference) {
+  const bool inside = IsInside(reference);
+  std::optional<verify::ItemView> item;
+  if (inside) {
+    item = verify::ParseRecord({region_->data() + reference.offset, reference.record_bytes},
+                               record_seed_);
+  }
+  if (!item || item->version != reference.version ||
+      cuckoo::HashKey(item->key, hash_seed_) != reference.hash) {
+    ++report_.damaged;
+    return false;
+  }
+  // Another bucket that names the same run is the other copy of a move.
+  if (!records_->Adopt(reference.offset, reference.record_bytes)) {
+    ++report_.duplicates;
+    return false;
+  }
+  uint64_t* live = verify::WordsAt(region_->data(), reference.offset) + 1;
+  if (verify::LoadWord(live) != item->version) verify::StoreWord(live, item->version);
+  return true;
+}
+
+// Takes an item out of the accounts.
+void Recovery::Forget(Table* table, const Bucket& bucket) {
+  const verify::ItemView item = ItemOf(table, bucket);
+  report_.payload_bytes -= item.key.size() + item.value.size();
+  report_.expiring -= item.expiry != 0 ? 1 : 0;
+  if (bucket.kind() == BucketKind::kReference) {
+    records_->Free(bucket.reference().offset, bucket.reference().record_bytes);
+  }
+}
+
+// Of two copies one is displaced at least.
+void Recovery::DropSecondCopies(Table* table) {
+  for (const uint64_t index : displaced_) DropSecondCopyOf(table, index);
+}
+
+void Recovery::DropSecondCopyOf(Table* table, uint64_t index) {
+  const Bucket mine = *table->Load(index);
+  if (mine.kind() == BucketKind::kEmpty) return;  // dropped as the second copy of another
+  const uint64_t hash = table->HashOf(mine);
+  const verify::ItemView item = ItemOf(table, mine);
+  for (const uint64_t way : cuckoo::WaysOf(hash, table->geometry().bucket_count)) {
+    if (way == index) continue;
+    const Bucket other = *table->Load(way);
+    if (other.kind() == BucketKind::kEmpty || table->HashOf(other) != hash) continue;
+    const verify::ItemView other_item = ItemOf(table, other);
+    if (other_item.key != item.key) continue;
+    const bool mine_goes = other_item.version >= item.version;
+    Forget(table, mine_goes ? mine : other);
+    table->Drop(mine_goes ? index : way);
+    ++report_.duplicates;
+    if (mine_goes) return;
+  }
+}
+
+// What growth had copied to the next table and not yet erased in the old one.
+void Recovery::DropMoved() {
+  Table& old = table_->current();
+  for (uint64_t index = 0; index < old.geometry().bucket_count; ++index) {
+    const Bucket bucket = *old.Load(index);
+    if (bucket.kind() == BucketKind::kEmpty) continue;
+    const uint64_t hash = old.HashOf(bucket);
+    Table::Slot slot;
+    if (table_->moving_to().Find(hash, ItemOf(&old, bucket).key, &slot) != Table::Verdict::kFound) {
+      continue;
+    }
+    Forget(&old, bucket);
+    const auto ways = cuckoo::WaysOf(hash, old.geometry().bucket_count);
+    const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
+    old.Erase(hash, {&old, index, way, bucket});
+    ++report_.duplicates;
+  }
+}
+
+}  // namespace plov::server

@@ -1,0 +1,73 @@
+// Recovery: takes over the memory that a former server left, stopped or killed (--warm).
+//
+// What a killed server can leave behind, and what becomes of it:
+//   a rewrite of a bucket under way    redone from the journal (verify/journal.h)
+//   of the superblock                  the other page is whole
+//   a record nobody refers to          free memory; its write was never acknowledged
+//   `live` 0 under a reference (W3)    the reference is the truth: `live` is set again
+//   a key in two buckets (W5, growth)  the copy of the greater version stays, of equals either
+//   a listing without its key (W4)     directories are built anew from what lives
+// Anything else that fails its seal is damage: dropped and counted.
+//
+// Every step only turns such states into whole ones, so a recovery that is killed can begin again.
+// Cost: every bucket and record is verified once; some 0.2 us per item.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <vector>
+
+#include "cuckoo/growing_table.h"
+#include "server/record_area.h"
+#include "server/region.h"
+#include "verify/superblock.h"
+
+namespace plov::server {
+
+struct RecoveryReport {
+  bool warm = false;  // there was something to recover
+  uint64_t items = 0;
+  uint64_t damaged = 0;     // buckets and records that failed their seals: items lost
+  uint64_t duplicates = 0;  // second copies of moves under way
+  uint64_t expiring = 0;    // of the items, with an expiry
+  uint64_t payload_bytes = 0;
+  uint64_t microseconds = 0;
+};
+
+// The superblock that a former server left, from whichever of its two pages is whole. kCorrupt,
+// kProtocol (another format).
+std::expected<verify::Superblock, Error> FormerSuperblock(const Region& region);
+
+// Redoes the bucket rewrite that may have been under way.
+void RedoJournal(const Region& region, const verify::Superblock& superblock);
+
+// Takes over table and records. `table` is in kSteady, or in kMoving when there are two.
+class Recovery {
+ public:
+  Recovery(const Region* region, cuckoo::GrowingTable* table, RecordArea* records,
+           const verify::Superblock& superblock);
+
+  RecoveryReport Run();
+
+ private:
+  void TakeOver(cuckoo::Table* table, bool forward);
+  void TakeOverSome(cuckoo::Table* table, bool forward, uint64_t first, uint64_t count);
+  bool Judge(cuckoo::Table* table, const verify::Bucket& bucket);
+  bool JudgeRecord(const verify::Reference& reference);
+  bool IsInside(const verify::Reference& reference) const;
+  verify::ItemView ItemOf(cuckoo::Table* table, const verify::Bucket& bucket) const;
+  void DropSecondCopies(cuckoo::Table* table);
+  void DropSecondCopyOf(cuckoo::Table* table, uint64_t index);
+  void DropMoved();
+  void Forget(cuckoo::Table* table, const verify::Bucket& bucket);
+
+  const Region* region_;
+  cuckoo::GrowingTable* table_;
+  RecordArea* records_;
+  uint64_t hash_seed_;
+  uint64_t record_seed_;
+  std::vector<uint64_t> displaced_;  // buckets of the table being taken over
+  RecoveryReport report_;
+};
+
+}  // namespace plov::server

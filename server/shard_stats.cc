@@ -1,0 +1,76 @@
+// Shard: what `plov stats` prints.
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include "server/shard.h"
+
+namespace plov::server {
+
+namespace {
+
+uint64_t ClockUs(clockid_t clock) {
+  timespec now;
+  ::clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
+}  // namespace
+
+uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
+
+std::string Shard::StatsText() const {
+  const cuckoo::TableStats table = store_->table().stats();
+  const StoreStats& stats = store_->stats();
+  const cuckoo::Geometry& geometry = store_->table().current().geometry();
+  size_t clients = 0;
+  for (const Gate& gate : gates_) clients += gate.peers.size();
+  std::string text;
+  const auto line = [&text](std::string_view name, uint64_t value) {
+    fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
+  };
+  const RecordArea& records = store_->records();
+  const Growth& growth = store_->growth();
+  line("items", table.items);
+  line("items_displaced", table.displaced);
+  line("payload_bytes", stats.payload_bytes);
+  line("full_percent", store_->percent_full());
+  line("memory_bytes", store_->memory().budget_bytes());
+  line("memory_used_bytes", store_->memory().used_bytes());
+  line("memory_committed_bytes", store_->region().committed_bytes());
+  line("table_percent", table.items * 100 / store_->table().capacity());
+  line("table_bytes", growth.table_bytes());
+  line("buckets", store_->table().capacity());
+  line("bucket_bytes", geometry.bucket_bytes);
+  line("generation", geometry.generation);
+  line("growing", store_->table().phase() != cuckoo::GrowingTable::Phase::kSteady);
+  line("growths", growth.growths());
+  line("homes_overflowed", table.overflowed_homes);
+  line("displacements", table.moves);
+  line("records_bytes", records.allocated_bytes());
+  line("records_bytes_max", records.used_bytes() + store_->memory().available_bytes());
+  line("records_used_bytes", records.used_bytes());
+  line("records_moved", records.moved_records());
+  line("records_moved_bytes", records.moved_bytes());
+  line("recovered_items", store_->recovery().items);
+  line("recovered_damaged", store_->recovery().damaged);
+  line("clients", clients);
+  line("sessions", sessions_.size());
+  line("messages", counters_.messages);
+  line("requests", counters_.requests);
+  line("puts", stats.puts);
+  line("deletes", stats.deletes);
+  line("gets_by_message", stats.fallback_gets);
+  line("no_space", stats.no_space);
+  line("expired", stats.expired);
+  line("corrupt", stats.corrupt + table.corrupt);
+  line("clients_dropped_unconfirmed", counters_.dropped_unconfirmed);
+  line("retries_answered", counters_.retries_answered);
+  line("protocol_errors", counters_.protocol_errors);
+  line("sleeps", counters_.sleeps);
+  line("cpu_us", ClockUs(CLOCK_THREAD_CPUTIME_ID));
+  line("uptime_us", MonotonicUs() - started_us_);
+  return text;
+}
+
+}  // namespace plov::server

@@ -1,0 +1,202 @@
+// The store's beginning: fresh memory, or what a former server left; and its superblock.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <ranges>
+
+#include "fabric/random.h"
+#include "server/store.h"
+
+namespace plov::server {
+
+using cuckoo::Geometry;
+using verify::Superblock;
+
+namespace {
+
+// A table of 256 KiB: doubled a dozen times on the way to ten million items, at a cost nobody sees.
+constexpr uint64_t kFirstBuckets = 4096;
+// Versions between two rewrites of the superblock, and what a restart skips of them.
+constexpr uint64_t kVersionStep = uint64_t{1} << 30;
+
+// Versions start at a random place between 2^40 and 2^51. A remembered location trusts the `live`
+// word, which no checksum covers, only while it equals a version: small numbers stand in values by
+// the thousand, such ones do not. Below 2^52 every version is exact in JSON for 2^51 writes.
+uint64_t FirstVersion() { return (fabric::RandomId() >> 13) | uint64_t{1} << 40; }
+
+Superblock FreshSuperblock(const StoreOptions& options) {
+  Superblock superblock{};
+  superblock.incarnation = fabric::RandomId();
+  superblock.hash_seed = options.hash_seed;
+  superblock.version_limit = FirstVersion();
+  superblock.block_bytes = RecordArea::BlockBytesFor(options.memory_bytes);
+  return superblock;
+}
+
+// A server killed before it had published its first superblock has stored nothing yet.
+bool WasNeverUsed(const Region& region) {
+  const auto head = region.memory().first(verify::kRegionHeadBytes);
+  const bool zero = std::ranges::all_of(head, [](std::byte b) { return b == std::byte{0}; });
+  const size_t first_table_bytes = kFirstBuckets * verify::kBucketBytesMax;
+  return zero && (region.page_bytes() == kHugePageBytes ||
+                  region.committed_bytes() <= verify::kRegionHeadBytes + first_table_bytes);
+}
+
+verify::TableExtent ExtentOf(const Geometry& geometry) {
+  if (geometry.generation == 0) return {};
+  return {geometry.generation, geometry.offset, geometry.bucket_count, geometry.bucket_bytes, 0};
+}
+
+std::unexpected<Error> Unusable(const StoreOptions& options, Code code, const std::string& why) {
+  return Fail(code, fmt::format("--warm {}: {}", options.warm_path, why));
+}
+
+// Whether this server, with these options, can go on with a former one's memory.
+std::expected<void, Error> Suits(const StoreOptions& options, const Region& region,
+                                 const Superblock& former) {
+  if (former.region_bytes > region.memory().size()) {
+    return Unusable(options, Code::kCorrupt,
+                    "the file was cut short: move it away, and plovd starts empty");
+  }
+  if (former.shard != options.shard || former.shard_count != options.shard_count) {
+    return Unusable(options, Code::kInvalidArgument,
+                    fmt::format("holds shard {} of {}: start with --shards {}", former.shard,
+                                former.shard_count, former.shard_count));
+  }
+  if (options.shard > 0 && former.hash_seed != options.hash_seed) {
+    return Unusable(options, Code::kInvalidArgument, "belongs to another server's shards");
+  }
+  if (former.tables[0].bucket_bytes != options.bucket_bytes) {
+    return Unusable(options, Code::kInvalidArgument,
+                    fmt::format("holds buckets of {} bytes: start with --bucket-bytes {}",
+                                former.tables[0].bucket_bytes, former.tables[0].bucket_bytes));
+  }
+  if (!std::has_single_bit(former.block_bytes) || former.block_bytes < kPageBytes ||
+      former.block_bytes > region.memory().size()) {
+    return Unusable(options, Code::kCorrupt, "the superblock makes no sense");
+  }
+  return {};
+}
+
+}  // namespace
+
+Store::Store(const StoreOptions& options, Region region, const Superblock& superblock)
+    : options_(options),
+      region_(std::move(region)),
+      memory_(&region_, verify::kRegionHeadBytes),
+      records_(&region_, &memory_, superblock.block_bytes),
+      superblock_(superblock),
+      record_seed_(verify::RecordSeed(superblock.incarnation)),
+      last_version_(superblock.version_limit) {
+  options_.hash_seed = superblock.hash_seed;
+  superblock_.region_bytes = region_.memory().size();
+  superblock_.shard = options.shard;
+  superblock_.shard_count = options.shard_count;
+  superblock_.value_bytes_max = options.value_bytes_max;
+  superblock_.clock_offset_us = options.clock_offset_us;
+  superblock_.version_limit += kVersionStep;
+  superblock_.segment_count = 1;  // records may lie wherever no table does
+  superblock_.segments[0] = {verify::kRegionHeadBytes,
+                             superblock_.region_bytes - verify::kRegionHeadBytes};
+}
+
+std::expected<Superblock, Error> Store::SuperblockFor(const StoreOptions& options,
+                                                      const Region& region) {
+  if (!region.found() || WasNeverUsed(region)) return FreshSuperblock(options);
+  const auto former = FormerSuperblock(region);
+  if (!former) {
+    return Unusable(options, former.error().code,
+                    former.error().message + ": move it away, and plovd starts empty");
+  }
+  if (auto suits = Suits(options, region, *former); !suits) {
+    return std::unexpected(suits.error());
+  }
+  return former;
+}
+
+std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& options) {
+  auto region = Region::Create(
+      {.budget_bytes = options.memory_bytes, .pages = options.pages, .path = options.warm_path});
+  if (!region) return std::unexpected(region.error());
+  const auto superblock = SuperblockFor(options, *region);
+  if (!superblock) return std::unexpected(superblock.error());
+  const bool former = superblock->tables[0].generation != 0;
+  std::unique_ptr<Store> store(new Store(options, std::move(*region), *superblock));
+  auto opened = former ? store->OpenFormer() : store->OpenFresh();
+  if (!opened) return std::unexpected(opened.error());
+  return store;
+}
+
+void Store::MakeTable(const Geometry& geometry) {
+  uint64_t* journal = options_.warm_path.empty()
+                          ? nullptr
+                          : verify::WordsAt(region_.data(), verify::kJournalOffset);
+  table_.emplace(region_.data(), geometry, options_.hash_seed, journal);
+  growth_.emplace(
+      &*table_, &memory_, &records_, superblock_.incarnation,
+      [this](const Geometry& current, const Geometry& next) { return Publish(current, next); });
+}
+
+std::expected<void, Error> Store::OpenFresh() {
+  const uint64_t bucket_count = options_.bucket_count != 0 ? options_.bucket_count : kFirstBuckets;
+  const size_t table_bytes = bucket_count * options_.bucket_bytes;
+  const auto offset = memory_.Take(table_bytes, kPageBytes, Memory::End::kHigh);
+  if (!offset || !region_.Commit(0, verify::kRegionHeadBytes) ||
+      !memory_.Commit(*offset, table_bytes)) {
+    return Fail(Code::kNoSpace,
+                fmt::format("memory for the table ({} KiB) is not there: free some, or start "
+                            "without other memory hogs",
+                            table_bytes >> 10));
+  }
+  const verify::TableExtent extent{1, *offset, bucket_count, options_.bucket_bytes, 0};
+  const Geometry geometry = Geometry::Of(extent, superblock_.incarnation);
+  MakeTable(geometry);
+  table_->current().Format();
+  Publish(geometry, Geometry{});
+  return {};
+}
+
+std::expected<void, Error> Store::OpenFormer() {
+  RedoJournal(region_, superblock_);
+  const uint64_t incarnation = superblock_.incarnation;
+  const auto tables = superblock_.tables;
+  for (const verify::TableExtent& extent : tables) {
+    if (extent.generation == 0) continue;
+    if (!memory_.Claim(extent.offset, extent.bucket_count * extent.bucket_bytes)) {
+      return Unusable(options_, Code::kCorrupt, "the superblock makes no sense");
+    }
+  }
+  MakeTable(Geometry::Of(tables[0], incarnation));
+  const bool growing = tables[1].generation != 0;
+  if (growing) table_->Resume(Geometry::Of(tables[1], incarnation));
+  recovery_ = Recovery(&region_, &*table_, &records_, superblock_).Run();
+  stats_.payload_bytes = recovery_.payload_bytes;
+  expiring_items_ = recovery_.expiring;
+  if (memory_.used_bytes() > memory_.budget_bytes()) {
+    return Unusable(options_, Code::kNoSpace,
+                    fmt::format("holds {} MiB: start with --memory {}M or more",
+                                memory_.used_bytes() >> 20, (memory_.used_bytes() >> 20) + 1));
+  }
+  memory_.Trim();
+  Publish(table_->current().geometry(), Geometry::Of(tables[1], incarnation));
+  if (growing) growth_->Finish();
+  return {};
+}
+
+uint64_t Store::Publish(const Geometry& current, const Geometry& next) {
+  ++superblock_.version;
+  superblock_.tables = {ExtentOf(current), ExtentOf(next)};
+  verify::SealSuperblock(&superblock_);
+  verify::StoreSuperblock(verify::WordsAt(region_.data(), 0), superblock_);
+  return superblock_.version;
+}
+
+void Store::RaiseVersionLimit() {
+  superblock_.version_limit += kVersionStep;
+  ++superblock_.version;
+  verify::SealSuperblock(&superblock_);
+  verify::StoreSuperblock(verify::WordsAt(region_.data(), 0), superblock_);
+}
+
+}  // namespace plov::server
