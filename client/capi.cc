@@ -260,10 +260,10 @@ plov_code plov_server_stats(plov_client* client, plov_text_callback each, void* 
 plov_code plov_stats(const plov_client* client, plov_client_stats* stats) {
   if (client == nullptr || stats == nullptr) return PLOV_INVALID_ARGUMENT;
   const plov::ClientStats s = client->client.stats();
-  *stats = {s.gets,         s.hits,         s.puts,          s.reads,
-            s.bucket_reads, s.record_reads, s.known_reads,   s.known_misses,
-            s.torn_buckets, s.torn_records, s.confirmations, s.restarts,
-            s.fallbacks,    s.corrupt,      s.reconnects,    s.retries};
+  *stats = {s.gets,          s.hits,        s.puts,         s.reads,        s.bucket_reads,
+            s.record_reads,  s.known_reads, s.known_misses, s.torn_buckets, s.torn_records,
+            s.confirmations, s.restarts,    s.fallbacks,    s.corrupt,      s.reconnects,
+            s.retries,       s.refreshes};
   return PLOV_OK;
 }
 

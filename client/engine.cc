@@ -86,12 +86,16 @@ void Engine::Adopt(std::vector<Connected> fresh) {
     link.connection = std::move(fresh[i].connection);
     link.view = fresh[i].view;
     link.messages_in_flight = 0;
+    link.reads_in_flight = 0;
+    link.stale = false;
+    link.confirm_due = true;
     stats_.retries += link.writes.Retry();
     scratch_.resize(link.connection->limits().message_bytes_max);
     epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
     ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, link.connection->fd(), &event);
   }
   RestartSlots();
+  for (uint32_t shard = 0; shard < shard_count(); ++shard) Confirm(shard);
 }
 
 bool Engine::alive() const {
@@ -167,10 +171,12 @@ bool Engine::Pump() {
   moved = PostReads() || moved;
   moved = CollectReads() || moved;
   moved = StepSlots() || moved;
-  for (const auto& link : links_) {
+  for (uint32_t shard = 0; shard < shard_count(); ++shard) {
+    Link* link = links_[shard].get();
+    moved = Confirm(shard) || moved;
     moved =
         link->writes.Flush(link->connection.get(), scratch_, &link->messages_in_flight) || moved;
-    moved = ReceiveReplies(link.get()) || moved;
+    moved = ReceiveReplies(link) || moved;
   }
   if (moved) idle_since_ = {};
   return moved && alive();
@@ -183,7 +189,7 @@ Deadline Engine::NextEvent(Deadline otherwise) const {
     if (slot.state == Slot::State::kFree || slot.state == Slot::State::kDrained) continue;
     otherwise = std::min(otherwise, slot.deadline);
     // Rests are shorter than a sleep: stay awake.
-    if (slot.state == Slot::State::kPaused || slot.state == Slot::State::kStale) return {};
+    if (slot.state == Slot::State::kPaused || links_[slot.shard]->stale) return {};
   }
   if (!queued_gets_.empty()) otherwise = std::min(otherwise, queued_gets_.front().deadline);
   if (!queued_writes_.empty()) otherwise = std::min(otherwise, queued_writes_.front().deadline);

@@ -1,7 +1,7 @@
 // Engine: what is behind a Client - links to all shards, lookups in flight, writes in flight.
 //
-// Nothing here blocks but Pump's attempt to reconnect and the Wait functions; the blocking calls of
-// Client are loops over Pump and Wait. Threads: one at a time.
+// Nothing here blocks but Pump's attempt to reconnect, Idle and Scan; the other blocking calls of
+// Client are loops over Pump and Idle. Threads: one at a time.
 #pragma once
 
 #include <plov/client.h>
@@ -82,7 +82,7 @@ class Engine {
       kPaused,   // until resume_us
       kAsk,      // the server is to be asked
       kAsked,    // and will answer
-      kStale,    // the superblock is to be read, then the lookup begun again
+      kStale,    // the superblock is to be READ, then the lookup begun again
       kHeld,     // a READ of a record that the server holds for us is to be posted
       kHeldReading,
       kDrained,  // ended, but a READ is still under way into its memory
@@ -103,9 +103,13 @@ class Engine {
     Version held_version = 0;
     uint32_t held_bytes = 0;
     uint64_t held_offset = 0;
+    uint32_t refreshes = 0;  // superblocks that this GET has waited for
     size_t split_bytes = 0;  // of the record READ under way: value bytes that go to `into`
     GetSink sink;
   };
+
+  // Of the READ of a link's superblock; lookups' tags are the numbers of their slots.
+  static constexpr uint64_t kSuperblockTag = UINT64_MAX;
 
   struct QueuedGet {
     std::string_view key;
@@ -156,20 +160,31 @@ class Engine {
   bool Ask(Slot* slot);
   void OnAnswer(Slot* slot, const verify::Reply& reply);
   void OnHeldRecord(Slot* slot);
-  bool Refresh(uint32_t shard);
   void ExpireSlots(Deadline now);
   Slot* FreeSlot();
   Client::GetResult DriveSlot(Slot* slot);
 
+  // engine_view.cc: the superblocks.
+  void MarkStale(uint32_t shard);
+  bool PostRefresh(Link* link);
+  void OnSuperblock(uint32_t shard, fabric::Status status);
+  std::expected<bool, Error> TakeView(uint32_t shard, const cuckoo::ShardView& view);
+  void OnRefreshed(Slot* slot, const std::expected<bool, Error>& changed);
+  std::expected<void, Error> RefreshNow(uint32_t shard);
+  bool Confirm(uint32_t shard);
+
   // scan.cc
   struct Scanning;
-  std::expected<void, Error> ReadNow(Link* link, uint64_t offset, std::span<std::byte> to);
-  enum class ScanStep { kDone, kAgain, kStop };
-  std::expected<ScanStep, Error> ScanPass(Link* link, Scanning* scanning);
-  std::expected<ScanStep, Error> ScanBucket(Link* link, uint64_t index, verify::Bucket* bucket,
+  enum class ScanStep { kDone, kAgain, kStop, kRetired };
+  std::expected<void, Error> Settle();
+  std::expected<void, Error> Resume(const Scanning& scanning);
+  std::expected<ScanStep, Error> ScanShard(Scanning* scanning);
+  std::expected<ScanStep, Error> ScanTable(Scanning* scanning);
+  std::expected<ScanStep, Error> ScanPass(Scanning* scanning);
+  std::expected<ScanStep, Error> ScanBucket(uint64_t index, verify::Bucket* bucket,
                                             Scanning* scanning);
-  std::expected<ScanStep, Error> ScanItem(Link* link, const verify::Bucket& bucket,
-                                          Scanning* scanning);
+  std::expected<ScanStep, Error> ScanItem(const verify::Bucket& bucket, Scanning* scanning);
+  std::expected<void, Error> ReadNow(Link* link, uint64_t offset, std::span<std::byte> to);
 
   std::string uri_;
   ClientOptions options_;

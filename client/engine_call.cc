@@ -60,12 +60,14 @@ Client::GetResult Engine::DriveSlot(Slot* slot) {
 Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {
   if (!KeyIsGood(key)) return std::unexpected(BadKey());
   Slot* slot = slots_.data();
-  const bool alone = busy_slots_ == 0;
+  bool alone = busy_slots_ == 0;
   Begin(slot, key, {}, {});
   slot->has_into = into.has_value();
   slot->into = into.value_or(std::span<std::byte>());
   Action action = StartLookup(slot);
-  fabric::Connection* connection = links_[slot->shard]->connection.get();
+  Link* link = links_[slot->shard].get();
+  fabric::Connection* connection = link->connection.get();
+  alone = alone && link->quiet();
   slot->state = Slot::State::kWant;
   while (alone && action == Action::kRead) {
     const fabric::ReadOp op = OpOf(slot);
@@ -73,6 +75,7 @@ Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std:
     fabric::Completion completion;
     if (connection->Poll({&completion, 1}) == 0) {
       slot->state = Slot::State::kReading;
+      ++link->reads_in_flight;
       return DriveSlot(slot);
     }
     if (completion.status != fabric::Status::kDone) break;

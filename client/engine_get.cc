@@ -45,6 +45,7 @@ void Engine::Begin(Slot* slot, std::string_view key, Deadline deadline, const Ge
   slot->has_into = false;
   slot->deadline = deadline;
   slot->sink = sink;
+  slot->refreshes = 0;
   ++busy_slots_;
   ++stats_.gets;
 }
@@ -86,7 +87,7 @@ void Engine::Advance(Slot* slot, Action action) {
       return;
     case Action::kRefresh:
       slot->state = Slot::State::kStale;
-      return;
+      return MarkStale(slot->shard);
   }
 }
 
@@ -184,14 +185,15 @@ Engine::Slot* Engine::FreeSlot() {
 bool Engine::PostReads() {
   if (busy_slots_ == 0) return false;
   for (Slot& slot : slots_) {
-    if (slot.state == Slot::State::kWant || slot.state == Slot::State::kHeld) {
-      links_[slot.shard]->reads.push_back(OpOf(&slot));
-    }
+    if (slot.state != Slot::State::kWant && slot.state != Slot::State::kHeld) continue;
+    if (!links_[slot.shard]->stale) links_[slot.shard]->reads.push_back(OpOf(&slot));
   }
   bool posted = false;
   for (const auto& link : links_) {
+    if (link->stale && link->reads_in_flight == 0) posted = PostRefresh(link.get()) || posted;
     if (link->reads.empty()) continue;
     const size_t count = link->connection->Read(link->reads);
+    link->reads_in_flight += static_cast<uint32_t>(count);
     for (const fabric::ReadOp& op : std::span(link->reads).first(count)) {
       Slot& slot = slots_[op.tag];
       slot.state =
@@ -206,10 +208,16 @@ bool Engine::PostReads() {
 bool Engine::CollectReads() {
   std::array<fabric::Completion, 64> completions;
   bool collected = false;
-  for (const auto& link : links_) {
-    const size_t count = link->connection->Poll(completions);
+  for (uint32_t shard = 0; shard < shard_count(); ++shard) {
+    Link& link = *links_[shard];
+    const size_t count = link.connection->Poll(completions);
+    link.reads_in_flight -= static_cast<uint32_t>(count);
     for (const fabric::Completion& completion : std::span(completions).first(count)) {
-      OnRead(&slots_[completion.tag], completion.status);
+      if (completion.tag == kSuperblockTag) {
+        OnSuperblock(shard, completion.status);
+      } else {
+        OnRead(&slots_[completion.tag], completion.status);
+      }
     }
     collected = collected || count > 0;
   }
@@ -282,20 +290,6 @@ void Engine::OnHeldRecord(Slot* slot) {
   Finish(slot, Deliver(slot, *item));
 }
 
-// Reads the shard's superblock anew, once no READ is under way on its connection.
-bool Engine::Refresh(uint32_t shard) {
-  for (const Slot& slot : slots_) {
-    const bool reading = slot.state == Slot::State::kReading ||
-                         slot.state == Slot::State::kHeldReading ||
-                         slot.state == Slot::State::kDrained;
-    if (reading && slot.shard == shard) return false;
-  }
-  Link& link = *links_[shard];
-  const auto view = ReadSuperblock(link.connection.get(), shard, DeadlineFromNow());
-  if (view) link.view = *view;
-  return view.has_value();
-}
-
 bool Engine::StepSlots() {
   if (busy_slots_ == 0) return false;
   bool moved = false;
@@ -305,9 +299,6 @@ bool Engine::StepSlots() {
       moved = true;
     } else if (slot.state == Slot::State::kAsk) {
       moved = Ask(&slot) || moved;
-    } else if (slot.state == Slot::State::kStale && Refresh(slot.shard)) {
-      Advance(&slot, StartLookup(&slot));
-      moved = true;
     }
   }
   return moved;

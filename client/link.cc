@@ -32,27 +32,38 @@ std::expected<Superblock, Error> ReadPage(fabric::Connection* connection,
 
 }  // namespace
 
+std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& page,
+                                                              uint32_t shard,
+                                                              uint64_t region_bytes) {
+  switch (verify::JudgeSuperblock(page)) {
+    case SuperblockVerdict::kWhole:
+      if (page.shard != shard || page.region_bytes != region_bytes) {
+        return Fail(Code::kProtocol, "the server's memory is not the shard that was asked for");
+      }
+      return cuckoo::ShardView::Of(page);
+    case SuperblockVerdict::kTorn:
+      return std::nullopt;
+    case SuperblockVerdict::kOtherFormat:
+      return Fail(Code::kProtocol, "the server's memory has format version " +
+                                       std::to_string(page.format) + ", this client reads " +
+                                       std::to_string(verify::kFormatVersion) +
+                                       ": use the same release of both");
+    case SuperblockVerdict::kNotPlov:
+      break;
+  }
+  return Fail(Code::kProtocol, "the server's memory is no plov shard");
+}
+
 std::expected<cuckoo::ShardView, Error> ReadSuperblock(fabric::Connection* connection,
                                                        uint32_t shard, fabric::Deadline deadline) {
   while (true) {
     const auto page = ReadPage(connection, deadline);
     if (!page) return std::unexpected(page.error());
-    switch (verify::JudgeSuperblock(*page)) {
-      case SuperblockVerdict::kWhole:
-        if (page->shard != shard || page->region_bytes != connection->limits().region_bytes) {
-          return Fail(Code::kProtocol, "the server's memory is not the shard that was asked for");
-        }
-        return cuckoo::ShardView::Of(*page);
-      case SuperblockVerdict::kTorn:
-        if (fabric::Clock::now() < deadline) continue;
-        return Fail(Code::kCorrupt, "the server's superblock is damaged: restart plovd");
-      case SuperblockVerdict::kOtherFormat:
-        return Fail(Code::kProtocol, "the server's memory has format version " +
-                                         std::to_string(page->format) + ", this client reads " +
-                                         std::to_string(verify::kFormatVersion) +
-                                         ": use the same release of both");
-      case SuperblockVerdict::kNotPlov:
-        return Fail(Code::kProtocol, "the server's memory is no plov shard");
+    const auto view = ViewOf(*page, shard, connection->limits().region_bytes);
+    if (!view) return std::unexpected(view.error());
+    if (*view) return **view;
+    if (fabric::Clock::now() >= deadline) {
+      return Fail(Code::kCorrupt, "the server's superblock is damaged: restart plovd");
     }
   }
 }

@@ -159,7 +159,8 @@ typedef struct plov_client_stats {
   uint64_t fallbacks;      // GETs by message
   uint64_t corrupt;        // GETs that ended with PLOV_CORRUPT
   uint64_t reconnects;
-  uint64_t retries;  // writes sent again after a reconnect
+  uint64_t retries;    // writes sent again after a reconnect
+  uint64_t refreshes;  // superblocks read anew, because the table had grown or for a scan
 } plov_client_stats;
 
 // What a plov_scan saw.
@@ -279,8 +280,9 @@ PLOV_API int plov_fd(const plov_client* client);
 PLOV_API int64_t plov_next_poll_us(const plov_client* client);
 
 // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
-// written meanwhile may come twice, the newer last; passes are repeated over what changed until
-// nothing does (settled) or eight were made. Needs no operation under way.
+// written meanwhile may come twice, the newer last, and any item while the table grows or when the
+// connection had to be made anew. Passes are repeated over what changed until nothing does
+// (settled) or eight were made. Needs no operation under way.
 //
 // each:    its key and item stay until it returns.
 // summary: may be NULL.

@@ -170,7 +170,8 @@ TEST_F(CapiCalls, StatsCountWhatWasDone) {
   EXPECT_EQ(stats.puts, 1U);
   EXPECT_EQ(stats.reads, stats.bucket_reads + stats.record_reads);
   EXPECT_GE(stats.bucket_reads, 2U);
-  for (const uint64_t rare : {stats.corrupt, stats.reconnects, stats.retries, stats.fallbacks}) {
+  for (const uint64_t rare :
+       {stats.corrupt, stats.reconnects, stats.retries, stats.fallbacks, stats.refreshes}) {
     EXPECT_EQ(rare, 0U);
   }
 }

@@ -99,7 +99,8 @@ struct ClientStats {
   uint64_t fallbacks = 0;      // GETs by message
   uint64_t corrupt = 0;        // GETs that ended with kCorrupt
   uint64_t reconnects = 0;
-  uint64_t retries = 0;  // writes sent again after a reconnect
+  uint64_t retries = 0;    // writes sent again after a reconnect
+  uint64_t refreshes = 0;  // superblocks read anew, because the table had grown or for a Scan
 };
 
 // What a Scan saw.
@@ -197,8 +198,9 @@ class PLOV_EXPORT Client {
   std::chrono::microseconds next_poll() const;
 
   // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
-  // written meanwhile may come twice, the newer last; passes are repeated over what changed until
-  // nothing does (ScanSummary::settled) or eight were made. Needs no operation under way.
+  // written meanwhile may come twice, the newer last, and any item while the table grows or when
+  // the connection had to be made anew. Passes are repeated over what changed until nothing does
+  // (ScanSummary::settled) or eight were made. Needs no operation under way.
   // Cost: 1 READ per 64 buckets and 1 per record.
   std::expected<ScanSummary, Error> Scan(ScanCallback item);
 
