@@ -38,8 +38,8 @@ class Growth {
 
   // True while a table that clients may still read holds memory.
   bool draining() const { return !drains_.empty(); }
-  // The superblock version that all clients must have confirmed; the newest of those waited for.
-  uint64_t awaited_version() const { return drains_.back().version; }
+  // The superblock version that all clients must have confirmed for the oldest of them to go.
+  uint64_t awaited_version() const { return drains_.front().version; }
   // Clients that have confirmed less than this read memory that was given away.
   uint64_t released_version() const { return released_version_; }
   // Every connected client has confirmed at least this version.
