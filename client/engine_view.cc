@@ -116,11 +116,6 @@ std::expected<void, Error> Engine::RefreshNow(uint32_t shard) {
 bool Engine::Confirm(uint32_t shard) {
   Link& link = *links_[shard];
   if (!link.confirm_due) return false;
-  for (const Slot& slot : slots_) {
-    // Any message lets go of the record that the server holds for us.
-    const bool holds = slot.state == Slot::State::kHeld || slot.state == Slot::State::kHeldReading;
-    if (holds && slot.shard == shard) return false;
-  }
   verify::Request request;
   request.operation = verify::Operation::kConfirm;
   request.request_id = ++next_control_id_;

@@ -179,6 +179,7 @@ std::expected<void, Error> Engine::Resume(const Scanning& scanning) {
 // begun again.
 std::expected<Engine::ScanStep, Error> Engine::ScanShard(Scanning* scanning) {
   uint64_t done_generation = 0;
+  bool retired = false;
   uint32_t resumes = 0;
   for (uint32_t tables = 0; tables < kTablesMax;) {
     std::expected<ScanStep, Error> step = ScanStep::kDone;
@@ -189,6 +190,8 @@ std::expected<Engine::ScanStep, Error> Engine::ScanShard(Scanning* scanning) {
       const auto next = std::ranges::find_if(known, [done_generation](const auto& table) {
         return table.generation > done_generation;
       });
+      // Against the rules: where its items went, nobody says.
+      if (retired && known[0].generation <= done_generation) scanning->summary->settled = false;
       if (next == known.end()) return ScanStep::kDone;
       scanning->table = *next;
       step = ScanTable(scanning);
@@ -199,6 +202,7 @@ std::expected<Engine::ScanStep, Error> Engine::ScanShard(Scanning* scanning) {
       continue;
     }
     if (*step == ScanStep::kStop) return step;
+    retired = *step == ScanStep::kRetired;
     done_generation = scanning->table.generation;
     ++tables;
   }

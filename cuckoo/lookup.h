@@ -7,7 +7,10 @@
 //   Start ──► kRead ──► Feed* ──► kRead ... ──► kHit | kAbsent
 //                         ├─────► kPause       torn too often: rest pause_us(), then Resume
 //                         ├─────► kAskServer   torn beyond its budget: GET by message
-//                         └─────► kRefresh     the superblock is old: read it, then Start again
+//                         └─────► kRefresh     the superblock is old: READ it, then Start again;
+//                                              when it is the same: GET by message
+//
+// The view must not change under a lookup: whoever changes it begins the lookup again (Start).
 //
 // Cost: a hit at home 1 bucket READ and 1 record READ (none when inline), a displaced one 2 and 1;
 // a known record 1 READ; a miss 1 READ when the home lists nothing that matches.

@@ -136,6 +136,9 @@ TEST_F(CapiMany, ScanVisitsEveryItem) {
   EXPECT_EQ(summary.unreadable, 0U);
   EXPECT_TRUE(summary.settled);
   EXPECT_GE(summary.passes, 1U);
+  plov_client_stats stats;
+  ASSERT_EQ(plov_stats(client_.get(), &stats), PLOV_OK);
+  EXPECT_GE(stats.refreshes, 1U) << "a scan looks whether the table has grown";
 }
 
 TEST_F(CapiMany, ScanEndsWhenTheCallbackSaysSo) {

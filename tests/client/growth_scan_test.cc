@@ -1,0 +1,147 @@
+// Scans of a table that grows: items may come twice, none is missed.
+
+#include <gtest/gtest.h>
+
+#include "tests/client/growing_server.h"
+
+namespace plov {
+namespace {
+
+using test::GrowingServer;
+using Step = GrowingServer::Step;
+
+constexpr size_t kStepCount = GrowingServer::kSteps.size();
+
+struct Seen {
+  std::map<std::string, std::string> items;
+  size_t calls = 0;
+};
+
+// Scans; `each` is called after every item.
+std::expected<ScanSummary, Error> Scan(Client* client, Seen* seen,
+                                       const std::function<void(size_t)>& each) {
+  return client->Scan([=](std::string_view key, const Item& item) {
+    seen->items[std::string(key)] = item.value;
+    each(seen->calls++);
+    return true;
+  });
+}
+
+void ExpectScansAll(GrowingServer* server, Client* client,
+                    const std::function<void(size_t)>& each) {
+  server->While([&] {
+    Seen seen;
+    const auto summary = Scan(client, &seen, each);
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_TRUE(summary->settled);
+    EXPECT_EQ(summary->unreadable, 0);
+    EXPECT_EQ(summary->items, seen.calls);
+    EXPECT_EQ(seen.items, server->items());
+  });
+}
+
+TEST(GrowthScan, FindsAllAtEveryStep) {
+  GrowingServer server;
+  std::vector<Client> clients;
+  for (size_t step = 0; step <= kStepCount; ++step) {
+    if (step > 0) server.Grow(GrowingServer::kSteps[step - 1]);
+    clients.push_back(server.Connect());
+    for (Client& client : clients) {
+      SCOPED_TRACE(step);
+      ExpectScansAll(&server, &client, [](size_t) {});
+      EXPECT_EQ(server.confirmed().back(), server.version()) << "a scan notices a growth by itself";
+    }
+  }
+}
+
+TEST(GrowthScan, FindsAllWhenTheTableGrowsUnderIt) {
+  for (size_t moment = 0; moment < GrowingServer::kItems; ++moment) {
+    SCOPED_TRACE(moment);
+    GrowingServer server;
+    Client client = server.Connect();
+    ExpectScansAll(&server, &client, [&](size_t call) {
+      if (call == moment) server.GrowAll();
+    });
+    EXPECT_EQ(server.confirmed().back(), 3);
+  }
+}
+
+TEST(GrowthScan, FindsAllAtEachPairOfASteps) {
+  for (size_t first = 0; first <= kStepCount; ++first) {
+    for (size_t then = first; then <= kStepCount; ++then) {
+      GrowingServer server;
+      Client client = server.Connect();
+      for (size_t step = 0; step < first; ++step) server.Grow(GrowingServer::kSteps[step]);
+      ExpectScansAll(&server, &client, [&](size_t call) {
+        if (call != GrowingServer::kItems / 2) return;
+        for (size_t step = first; step < then; ++step) server.Grow(GrowingServer::kSteps[step]);
+      });
+    }
+  }
+}
+
+// A home is moved with every item that is reported, from either end of the scan.
+TEST(GrowthScan, FindsAllWhileHomesMove) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.Grow(Step::kListNext);
+  ExpectScansAll(&server, &client, [&](size_t) { server.MoveOneHome(); });
+}
+
+TEST(GrowthScan, GoesOnWhenTheServerClosesTheConnection) {
+  for (const size_t moment : {size_t{0}, size_t{20}, size_t{51}}) {
+    GrowingServer server;
+    Client client = server.Connect({.timeout = std::chrono::seconds(10)});
+    ExpectScansAll(&server, &client, [&](size_t call) {
+      if (call != moment) return;
+      server.GrowAll();
+      server.AskToCloseAll();
+      server.Reuse();
+    });
+    EXPECT_EQ(client.stats().reconnects, 1);
+  }
+}
+
+TEST(GrowthScan, BeginsWithAConnectionThatWasClosed) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.CloseAll();
+  ExpectScansAll(&server, &client, [](size_t) {});
+}
+
+TEST(GrowthScan, IsNotKeptUpForEverByAServerThatHangsUp) {
+  GrowingServer server;
+  Client client = server.Connect({.timeout = std::chrono::seconds(10)});
+  server.While([&] {
+    Seen seen;
+    const auto summary = Scan(&client, &seen, [&](size_t) { server.AskToCloseAll(); });
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().code, Code::kUnavailable);
+  });
+}
+
+TEST(GrowthScan, EndsWhenTheServerGoes) {
+  auto server = std::make_unique<GrowingServer>();
+  Client client = server->Connect({.timeout = std::chrono::milliseconds(50)});
+  server.reset();
+  const auto summary = client.Scan([](std::string_view, const Item&) { return true; });
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.error().code, Code::kUnavailable);
+}
+
+// Retired for ever under the same superblock: the scan ends, with nothing from that table.
+TEST(GrowthScan, ATableRetiredAgainstTheRulesEndsIt) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.RetireAll();
+  server.While([&] {
+    Seen seen;
+    const auto summary = Scan(&client, &seen, [](size_t) {});
+    ASSERT_TRUE(summary);
+    EXPECT_EQ(seen.calls, 0);
+    EXPECT_FALSE(summary->settled);
+  });
+}
+
+}  // namespace
+}  // namespace plov

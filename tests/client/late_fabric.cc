@@ -1,0 +1,124 @@
+#include "tests/client/late_fabric.h"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/shm/shm.h"
+#include "verify/message.h"
+#include "verify/superblock.h"
+
+namespace plov::fabric {
+
+LateFabric& Late() {
+  static LateFabric late;
+  return late;
+}
+
+namespace {
+
+// Polls that a READ takes at most.
+constexpr uint32_t kPollsMax = 12;
+
+class LateConnection final : public Connection {
+ public:
+  LateConnection(std::unique_ptr<Connection> real, uint64_t client_id)
+      : real_(std::move(real)), client_id_(client_id) {}
+
+  const Limits& limits() const override { return real_->limits(); }
+  std::expected<void, Error> Register(std::span<std::byte> memory) override {
+    return real_->Register(memory);
+  }
+
+  // A READ sees the memory as it is now, or as it is when it completes.
+  size_t Read(std::span<const ReadOp> batch) override {
+    const size_t count = std::min<size_t>(batch.size(), limits().read_depth - flying_.size());
+    for (const ReadOp& op : batch.first(count)) {
+      const bool superblock = IsSuperblock(op);
+      const bool beside = std::ranges::any_of(
+          flying_, [&](const Flying& other) { return superblock || IsSuperblock(other.op); });
+      if (beside) Late().overlaps.fetch_add(1);
+      flying_.push_back({op, {}, random_() % 2 == 0, static_cast<uint32_t>(random_() % kPollsMax)});
+      if (flying_.back().early) flying_.back().status = Perform(op);
+    }
+    return count;
+  }
+
+  size_t Poll(std::span<Completion> completions) override {
+    size_t count = 0;
+    std::shuffle(flying_.begin(), flying_.end(), random_);
+    std::erase_if(flying_, [&](Flying& one) {
+      if (count == completions.size()) return false;
+      if (IsSuperblock(one.op) && !Late().superblocks_complete && real_->alive()) return false;
+      if (Late().on && one.polls_left > 0 && real_->alive()) {
+        --one.polls_left;
+        Late().late_reads.fetch_add(1);
+        return false;
+      }
+      const Status status = one.early && real_->alive() ? one.status : Perform(one.op);
+      completions[count++] = {one.op.tag, status};
+      return true;
+    });
+    return count;
+  }
+
+  bool Send(std::span<const std::byte> message) override {
+    auto requests =
+        verify::MessageReader::Open(message, client_id_, verify::MessageReader::Holds::kRequests);
+    while (requests && requests->remaining() > 0) {
+      const auto request = requests->NextRequest();
+      if (!request) break;
+      if (request->operation == verify::Operation::kConfirm && !flying_.empty()) {
+        Late().hasty_confirms.fetch_add(1);
+      }
+    }
+    return real_->Send(message);
+  }
+
+  std::optional<std::span<const std::byte>> Receive() override { return real_->Receive(); }
+  std::span<std::byte> staging() override { return real_->staging(); }
+  bool alive() const override { return real_->alive(); }
+  int fd() const override { return real_->fd(); }
+  bool Arm() override { return flying_.empty() && real_->Arm(); }
+
+ private:
+  struct Flying {
+    ReadOp op;
+    Status status;
+    bool early;
+    uint32_t polls_left;
+  };
+
+  static bool IsSuperblock(const ReadOp& op) {
+    return op.offset == 0 && op.bytes == verify::kSuperblockBytes;
+  }
+
+  Status Perform(const ReadOp& op) {
+    Completion completion{};
+    real_->Read({&op, 1});
+    real_->Poll({&completion, 1});
+    return completion.status;
+  }
+
+  std::unique_ptr<Connection> real_;
+  uint64_t client_id_;
+  std::mt19937_64 random_{1};
+  std::vector<Flying> flying_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
+    std::string_view uri, const ConnectOptions& options) {
+  auto real = shm::Connect(uri, options);
+  if (!real) return real;
+  return std::make_unique<LateConnection>(std::move(*real), options.client_id);
+}
+
+std::expected<std::unique_ptr<Listener>, Error> Listener::Listen(std::string_view uri,
+                                                                 const ListenOptions& options) {
+  return shm::Listen(uri, options);
+}
+
+}  // namespace plov::fabric

@@ -1,0 +1,21 @@
+// LateFabric: shared memory whose READs complete late and in any order, as those of a network card
+// do. It takes the place of fabric/fabric.cc in a test, and looks at what the client may post when.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace plov::fabric {
+
+// What the fabric does, and what it saw; set between calls.
+struct LateFabric {
+  std::atomic<bool> on = true;
+  std::atomic<bool> superblocks_complete = true;  // false: their READs never do
+  std::atomic<uint64_t> late_reads = 0;           // READs that were under way when polled
+  std::atomic<uint64_t> overlaps = 0;             // superblock READs beside others
+  std::atomic<uint64_t> hasty_confirms = 0;       // CONFIRMs with a READ under way
+};
+
+LateFabric& Late();
+
+}  // namespace plov::fabric
