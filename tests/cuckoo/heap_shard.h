@@ -13,14 +13,13 @@
 
 #include "cuckoo/lookup.h"
 #include "cuckoo/table.h"
+#include "tests/cuckoo/shard_memory.h"
 #include "verify/record.h"
 
 namespace plov::cuckoo {
 
-enum class Form { kInline, kReference };
-
 // Buckets under one geometry and records behind them.
-class HeapShard {
+class HeapShard : public ShardMemory {
  public:
   struct Options {
     uint64_t bucket_count = 16;
@@ -30,22 +29,14 @@ class HeapShard {
   };
 
   explicit HeapShard(const Options& options)
-      : view_(ViewOf(options)),
-        region_(view_.region_bytes / verify::kWordBytes),
-        table_(region(), view_.tables[0], options.hash_seed),
-        record_end_(geometry().BucketOffset(options.bucket_count)) {
+      : ShardMemory(LayoutOf(options)),
+        table_(region(), GeometryOf(options.bucket_count), options.hash_seed) {
     table_.Format();
   }
-  HeapShard(const HeapShard&) = delete;
-  HeapShard& operator=(const HeapShard&) = delete;
 
-  std::byte* region() { return reinterpret_cast<std::byte*>(region_.data()); }
-  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(region_)); }
   Table& table() { return table_; }
-  const ShardView& view() const { return view_; }
   const Geometry& geometry() const { return view_.tables[0]; }
 
-  uint64_t HashOf(std::string_view key) const { return HashKey(key, view_.hash_seed); }
   std::array<uint64_t, kWays> WaysOf(std::string_view key) const {
     return cuckoo::WaysOf(HashOf(key), geometry().bucket_count);
   }
@@ -59,87 +50,26 @@ class HeapShard {
     return bucket;
   }
 
-  // The next version is used up. A reference's record is written first (rule W1).
-  verify::Bucket Item(std::string_view key, std::string_view value, Form form) {
-    const verify::ItemView item{key, value, ++last_version_, 0, 0};
-    verify::Bucket bucket;
-    if (form == Form::kInline) {
-      bucket.SetInline(item, geometry().bucket_bytes);
-    } else {
-      bucket.SetReference(WriteRecord(item, HashOf(key)), geometry().bucket_bytes);
-    }
-    return bucket;
-  }
-
-  // `hash` need not be the key's.
-  verify::Reference WriteRecord(const verify::ItemView& item, uint64_t hash) {
-    const size_t record_bytes = verify::RecordBytes(item.key.size(), item.value.size());
-    const uint64_t offset = record_end_;
-    record_end_ += verify::RoundUpToWord(record_bytes);
-    if (record_end_ > view_.region_bytes) std::abort();  // the test asked for too small an area
-    uint64_t* words = verify::WordsAt(region(), offset);
-    verify::WriteRecordHead(words, item, item.value.size());
-    verify::WriteRecordValue(words, item.key.size(), item.value);
-    verify::SealRecord(words, record_bytes, view_.record_seed);
-    return {hash, item.version, offset, static_cast<uint32_t>(record_bytes), 0};
-  }
-
-  enum class Result { kDone, kFull, kCorrupt };
-
-  // What a shard does for a PUT, less the durability.
   Result Put(std::string_view key, std::string_view value, Form form) {
-    Table::Slot slot;
-    const auto verdict = table_.Find(HashOf(key), key, &slot);
-    if (verdict == Table::Verdict::kCorrupt) return Result::kCorrupt;
-    const verify::Bucket item = Item(key, value, form);
-    if (verdict == Table::Verdict::kAbsent) {
-      return table_.Insert(HashOf(key), item) ? Result::kDone : Result::kFull;
-    }
-    Retract(slot.bucket);
-    table_.Replace(slot, item);
-    return Result::kDone;
+    return PutInto(&table_, key, value, form);
   }
-
-  Table::Verdict Erase(std::string_view key) {
-    Table::Slot slot;
-    const auto verdict = table_.Find(HashOf(key), key, &slot);
-    if (verdict != Table::Verdict::kFound) return verdict;
-    Retract(slot.bucket);
-    table_.Erase(HashOf(key), slot);
-    return verdict;
-  }
-
-  uint64_t last_version() const { return last_version_; }
+  Table::Verdict Erase(std::string_view key) { return EraseFrom(&table_, key); }
 
  private:
-  static constexpr uint64_t kIncarnation = 0x1234567890abcdef;
-  static constexpr uint64_t kTableOffset = 4096;
-
-  static ShardView ViewOf(const Options& options) {
-    ShardView view;
-    view.superblock_version = 1;
-    view.incarnation = kIncarnation;
-    view.hash_seed = options.hash_seed;
-    view.record_seed = verify::RecordSeed(kIncarnation);
-    view.shard_count = 1;
-    view.tables[0] = Geometry::Of({1, kTableOffset, options.bucket_count, options.bucket_bytes, 0},
-                                  kIncarnation);
-    view.region_bytes = kTableOffset + view.tables[0].table_bytes() +
-                        verify::RoundUpToWord(options.record_area_bytes);
-    return view;
+  static Layout LayoutOf(const Options& options) {
+    const uint64_t table_bytes = options.bucket_count * options.bucket_bytes;
+    const size_t record_bytes = verify::RoundUpToWord(options.record_area_bytes);
+    return {.region_bytes = kFirstOffset + table_bytes + record_bytes,
+            .bucket_bytes = options.bucket_bytes,
+            .hash_seed = options.hash_seed,
+            .unit_bytes = verify::kWordBytes,
+            .random_seed = 0};
+  }
+  const Geometry& GeometryOf(uint64_t bucket_count) {
+    return view_.tables[0] = AllocateTable(1, bucket_count);
   }
 
-  // Rule W3: before the bucket is rewritten.
-  void Retract(const verify::Bucket& bucket) {
-    if (bucket.kind() != verify::BucketKind::kReference) return;
-    verify::RetractLive(verify::WordsAt(region(), bucket.reference().offset) + 1);
-  }
-
-  ShardView view_;
-  std::vector<uint64_t> region_;
   Table table_;
-  uint64_t record_end_;
-  uint64_t last_version_ = 0;
 };
 
 // What one GET came to.
@@ -152,15 +82,18 @@ struct Answer {
   bool suspect = false;
 };
 
-// One client: runs lookups to their end over a HeapShard that rests meanwhile.
+// One client: runs lookups to their end over a shard that rests meanwhile.
 class HeapReader {
  public:
-  explicit HeapReader(HeapShard* shard, size_t cache_bytes = 0)
-      : shard_(shard), cache_(cache_bytes) {}
+  explicit HeapReader(ShardMemory* shard, size_t cache_bytes = 0)
+      : HeapReader(shard, &shard->view(), cache_bytes) {}
+  // Knows the shard by a view that may be old.
+  HeapReader(ShardMemory* shard, const ShardView* view, size_t cache_bytes = 0)
+      : shard_(shard), view_(view), cache_(cache_bytes) {}
 
   Answer Get(std::string_view key) {
     const LookupStats before = stats_;
-    const Lookup::Context context{&shard_->view(), &cache_, &stats_, [] { return uint64_t{1}; }};
+    const Lookup::Context context{view_, &cache_, &stats_, [] { return uint64_t{1}; }};
     Lookup lookup;
     auto action = lookup.Start(context, key, shard_->HashOf(key), 1);
     while (action == Lookup::Action::kRead || action == Lookup::Action::kPause) {
@@ -183,7 +116,7 @@ class HeapReader {
  private:
   Lookup::Action Read(Lookup* lookup) {
     const Lookup::Want want = lookup->want();
-    const uint64_t region_bytes = shard_->view().region_bytes;
+    const uint64_t region_bytes = view_->region_bytes;
     if (want.offset > region_bytes || want.bytes > region_bytes - want.offset) std::abort();
     const uint64_t* from = verify::WordsAt(shard_->region(), want.offset);
     if (!want.record) {
@@ -195,7 +128,8 @@ class HeapReader {
     return lookup->FeedRecord(record_);
   }
 
-  HeapShard* shard_;
+  ShardMemory* shard_;
+  const ShardView* view_;
   LocationCache cache_;
   LookupStats stats_;
   verify::Bucket bucket_;

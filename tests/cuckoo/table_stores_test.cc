@@ -74,7 +74,7 @@ class RewriteWatch {
       if (*now.copies.at(key).begin() != std::pair(stored.value, stored.version)) {
         return key + ": wrong item";
       }
-      if (!now.IsReachable(key, shard_->HashOf(key))) return key + " is not where it is listed";
+      if (!now.IsReachable(key)) return key + " is not where it is listed";
       twice_held_ += found->second.size() == 2;
     }
     return {};
@@ -89,7 +89,7 @@ class RewriteWatch {
       if (rewritten == home) moving_.erase(key);
       const auto earlier = before_.places.find(key);
       if (earlier == before_.places.end()) {
-        if (!now.IsReachable(key, shard_->HashOf(key))) return key + " came before it was listed";
+        if (!now.IsReachable(key)) return key + " came before it was listed";
       } else if (indexes.size() > earlier->second.size()) {
         if (rewritten != home) moving_.insert(key);
       } else if (indexes.size() < earlier->second.size() && moving_.contains(key)) {
@@ -98,7 +98,7 @@ class RewriteWatch {
     }
     for (const auto& [key, indexes] : before_.places) {
       const bool is_gone = !now.places.contains(key);
-      if (is_gone && !before_.IsReachable(key, shard_->HashOf(key))) {
+      if (is_gone && !before_.IsReachable(key)) {
         return key + " was un-listed before it went";
       }
     }

@@ -22,6 +22,11 @@ enum class Store { kWord, kSeal, kLive };
 // Called after the store; must not store itself.
 inline std::function<void(Store, const uint64_t*)> store_observer;
 
+// For an observer that refers to the test's own variables, also when the test ends early.
+struct ObserverReset {
+  ~ObserverReset() { store_observer = nullptr; }
+};
+
 inline void TellObserver(Store store, const uint64_t* word) {
   if (store_observer) store_observer(store, word);
 }
