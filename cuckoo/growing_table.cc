@@ -87,8 +87,8 @@ bool GrowingTable::MoveSome(uint64_t buckets) {
     ++cursor_;
   }
   if (cursor_ < count) return false;
-  if (left_ == 0) return true;
-  stalled_ = true;
+  stalled_ = left_ > 0;
+  if (!stalled_) return true;
   cursor_ = 0;
   left_ = 0;
   return false;
