@@ -15,9 +15,10 @@ namespace plov::cli {
 namespace {
 
 // Of these the whole server has what its largest shard has; of all others the sum. A client is
-// connected to every shard.
+// connected to every shard, and a shard is full on its own.
 constexpr auto kNotSummed =
-    std::to_array<std::string_view>({"bucket_bytes", "clients", "sessions", "uptime_us"});
+    std::to_array<std::string_view>({"bucket_bytes", "clients", "sessions", "uptime_us",
+                                     "full_percent", "table_percent", "generation", "growing"});
 
 // "name value\n" lines; what is none is passed over.
 Json ParseShard(std::string_view text) {
@@ -66,6 +67,26 @@ class Table {
 
 double SecondsOf(uint64_t us) { return static_cast<double>(us) / 1e6; }
 
+// How full everything is. What was recovered is told only by a server that has recovered something.
+void AddSpace(size_t shard_count, Table* table) {
+  Table& t = *table;
+  t.Add("memory",
+        fmt::format("{} of {} used ({}{} % full), {} committed", Bytes(t["memory_used_bytes"]),
+                    Bytes(t["memory_bytes"]), shard_count > 1 ? "fullest shard " : "",
+                    t["full_percent"], Bytes(t["memory_committed_bytes"])));
+  t.Add("table", fmt::format("{} of {} buckets of {} bytes, {}, generation {}{}",
+                             Percent(t["items"], t["buckets"]), Grouped(t["buckets"]),
+                             t["bucket_bytes"], Bytes(t["table_bytes"]), t["generation"],
+                             t["growing"] != 0 ? ", growing" : ""));
+  t.Add("records", fmt::format("{} in {} of memory", Bytes(t["records_bytes"]),
+                               Bytes(t["records_used_bytes"])));
+  t.Add("displaced", fmt::format("{} of the items", Percent(t["items_displaced"], t["items"])));
+  t.Add("keys and values", Bytes(t["payload_bytes"]));
+  t.AddCount("growths", "growths");
+  if (t["recovered_items"] != 0) t.AddCount("recovered items", "recovered_items");
+  if (t["recovered_damaged"] != 0) t.AddCount("recovered damaged", "recovered_damaged");
+}
+
 std::string TextOf(const Options& options, const Json& total, size_t shard_count) {
   Table t(total);
   t.Add("server", options.server);
@@ -73,14 +94,7 @@ std::string TextOf(const Options& options, const Json& total, size_t shard_count
   t.Add("uptime", Duration(SecondsOf(t["uptime_us"])));
   t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
   t.AddCount("items", "items");
-  t.Add("fill", fmt::format("{} of {} buckets of {} bytes", Percent(t["items"], t["buckets"]),
-                            Grouped(t["buckets"]), t["bucket_bytes"]));
-  t.Add("displaced", fmt::format("{} of the items", Percent(t["items_displaced"], t["items"])));
-  t.Add("keys and values", Bytes(t["payload_bytes"]));
-  t.Add("records",
-        fmt::format("{} of {}", Bytes(t["records_bytes"]), Bytes(t["records_bytes_max"])));
-  t.Add("memory", fmt::format("{} of {} in use", Bytes(t["memory_committed_bytes"]),
-                              Bytes(t["memory_bytes"])));
+  AddSpace(shard_count, &t);
   t.Add("clients", fmt::format("{} (this one included)", t["clients"]));
   t.AddCount("requests", "requests");
   t.AddCount("messages", "messages");
@@ -92,6 +106,7 @@ std::string TextOf(const Options& options, const Json& total, size_t shard_count
   t.AddCount("retries answered", "retries_answered");
   t.AddCount("damaged", "corrupt");
   t.AddCount("protocol errors", "protocol_errors");
+  t.AddCount("clients dropped", "clients_dropped_unconfirmed");
   return t.text();
 }
 

@@ -33,12 +33,17 @@ expect 0 ping --json && is_json && judge "0 < j['round_trip_us'] < 5e6"
 for ((i = 0; i < 20; ++i)); do printf 'key%s\tvalue\n' $i; done > "$work/lines"
 expect 0 load "$work/lines" && expect 0 delete key7
 expect 0 stats && shows '^items  *19$' && shows '^shards  *2$' && shows '^puts  *20$'
+shows '^memory  *[0-9.]* KiB of 64.0 MiB used (fullest shard [0-9]* % full), [0-9.]* KiB committed$'
+shows '^table  *0.2 % of 8,192 buckets of 64 bytes, 512.0 KiB, generation 1$'
+shows '^records  *0 B in 0 B of memory$' && shows '^growths  *0$' && shows '^clients dropped  *0$'
 expect 0 stats --json && is_json
 judge "len(j['shards']) == 2 and j['total']['items'] == 19"
 judge "all(0 < s['items'] < 19 for s in j['shards'])"
 judge "j['total']['puts'] == 20 and j['total']['deletes'] == 1 and j['total']['clients'] == 1"
 judge "j['total']['memory_bytes'] == sum(s['memory_bytes'] for s in j['shards'])"
-judge "j['total']['bucket_bytes'] == 64"
+judge "j['total']['bucket_bytes'] == 64 and j['total']['generation'] == 1"
+judge "j['total']['full_percent'] == max(s['full_percent'] for s in j['shards'])"
+judge "j['total']['table_percent'] == 0 and j['total']['growing'] == 0"
 
 doctor_agrees
 shows "^ok       server: $uri answers"

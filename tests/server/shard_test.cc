@@ -220,8 +220,17 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
   for (const char* name : {"items",
                            "items_displaced",
                            "payload_bytes",
+                           "full_percent",
+                           "memory_bytes",
+                           "memory_used_bytes",
+                           "memory_committed_bytes",
+                           "table_percent",
+                           "table_bytes",
                            "buckets",
                            "bucket_bytes",
+                           "generation",
+                           "growing",
+                           "growths",
                            "homes_overflowed",
                            "displacements",
                            "records_bytes",
@@ -229,8 +238,8 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                            "records_used_bytes",
                            "records_moved",
                            "records_moved_bytes",
-                           "memory_bytes",
-                           "memory_committed_bytes",
+                           "recovered_items",
+                           "recovered_damaged",
                            "clients",
                            "sessions",
                            "messages",
@@ -241,6 +250,7 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                            "no_space",
                            "expired",
                            "corrupt",
+                           "clients_dropped_unconfirmed",
                            "retries_answered",
                            "protocol_errors",
                            "sleeps",
@@ -248,6 +258,7 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                            "uptime_us"}) {
     EXPECT_TRUE(stats.contains(name)) << name;
   }
+  EXPECT_EQ(stats.size(), 39u) << "a name that plov(1) does not have";
 }
 
 TEST(ShardStats, NumbersAreTrue) {
