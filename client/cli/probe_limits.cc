@@ -13,7 +13,7 @@ constexpr uint64_t kFilesPerConnection = 2;
 constexpr uint64_t kFilesWanted = 1024;
 constexpr uint64_t kFilesNeeded = 64;
 
-// A process that maps 1 GiB of shared memory has this much beside it at most.
+// A process that maps a server's shared memory has this much beside it at most.
 constexpr uint64_t kAddressSpaceBeside = uint64_t{1} << 29;
 
 uint64_t LimitOf(__rlimit_resource resource) {
@@ -40,29 +40,30 @@ void ProbeFiles(Findings* findings) {
 
 void ProbeAddressSpace(Findings* findings) {
   const uint64_t bytes = LimitOf(RLIMIT_AS);
-  if (bytes >= kDefaultMemoryBytes + kAddressSpaceBeside) {
+  if (bytes >= kDefaultAddressBytes + kAddressSpaceBeside) {
     return findings->Ok("address space", bytes == RLIM_INFINITY
                                              ? std::string("no limit")
                                              : fmt::format("{} (ulimit -v)", Bytes(bytes)));
   }
   findings->Problem("address space",
-                    fmt::format("at most {} (ulimit -v): client and server map all of the server's "
-                                "memory, 1 GiB unless told otherwise",
-                                Bytes(bytes)),
+                    fmt::format("at most {} (ulimit -v): client and server map three times the "
+                                "server's --memory, {} unless told otherwise",
+                                Bytes(bytes), Bytes(kDefaultAddressBytes)),
                     "ulimit -v unlimited");
 }
 
-// Shared memory is a file for the kernel, and limited as one.
+// Shared memory is a file for the kernel, and limited as one, its holes counted.
 void ProbeFileSize(Findings* findings) {
   const uint64_t bytes = LimitOf(RLIMIT_FSIZE);
-  if (bytes >= kDefaultMemoryBytes) {
+  if (bytes >= kDefaultAddressBytes) {
     return findings->Ok("file size", bytes == RLIM_INFINITY
                                          ? std::string("no limit")
                                          : fmt::format("{} (ulimit -f)", Bytes(bytes)));
   }
   findings->Problem(
       "file size",
-      fmt::format("at most {} (ulimit -f), which holds for shared memory too", Bytes(bytes)),
+      fmt::format("at most {} (ulimit -f), which holds for shared memory too: three times --memory",
+                  Bytes(bytes)),
       "ulimit -f unlimited");
 }
 

@@ -140,7 +140,7 @@ void ProbeShmMount(const Machine& machine, Findings* findings) {
     return findings->Ok("/dev/shm", "is not there, and not used");
   }
   findings->Ok("/dev/shm",
-               fmt::format("{} free of {}; not used, plov's memory is in no file system",
+               fmt::format("{} free of {}; used only by a plovd --warm whose file is there",
                            Bytes(status.f_bavail * status.f_frsize),
                            Bytes(status.f_blocks * status.f_frsize)));
 }

@@ -13,6 +13,8 @@ namespace plov::cli {
 
 // What plovd takes when it is given no --memory.
 inline constexpr uint64_t kDefaultMemoryBytes = uint64_t{1} << 30;
+// The addresses and the sparse file that it lies in (server/region.h).
+inline constexpr uint64_t kDefaultAddressBytes = 3 * kDefaultMemoryBytes;
 
 // The server at `uri`, its socket and the folder of the socket.
 void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Findings* findings);
