@@ -26,7 +26,7 @@ bool IsWorthALine(uint64_t count) { return std::has_single_bit(count); }
 
 // How often what waits for time alone is looked at: held records, clients that confirm nothing.
 constexpr uint64_t kTickMs = 1000;
-// Writes between two looks at how full the memory is.
+// Requests between two looks at how full the memory is.
 constexpr uint64_t kFullnessEvery = 1024;
 
 }  // namespace

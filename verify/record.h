@@ -15,8 +15,9 @@
 //
 // Whole if and only if the checksum matches and the lengths add up to the bytes that were read.
 // Written once by the shard's thread before any bucket refers to it (rule W1); afterwards only
-// `live` changes, to 0, before the bucket does (rule W3). A record that is whole and carries its
-// reference's version is the bytes that the bucket meant, whatever happened to the memory since.
+// `live` changes, to 0, before the bucket does (rules W3, W7; a warm restart sets it again under a
+// bucket that still refers to it). A record that is whole and carries its reference's version is
+// the bytes that the bucket meant, whatever happened to the memory since.
 #pragma once
 
 #include <cstddef>
