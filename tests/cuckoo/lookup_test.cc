@@ -270,6 +270,14 @@ TEST_F(LookupTest, AMissUnderForwardGoesOnInTheNextTable) {
   ExpectReads(3, 0);
 }
 
+// The next table may be known long before a key's home has moved; it must not cost a READ.
+TEST_F(LookupTest, AMissWithoutForwardDoesNotAskTheNextTable) {
+  AddNextTable();
+  Start();
+  EXPECT_EQ(Feed(Empty()), Action::kAbsent);
+  ExpectReads(1, 0);
+}
+
 TEST_F(LookupTest, AConfirmedMissUnderForwardGoesOnInTheNextTable) {
   AddNextTable();
   Start();
