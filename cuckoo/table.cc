@@ -228,48 +228,6 @@ void Table::Retire(uint64_t index) {
   Rewrite(index, &bucket);
 }
 
-Table::Left Table::TakeOver(uint64_t index, bool forward, Bucket* bucket) {
-  const uint32_t bytes = geometry_.bucket_bytes;
-  verify::CopyFromShared(bucket->words(), WordsOf(index), bytes);
-  const bool whole = bucket->Whole(bytes, geometry_.SeedOf(index));
-  const bool empty = whole && bucket->kind() == BucketKind::kEmpty;
-  bool belongs = whole && (bucket->kind() == BucketKind::kReference ||
-                           (bucket->kind() == BucketKind::kInline && bucket->inline_item(bytes)));
-  if (belongs) belongs = WayOf(WaysOf(HashOf(*bucket)), index) < kWays;
-  if (!empty && !belongs) {
-    *bucket = Bucket();
-    bucket->set_forward(forward);
-    Rewrite(index, bucket);
-    return Left::kDamage;
-  }
-  if (bucket->has_directory()) {
-    bucket->ClearDirectory();
-    Rewrite(index, bucket);
-  }
-  if (empty) return Left::kNothing;
-  ++stats_.items;
-  return Left::kItem;
-}
-
-void Table::Drop(uint64_t index) {
-  Bucket bucket = *Load(index);
-  bucket.Clear(geometry_.bucket_bytes);
-  Rewrite(index, &bucket);
-  --stats_.items;
-}
-
-bool Table::Relist(uint64_t index) {
-  const Bucket bucket = *Load(index);
-  const uint64_t hash = HashOf(bucket);
-  const auto ways = WaysOf(hash);
-  if (ways[0] == index) return true;
-  if (unlisted_[ways[0]] == kUnlistedMax) return false;
-  Bucket home = *Load(ways[0]);
-  List(ways[0], &home, {WayOf(ways, index), FingerprintOf(hash)});
-  Rewrite(ways[0], &home);
-  return true;
-}
-
 void Table::Replace(const Slot& slot, const Bucket& item) {
   Bucket bucket = slot.bucket;
   bucket.TakeItem(item, geometry_.bucket_bytes);

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "cuckoo/geometry.h"
 #include "cuckoo/hash.h"
@@ -78,15 +79,23 @@ class Table {
   // Says in a bucket that this table is history.
   void Retire(uint64_t index);
 
-  // Recovery: takes over one bucket that a former writer left, without its directory, which Relist
-  // builds anew. A bucket that fails its seal, or whose item does not belong there, is emptied; it
-  // gets `forward` if keys of it may be in the next table.
+  // Recovery, in cuckoo/table_recovery.cc, in place of Format: TakeOver for every bucket, Drop of
+  // what is not to stay, Relist for what is displaced. A bucket that is whole and true is not
+  // rewritten. Until the end nothing else may be called, but Load and HashOf.
+  void BeginTakeOver();
+  // Takes over one bucket that a former writer left. One that fails its seal, or whose item does
+  // not belong there, is emptied; it gets `forward` if keys of it may be in the next table.
   enum class Left { kNothing, kItem, kDamage };
   Left TakeOver(uint64_t index, bool forward, verify::Bucket* bucket);
-  // Empties a bucket that was taken over and not listed yet.
+  // Empties a bucket that was taken over and is not relisted.
   void Drop(uint64_t index);
-  // Lists the item of a bucket in its home when it is displaced. False when there is no room.
-  bool Relist(uint64_t index);
+  // Finds the item of a bucket, which is displaced, in its home's directory, or lists it there.
+  // False when there is no room.
+  bool Relist(uint64_t hash, uint64_t index);
+  // Clears what is left in directories and stands for no key.
+  void FinishTakeOver();
+  // Tells the processor that a bucket will be looked at.
+  void Prefetch(uint64_t index) const { __builtin_prefetch(WordsOf(index)); }
 
   // The private copy of one bucket; nullopt when it fails its seal.
   std::optional<verify::Bucket> Load(uint64_t index);
@@ -111,6 +120,7 @@ class Table {
     return cuckoo::WaysOf(hash, geometry_.bucket_count);
   }
   Verdict Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
+  bool Belongs(const verify::Bucket& bucket, uint64_t index) const;
   void Rewrite(uint64_t index, verify::Bucket* bucket);
   bool FreeOne(const std::array<uint64_t, kWays>& ways);
   Occupant OccupantOf(uint64_t index);
@@ -128,6 +138,8 @@ class Table {
   PathSearch path_search_;
   // Displaced keys per home that no directory entry lists. calloc: untouched pages cost nothing.
   std::unique_ptr<uint8_t[], FreeDeleter> unlisted_;
+  // While being taken over, per home: what of its directory no key was found for yet.
+  std::vector<uint8_t> unproved_;
 };
 
 }  // namespace plov::cuckoo

@@ -74,6 +74,17 @@ bool Memory::Commit(uint64_t offset, size_t bytes) {
   return region_->Commit(offset, bytes);
 }
 
+bool Memory::Settle() {
+  if (!Commit(0, 0)) return false;
+  uint64_t used = 0;
+  for (const auto& [from, room] : free_) {
+    if (used < from && !Commit(used, from - used)) return false;
+    used = from + room;
+  }
+  const uint64_t end = region_->memory().size();
+  return used == end || Commit(used, end - used);
+}
+
 // The high end first: what is taken next is taken at the low end, and its pages are there already.
 void Memory::ReleaseFree(size_t bytes) {
   const size_t committed_bytes = region_->committed_bytes();

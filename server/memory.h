@@ -43,8 +43,10 @@ class Memory {
   // Gives a range back, or a part of one: the pages that lie wholly inside.
   void Give(uint64_t offset, size_t bytes);
 
-  // Gives the system back what is committed beyond the budget, as far as it is free. For recovery.
-  void Trim() { Commit(0, 0); }
+  // Recovery, once all is claimed that is to stay, within the budget: gives the system back what is
+  // committed beyond it, and makes sure that all that is claimed can be touched. False when the
+  // kernel has no memory.
+  bool Settle();
 
   size_t budget_bytes() const { return region_->budget_bytes(); }
   size_t used_bytes() const { return used_bytes_; }

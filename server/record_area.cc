@@ -275,10 +275,6 @@ size_t RecordArea::WalkOne(const Relocate& relocate) {
 bool RecordArea::AdoptRun(uint64_t offset, size_t record_bytes) {
   const size_t bytes = PagesFor(record_bytes);
   if (offset % kPageBytes != 0 || !memory_->Claim(offset, bytes)) return false;
-  if (!memory_->Commit(offset, bytes)) {
-    memory_->Give(offset, bytes);
-    return false;
-  }
   run_bytes_ += bytes;
   return true;
 }
@@ -294,17 +290,12 @@ bool RecordArea::Adopt(uint64_t offset, size_t record_bytes) {
   if (index >= blocks_.size() || offset % block_bytes_ + bytes > block_bytes_) return false;
   Block& block = blocks_[index];
   if (block.state == State::kNone) {
-    const uint64_t begin = index * block_bytes_;
-    if (!memory_->Claim(begin, block_bytes_)) return false;
-    if (!memory_->Commit(begin, block_bytes_)) {
-      memory_->Give(begin, block_bytes_);
-      return false;
-    }
+    if (!memory_->Claim(index * block_bytes_, block_bytes_)) return false;
     block = {.used_bytes = static_cast<uint32_t>(block_bytes_), .state = State::kClosed};
     blocks_end_ = std::max(blocks_end_, index + 1);
     ++block_count_;
   }
-  if (block.state != State::kClosed || block.live_bytes + bytes > block_bytes_) return false;
+  if (block.state != State::kClosed) return false;
   block.live_bytes += bytes;
   live_bytes_ += bytes;
   return true;

@@ -62,9 +62,10 @@ class RecordArea {
   // True when that many bytes are free or dead in blocks, so that cleaning may make room.
   bool MayFit(size_t record_bytes) const;
 
-  // Recovery: takes an allocated record over; before the first Allocate. False when the bytes are
-  // not free, or no record of this area can lie so. Records do not overlap: that is the caller's
-  // to see to.
+  // Recovery: takes an allocated record over; before the first Allocate, and before the memory is
+  // settled (Memory::Settle). False when the bytes are not free, or no record of this area can lie
+  // so. Records in blocks do not overlap: that is the caller's to see to. One that is adopted twice
+  // is to be freed once before the area is used.
   bool Adopt(uint64_t offset, size_t record_bytes);
 
   size_t block_bytes() const { return block_bytes_; }

@@ -30,7 +30,7 @@ Superblock PageAt(const Region& region, size_t offset) {
 }  // namespace
 
 std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
-  if (region.memory().size() < verify::kRegionHeadBytes) {
+  if (region.found_bytes() < verify::kRegionHeadBytes) {
     return Fail(Code::kCorrupt, "the file is too short to be a plov shard's");
   }
   bool other_format = false;
@@ -93,18 +93,14 @@ RecoveryReport Recovery::Run() {
 
 void Recovery::TakeOver(Table* table, bool forward) {
   displaced_.clear();
+  table->BeginTakeOver();
   const uint64_t bucket_count = table->geometry().bucket_count;
   for (uint64_t first = 0; first < bucket_count; first += kBatch) {
     TakeOverSome(table, forward, first, std::min(kBatch, bucket_count - first));
   }
   DropSecondCopies(table);
-  for (const uint64_t index : displaced_) {
-    const auto bucket = table->Load(index);
-    if (bucket->kind() == BucketKind::kEmpty || table->Relist(index)) continue;
-    Forget(table, *bucket);  // a home with more displaced keys than any writer lists
-    table->Drop(index);
-    ++report_.damaged;
-  }
+  Relist(table);
+  table->FinishTakeOver();
 }
 
 void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t count) {
@@ -117,7 +113,7 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
     if (holds[i] && buckets[i].kind() == BucketKind::kReference &&
         IsInside(buckets[i].reference())) {
       const std::byte* record = region_->data() + buckets[i].reference().offset;
-      __builtin_prefetch(record, 1);
+      __builtin_prefetch(record);
       __builtin_prefetch(record + 64);
     }
   }
@@ -125,10 +121,26 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
     if (!holds[i]) continue;
     if (!Judge(table, buckets[i])) {
       table->Drop(first + i);
-    } else if (cuckoo::HomeOf(table->HashOf(buckets[i]), table->geometry().bucket_count) !=
-               first + i) {
-      displaced_.push_back(first + i);
+      continue;
     }
+    const uint64_t hash = table->HashOf(buckets[i]);
+    if (cuckoo::HomeOf(hash, table->geometry().bucket_count) != first + i) {
+      displaced_.push_back({first + i, hash});
+    }
+  }
+}
+
+void Recovery::Relist(Table* table) {
+  const uint64_t bucket_count = table->geometry().bucket_count;
+  for (size_t i = 0; i < displaced_.size(); ++i) {
+    if (i + kBatch < displaced_.size()) {
+      table->Prefetch(cuckoo::HomeOf(displaced_[i + kBatch].hash, bucket_count));
+    }
+    const auto [index, hash] = displaced_[i];
+    if (table->Relist(hash, index)) continue;
+    Forget(table, *table->Load(index));  // a home with more displaced keys than any writer lists
+    table->Drop(index);
+    ++report_.damaged;
   }
 }
 
@@ -191,19 +203,30 @@ void Recovery::Forget(Table* table, const Bucket& bucket) {
 
 // Of two copies one is displaced at least.
 void Recovery::DropSecondCopies(Table* table) {
-  for (const uint64_t index : displaced_) DropSecondCopyOf(table, index);
+  const uint64_t before = report_.duplicates;
+  for (size_t i = 0; i < displaced_.size(); ++i) {
+    if (i + kBatch < displaced_.size()) {
+      const uint64_t hash = displaced_[i + kBatch].hash;
+      const auto ways = cuckoo::WaysOf(hash, table->geometry().bucket_count);
+      for (const uint64_t way : ways) table->Prefetch(way);
+    }
+    DropSecondCopyOf(table, displaced_[i]);
+  }
+  if (report_.duplicates == before) return;
+  std::erase_if(displaced_, [table](const Displaced& displaced) {
+    return table->Load(displaced.index)->kind() == BucketKind::kEmpty;
+  });
 }
 
-void Recovery::DropSecondCopyOf(Table* table, uint64_t index) {
-  const Bucket mine = *table->Load(index);
-  if (mine.kind() == BucketKind::kEmpty) return;  // dropped as the second copy of another
-  const uint64_t hash = table->HashOf(mine);
-  const verify::ItemView item = ItemOf(table, mine);
+void Recovery::DropSecondCopyOf(Table* table, const Displaced& displaced) {
+  const auto [index, hash] = displaced;
   for (const uint64_t way : cuckoo::WaysOf(hash, table->geometry().bucket_count)) {
     if (way == index) continue;
     const Bucket other = *table->Load(way);
     if (other.kind() == BucketKind::kEmpty || table->HashOf(other) != hash) continue;
-    const verify::ItemView other_item = ItemOf(table, other);
+    const Bucket mine = *table->Load(index);
+    if (mine.kind() == BucketKind::kEmpty) return;  // dropped as the second copy of another
+    const verify::ItemView item = ItemOf(table, mine), other_item = ItemOf(table, other);
     if (other_item.key != item.key) continue;
     const bool mine_goes = other_item.version >= item.version;
     Forget(table, mine_goes ? mine : other);

@@ -6,7 +6,7 @@
 //   a record nobody refers to          free memory; its write was never acknowledged
 //   `live` 0 under a reference (W3)    the reference is the truth: `live` is set again
 //   a key in two buckets (W5, growth)  the copy of the greater version stays, of equals either
-//   a listing without its key (W4)     directories are built anew from what lives
+//   a listing without its key (W4)     directories are made true: they list what lives
 // Anything else that fails its seal is damage: dropped and counted.
 //
 // Every step only turns such states into whole ones, so a recovery that is killed can begin again.
@@ -50,6 +50,12 @@ class Recovery {
   RecoveryReport Run();
 
  private:
+  // A bucket whose item is not at home.
+  struct Displaced {
+    uint64_t index;
+    uint64_t hash;
+  };
+
   void TakeOver(cuckoo::Table* table, bool forward);
   void TakeOverSome(cuckoo::Table* table, bool forward, uint64_t first, uint64_t count);
   bool Judge(cuckoo::Table* table, const verify::Bucket& bucket);
@@ -57,7 +63,8 @@ class Recovery {
   bool IsInside(const verify::Reference& reference) const;
   verify::ItemView ItemOf(cuckoo::Table* table, const verify::Bucket& bucket) const;
   void DropSecondCopies(cuckoo::Table* table);
-  void DropSecondCopyOf(cuckoo::Table* table, uint64_t index);
+  void DropSecondCopyOf(cuckoo::Table* table, const Displaced& displaced);
+  void Relist(cuckoo::Table* table);
   void DropMoved();
   void Forget(cuckoo::Table* table, const verify::Bucket& bucket);
 
@@ -66,7 +73,7 @@ class Recovery {
   RecordArea* records_;
   uint64_t hash_seed_;
   uint64_t record_seed_;
-  std::vector<uint64_t> displaced_;  // buckets of the table being taken over
+  std::vector<Displaced> displaced_;  // of the table being taken over
   RecoveryReport report_;
 };
 

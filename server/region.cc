@@ -121,7 +121,7 @@ std::expected<void, Error> Region::Map() {
   budget_bytes_ = RoundUp(budget_bytes_, page_bytes_);
   const size_t wanted_bytes = budget_bytes_ * (is_huge() ? 1 : kSparseness);
   const size_t bytes = std::max(wanted_bytes, RoundUp(file_bytes_, page_bytes_));
-  if (bytes != file_bytes_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+  if (!found_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
   }
   // Refused of a named file, which is no memfd.
@@ -132,7 +132,7 @@ std::expected<void, Error> Region::Map() {
   memory_ = {static_cast<std::byte*>(memory), bytes};
   committed_ = PageSet(bytes / page_bytes_);
   if (is_huge()) {
-    if (Allocate(fd_, 0, 0, bytes) != 0) return NoMemory(bytes, page_bytes_, errno);
+    if (!found_ && Allocate(fd_, 0, 0, bytes) != 0) return NoMemory(bytes, page_bytes_, errno);
     committed_.Add(0, bytes / page_bytes_);
     committed_bytes_ = bytes;
   } else if (found_) {
@@ -141,12 +141,36 @@ std::expected<void, Error> Region::Map() {
   return {};
 }
 
+std::expected<void, Error> Region::Lengthen() {
+  const size_t bytes = memory_.size();
+  if (!found_) return {};
+  if (bytes > file_bytes_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+    return NoMemory(budget_bytes_, page_bytes_, errno);
+  }
+  if (is_huge() && Allocate(fd_, 0, 0, bytes) != 0) {
+    return NoMemory(bytes, page_bytes_, errno);
+  }
+  if (!is_huge()) ReleaseHoles();
+  return {};
+}
+
+void Region::FindCommitted() {
+  off_t from = ::lseek(fd_, 0, SEEK_DATA);
+  while (from >= 0) {
+    const off_t to = ::lseek(fd_, from, SEEK_HOLE);
+    if (to < 0) break;
+    committed_.Add(static_cast<size_t>(from) / kPageBytes,
+                   RoundUp(static_cast<size_t>(to), kPageBytes) / kPageBytes);
+    from = ::lseek(fd_, to, SEEK_DATA);
+  }
+  committed_bytes_ = committed_.Count(0, memory_.size() / kPageBytes) * kPageBytes;
+}
+
 // Pages that were committed and never written count as holes; they are given back, so that the
 // account is true.
-void Region::FindCommitted() {
-  off_t hole = 0;
+void Region::ReleaseHoles() {
   const auto end = static_cast<off_t>(memory_.size());
-  while (hole < end) {
+  for (off_t hole = 0; hole < end;) {
     const off_t data = ::lseek(fd_, hole, SEEK_DATA);
     const off_t hole_end = data < 0 ? end : data;  // none: holes up to the end
     if (hole_end > hole) {
@@ -156,10 +180,7 @@ void Region::FindCommitted() {
     if (data < 0) break;
     const off_t next = ::lseek(fd_, data, SEEK_HOLE);
     hole = next < 0 ? end : next;
-    committed_.Add(static_cast<size_t>(data) / kPageBytes,
-                   RoundUp(static_cast<size_t>(hole), kPageBytes) / kPageBytes);
   }
-  committed_bytes_ = committed_.Count(0, memory_.size() / kPageBytes) * kPageBytes;
 }
 
 Region::Region(Region&& other) noexcept

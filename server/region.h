@@ -36,14 +36,17 @@ struct RegionOptions {
 
 class Region {
  public:
-  // A file that is there is taken as it is, made longer if need be, never shorter; more of it may
-  // be committed than the budget allows. kNoSpace with the command that mends it, kInUse (another
-  // server has the file), kInvalidArgument (no plain file, or huge pages where there are none),
-  // kPermission, kSystem.
+  // A file that is there is taken as it is; more of it may be committed than the budget allows.
+  // kNoSpace with the command that mends it, kInUse (another server has the file), kInvalidArgument
+  // (no plain file, or huge pages where there are none), kPermission, kSystem.
   static std::expected<Region, Error> Create(const RegionOptions& options);
   Region(Region&& other) noexcept;
   Region& operator=(Region&&) = delete;
   ~Region();
+
+  // Makes a file that is there as long as the memory is; never shorter. Until then only its
+  // found_bytes can be touched: whoever refuses a file that was cut short leaves it so.
+  std::expected<void, Error> Lengthen();
 
   // Makes sure that the bytes can be touched. Pages that are committed already cost nothing. False
   // when they would exceed the budget or memory is short; nothing changed then.
@@ -57,6 +60,7 @@ class Region {
 
   // True when the file was there before and not empty: it holds what a former server left.
   bool found() const { return found_; }
+  size_t found_bytes() const { return found_ ? file_bytes_ : 0; }
 
   std::span<std::byte> memory() const { return memory_; }
   std::byte* data() const { return memory_.data(); }
@@ -72,6 +76,7 @@ class Region {
   std::expected<void, Error> JudgeFile(const std::string& path, PageKind pages);
   std::expected<void, Error> Map();
   void FindCommitted();
+  void ReleaseHoles();
   bool is_huge() const { return page_bytes_ != kPageBytes; }
 
   std::span<std::byte> memory_;
@@ -79,7 +84,7 @@ class Region {
   bool found_ = false;
   size_t page_bytes_ = kPageBytes;
   size_t budget_bytes_;
-  size_t file_bytes_ = 0;
+  size_t file_bytes_ = 0;  // as found
   size_t committed_bytes_ = 0;
   PageSet committed_;
 };

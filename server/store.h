@@ -121,6 +121,7 @@ class Store {
                                                                 const Region& region);
   std::expected<void, Error> OpenFresh();
   std::expected<void, Error> OpenFormer();
+  std::unexpected<Error> TooSmall() const;
   void MakeTable(const cuckoo::Geometry& geometry);
   uint64_t Publish(const cuckoo::Geometry& current, const cuckoo::Geometry& next);
   void RaiseVersionLimit();

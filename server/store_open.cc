@@ -20,6 +20,8 @@ constexpr uint64_t kFirstBuckets = 4096;
 // Versions between two rewrites of the superblock, and what a restart skips of them.
 constexpr uint64_t kVersionStep = uint64_t{1} << 30;
 
+constexpr auto kMakesNoSense = "the superblock makes no sense: move it away, and plovd starts empty";
+
 // Versions start at a random place between 2^40 and 2^51. A remembered location trusts the `live`
 // word, which no checksum covers, only while it equals a version: small numbers stand in values by
 // the thousand, such ones do not. Below 2^52 every version is exact in JSON for 2^51 writes.
@@ -34,13 +36,35 @@ Superblock FreshSuperblock(const StoreOptions& options) {
   return superblock;
 }
 
-// A server killed before it had published its first superblock has stored nothing yet.
+bool IsZero(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+}
+
+// Whether a page of a table holds nothing but empty buckets that were never rewritten: words other
+// than checksums are 0.
+bool IsFormatted(std::span<const std::byte> page) {
+  for (size_t at = 0; at < page.size(); at += verify::kBucketBytesMin) {
+    if (!IsZero(page.subspan(at + verify::kWordBytes, verify::kBucketBytesMin - verify::kWordBytes)))
+      return false;
+  }
+  return true;
+}
+
+// A server killed before its first superblock was whole has stored nothing yet: the first page is
+// zero and the mirror, which is written before it, lacks its checksum at least. That nothing was
+// stored is looked at all the same, for somebody may have wiped the head.
 bool WasNeverUsed(const Region& region) {
-  const auto head = region.memory().first(verify::kRegionHeadBytes);
-  const bool zero = std::ranges::all_of(head, [](std::byte b) { return b == std::byte{0}; });
-  const size_t first_table_bytes = kFirstBuckets * verify::kBucketBytesMax;
-  return zero && (region.page_bytes() == kHugePageBytes ||
-                  region.committed_bytes() <= verify::kRegionHeadBytes + first_table_bytes);
+  const auto memory = region.memory().first(region.found_bytes() / kPageBytes * kPageBytes);
+  if (memory.size() < verify::kRegionHeadBytes ||
+      !IsZero(memory.first(verify::kMirrorOffset + verify::kWordBytes)) ||
+      !IsZero(memory.subspan(verify::kJournalOffset, kPageBytes))) {
+    return false;
+  }
+  for (size_t at = verify::kRegionHeadBytes; at < memory.size(); at += kPageBytes) {
+    if (region.CommittedIn(at, kPageBytes) == 0) continue;
+    if (!IsFormatted(memory.subspan(at, kPageBytes))) return false;
+  }
+  return true;
 }
 
 verify::TableExtent ExtentOf(const Geometry& geometry) {
@@ -55,7 +79,7 @@ std::unexpected<Error> Unusable(const StoreOptions& options, Code code, const st
 // Whether this server, with these options, can go on with a former one's memory.
 std::expected<void, Error> Suits(const StoreOptions& options, const Region& region,
                                  const Superblock& former) {
-  if (former.region_bytes > region.memory().size()) {
+  if (former.region_bytes > region.found_bytes()) {
     return Unusable(options, Code::kCorrupt,
                     "the file was cut short: move it away, and plovd starts empty");
   }
@@ -65,7 +89,9 @@ std::expected<void, Error> Suits(const StoreOptions& options, const Region& regi
                                 former.shard_count, former.shard_count));
   }
   if (options.shard > 0 && former.hash_seed != options.hash_seed) {
-    return Unusable(options, Code::kInvalidArgument, "belongs to another server's shards");
+    return Unusable(options, Code::kInvalidArgument,
+                    fmt::format("belongs to another server than {}: name the files of one server",
+                                options.warm_path.substr(0, options.warm_path.rfind('.'))));
   }
   if (former.tables[0].bucket_bytes != options.bucket_bytes) {
     return Unusable(options, Code::kInvalidArgument,
@@ -74,7 +100,7 @@ std::expected<void, Error> Suits(const StoreOptions& options, const Region& regi
   }
   if (!std::has_single_bit(former.block_bytes) || former.block_bytes < kPageBytes ||
       former.block_bytes > region.memory().size()) {
-    return Unusable(options, Code::kCorrupt, "the superblock makes no sense");
+    return Unusable(options, Code::kCorrupt, kMakesNoSense);
   }
   return {};
 }
@@ -122,6 +148,9 @@ std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& o
   const auto superblock = SuperblockFor(options, *region);
   if (!superblock) return std::unexpected(superblock.error());
   const bool former = superblock->tables[0].generation != 0;
+  if (auto lengthened = region->Lengthen(); !lengthened) {
+    return std::unexpected(lengthened.error());
+  }
   std::unique_ptr<Store> store(new Store(options, std::move(*region), *superblock));
   auto opened = former ? store->OpenFormer() : store->OpenFresh();
   if (!opened) return std::unexpected(opened.error());
@@ -164,7 +193,7 @@ std::expected<void, Error> Store::OpenFormer() {
   for (const verify::TableExtent& extent : tables) {
     if (extent.generation == 0) continue;
     if (!memory_.Claim(extent.offset, extent.bucket_count * extent.bucket_bytes)) {
-      return Unusable(options_, Code::kCorrupt, "the superblock makes no sense");
+      return Unusable(options_, Code::kCorrupt, kMakesNoSense);
     }
   }
   MakeTable(Geometry::Of(tables[0], incarnation));
@@ -173,15 +202,20 @@ std::expected<void, Error> Store::OpenFormer() {
   recovery_ = Recovery(&region_, &*table_, &records_, superblock_).Run();
   stats_.payload_bytes = recovery_.payload_bytes;
   expiring_items_ = recovery_.expiring;
-  if (memory_.used_bytes() > memory_.budget_bytes()) {
-    return Unusable(options_, Code::kNoSpace,
-                    fmt::format("holds {} MiB: start with --memory {}M or more",
-                                memory_.used_bytes() >> 20, (memory_.used_bytes() >> 20) + 1));
+  if (memory_.used_bytes() > memory_.budget_bytes()) return TooSmall();
+  if (!memory_.Settle()) {
+    return Unusable(options_, Code::kNoSpace, "the memory for it is not there: free some");
   }
-  memory_.Trim();
   Publish(table_->current().geometry(), Geometry::Of(tables[1], incarnation));
   if (growing) growth_->Finish();
   return {};
+}
+
+// Nothing was given up: the same file serves with the memory it had.
+std::unexpected<Error> Store::TooSmall() const {
+  const size_t mib = (memory_.used_bytes() * options_.shard_count >> 20) + options_.shard_count;
+  return Unusable(options_, Code::kNoSpace,
+                  fmt::format("what it holds needs --memory {}M or more", mib));
 }
 
 uint64_t Store::Publish(const Geometry& current, const Geometry& next) {

@@ -121,8 +121,11 @@ TEST_F(RegionFile, FileGrowsForALargerBudgetAndNeverShrinks) {
     EXPECT_FALSE(region->Commit(0, kPageBytes));
     EXPECT_TRUE(region->Commit(5 * kMiB, kMiB));
   }
-  const auto region = Open(4 * kMiB);
+  auto region = Open(4 * kMiB);
   EXPECT_EQ(region->memory().size(), 12 * kMiB);
+  EXPECT_EQ(region->found_bytes(), 6 * kMiB);
+  EXPECT_EQ(FileBytes(), 6 * kMiB) << "whoever refuses a file leaves it as it was";
+  ASSERT_TRUE(region->Lengthen().has_value());
   EXPECT_EQ(FileBytes(), 12 * kMiB);
   EXPECT_EQ(region->CommittedIn(5 * kMiB, kMiB), kMiB);
 }
@@ -130,8 +133,8 @@ TEST_F(RegionFile, FileGrowsForALargerBudgetAndNeverShrinks) {
 TEST_F(RegionFile, SizeThatIsNoMultipleOfAPageIsRoundedUp) {
   { ASSERT_TRUE(Open().has_value()); }
   ASSERT_EQ(::truncate(path.c_str(), 7 * kMiB + 100), 0);
-  const auto region = Open();
-  ASSERT_TRUE(region.has_value());
+  auto region = Open();
+  ASSERT_TRUE(region.has_value() && region->Lengthen().has_value());
   EXPECT_EQ(region->memory().size(), 7 * kMiB + kPageBytes);
   EXPECT_EQ(FileBytes(), 7 * kMiB + kPageBytes);
 }
