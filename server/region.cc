@@ -151,7 +151,23 @@ std::expected<void, Error> Region::Lengthen() {
     return NoMemory(bytes, page_bytes_, errno);
   }
   if (!is_huge()) ReleaseHoles();
+  MapFound();
   return {};
+}
+
+// Whoever takes the memory over looks at all of it, in no order: a page fault for every few pages
+// takes longer than all of them at once (and prefetches of pages that are not mapped are lost).
+// An older kernel refuses, and the pages come one by one.
+void Region::MapFound() {
+  off_t from = ::lseek(fd_, 0, SEEK_DATA);
+  while (from >= 0) {
+    const off_t to = ::lseek(fd_, from, SEEK_HOLE);
+    if (to < 0 || ::madvise(memory_.data() + from, static_cast<size_t>(to - from),
+                            MADV_POPULATE_READ) != 0) {
+      return;
+    }
+    from = ::lseek(fd_, to, SEEK_DATA);
+  }
 }
 
 void Region::FindCommitted() {

@@ -77,6 +77,7 @@ class Region {
   std::expected<void, Error> Map();
   void FindCommitted();
   void ReleaseHoles();
+  void MapFound();
   bool is_huge() const { return page_bytes_ != kPageBytes; }
 
   std::span<std::byte> memory_;
