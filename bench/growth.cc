@@ -4,7 +4,8 @@
 //   growth [ITEMS [VALUE_BYTES [MEMORY_MIB]]]      (10000000 16 4096)
 //
 // Writes ITEMS items into a store that begins with the smallest table; one thread, no network, and
-// the thread's own CPU time, so that what the host takes away does not count. Reports, never judges.
+// the thread's own CPU time, so that what the host takes away does not count. Reports, never
+// judges.
 #include <time.h>
 
 #include <algorithm>

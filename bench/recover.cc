@@ -43,10 +43,10 @@ bool Fill(const StoreOptions& options, uint64_t item_count, size_t value_bytes) 
     if ((*store)->Write(request, 1).status != plov::Code::kOk) return false;
   }
   const auto& table = (*store)->table();
-  fmt::print("{} items of 16+{} bytes in {} buckets, {:.0f} % displaced\n", item_count, value_bytes,
-             table.capacity(),
-             100.0 * static_cast<double>(table.stats().displaced) /
-                 static_cast<double>(item_count));
+  fmt::print(
+      "{} items of 16+{} bytes in {} buckets, {:.0f} % displaced\n", item_count, value_bytes,
+      table.capacity(),
+      100.0 * static_cast<double>(table.stats().displaced) / static_cast<double>(item_count));
   return true;
 }
 

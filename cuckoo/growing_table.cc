@@ -31,6 +31,7 @@ bool GrowingTable::Insert(uint64_t hash, const verify::Bucket& item) {
 
 void GrowingTable::Prepare(const Geometry& geometry) {
   assert(phase_ == Phase::kSteady && geometry.generation > current_->geometry().generation);
+  assert(geometry.bucket_bytes == current_->geometry().bucket_bytes);
   other_ = std::make_unique<Table>(region_, geometry, hash_seed_, journal_);
   phase_ = Phase::kPreparing;
   cursor_ = 0;

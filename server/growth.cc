@@ -119,7 +119,10 @@ void Growth::Retire(uint64_t buckets) {
 bool Growth::Step(const Share& share) {
   switch (table_->phase()) {
     case Phase::kSteady:
-      return WantsGrowth() && Begin();
+      if (WantsGrowth()) return Begin();
+      if (hungry_) records_->set_reserve(0);  // deletes have helped
+      hungry_ = false;
+      return false;
     case Phase::kPreparing:
       return Prepare(share.prepare);
     case Phase::kMoving:

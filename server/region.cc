@@ -162,8 +162,8 @@ void Region::MapFound() {
   off_t from = ::lseek(fd_, 0, SEEK_DATA);
   while (from >= 0) {
     const off_t to = ::lseek(fd_, from, SEEK_HOLE);
-    if (to < 0 || ::madvise(memory_.data() + from, static_cast<size_t>(to - from),
-                            MADV_POPULATE_READ) != 0) {
+    if (to < 0 ||
+        ::madvise(memory_.data() + from, static_cast<size_t>(to - from), MADV_POPULATE_READ) != 0) {
       return;
     }
     from = ::lseek(fd_, to, SEEK_DATA);

@@ -59,6 +59,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
                              .shard_count = options.shards,
                              .hash_seed = fabric::RandomId(),
                              .clock_offset_us = ClockOffsetUs()};
+  uint64_t recovered_items = 0;
   for (; store_options.shard < options.shards; ++store_options.shard) {
     if (!options.warm_path.empty()) {
       store_options.warm_path = options.warm_path;
@@ -67,7 +68,16 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
     }
     auto store = Store::Create(store_options);
     if (!store) return std::unexpected(store.error());
-    LogRecovery((*store)->recovery(), store_options);
+    const RecoveryReport& recovery = (*store)->recovery();
+    LogRecovery(recovery, store_options);
+    recovered_items += recovery.items;
+    if (recovered_items > 0 && !recovery.warm) {
+      return Fail(
+          Code::kCorrupt,
+          fmt::format("--warm {} was not there, but {} is: bring it back, or move the others "
+                      "away to start empty",
+                      store_options.warm_path, options.warm_path));
+    }
     // The shards of one server hash alike; what was recovered says how.
     store_options.hash_seed = (*store)->superblock().hash_seed;
     shards_.push_back(std::make_unique<Shard>(std::move(*store), options.spin_us));

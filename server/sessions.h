@@ -53,6 +53,10 @@ class Session {
 // Threads: the shard's.
 class Sessions {
  public:
+  // warm: the shard's memory is of a former server, whose sessions are gone: what its clients send
+  // again may have been applied.
+  explicit Sessions(bool warm = false) : evicted_(warm) {}
+
   // The session of a client that connects; new or the one it left.
   Session* Enter(uint64_t client_id);
   // The client's connection ended.
@@ -70,7 +74,7 @@ class Sessions {
 
   std::unordered_map<uint64_t, Seat> sessions_;
   std::list<uint64_t> idle_;  // oldest first
-  bool evicted_ = false;      // a session was dropped, nobody remembers whose
+  bool evicted_;              // a session was dropped, nobody remembers whose
 };
 
 }  // namespace plov::server

@@ -36,6 +36,7 @@ Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& pat
       spin_us_(spin_us),
       patience_(patience),
       epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
+      sessions_(store_->recovery().warm),
       started_us_(MonotonicUs()) {}
 
 Shard::~Shard() {

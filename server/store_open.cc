@@ -20,7 +20,8 @@ constexpr uint64_t kFirstBuckets = 4096;
 // Versions between two rewrites of the superblock, and what a restart skips of them.
 constexpr uint64_t kVersionStep = uint64_t{1} << 30;
 
-constexpr auto kMakesNoSense = "the superblock makes no sense: move it away, and plovd starts empty";
+constexpr auto kMakesNoSense =
+    "the superblock makes no sense: move it away, and plovd starts empty";
 
 // Versions start at a random place between 2^40 and 2^51. A remembered location trusts the `live`
 // word, which no checksum covers, only while it equals a version: small numbers stand in values by
@@ -44,7 +45,8 @@ bool IsZero(std::span<const std::byte> bytes) {
 // than checksums are 0.
 bool IsFormatted(std::span<const std::byte> page) {
   for (size_t at = 0; at < page.size(); at += verify::kBucketBytesMin) {
-    if (!IsZero(page.subspan(at + verify::kWordBytes, verify::kBucketBytesMin - verify::kWordBytes)))
+    if (!IsZero(
+            page.subspan(at + verify::kWordBytes, verify::kBucketBytesMin - verify::kWordBytes)))
       return false;
   }
   return true;
