@@ -189,7 +189,7 @@ Deadline Engine::NextEvent(Deadline otherwise) const {
     if (slot.state == Slot::State::kFree || slot.state == Slot::State::kDrained) continue;
     otherwise = std::min(otherwise, slot.deadline);
     // Rests are shorter than a sleep: stay awake.
-    if (slot.state == Slot::State::kPaused || links_[slot.shard]->stale) return {};
+    if (slot.state == Slot::State::kPaused) return {};
   }
   if (!queued_gets_.empty()) otherwise = std::min(otherwise, queued_gets_.front().deadline);
   if (!queued_writes_.empty()) otherwise = std::min(otherwise, queued_writes_.front().deadline);

@@ -163,6 +163,7 @@ class Engine {
   void ExpireSlots(Deadline now);
   Slot* FreeSlot();
   Client::GetResult DriveSlot(Slot* slot);
+  std::expected<void, Error> AwaitDrained(const Slot& slot);
 
   // engine_view.cc: the superblocks.
   void MarkStale(uint32_t shard);

@@ -56,10 +56,23 @@ Client::GetResult Engine::DriveSlot(Slot* slot) {
   return std::move(*result);
 }
 
+// A READ of the GET before, which ended by its deadline, may still be under way into the slot.
+std::expected<void, Error> Engine::AwaitDrained(const Slot& slot) {
+  if (slot.state != Slot::State::kDrained) return {};
+  const Deadline deadline = DeadlineFromNow();
+  while (slot.state == Slot::State::kDrained) {
+    if (Pump()) continue;
+    if (fabric::Clock::now() >= deadline) return Fail(Code::kTimeout, "a READ does not complete");
+    Idle(deadline);
+  }
+  return {};
+}
+
 // The common case runs straight through; whatever is rare goes the general way.
 Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {
   if (!KeyIsGood(key)) return std::unexpected(BadKey());
   Slot* slot = slots_.data();
+  if (auto drained = AwaitDrained(*slot); !drained) return std::unexpected(drained.error());
   bool alone = busy_slots_ == 0;
   Begin(slot, key, {}, {});
   slot->has_into = into.has_value();

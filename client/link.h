@@ -19,12 +19,12 @@ struct Link {
   explicit Link(uint64_t client_id) : writes(client_id) {}
 
   // Whether a GET may go straight to the connection.
-  bool quiet() const { return reads_in_flight == 0 && !stale && !confirm_due; }
+  bool quiet() const { return reads_in_flight == 0 && !confirm_due; }
 
   std::unique_ptr<fabric::Connection> connection;
   uint32_t reads_in_flight = 0;  // of lookups and of the superblock
-  // The superblock is to be READ anew. No other READ is posted before that is done: the view
-  // changes under no READ.
+  // The superblock is to be READ anew. No READ is posted beside that one, so the view changes under
+  // none.
   bool stale = false;
   bool confirm_due = false;  // the server is to be told which superblock we go by
   uint32_t torn_superblocks = 0;

@@ -97,6 +97,11 @@ void GrowingServer::Publish() {
   verify::StoreSuperblock(verify::WordsAt(region_.bytes().data(), 0), superblock_);
 }
 
+void GrowingServer::PublishForeign() {
+  superblock_.incarnation ^= 1;
+  Publish();
+}
+
 void GrowingServer::TearSuperblock() {
   verify::StoreWord(verify::WordsAt(region_.bytes().data(), 0), superblock_.checksum ^ 1);
 }
@@ -256,8 +261,10 @@ void GrowingServer::AskToCloseAll() {
 }
 
 Client GrowingServer::Connect(const ClientOptions& options) {
+  ClientOptions patient = options;
+  if (patient.timeout == ClientOptions().timeout) patient.timeout = std::chrono::seconds(20);
   std::expected<Client, Error> client = Fail(Code::kUnknown, "");
-  While([&] { client = Client::Connect(uri_, options); });
+  While([&] { client = Client::Connect(uri_, patient); });
   return Must(std::move(client));
 }
 

@@ -54,7 +54,8 @@ class GrowingServer {
   void RetireAll() { RetireUpTo(tables_[0]->geometry().bucket_count); }
   void ForwardAll();
   void TearSuperblock();
-  void Publish();  // the same tables once more, as another version
+  void Publish();         // the same tables once more, as another version
+  void PublishForeign();  // as another life's
 
   // Wipes the old table's memory, as if it were given to others.
   void Reuse();
@@ -65,10 +66,12 @@ class GrowingServer {
   void CloseAll();
   void AskToCloseAll();
 
+  // With a long timeout where none is given: only a broken client reaches it.
   Client Connect(const ClientOptions& options = {});
 
   uint64_t version() const { return version_; }
   const std::vector<uint64_t>& confirmed() const { return confirmed_; }
+  uint64_t last_confirmed() const { return confirmed_.empty() ? 0 : confirmed_.back(); }
   uint64_t asked() const { return asked_; }
   uint64_t opened() const { return opened_; }
 

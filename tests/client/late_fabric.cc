@@ -1,6 +1,7 @@
 #include "tests/client/late_fabric.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -39,7 +40,8 @@ class LateConnection final : public Connection {
       const bool beside = std::ranges::any_of(
           flying_, [&](const Flying& other) { return superblock || IsSuperblock(other.op); });
       if (beside) Late().overlaps.fetch_add(1);
-      flying_.push_back({op, {}, random_() % 2 == 0, static_cast<uint32_t>(random_() % kPollsMax)});
+      flying_.push_back(
+          {op, {}, random_() % 2 == 0, static_cast<uint32_t>(random_() % kPollsMax), view_});
       if (flying_.back().early) flying_.back().status = Perform(op);
     }
     return count;
@@ -50,7 +52,9 @@ class LateConnection final : public Connection {
     std::shuffle(flying_.begin(), flying_.end(), random_);
     std::erase_if(flying_, [&](Flying& one) {
       if (count == completions.size()) return false;
-      if (IsSuperblock(one.op) && !Late().superblocks_complete && real_->alive()) return false;
+      const bool held =
+          !Late().reads_complete || (IsSuperblock(one.op) && !Late().superblocks_complete);
+      if (held && real_->alive()) return false;
       if (Late().on && one.polls_left > 0 && real_->alive()) {
         --one.polls_left;
         Late().late_reads.fetch_add(1);
@@ -58,6 +62,7 @@ class LateConnection final : public Connection {
       }
       const Status status = one.early && real_->alive() ? one.status : Perform(one.op);
       completions[count++] = {one.op.tag, status};
+      if (IsSuperblock(one.op)) Note(one.op);
       return true;
     });
     return count;
@@ -69,9 +74,10 @@ class LateConnection final : public Connection {
     while (requests && requests->remaining() > 0) {
       const auto request = requests->NextRequest();
       if (!request) break;
-      if (request->operation == verify::Operation::kConfirm && !flying_.empty()) {
-        Late().hasty_confirms.fetch_add(1);
-      }
+      if (request->operation != verify::Operation::kConfirm) continue;
+      const bool hasty = std::ranges::any_of(
+          flying_, [&](const Flying& one) { return one.view < request->expected_version; });
+      if (hasty) Late().hasty_confirms.fetch_add(1);
     }
     return real_->Send(message);
   }
@@ -88,16 +94,34 @@ class LateConnection final : public Connection {
     Status status;
     bool early;
     uint32_t polls_left;
+    uint64_t view;  // the version of the superblock that had come when it was posted
   };
 
   static bool IsSuperblock(const ReadOp& op) {
     return op.offset == 0 && op.bytes == verify::kSuperblockBytes;
   }
 
+  void Note(const ReadOp& op) {
+    verify::Superblock page;
+    std::memcpy(&page, op.head, sizeof(page));
+    if (verify::JudgeSuperblock(page) == verify::SuperblockVerdict::kWhole) view_ = page.version;
+  }
+
   Status Perform(const ReadOp& op) {
     Completion completion{};
     real_->Read({&op, 1});
     real_->Poll({&completion, 1});
+    if (IsSuperblock(op) && Late().torn_superblocks > 0) {
+      --Late().torn_superblocks;
+      op.head[0] ^= std::byte{1};
+    }
+    if (IsSuperblock(op) && Late().endless_superblocks) {
+      verify::Superblock page;
+      std::memcpy(&page, op.head, sizeof(page));
+      page.version += ++versions_added_;
+      verify::SealSuperblock(&page);
+      std::memcpy(op.head, &page, sizeof(page));
+    }
     return completion.status;
   }
 
@@ -105,6 +129,8 @@ class LateConnection final : public Connection {
   uint64_t client_id_;
   std::mt19937_64 random_{1};
   std::vector<Flying> flying_;
+  uint64_t view_ = 0;
+  uint64_t versions_added_ = 0;
 };
 
 }  // namespace

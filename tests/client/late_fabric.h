@@ -10,10 +10,13 @@ namespace plov::fabric {
 // What the fabric does, and what it saw; set between calls.
 struct LateFabric {
   std::atomic<bool> on = true;
-  std::atomic<bool> superblocks_complete = true;  // false: their READs never do
+  std::atomic<bool> superblocks_complete = true;  // false: their READs do not
+  std::atomic<bool> reads_complete = true;        // false: none does
+  std::atomic<int> torn_superblocks = 0;          // READs of them still to be torn
+  std::atomic<bool> endless_superblocks = false;  // each READ of one brings another version
   std::atomic<uint64_t> late_reads = 0;           // READs that were under way when polled
   std::atomic<uint64_t> overlaps = 0;             // superblock READs beside others
-  std::atomic<uint64_t> hasty_confirms = 0;       // CONFIRMs with a READ under way
+  std::atomic<uint64_t> hasty_confirms = 0;       // CONFIRMs with a READ by an older one under way
 };
 
 LateFabric& Late();

@@ -40,7 +40,7 @@ TEST(LateFabric, IsLate) {
 // The READ of the superblock does not come: the GET ends in time, and so does the next, beside it.
 TEST(LateFabric, ASuperblockThatDoesNotComeIsATimeout) {
   GrowingServer server;
-  Client client = server.Connect({.timeout = milliseconds(30)});
+  Client client = server.Connect({.timeout = milliseconds(500)});
   server.GrowAll();
   Late().superblocks_complete = false;
   server.While([&] {
@@ -60,6 +60,67 @@ TEST(LateFabric, ASuperblockThatDoesNotComeIsATimeout) {
     EXPECT_TRUE(hit->has_value());
     EXPECT_TRUE(client.Scan([](std::string_view, const Item&) { return true; }));
   });
+}
+
+// Torn for some time each time: not so long that the server is asked.
+TEST(LateFabric, ASuperblockThatIsTornForAWhileIsReadAgain) {
+  GrowingServer server;
+  Client client = server.Connect({.location_cache_bytes = 0});
+  const auto get_all = [&] {
+    Late().torn_superblocks = 60;
+    server.While([&] {
+      for (const auto& [key, value] : server.items()) EXPECT_TRUE(client.Get(key));
+    });
+    EXPECT_EQ(Late().torn_superblocks, 0);
+  };
+  server.Grow(GrowingServer::Step::kListNext);
+  server.Grow(GrowingServer::Step::kMoveHalf);
+  get_all();
+  server.Grow(GrowingServer::Step::kMoveRest);
+  server.Grow(GrowingServer::Step::kListNextOnly);
+  server.RetireAll();
+  get_all();
+  EXPECT_EQ(client.stats().refreshes, 2);
+  EXPECT_EQ(server.asked(), 0);
+}
+
+// Another superblock each time, and none of them better.
+TEST(LateFabric, SuperblocksWithoutEndLeadToTheServer) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.RetireAll();
+  Late().endless_superblocks = true;
+  server.While([&] {
+    const auto hit = client.Get("key:1");
+    ASSERT_TRUE(hit) << hit.error().message;
+    EXPECT_TRUE(hit->has_value());
+  });
+  Late().endless_superblocks = false;
+  EXPECT_EQ(server.asked(), 1);
+  EXPECT_GT(client.stats().refreshes, 1);
+  EXPECT_LT(client.stats().refreshes, 100);
+}
+
+// A GET that ended by its deadline leaves a READ behind, whose bytes are of no other GET.
+TEST(LateFabric, AReadThatComesAfterItsGetHasEndedIsNobodys) {
+  GrowingServer server;
+  Client client = server.Connect({.timeout = milliseconds(500), .location_cache_bytes = 0});
+  const std::vector<std::string_view> keys = {"key:1"};
+  for (int round = 0; round < 2; ++round) {
+    Late().reads_complete = false;
+    EXPECT_EQ(client.Get("key:1").error().code, Code::kTimeout);
+    EXPECT_EQ(client.Get("key:1").error().code, Code::kTimeout) << "the slot is not free";
+    client.GetMany(
+        keys, [](size_t, Client::GetResult hit) { EXPECT_EQ(hit.error().code, Code::kTimeout); });
+    Late().reads_complete = true;
+    for (const char* key : {"key:2", "key:3"}) {
+      const auto hit = client.Get(key);
+      ASSERT_TRUE(hit) << hit.error().message;
+      ASSERT_TRUE(hit->has_value());
+      EXPECT_EQ((*hit)->value, server.items().at(key));
+    }
+  }
+  EXPECT_EQ(client.stats().torn_buckets, 0);
 }
 
 }  // namespace
