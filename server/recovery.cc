@@ -49,6 +49,12 @@ std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
                                    : "the file is no plov shard's");
 }
 
+void RedoSuperblock(const Region& region) {
+  if (verify::JudgeSuperblock(PageAt(region, 0)) == SuperblockVerdict::kWhole) return;
+  verify::StoreSuperblockPage(verify::WordsAt(region.data(), 0),
+                              PageAt(region, verify::kMirrorOffset));
+}
+
 void RedoJournal(const Region& region, const Superblock& superblock) {
   const uint64_t* journal = verify::WordsAt(region.data(), verify::kJournalOffset);
   const uint64_t generation = verify::LoadWord(journal);

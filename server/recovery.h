@@ -2,7 +2,7 @@
 //
 // What a killed server can leave behind, and what becomes of it:
 //   a rewrite of a bucket under way    redone from the journal (verify/journal.h)
-//   of the superblock                  the other page is whole
+//   of the superblock                  the other page is whole, and replaces it
 //   a record nobody refers to          free memory; its write was never acknowledged
 //   `live` 0 under a reference (W3)    the reference is the truth: `live` is set again
 //   a key in two buckets (W5, growth)  the copy of the greater version stays, of equals either
@@ -37,6 +37,9 @@ struct RecoveryReport {
 // The superblock that a former server left, from whichever of its two pages is whole. kCorrupt,
 // kProtocol (another format).
 std::expected<verify::Superblock, Error> FormerSuperblock(const Region& region);
+
+// Makes the first page whole where only the mirror is: before the mirror is written again.
+void RedoSuperblock(const Region& region);
 
 // Redoes the bucket rewrite that may have been under way.
 void RedoJournal(const Region& region, const verify::Superblock& superblock);

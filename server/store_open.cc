@@ -189,6 +189,7 @@ std::expected<void, Error> Store::OpenFresh() {
 }
 
 std::expected<void, Error> Store::OpenFormer() {
+  RedoSuperblock(region_);
   RedoJournal(region_, superblock_);
   const uint64_t incarnation = superblock_.incarnation;
   const auto tables = superblock_.tables;

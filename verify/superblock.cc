@@ -52,13 +52,16 @@ void SealSuperblock(Superblock* superblock) {
   superblock->checksum = ChecksumOf(*superblock);
 }
 
-void StoreSuperblock(uint64_t* shared, const Superblock& superblock) {
+void StoreSuperblockPage(uint64_t* page, const Superblock& superblock) {
   const auto words = std::bit_cast<std::array<uint64_t, kSuperblockBytes / kWordBytes>>(superblock);
-  for (uint64_t* page : {shared + kMirrorOffset / kWordBytes, shared}) {
-    for (size_t i = 1; i < words.size(); ++i) StoreWord(page + i, words[i]);
-    PublishSeal(page, words[0]);
-    KeepStoreOrder();
-  }
+  for (size_t i = 1; i < words.size(); ++i) StoreWord(page + i, words[i]);
+  PublishSeal(page, words[0]);
+  KeepStoreOrder();
+}
+
+void StoreSuperblock(uint64_t* shared, const Superblock& superblock) {
+  StoreSuperblockPage(shared + kMirrorOffset / kWordBytes, superblock);
+  StoreSuperblockPage(shared, superblock);
 }
 
 SuperblockVerdict JudgeSuperblock(const Superblock& copy) {

@@ -95,8 +95,10 @@ static_assert(sizeof(Superblock) == kSuperblockBytes && offsetof(Superblock, for
 void SealSuperblock(Superblock* superblock);
 
 // Stores a sealed superblock at the start of the region: the mirror, then the page that readers
-// see, the checksum of each last.
+// see, the checksum of each last. Needs a first page that is whole, unless there never was one.
 void StoreSuperblock(uint64_t* shared, const Superblock& superblock);
+// One of the two.
+void StoreSuperblockPage(uint64_t* page, const Superblock& superblock);
 
 enum class SuperblockVerdict {
   kWhole,

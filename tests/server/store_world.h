@@ -68,12 +68,15 @@ class StoreWorld {
   }
 
   explicit StoreWorld(const StoreOptions& options = SmallOptions())
-      : store_(std::move(*Store::Create(options))),
-        view_(cuckoo::ShardView::Of(ReadSuperblock())) {}
+      : StoreWorld(std::move(*Store::Create(options))) {}
+  explicit StoreWorld(std::unique_ptr<Store> store)
+      : store_(std::move(store)), view_(cuckoo::ShardView::Of(ReadSuperblock())) {}
 
   Store& store() { return *store_; }
   std::byte* memory() { return store_->region().data(); }
   const cuckoo::ShardView& view() const { return view_; }
+  // As a client does when a bucket says that its view is old.
+  void Refresh() { view_ = cuckoo::ShardView::Of(ReadSuperblock()); }
   uint64_t now_us = kStartUs;
 
   WriteReply Put(std::string_view key, std::string_view value, const Extras& extras = {}) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@ namespace plov::test {
 namespace {
 
 constexpr int kStillRuns = -1000;
+constexpr std::chrono::microseconds kPauseMin{50}, kPauseMax{2000};
 
 }  // namespace
 
@@ -67,10 +69,12 @@ void Child::Signal(int signal) const {
 
 int Child::Wait(int seconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  auto pause = kPauseMin;
   int status = 0;
   while (::waitpid(pid_, &status, WNOHANG) == 0) {
     if (std::chrono::steady_clock::now() > deadline) return kStillRuns;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kPauseMax);
   }
   pid_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);

@@ -1,7 +1,5 @@
 #include "tests/support/plovd.h"
 
-#include <stdlib.h>
-
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -12,17 +10,6 @@
 namespace plov::test {
 
 std::string PlovdPath() { return PLOVD_PATH; }
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "plov-test-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Plovd::Plovd(std::vector<std::string> options) : options_(std::move(options)) {
   uri_ = "shm:" + folder_.path() + "/s.sock";

@@ -8,25 +8,12 @@
 #include <vector>
 
 #include "tests/support/child.h"
+#include "tests/support/folder.h"
 
 namespace plov::test {
 
 // The program under test.
 std::string PlovdPath();
-
-// A folder that goes with its object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class Plovd {
  public:

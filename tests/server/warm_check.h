@@ -1,0 +1,106 @@
+// What must be true of a store that took over another one's memory, judged from its bytes.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "tests/server/store_world.h"
+
+namespace plov::server {
+
+// Every directory entry stands for a displaced key of its own, and `overflow` for more of them than
+// entries. Shares no code with the table but the hash and the bucket format.
+inline std::string WrongDirectory(StoreWorld* world) {
+  const auto& geometry = world->geometry();
+  std::map<uint64_t, std::multiset<std::pair<uint32_t, uint32_t>>> displaced;
+  for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
+    const auto bucket = world->BucketAt(index);
+    if (!bucket) return "bucket " + std::to_string(index) + " is not whole";
+    if (bucket->kind() == verify::BucketKind::kRetired) return "retired";
+    if (bucket->forward()) return "bucket " + std::to_string(index) + " forwards";
+    if (bucket->kind() == verify::BucketKind::kEmpty) continue;
+    const uint64_t hash = bucket->kind() == verify::BucketKind::kReference
+                              ? bucket->reference().hash
+                              : world->HashOf(bucket->inline_item(geometry.bucket_bytes)->key);
+    const auto ways = cuckoo::WaysOf(hash, geometry.bucket_count);
+    if (ways[0] == index) continue;
+    displaced[ways[0]].insert({index == ways[1] ? 1 : 2, cuckoo::FingerprintOf(hash)});
+  }
+  for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
+    const auto bucket = world->BucketAt(index);
+    auto& unlisted = displaced[index];
+    const std::string where = "bucket " + std::to_string(index);
+    for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
+      const auto [way, fingerprint] = bucket->entry(i);
+      if (way == 0 && fingerprint == 0) continue;
+      const auto found = unlisted.find({way, fingerprint});
+      if (found == unlisted.end()) return where + " has a stale directory entry";
+      unlisted.erase(found);
+    }
+    if (bucket->overflow() == unlisted.empty()) return where + " has a wrong overflow";
+  }
+  return {};
+}
+
+// The keys that lie in the table.
+inline std::set<std::string> KeysOf(StoreWorld* world) {
+  std::set<std::string> keys;
+  const auto& geometry = world->geometry();
+  for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
+    const auto bucket = world->BucketAt(index);
+    if (!bucket || bucket->kind() == verify::BucketKind::kEmpty) continue;
+    keys.emplace(bucket->kind() == verify::BucketKind::kInline
+                     ? bucket->inline_item(geometry.bucket_bytes)->key
+                     : verify::OwnRecord(world->memory(), bucket->reference().offset).key);
+  }
+  return keys;
+}
+
+// What records need of the memory, from the bytes.
+inline size_t AllocatedBytes(StoreWorld* world) {
+  const auto& geometry = world->geometry();
+  const size_t block_bytes = world->store().records().block_bytes();
+  size_t bytes = 0;
+  for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
+    const auto bucket = world->BucketAt(index);
+    if (!bucket || bucket->kind() != verify::BucketKind::kReference) continue;
+    const size_t rounded = verify::RoundUpToWord(bucket->reference().record_bytes);
+    const bool run = rounded > block_bytes / 16;
+    bytes += run ? (rounded + kPageBytes - 1) / kPageBytes * kPageBytes : rounded;
+  }
+  return bytes;
+}
+
+// Empty when the store holds the model, all of it and nothing else, and its accounts are true.
+inline std::string Wrong(StoreWorld* world, const Model& model) {
+  if (const auto holds = Holds(world, model); !holds) return holds.message();
+  if (auto wrong = WrongDirectory(world); !wrong.empty()) return wrong;
+  for (const std::string& key : KeysOf(world)) {
+    if (!model.contains(key)) return key + " is back";
+  }
+  if (AllocatedBytes(world) != world->store().records().allocated_bytes()) {
+    return "allocated_bytes " + std::to_string(world->store().records().allocated_bytes()) +
+           ", there are " + std::to_string(AllocatedBytes(world));
+  }
+  return {};
+}
+
+// Deletes everything: nothing but the table holds memory then.
+inline std::string WrongWhenEmptied(StoreWorld* world) {
+  for (const std::string& key : KeysOf(world)) world->Delete(key);
+  Store& store = world->store();
+  store.growth().OnConfirmed(UINT64_MAX);
+  if (store.table().stats().items != 0) return "items are left";
+  if (store.records().allocated_bytes() != 0) return "records are left";
+  if (store.stats().payload_bytes != 0) return "payload is left";
+  const size_t table_bytes =
+      (store.growth().table_bytes() + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (store.memory().used_bytes() != verify::kRegionHeadBytes + table_bytes) {
+    return "memory is left: " + std::to_string(store.memory().used_bytes());
+  }
+  return {};
+}
+
+}  // namespace plov::server
