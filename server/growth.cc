@@ -78,6 +78,12 @@ bool Growth::Begin() {
   return true;
 }
 
+// Deletes have ended the wish to grow: nothing is kept free for it any more.
+void Growth::LetGo() {
+  hungry_ = false;
+  records_->set_reserve(0);
+}
+
 // False when the kernel has no memory: then the table stays as it is.
 bool Growth::Prepare(uint64_t buckets) {
   const uint64_t end = std::min(table_->prepared() + buckets, next_.bucket_count);
@@ -120,8 +126,7 @@ bool Growth::Step(const Share& share) {
   switch (table_->phase()) {
     case Phase::kSteady:
       if (WantsGrowth()) return Begin();
-      if (hungry_) records_->set_reserve(0);  // deletes have helped
-      hungry_ = false;
+      if (hungry_) LetGo();
       return false;
     case Phase::kPreparing:
       return Prepare(share.prepare);

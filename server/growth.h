@@ -68,6 +68,7 @@ class Growth {
   bool WantsGrowth() const;
   uint64_t WantedBuckets() const;
   bool Begin();
+  void LetGo();
   bool Prepare(uint64_t buckets);
   void Move(uint64_t buckets);
   void Retire(uint64_t buckets);
