@@ -1,24 +1,14 @@
-// Servers and clients that are killed.
+// Servers that are killed.
 
 #include <gtest/gtest.h>
 #include <signal.h>
-
-#include <thread>
 
 #include "tests/support/plovd.h"
 
 namespace plov {
 namespace {
 
-using test::Child;
 using test::Plovd;
-
-uint64_t StatOf(Client* client, const std::string& name) {
-  const auto texts = client->ServerStats();
-  if (!texts) return UINT64_MAX;
-  const size_t at = texts->at(0).find(name + " ");
-  return std::stoull(texts->at(0).substr(at + name.size() + 1));
-}
 
 TEST(Death, AKilledServerIsSaidWithinTheDeadline) {
   Plovd server({"--memory", "64M"});
@@ -69,46 +59,6 @@ TEST(Death, ClientsFindTheNewServerAndNoFormerValue) {
     EXPECT_FALSE(client.Get("k")->has_value());
   }
   EXPECT_EQ(client.stats().reconnects, 10);
-}
-
-TEST(Death, AKilledClientsMemoryComesBack) {
-  Plovd server({"--memory", "128M"});
-  Client watcher = server.Connect();
-  ASSERT_TRUE(watcher.Put("k", "v"));
-  const uint64_t records_before = StatOf(&watcher, "records_bytes");
-  for (int round = 0; round < 20; ++round) {
-    Child child = Child::Fork([&server] {
-      Client client = server.Connect();
-      const std::string large(size_t{8} << 20, 'x');
-      while (client.Put("big", large) && client.Delete("big")) {
-      }
-      return 1;
-    });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 + round));
-    child.Signal(SIGKILL);
-    ASSERT_EQ(child.Wait(), -SIGKILL);
-  }
-  ASSERT_TRUE(watcher.Delete("big"));
-  for (int i = 0; i < 1000 && StatOf(&watcher, "clients") != 1; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(StatOf(&watcher, "clients"), 1);
-  EXPECT_EQ(StatOf(&watcher, "records_bytes"), records_before);
-}
-
-TEST(Death, AStoppedClientDelaysNobody) {
-  Plovd server({"--memory", "64M"});
-  Child child = Child::Fork([&server] {
-    Client client = server.Connect();
-    while (client.Put("theirs", "x")) {
-    }
-    return 1;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  child.Signal(SIGSTOP);
-  Client client = server.Connect({.timeout = std::chrono::seconds(20)});
-  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(client.Put("mine", std::to_string(i)));
-  EXPECT_TRUE(client.Get("theirs")->has_value());
 }
 
 }  // namespace
