@@ -98,6 +98,59 @@ std::optional<uint64_t> RecordArea::Append(Index* open, size_t record_bytes) {
   return offset;
 }
 
+RecordArea::Index RecordArea::BlockWithMostDead() const {
+  Index most;
+  uint32_t most_bytes = 0;
+  for (size_t i = 0; i < blocks_end_; ++i) {
+    const Block& block = blocks_[i];
+    const uint32_t dead_bytes = block.used_bytes - block.live_bytes;
+    if (block.state != State::kClosed || block.pins > 0 || dead_bytes <= most_bytes) continue;
+    most_bytes = dead_bytes;
+    most = i;
+  }
+  return most;
+}
+
+// Where in a block dead records, one behind the other, are exactly so long, or longer by a head.
+std::optional<RecordArea::Hole> RecordArea::FindHole(size_t index, size_t bytes) const {
+  const size_t used_bytes = blocks_[index].used_bytes;
+  size_t hole = 0;
+  for (size_t at = 0; at + verify::kRecordHeaderBytes <= used_bytes;) {
+    const verify::OwnHead head = verify::OwnRecordHead(region_->data(), index * block_bytes_ + at);
+    const size_t next = at + Rounded(head.record_bytes);
+    if (head.record_bytes == 0 || IsRun(head.record_bytes) || next > used_bytes) break;
+    if (head.live != 0) {
+      hole = next;
+    } else if (next - hole == bytes || next - hole >= bytes + verify::kRecordHeaderBytes) {
+      return Hole{hole, next - hole};
+    }
+    at = next;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> RecordArea::AllocateInHole(size_t record_bytes) {
+  if (IsRun(record_bytes)) return std::nullopt;
+  const uint32_t bytes = Rounded(record_bytes);
+  const Index index = BlockWithMostDead();
+  if (!index) return std::nullopt;
+  const auto hole = FindHole(*index, bytes);
+  if (!hole) return std::nullopt;
+  Block& block = blocks_[*index];
+  const uint64_t offset = *index * block_bytes_ + hole->begin;
+  // What is left of the hole is a dead record; its head comes first, so that the block can be
+  // walked at any instant.
+  const size_t left_bytes = hole->bytes - bytes;
+  if (left_bytes > 0) {
+    verify::WriteDeadHead(verify::WordsAt(region_->data(), offset + bytes), left_bytes);
+  }
+  verify::WriteDeadHead(verify::WordsAt(region_->data(), offset), record_bytes);
+  block.live_bytes += bytes;
+  live_bytes_ += bytes;
+  if (victim_ == index) victim_.reset();
+  return offset;
+}
+
 std::optional<uint64_t> RecordArea::MoveTo(size_t record_bytes) {
   const auto offset = Append(&moved_, record_bytes);
   if (offset) {

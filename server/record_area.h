@@ -38,6 +38,9 @@ class RecordArea {
   // The region offset of a fresh record, word-aligned; nullopt when memory is full. Its head says
   // that it is dead and how long it is, so that the block can be walked.
   std::optional<uint64_t> Allocate(size_t record_bytes);
+  // The same in the place of dead records, when all else has failed: what was just deleted makes
+  // room for as much. Cost: a walk over the heads of the block with most dead bytes.
+  std::optional<uint64_t> AllocateInHole(size_t record_bytes);
   // record_bytes: what was allocated.
   void Free(uint64_t offset, size_t record_bytes);
 
@@ -100,6 +103,12 @@ class RecordArea {
   void Drop(size_t index);
   void GiveAll();
   bool FindVictim();
+  Index BlockWithMostDead() const;
+  struct Hole {
+    size_t begin;  // in the block
+    size_t bytes;
+  };
+  std::optional<Hole> FindHole(size_t index, size_t bytes) const;
   size_t WalkOne(const Relocate& relocate);
   bool AdoptRun(uint64_t offset, size_t record_bytes);
 

@@ -66,9 +66,9 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
       if (store_options.shard > 0)
         store_options.warm_path += fmt::format(".{}", store_options.shard);
     }
-    auto store = Store::Create(store_options);
-    if (!store) return std::unexpected(store.error());
-    const RecoveryReport& recovery = (*store)->recovery();
+    auto opened = Store::Create(store_options);
+    if (!opened) return std::unexpected(opened.error());
+    const RecoveryReport& recovery = (*opened)->recovery();
     LogRecovery(recovery, store_options);
     recovered_items += recovery.items;
     if (recovered_items > 0 && !recovery.warm) {
@@ -79,8 +79,8 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
                       store_options.warm_path, options.warm_path));
     }
     // The shards of one server hash alike; what was recovered says how.
-    store_options.hash_seed = (*store)->superblock().hash_seed;
-    shards_.push_back(std::make_unique<Shard>(std::move(*store), options.spin_us));
+    store_options.hash_seed = (*opened)->superblock().hash_seed;
+    shards_.push_back(std::make_unique<Shard>(std::move(*opened), options.spin_us));
   }
   return {};
 }
@@ -91,7 +91,7 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
                                .format_version = verify::kFormatVersion,
                                .staging_bytes = StagingBytes(options.value_bytes_max)};
   for (const auto& shard : shards_) {
-    const Region& region = shard->store().region();
+    const Region& region = shard->region();
     listen.shards.push_back({region.memory(), region.fd()});
   }
   for (const std::string& uri : options.uris) {

@@ -57,6 +57,7 @@ class Shard {
   void Stop();
 
   const Store& store() const { return *store_; }
+  const Region& region() const { return store_->region(); }
 
  private:
   // A large value on its way into its record.

@@ -176,8 +176,7 @@ std::expected<void, Error> Store::OpenFresh() {
   if (!offset || !region_.Commit(0, verify::kRegionHeadBytes) ||
       !memory_.Commit(*offset, table_bytes)) {
     return Fail(Code::kNoSpace,
-                fmt::format("memory for the table ({} KiB) is not there: free some, or start "
-                            "without other memory hogs",
+                fmt::format("memory for the table ({} KiB) is not there: lower --memory",
                             table_bytes >> 10));
   }
   const verify::TableExtent extent{1, *offset, bucket_count, options_.bucket_bytes, 0};

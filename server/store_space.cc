@@ -54,13 +54,13 @@ std::optional<uint64_t> Store::AllocateRecord(size_t record_bytes, uint64_t now_
     Sweep(kSweepWhenFull, now_us);
     if (const auto offset = records_.Allocate(record_bytes)) return offset;
   }
-  if (!records_.MayFit(record_bytes)) return std::nullopt;
-  for (size_t cleaned = 0; cleaned < kCleanWhenFull; cleaned += kCleanPart) {
+  const size_t clean_bytes = records_.MayFit(record_bytes) ? kCleanWhenFull : 0;
+  for (size_t cleaned = 0; cleaned < clean_bytes; cleaned += kCleanPart) {
     const bool goes_on = Clean(kCleanPart);
     if (const auto offset = records_.Allocate(record_bytes)) return offset;
     if (!goes_on) break;
   }
-  return std::nullopt;
+  return records_.AllocateInHole(record_bytes);
 }
 
 // A record moves as W3 overwrites it: the copy is whole, then the old one's `live` turns 0, then

@@ -100,8 +100,9 @@ TEST_F(RegionFile, PagesThatNobodyWroteGoBackToTheKernel) {
     ASSERT_TRUE(region->Commit(0, kMiB / 2));
     ASSERT_TRUE(region->Commit(3 * kMiB - kPageBytes, kPageBytes));
   }
-  const auto region = Open();
+  auto region = Open();
   EXPECT_EQ(region->committed_bytes(), kPageBytes);
+  ASSERT_TRUE(region->Lengthen());
   struct stat status;
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(static_cast<size_t>(status.st_blocks) * 512, kPageBytes) << "so the account is true";

@@ -279,7 +279,7 @@ TEST(ShardStats, NumbersAreTrue) {
   EXPECT_EQ(stats["records_bytes"], world.allocated());
   EXPECT_EQ(stats["records_used_bytes"], world.store->records().used_bytes());
   EXPECT_GE(stats["records_used_bytes"], stats["records_bytes"]);
-  EXPECT_EQ(stats["records_bytes_max"], 16 * kMiB - kPageBytes - 1024 * 64);
+  EXPECT_EQ(stats["records_bytes_max"], 16 * kMiB - verify::kRegionHeadBytes - 1024 * 64);
   EXPECT_EQ(stats["records_moved"], 0u);
   EXPECT_EQ(stats["records_moved_bytes"], 0u);
   EXPECT_EQ(stats["clients"], 2u);

@@ -13,10 +13,10 @@
 namespace plov {
 namespace {
 
+using std::chrono::seconds;
 using test::Eventually;
 using test::Plovd;
 using test::StatOf;
-using std::chrono::seconds;
 
 constexpr uint64_t kBatch = 500;
 
@@ -81,9 +81,8 @@ class Budget : public ::testing::Test {
     std::vector<std::string> names;
     for (uint64_t item = 0; item < stored.size(); ++item) names.push_back(KeyOf(item));
     for (const std::string& name : names) {
-      client_->StartDelete(name, 0, [&gone](Client::DeleteResult result) {
-        gone += result.value_or(false);
-      });
+      client_->StartDelete(
+          name, 0, [&gone](Client::DeleteResult result) { gone += result.value_or(false); });
     }
     ASSERT_TRUE(Eventually([this] { return client_->Poll() == 0; }, seconds(60)));
     EXPECT_EQ(gone, std::ranges::count(stored, true));
@@ -99,7 +98,8 @@ class Budget : public ::testing::Test {
     const uint64_t table = Stat("buckets") * Stat("bucket_bytes");
     const uint64_t used = table + Stat("records_bytes");
     std::printf(
-        "%s: %lu items in %lu MiB; table %lu %% (filled to %lu %%), records %lu %%, payload %lu %%\n",
+        "%s: %lu items in %lu MiB; table %lu %% (filled to %lu %%), records %lu %%, payload %lu "
+        "%%\n",
         kind, Stat("items"), memory >> 20, table * 100 / memory, Stat("table_percent"),
         Stat("records_bytes") * 100 / memory, Stat("payload_bytes") * 100 / memory);
     EXPECT_NE(message_.find("--memory"), std::string::npos) << message_;
