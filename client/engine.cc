@@ -78,9 +78,11 @@ void Engine::Adopt(std::vector<Connected> fresh) {
     queued_writes_.insert(queued_writes_.begin(), unsent.begin(), unsent.end());
     links_.clear();
     while (links_.size() < fresh.size()) links_.push_back(std::make_unique<Link>(client_id_));
-    cache_.Clear();
     hash_seed_ = fresh[0].view.hash_seed;
   }
+  // In the same life too: a server that took damaged memory over has dropped items whose records
+  // may still be whole where they are remembered to be.
+  cache_.Clear();
   for (size_t i = 0; i < fresh.size(); ++i) {
     Link& link = *links_[i];
     link.connection = std::move(fresh[i].connection);
@@ -214,8 +216,11 @@ void Engine::Idle(Deadline until) {
   const Deadline now = Clock::now();
   Expire(now);
   if (idle_since_ == Deadline{}) idle_since_ = now;
+  // Asked once, before NextEvent asks: a server that dies from here on wakes us by its socket, and
+  // is not slept through with the deadlines of a living one.
+  const bool connected = alive();
   const Deadline wake = NextEvent(until);
-  if (alive() && now - idle_since_ < options_.spin) return;
+  if (connected && now - idle_since_ < options_.spin) return;
   if (wake <= now) {
     ::sched_yield();
     return;
@@ -225,7 +230,7 @@ void Engine::Idle(Deadline until) {
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   pollfd poll_fd{epoll_fd_, POLLIN, 0};
   // A dead connection stays readable; then only time helps.
-  ::ppoll(&poll_fd, alive() ? 1 : 0, &timeout, nullptr);
+  ::ppoll(&poll_fd, connected ? 1 : 0, &timeout, nullptr);
 }
 
 std::expected<std::string, Error> Engine::Control(uint32_t shard, verify::Operation operation) {
