@@ -95,6 +95,18 @@ TEST(Session, WritesThatLeftTheWindowAreForgottenNotNew) {
   }
 }
 
+TEST(Sessions, RetryOfAFormerLifesWriteIsForgottenHoweverOftenTheClientReturns) {
+  Sessions sessions(true);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Judge(*sessions.Enter(1), 5, kRetry), Verdict::kForgotten);
+    sessions.Leave(1);
+  }
+  Session* session = sessions.Enter(1);
+  EXPECT_EQ(Judge(*session, 6, kFirstTime), Verdict::kNew);
+  session->Remember(6, ReplyOf(6));
+  EXPECT_EQ(Judge(*session, 7, kRetry), Verdict::kNew) << "first sent to this life";
+}
+
 TEST(Sessions, ConnectedClientHasOneSession) {
   Sessions sessions;
   Session* const session = sessions.Enter(7);

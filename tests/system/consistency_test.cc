@@ -1,21 +1,14 @@
 // Writers and readers on few keys: every GET is checked against what its key held meanwhile.
 //
-// Each hot key has one writer, which numbers its writes and publishes the number before it starts
-// and after it is acknowledged. A GET that began after write `low` was acknowledged and ended
-// before write `high + 1` was started may return what one of the writes low..high stored, and
-// nothing else; and no reader may go back. That is linearizability of a register with one writer,
-// checked on every GET. A third process adds items all the while, so that the table grows from its
-// smallest size on under the readers' eyes, items move and the hot keys are displaced; once there
-// are kFillers of them it deletes and adds.
+// Every GET of a hot key is judged as tests/system/registers.h says. A third process adds items all
+// the while, so that the table grows from its smallest size on under the readers' eyes, items move
+// and the hot keys are displaced; once there are kFillers of them it deletes and adds.
 //
 // PLOV_CONSISTENCY_SECONDS sets the duration (5).
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -23,46 +16,28 @@
 #include <thread>
 
 #include "tests/support/plovd.h"
+#include "tests/system/registers.h"
 
 namespace plov {
 namespace {
 
 using test::Child;
+using test::Deletes;
+using test::KeyOf;
+using test::kKeys;
 using test::Plovd;
+using test::Reader;
+using test::ValueOf;
 
-constexpr size_t kKeys = 8;
 constexpr size_t kWriters = 2;
 constexpr uint64_t kFillers = 1'700'000;  // 81 % of 2 Mi buckets: the last growth is a near thing
 
-struct Shared {
-  std::array<std::atomic<uint64_t>, kKeys> started;
-  std::array<std::atomic<uint64_t>, kKeys> acknowledged;
-  std::atomic<uint64_t> gets;
-  std::atomic<uint64_t> torn;
-  std::atomic<uint64_t> confirmations;
-  std::atomic<uint64_t> fallbacks;
-  std::atomic<bool> stop;
-};
+using Shared = test::Registers;
 
 Shared* MapShared() {
   void* memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return new (memory) Shared{};
-}
-
-std::string KeyOf(size_t key) { return "hot:" + std::to_string(key); }
-
-bool Deletes(uint64_t sequence) { return sequence % 8 == 7; }
-
-size_t ValueBytes(uint64_t sequence) {
-  constexpr std::array<size_t, 8> kBytes = {20, 24, 100, 30, 1000, 5000, 28, 0};
-  return sequence % 1001 == 0 ? 300'000 : kBytes[sequence % 8];
-}
-
-std::string ValueOf(size_t key, uint64_t sequence) {
-  std::string value = std::to_string(key) + ":" + std::to_string(sequence) + ":";
-  while (value.size() < ValueBytes(sequence)) value += static_cast<char>('a' + sequence % 26);
-  return value;
 }
 
 std::chrono::seconds Duration() {
@@ -108,43 +83,6 @@ int Churn(const Plovd& server, Shared* shared) {
   }
   return 0;
 }
-
-// What one reader knows: it may never go back.
-class Reader {
- public:
-  explicit Reader(Shared* shared) : shared_(shared) {}
-
-  void Begin(size_t key) { low_[key] = std::max(seen_[key], shared_->acknowledged[key].load()); }
-
-  // Returns false for a result that no write of the interval explains.
-  bool End(size_t key, const Client::GetResult& result) {
-    const uint64_t high = shared_->started[key];
-    if (!result) return false;
-    ++shared_->gets;
-    if (!*result) return EndAbsent(key, high);
-    const std::string value((*result)->value);
-    const size_t colon = value.find(':');
-    if (colon == std::string::npos) return false;
-    const uint64_t sequence = std::strtoull(value.c_str() + colon + 1, nullptr, 10);
-    if (sequence < low_[key] || sequence > high || value != ValueOf(key, sequence)) return false;
-    seen_[key] = sequence;
-    return true;
-  }
-
- private:
-  bool EndAbsent(size_t key, uint64_t high) {
-    for (uint64_t sequence = low_[key]; sequence <= high; ++sequence) {
-      if (sequence != 0 && !Deletes(sequence)) continue;
-      seen_[key] = sequence;
-      return true;
-    }
-    return false;
-  }
-
-  Shared* shared_;
-  std::array<uint64_t, kKeys> low_{};
-  std::array<uint64_t, kKeys> seen_{};
-};
 
 // Takes turns between one GET and a batch of all keys.
 int ReadKeys(const Plovd& server, Shared* shared, size_t cache_bytes) {
