@@ -1,5 +1,7 @@
 #include "server/memory.h"
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
 #include <iterator>
 
@@ -12,46 +14,83 @@ constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) {
 }
 constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value / unit * unit; }
 
+size_t SizeClass(size_t bytes) { return static_cast<size_t>(std::bit_width(bytes)) - 1; }
+
+// The lowest place in a free range, if there is one.
+std::optional<uint64_t> LowestIn(uint64_t from, size_t room, size_t bytes, size_t alignment) {
+  const uint64_t offset = RoundUp(from, alignment);
+  if (offset + bytes > from + room) return std::nullopt;
+  return offset;
+}
+
+// Ranges of one size class that are tried before those of the next, which are large enough.
+constexpr int kTriesPerClass = 8;
+
 }  // namespace
 
 Memory::Memory(Region* region, size_t begin)
     : region_(region), used_bytes_(RoundUp(begin, kPageBytes)) {
   const size_t end = region->memory().size();
   assert(used_bytes_ <= end);
-  if (used_bytes_ < end) free_[used_bytes_] = end - used_bytes_;
+  if (used_bytes_ < end) AddFree(used_bytes_, end - used_bytes_);
+}
+
+void Memory::AddFree(uint64_t offset, size_t bytes) {
+  free_[offset] = bytes;
+  by_size_[SizeClass(bytes)].insert(offset);
+}
+
+Memory::Ranges::iterator Memory::RemoveFree(Ranges::iterator range) {
+  by_size_[SizeClass(range->second)].erase(range->first);
+  return free_.erase(range);
 }
 
 std::optional<uint64_t> Memory::Take(size_t bytes, size_t alignment, End end) {
   bytes = RoundUp(bytes, kPageBytes);
   if (bytes == 0 || bytes > available_bytes()) return std::nullopt;
-  if (end == End::kLow) {
-    for (const auto& [from, room] : free_) {
-      const uint64_t offset = RoundUp(from, alignment);
-      if (offset + bytes <= from + room) return Cut(offset, bytes);
+  const auto offset = end == End::kLow ? FindLow(bytes, alignment) : FindHigh(bytes, alignment);
+  if (offset) Cut(*offset, bytes);
+  return offset;
+}
+
+// First fit, less the ranges that only a longer search would find.
+std::optional<uint64_t> Memory::FindLow(size_t bytes, size_t alignment) const {
+  std::optional<uint64_t> lowest;
+  for (size_t size = SizeClass(bytes); size < by_size_.size(); ++size) {
+    int tries = 0;
+    for (const uint64_t from : by_size_[size]) {
+      if (++tries > kTriesPerClass || (lowest && from > *lowest)) break;
+      const auto offset = LowestIn(from, free_.at(from), bytes, alignment);
+      if (!offset) continue;
+      lowest = lowest ? std::min(*lowest, *offset) : *offset;
+      break;
     }
-  } else {
-    for (auto range = free_.rbegin(); range != free_.rend(); ++range) {
-      const auto& [from, room] = *range;
-      if (room < bytes) continue;
-      const uint64_t offset = RoundDown(from + room - bytes, alignment);
-      if (offset >= from) return Cut(offset, bytes);
-    }
+  }
+  if (lowest) return lowest;
+  for (const auto& [from, room] : free_) {
+    if (const auto offset = LowestIn(from, room, bytes, alignment)) return offset;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> Memory::FindHigh(size_t bytes, size_t alignment) const {
+  for (auto range = free_.rbegin(); range != free_.rend(); ++range) {
+    const auto& [from, room] = *range;
+    if (room < bytes) continue;
+    const uint64_t offset = RoundDown(from + room - bytes, alignment);
+    if (offset >= from) return offset;
   }
   return std::nullopt;
 }
 
 // Takes a part of a free range.
-uint64_t Memory::Cut(uint64_t offset, size_t bytes) {
+void Memory::Cut(uint64_t offset, size_t bytes) {
   const auto range = std::prev(free_.upper_bound(offset));
-  const uint64_t end = range->first + range->second;
-  if (range->first == offset) {
-    free_.erase(range);
-  } else {
-    range->second = offset - range->first;
-  }
-  if (offset + bytes < end) free_[offset + bytes] = end - offset - bytes;
+  const uint64_t from = range->first, to = from + range->second;
+  RemoveFree(range);
+  if (from < offset) AddFree(from, offset - from);
+  if (offset + bytes < to) AddFree(offset + bytes, to - offset - bytes);
   used_bytes_ += bytes;
-  return offset;
 }
 
 bool Memory::Claim(uint64_t offset, size_t bytes) {
@@ -105,17 +144,17 @@ void Memory::Give(uint64_t offset, size_t bytes) {
   assert(next == free_.end() || to <= next->first);
   if (next != free_.end() && next->first == to) {
     to += next->second;
-    next = free_.erase(next);
+    next = RemoveFree(next);
   }
   if (next != free_.begin()) {
     const auto previous = std::prev(next);
     assert(previous->first + previous->second <= from);
     if (previous->first + previous->second == from) {
-      previous->second = to - previous->first;
-      return;
+      from = previous->first;
+      RemoveFree(previous);
     }
   }
-  free_.emplace_hint(next, from, to - from);
+  AddFree(from, to - from);
 }
 
 }  // namespace plov::server

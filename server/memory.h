@@ -1,8 +1,9 @@
 // Memory: hands out ranges of a region's pages, under one budget that table and records share.
 //
 // Thread safety: one thread, the shard's.
-// Cost: Take looks at free ranges from its end on, Claim and Give are O(log ranges), Commit is one
-// fallocate where pages are not committed yet. Callers ask for blocks and tables, not for records.
+// Cost: O(log ranges) per call, but Take from the high end or of what is hard to find looks at free
+// ranges one by one; Commit is one fallocate where pages are not committed yet. Callers ask for
+// blocks, tables and large records.
 //
 // Addresses are no scarce thing: a sparse region has three times the budget of them, so that a
 // range that is large is found however scattered the free ones are. Pages are: a range counts
@@ -10,10 +11,12 @@
 // its pages for a range that has none.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "server/region.h"
 
@@ -28,8 +31,9 @@ class Memory {
   // Records come from the low end and tables from the high one, so neither splits the other's room.
   enum class End { kLow, kHigh };
 
-  // The offset of a free range of whole pages, `alignment` a power of two of at least a page.
-  // nullopt when the budget or the addresses do not hold it. Its pages are not yet committed.
+  // The offset of a free range of whole pages, near its end; `alignment`: a power of two of at
+  // least a page. nullopt when the budget or the addresses do not hold it. Its pages are not yet
+  // committed.
   std::optional<uint64_t> Take(size_t bytes, size_t alignment, End end);
 
   // Takes the pages of this very range; false when some of it is taken or outside. For recovery, so
@@ -55,12 +59,20 @@ class Memory {
   }
 
  private:
-  uint64_t Cut(uint64_t offset, size_t bytes);
+  using Ranges = std::map<uint64_t, size_t>;  // offset to bytes, whole pages
+
+  std::optional<uint64_t> FindLow(size_t bytes, size_t alignment) const;
+  std::optional<uint64_t> FindHigh(size_t bytes, size_t alignment) const;
+  void Cut(uint64_t offset, size_t bytes);
+  void AddFree(uint64_t offset, size_t bytes);
+  Ranges::iterator RemoveFree(Ranges::iterator range);
   void ReleaseFree(size_t bytes);
 
   Region* region_;
-  size_t used_bytes_ = 0;
-  std::map<uint64_t, size_t> free_;  // offset to bytes, whole pages, neighbours merged
+  size_t used_bytes_;
+  Ranges free_;  // neighbours merged
+  // The offsets of those of 2^i to 2^(i+1) - 1 bytes.
+  std::array<std::set<uint64_t>, 64> by_size_;
 };
 
 }  // namespace plov::server

@@ -52,8 +52,11 @@ bool RecordArea::IsIdle(const Block& block) const {
 
 std::optional<uint64_t> RecordArea::Allocate(size_t record_bytes) {
   assert(record_bytes >= verify::kRecordHeaderBytes && record_bytes <= verify::kRecordBytesMax);
-  const auto offset =
-      IsRun(record_bytes) ? AllocateRun(record_bytes) : Append(&fresh_, record_bytes);
+  auto offset = IsRun(record_bytes) ? AllocateRun(record_bytes) : Append(&fresh_, record_bytes);
+  // What cleaning has gained may be no whole block. Its place is not touched while it has no spare.
+  if (!offset && !IsRun(record_bytes) && spare_ && HasRoom(moved_, record_bytes)) {
+    offset = Append(&moved_, record_bytes);
+  }
   if (!offset) CloseSparse();
   return offset;
 }
@@ -72,13 +75,17 @@ std::optional<uint64_t> RecordArea::AllocateRun(size_t record_bytes) {
   return offset;
 }
 
+bool RecordArea::HasRoom(const Index& open, size_t record_bytes) const {
+  return open && blocks_[*open].used_bytes + Rounded(record_bytes) <= block_bytes_;
+}
+
 // A new record leaves a spare block; a moved one may take it.
 std::optional<uint64_t> RecordArea::Append(Index* open, size_t record_bytes) {
   const uint32_t bytes = Rounded(record_bytes);
   if (*open && blocks_[**open].live_bytes == 0 && blocks_[**open].pins == 0) {
     blocks_[**open].used_bytes = 0;  // as good as a fresh one
   }
-  if (!*open || blocks_[**open].used_bytes + bytes > block_bytes_) {
+  if (!HasRoom(*open, record_bytes)) {
     if (open == &fresh_ && !KeepSpare()) return std::nullopt;
     Index next = TakeBlock(State::kOpen);
     if (!next && open == &moved_ && spare_) {
@@ -263,34 +270,45 @@ bool RecordArea::MayFit(size_t record_bytes) const {
   return record_bytes + block_bytes_ <= memory_->available_bytes() + dead_bytes;
 }
 
-// The block with the least to move, if it is worth it and the moved records have a place.
-bool RecordArea::FindVictim() {
+size_t RecordArea::WorthBytes(size_t wanted_bytes) const {
+  if (wanted_bytes > block_bytes_ / kWorthPart) return WorthBytes();
+  return std::max<size_t>(Rounded(wanted_bytes), block_bytes_ / kWorthPartWhenFull);
+}
+
+// The block in which the most was freed, if it is worth it and what lives in it has a place.
+bool RecordArea::FindVictim(size_t worth_bytes) {
   if (victim_ && IsIdle(blocks_[*victim_])) return true;
   victim_.reset();
-  if (no_victim_ && freed_bytes_ < WorthBytes()) return false;
-  size_t least_bytes = block_bytes_ - WorthBytes();
-  if (!spare_ && memory_->available_bytes() < block_bytes_) {
-    const size_t room = moved_ ? block_bytes_ - blocks_[*moved_].used_bytes : 0;
-    least_bytes = std::min(least_bytes, room);
+  if (no_victim_) {
+    const bool is_usual = worth_bytes == WorthBytes();
+    if (freed_bytes_ + (is_usual ? 0 : most_dead_bytes_) < worth_bytes) return false;
   }
+  size_t room = block_bytes_;
+  if (!spare_ && memory_->available_bytes() < block_bytes_) {
+    room = moved_ ? block_bytes_ - blocks_[*moved_].used_bytes : 0;
+  }
+  most_dead_bytes_ = 0;
   for (size_t i = 0; i < blocks_end_; ++i) {
     const Block& block = blocks_[i];
-    if (block.state != State::kClosed || block.pins > 0 || block.live_bytes > least_bytes) continue;
-    if (victim_ && block.live_bytes == least_bytes) continue;
-    least_bytes = block.live_bytes;
+    if (block.state != State::kClosed || block.pins > 0 || block.live_bytes > room) continue;
+    const size_t dead_bytes = block.used_bytes - block.live_bytes;
+    if (dead_bytes <= most_dead_bytes_) continue;
+    most_dead_bytes_ = dead_bytes;
     victim_ = i;
   }
   freed_bytes_ = 0;
-  no_victim_ = !victim_;
+  no_victim_ = most_dead_bytes_ < worth_bytes;
+  if (no_victim_) victim_.reset();
   cursor_ = 0;
   return victim_.has_value();
 }
 
-bool RecordArea::Clean(size_t bytes, const Relocate& relocate) {
+bool RecordArea::Clean(size_t bytes, const Relocate& relocate, size_t wanted_bytes) {
   bool cleaned = false;
   move_failed_ = false;
+  const size_t worth_bytes = WorthBytes(wanted_bytes);
   for (size_t done = 0; done < bytes && !move_failed_; done += WalkOne(relocate)) {
-    if (!FindVictim()) return cleaned;
+    if (!FindVictim(worth_bytes)) return cleaned;
     cleaned = true;
   }
   return cleaned && !move_failed_;
@@ -321,6 +339,7 @@ size_t RecordArea::WalkOne(const Relocate& relocate) {
   if (move_failed_) {  // until more is free; the block is sound
     victim_.reset();
     no_victim_ = true;
+    most_dead_bytes_ = freed_bytes_ = 0;
   }
   return head.record_bytes;
 }

@@ -57,8 +57,9 @@ class RecordArea {
   // it. Cost: a few instructions; after a search in vain the next is due when more was freed.
   bool wants_cleaning() const;
   // Moves about so many bytes of records. False when there was nothing to clean, or no place to
-  // move it to.
-  bool Clean(size_t bytes, const Relocate& relocate);
+  // move it to. `wanted_bytes`: memory is full for a record of that size, and a block is worth it
+  // that has only so much dead.
+  bool Clean(size_t bytes, const Relocate& relocate, size_t wanted_bytes = SIZE_MAX);
   // Memory to keep free by cleaning beyond what the area itself needs: a table that wants to grow.
   void set_reserve(size_t bytes) { reserve_bytes_ = bytes; }
 
@@ -92,9 +93,11 @@ class RecordArea {
   using Index = std::optional<size_t>;
 
   size_t WorthBytes() const { return block_bytes_ / kWorthPart; }
+  size_t WorthBytes(size_t wanted_bytes) const;
   bool IsRun(size_t record_bytes) const;
   bool IsIdle(const Block& block) const;
   std::optional<uint64_t> AllocateRun(size_t record_bytes);
+  bool HasRoom(const Index& open, size_t record_bytes) const;
   std::optional<uint64_t> Append(Index* open, size_t record_bytes);
   bool KeepSpare();
   Index TakeBlock(State state);
@@ -102,7 +105,7 @@ class RecordArea {
   void CloseSparse();
   void Drop(size_t index);
   void GiveAll();
-  bool FindVictim();
+  bool FindVictim(size_t worth_bytes);
   Index BlockWithMostDead() const;
   struct Hole {
     size_t begin;  // in the block
@@ -112,9 +115,12 @@ class RecordArea {
   size_t WalkOne(const Relocate& relocate);
   bool AdoptRun(uint64_t offset, size_t record_bytes);
 
-  // A record of more than this part of a block is a run; so much of a block must be dead before it
-  // is cleaned. Together: what does not fit at a block's end alone makes no victim of it.
+  // A record of more than this part of a block is a run; so much of a block must have been freed
+  // before it is cleaned, not counting what did not fit at its end: that may not fit the next time
+  // either.
   static constexpr size_t kWorthPart = 16;
+  // The same when memory is full: a PUT then costs the moving of up to so many times its bytes.
+  static constexpr size_t kWorthPartWhenFull = 32;
 
   Region* region_;
   Memory* memory_;
@@ -133,10 +139,11 @@ class RecordArea {
   Index spare_;
 
   Index victim_;
-  size_t cursor_ = 0;         // in the victim
-  bool no_victim_ = false;    // when last searched
-  size_t freed_bytes_ = 0;    // since then
-  bool move_failed_ = false;  // in this walk
+  size_t cursor_ = 0;           // in the victim
+  bool no_victim_ = false;      // when last searched; what is dead in the sparsest block
+  size_t most_dead_bytes_ = 0;  // was this then,
+  size_t freed_bytes_ = 0;      // and so much was freed since
+  bool move_failed_ = false;    // in this walk
   uint64_t moved_records_ = 0;
   uint64_t moved_bytes_ = 0;
   uint64_t damaged_blocks_ = 0;

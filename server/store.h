@@ -154,7 +154,8 @@ class Store {
   // at any.
   std::optional<uint64_t> AllocateRecord(size_t record_bytes, uint64_t now_us);
   void Work(size_t record_bytes);
-  bool Clean(size_t bytes);
+  bool Clean(size_t bytes, size_t wanted_bytes = SIZE_MAX);
+  std::optional<uint64_t> AllocateByCleaning(size_t record_bytes, size_t wanted_bytes);
   void Relocate(uint64_t offset, size_t record_bytes);
   void FreeRecord(uint64_t offset, size_t record_bytes);
 

@@ -32,9 +32,10 @@ bool Store::OnIdle() {
   return records_.wants_cleaning() && Clean(kCleanPart);
 }
 
-bool Store::Clean(size_t bytes) {
+bool Store::Clean(size_t bytes, size_t wanted_bytes) {
   return records_.Clean(
-      bytes, [this](uint64_t offset, size_t record_bytes) { Relocate(offset, record_bytes); });
+      bytes, [this](uint64_t offset, size_t record_bytes) { Relocate(offset, record_bytes); },
+      wanted_bytes);
 }
 
 // A sixteenth of what records lie in cannot be had: it is not worth cleaning.
@@ -54,13 +55,20 @@ std::optional<uint64_t> Store::AllocateRecord(size_t record_bytes, uint64_t now_
     Sweep(kSweepWhenFull, now_us);
     if (const auto offset = records_.Allocate(record_bytes)) return offset;
   }
-  const size_t clean_bytes = records_.MayFit(record_bytes) ? kCleanWhenFull : 0;
-  for (size_t cleaned = 0; cleaned < clean_bytes; cleaned += kCleanPart) {
-    const bool goes_on = Clean(kCleanPart);
+  if (const auto offset = AllocateByCleaning(record_bytes, SIZE_MAX)) return offset;
+  if (const auto offset = records_.AllocateInHole(record_bytes)) return offset;
+  return AllocateByCleaning(record_bytes, record_bytes);
+}
+
+// wanted_bytes: a block with so much dead is worth it.
+std::optional<uint64_t> Store::AllocateByCleaning(size_t record_bytes, size_t wanted_bytes) {
+  if (!records_.MayFit(record_bytes)) return std::nullopt;
+  for (size_t cleaned = 0; cleaned < kCleanWhenFull; cleaned += kCleanPart) {
+    const bool goes_on = Clean(kCleanPart, wanted_bytes);
     if (const auto offset = records_.Allocate(record_bytes)) return offset;
     if (!goes_on) break;
   }
-  return records_.AllocateInHole(record_bytes);
+  return std::nullopt;
 }
 
 // A record moves as W3 overwrites it: the copy is whole, then the old one's `live` turns 0, then

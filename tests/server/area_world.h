@@ -71,11 +71,12 @@ class AreaWorld {
     return versions;
   }
 
-  bool Clean(size_t bytes) {
-    return area_.Clean(bytes, [this](uint64_t offset, size_t record_bytes) {
+  bool Clean(size_t bytes, size_t wanted_bytes = SIZE_MAX) {
+    const auto relocate = [this](uint64_t offset, size_t record_bytes) {
       asked_.push_back(offset);
       Relocate(offset, record_bytes);
-    });
+    };
+    return area_.Clean(bytes, relocate, wanted_bytes);
   }
   // Offsets that cleaning has asked about.
   const std::vector<uint64_t>& asked() const { return asked_; }

@@ -73,6 +73,27 @@ TEST_F(Cleaning, BlockThatIsNearlyAliveIsLeftAlone) {
   EXPECT_EQ(world.area().moved_records(), 0u);
 }
 
+// A block's end that no record fitted into is no reason to clean it: it would be so again.
+TEST_F(Cleaning, EndsOfBlocksThatNoRecordFittedIntoAreNoReason) {
+  world.Fill(block() / 16 - 500);
+  ASSERT_LT(world.area().allocated_bytes(), 16 * kMiB * 97 / 100);
+  EXPECT_FALSE(world.Clean(kAll));
+  EXPECT_FALSE(world.Clean(kAll, 100));
+}
+
+TEST_F(Cleaning, FullMemoryTakesARecordForOneOfItsSizeThatWasFreed) {
+  for (const size_t bytes : {block() / 32, block() / 25, block() / 16}) {
+    AreaWorld full;
+    const std::vector<uint64_t> versions = full.Fill(bytes);
+    for (size_t i = 0; i < 20; ++i) {
+      full.Remove(versions[i * versions.size() / 20]);
+      while (!full.Put(bytes)) ASSERT_TRUE(full.Clean(64 << 10, bytes)) << bytes << " " << i;
+      ASSERT_LE(full.area().moved_bytes(), (i + 1) * 2 * block()) << "for a block at most";
+    }
+    EXPECT_TRUE(full.IsSound());
+  }
+}
+
 TEST_F(Cleaning, MemoryWithoutDeadRecordsHasNothingToClean) {
   world.Fill(kBytes);
   EXPECT_FALSE(world.Clean(kAll));
@@ -201,7 +222,7 @@ TEST_F(Cleaning, RecordThatNobodyOwnsUpToStopsTheCleaningOfItsBlock) {
 }
 
 TEST_F(Cleaning, DamagedLengthsNeverCrashNorLoseWhatCanBeFound) {
-  for (const uint64_t seed : {1, 2, 3, 4}) {
+  for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
     AreaWorld damaged;
     std::mt19937_64 random(seed);
     const std::vector<uint64_t> versions = damaged.Fill(kBytes);
