@@ -12,6 +12,7 @@ readonly run_packages=(
 )
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev clang-format mandoc ccache procps python3
+  spin
 )
 
 fail() {
