@@ -147,12 +147,14 @@ void Engine::OnControlReply(const verify::Reply& reply) {
   }
 }
 
-bool Engine::ReceiveReplies(Link* link) {
+bool Engine::ReceiveReplies(uint32_t shard) {
+  Link* link = links_[shard].get();
   bool received = false;
   while (const auto message = link->connection->Receive()) {
     received = true;
     if (link->messages_in_flight > 0) --link->messages_in_flight;
     auto replies = MessageReader::Open(*message, client_id_, MessageReader::Holds::kReplies);
+    if (replies && replies->superblock_version() > link->view.superblock_version) MarkStale(shard);
     while (replies) {
       const auto reply = replies->NextReply();
       if (!reply) break;
@@ -178,7 +180,7 @@ bool Engine::Pump() {
     moved = Confirm(shard) || moved;
     moved =
         link->writes.Flush(link->connection.get(), scratch_, &link->messages_in_flight) || moved;
-    moved = ReceiveReplies(link) || moved;
+    moved = ReceiveReplies(shard) || moved;
   }
   if (moved) idle_since_ = {};
   return moved && alive();

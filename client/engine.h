@@ -125,7 +125,7 @@ class Engine {
   bool Reconnect();
   bool alive() const;
   bool Pump();
-  bool ReceiveReplies(Link* link);
+  bool ReceiveReplies(uint32_t shard);
   void OnControlReply(const verify::Reply& reply);
   void Expire(Deadline now);
   Deadline NextEvent(Deadline otherwise) const;

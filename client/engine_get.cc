@@ -183,8 +183,7 @@ Engine::Slot* Engine::FreeSlot() {
 }
 
 bool Engine::PostReads() {
-  if (busy_slots_ == 0) return false;
-  for (Slot& slot : slots_) {
+  for (Slot& slot : busy_slots_ > 0 ? std::span(slots_) : std::span<Slot>()) {
     if (slot.state != Slot::State::kWant && slot.state != Slot::State::kHeld) continue;
     if (!links_[slot.shard]->stale) links_[slot.shard]->reads.push_back(OpOf(&slot));
   }

@@ -154,6 +154,9 @@ void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
 
 void Shard::Tick() {
   const uint64_t now_us = MonotonicUs();
+  const Growth& growth = store_->growth();
+  // A table that has just become history may have been left by all before.
+  if (growth.draining() && growth.awaited_version() != drained_version_) Drain(now_us);
   if (now_us - ticked_at_us_ < std::min(patience_.hold_us, kTickMs * 1000)) return;
   ticked_at_us_ = now_us;
   for (Gate& gate : gates_) {
@@ -239,7 +242,7 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
     gate->port->Close(event.peer);
     return Drop(gate, event.peer);
   }
-  gate->port->Send(event.peer, replies.Finish());
+  gate->port->Send(event.peer, replies.Finish(store_->superblock().version));
 }
 
 bool Shard::Handle(Gate* gate, PeerId id, Peer* peer, const Request& request,
@@ -319,7 +322,7 @@ void Shard::OnReadDone(Gate* gate, const PortEvent& event) {
   reply.version = write.version;
   MessageWriter replies(reply_, peer.client_id);
   replies.Add(reply);
-  gate->port->Send(event.peer, replies.Finish());
+  gate->port->Send(event.peer, replies.Finish(store_->superblock().version));
 }
 
 Reply Shard::ReplyTo(Peer* peer, const Request& request, size_t room) {

@@ -6,7 +6,9 @@
 //       8    4 magic           "plrq" or "plrp": a reply taken for a request
 //      12    4 count           requests or replies that follow
 //      16    8 client id       whose sequences these are (at most once)
-//      24    8 answered        requests: every sequence below has its reply; replies: 0
+//      24    8 answered        requests: every sequence below has its reply; replies: version of
+//      the
+//                              superblock, a hint to READ it anew: who only writes meets no bucket
 //      32    4 message bytes   a message cut short
 //      36    4 reserved, zero
 //
@@ -116,7 +118,7 @@ class MessageWriter {
   uint32_t count() const { return count_; }
   size_t room() const { return buffer_.size() - used_; }
 
-  // Seals and returns the message. `answered` is 0 in replies.
+  // Seals and returns the message. `answered`: in replies the superblock's version.
   std::span<const std::byte> Finish(uint64_t answered = 0);
 
  private:
@@ -139,6 +141,7 @@ class MessageReader {
                                            Holds holds);
 
   uint64_t answered() const { return answered_; }
+  uint64_t superblock_version() const { return answered_; }  // of replies
   uint32_t remaining() const { return remaining_; }
 
   // The next one; nullopt at the end and where lengths do not add up (remaining() tells which).

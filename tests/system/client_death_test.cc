@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -73,6 +74,7 @@ class ClientDeath : public ::testing::Test {
   Client client_ = server_.Connect({.timeout = seconds(20)});
   SharedMemory<Stage> stage_;
   uint64_t grown_ = 0;
+  std::deque<std::string> keys_;
 };
 
 TEST_F(ClientDeath, WhileItConnects) {
@@ -185,6 +187,25 @@ TEST_F(ClientDeath, BeforeItHasConfirmedATable) {
   EXPECT_TRUE(
       Eventually([this] { return Stat("table_bytes") == CurrentTableBytes(); }, kFreedWithin));
   EXPECT_LT(Stat("memory_used_bytes"), used_bytes);
+}
+
+// Who only writes meets no bucket that would say so: the replies do.
+TEST_F(ClientDeath, OneThatOnlyWritesFollowsTheTable) {
+  Client writer = server_.Connect();
+  for (int i = 0; i < 100'000; ++i) {
+    writer.StartPut(keys_.emplace_back("w" + std::to_string(i)), "v", {},
+                    [](Client::PutResult result) { ASSERT_TRUE(result); });
+  }
+  while (writer.Poll() > 0) std::this_thread::yield();
+  EXPECT_TRUE(Eventually(
+      [&] {
+        return writer.Put("more", "v") && Stat("growing") == 0 &&
+               Stat("table_bytes") == CurrentTableBytes();
+      },
+      seconds(5)));
+  EXPECT_GT(Stat("growths"), 3);
+  EXPECT_EQ(Stat("clients_dropped_unconfirmed"), 0);
+  EXPECT_EQ(writer.stats().reconnects, 0);
 }
 
 // One of each: idle, and stopped in the middle of its work. Both know a table of three generations
