@@ -16,6 +16,9 @@ constexpr uint64_t kGrowAtPercent = 80;
 // A smaller step is not worth its copying.
 constexpr double kGrowthMin = 1.25;
 constexpr uint64_t kGrowthMax = 2;
+// Both tables have to fit in the memory while the last growth goes on, whatever it holds: from this
+// part of it the table grows to the rest, so items without records can have 71 % of the memory.
+constexpr double kLastButOneMin = 0.29;
 
 // Buckets per write. Preparing twice the buckets takes 2/64 of their number in writes, moving 1/8,
 // retiring 1/64; the next growth begins after 4/5 of it at the earliest.
@@ -26,6 +29,7 @@ constexpr uint64_t kRetirePerWrite = 64;
 constexpr uint64_t kPreparePerTurn = 1024;
 constexpr uint64_t kMovePerTurn = 256;
 constexpr uint64_t kRetirePerTurn = 1024;
+constexpr int kTurnsInAHurry = 16;
 // Memory is committed in pieces of this, at some 50 us each.
 constexpr size_t kCommitBytes = size_t{256} << 10;
 
@@ -44,19 +48,22 @@ bool Growth::WantsGrowth() const {
   return stats.items * 100 >= table_->current().geometry().bucket_count * kGrowAtPercent;
 }
 
-// Twice the buckets; but when twice that would never fit beside them, the table's share of the
-// whole memory, as items divide it so far, so that none is left that neither can use.
+// Twice the buckets, as long as the growth after that finds room beside them. Else the table's
+// share of the whole memory, as items divide it so far - or first as much as leaves room for that.
 uint64_t Growth::WantedBuckets() const {
   const Geometry& now = table_->current().geometry();
-  const size_t twice = now.table_bytes() * kGrowthMax;
-  const size_t budget = memory_->budget_bytes();
-  if (static_cast<double>(twice) * (1 + kGrowthMin) <= static_cast<double>(budget)) {
-    return now.bucket_count * kGrowthMax;
-  }
   const auto table = static_cast<double>(now.table_bytes());
   const double share = table / (table + static_cast<double>(records_->allocated_bytes()));
-  const auto bytes = static_cast<size_t>(share * static_cast<double>(budget));
-  return std::max(twice, bytes) / now.bucket_bytes;
+  const double most = share * static_cast<double>(memory_->budget_bytes());
+  const double last_but_one = most * std::max(1 - share, kLastButOneMin);
+  const double twice = table * kGrowthMax;
+  double wanted = std::max(twice, most);
+  if (twice <= last_but_one) {
+    wanted = twice;
+  } else if (table * kGrowthMin <= last_but_one && last_but_one * kGrowthMin <= most) {
+    wanted = last_but_one;
+  }
+  return static_cast<uint64_t>(wanted) / now.bucket_bytes;
 }
 
 // Takes the memory for the next table, as much as there is, or has records cleaned to make room.
@@ -143,6 +150,14 @@ bool Growth::Step(const Share& share) {
 void Growth::OnWrite() { Step({kPreparePerWrite, kMovePerWrite, kRetirePerWrite}); }
 
 bool Growth::OnIdle() { return Step({kPreparePerTurn, kMovePerTurn, kRetirePerTurn}); }
+
+bool Growth::Hurry() {
+  const Phase before = table_->phase();
+  if (before == Phase::kSteady) return false;
+  for (int turn = 0; turn < kTurnsInAHurry && table_->phase() == before && OnIdle(); ++turn) {
+  }
+  return table_->phase() != before;
+}
 
 void Growth::Finish() {
   next_ = table_->moving_to().geometry();

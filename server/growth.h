@@ -33,6 +33,9 @@ class Growth {
   void OnWrite();
   // A larger share. False when there is nothing to do.
   bool OnIdle();
+  // For a write that finds no room, in a table that is about to be replaced or beside one that is
+  // about to go: does a larger share, of half a millisecond. True when that ended a phase.
+  bool Hurry();
   // Finishes a growth that was resumed, before anybody is connected.
   void Finish();
 

@@ -117,6 +117,7 @@ void Store::FreeOld(const Target& target) {
 Code Store::Replace(const Target& target, const Bucket& item, uint64_t now_us) {
   if (!target.found) {
     if (table_->Insert(target.hash, item)) return Code::kOk;
+    if (growth_->Hurry() && table_->Insert(target.hash, item)) return Code::kOk;
     if (expiring_items_ == 0) return Code::kNoSpace;
     Sweep(kSweepWhenFull, now_us);
     return table_->Insert(target.hash, item) ? Code::kOk : Code::kNoSpace;

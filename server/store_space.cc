@@ -55,6 +55,7 @@ std::optional<uint64_t> Store::AllocateRecord(size_t record_bytes, uint64_t now_
     Sweep(kSweepWhenFull, now_us);
     if (const auto offset = records_.Allocate(record_bytes)) return offset;
   }
+  growth_->Hurry();  // there may be room when the old table is gone
   if (const auto offset = AllocateByCleaning(record_bytes, SIZE_MAX)) return offset;
   if (const auto offset = records_.AllocateInHole(record_bytes)) return offset;
   return AllocateByCleaning(record_bytes, record_bytes);
