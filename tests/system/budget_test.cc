@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/plovd.h"
@@ -37,10 +40,10 @@ class Budget : public ::testing::Test {
   }
   uint64_t Stat(const char* name) { return StatOf(&*client_, name); }
 
-  // Stores items from 0 on until a whole batch is refused; which ones went in. Keeps a message.
+  // Stores items from 0 on until half a batch is refused; which ones went in. Keeps a message.
   std::vector<bool> Fill(size_t value_bytes) {
     std::vector<bool> stored;
-    for (uint64_t refused = 0; refused < kBatch;) {
+    for (uint64_t refused = 0; refused < kBatch / 2;) {
       const uint64_t first = stored.size();
       stored.resize(first + kBatch);
       std::vector<std::string> texts;
@@ -84,7 +87,7 @@ class Budget : public ::testing::Test {
       client_->StartDelete(
           name, 0, [&gone](Client::DeleteResult result) { gone += result.value_or(false); });
     }
-    ASSERT_TRUE(Eventually([this] { return client_->Poll() == 0; }, seconds(60)));
+    while (client_->Poll() > 0) std::this_thread::yield();
     EXPECT_EQ(gone, std::ranges::count(stored, true));
     EXPECT_EQ(Stat("items"), 0);
     EXPECT_EQ(Stat("records_bytes"), 0);
