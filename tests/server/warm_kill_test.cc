@@ -167,7 +167,8 @@ class WarmKill : public ::testing::TestWithParam<World> {
   std::string GoOn(StoreWorld* world, Story* story) {
     for (int i = 0; i < 3; ++i) {
       const std::string key = "after" + std::to_string(i);
-      const WriteReply reply = world->Put(key, RecordValue(0, i == 2 ? 20'000 : 10 + 100 * i));
+      const WriteReply reply =
+          world->Put(key, RecordValue(0, i == 2 ? 20'000u : 10u + 100u * static_cast<size_t>(i)));
       if (reply.status == Code::kNoSpace) continue;
       if (reply.version <= story->version) return "versions do not increase";
       if (world->Delete(key).status != Code::kOk) return "a new item cannot be deleted";

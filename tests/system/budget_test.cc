@@ -155,7 +155,7 @@ TEST_F(Budget, RecordsThenInlineItems) {
 
 // Wherever the doublings of the table happen to end in the memory.
 TEST_F(Budget, InlineItemsInMemoriesOfAllSizes) {
-  for (const uint64_t mib : {18, 23, 28, 36}) {
+  for (const uint64_t mib : std::initializer_list<uint64_t>{18, 23, 28, 36}) {
     Start(std::to_string(mib) + "M");
     EXPECT_GE(FillAndCheck("inline", kInline), 70);
     DeleteAll(stored_);
@@ -163,7 +163,7 @@ TEST_F(Budget, InlineItemsInMemoriesOfAllSizes) {
 }
 
 TEST_F(Budget, SmallRecords) {
-  for (const uint64_t mib : {20, 32, 48}) {
+  for (const uint64_t mib : std::initializer_list<uint64_t>{20, 32, 48}) {
     Start(std::to_string(mib) + "M");
     EXPECT_GE(FillAndCheck("small records", 100), 85);
   }
