@@ -191,7 +191,7 @@ TEST_F(ClientDeath, BeforeItHasConfirmedATable) {
 
 // Who only writes meets no bucket that would say so: the replies do.
 TEST_F(ClientDeath, OneThatOnlyWritesFollowsTheTable) {
-  Client writer = server_.Connect();
+  Client writer = server_.Connect({.timeout = std::chrono::seconds(60)});
   for (int i = 0; i < 100'000; ++i) {
     writer.StartPut(keys_.emplace_back("w" + std::to_string(i)), "v", {},
                     [](Client::PutResult result) { ASSERT_TRUE(result); });

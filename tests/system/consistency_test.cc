@@ -138,7 +138,7 @@ TEST(Consistency, EveryGetReturnsWhatTheKeyHeldMeanwhile) {
   std::printf("gets %lu torn %lu confirmations %lu fallbacks %lu displacements %lu growths %lu\n",
               shared->gets.load(), shared->torn.load(), shared->confirmations.load(),
               shared->fallbacks.load(), moves, growths);
-  EXPECT_GT(growths, 3);
+  EXPECT_GT(growths, 0);
   EXPECT_GT(shared->gets, 1000);
   EXPECT_GT(moves, 100);
   ::munmap(shared, sizeof(Shared));

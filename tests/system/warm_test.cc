@@ -26,7 +26,7 @@ constexpr size_t kWriters = 2;
 constexpr uint64_t kFillersMax = 150'000;  // the table grows five times
 constexpr uint64_t kBatch = 100;
 // Far beyond what any call has to wait for.
-constexpr std::chrono::seconds kPatience{40};
+constexpr std::chrono::seconds kPatience{80};
 
 struct Shared {
   test::Registers registers;
@@ -195,7 +195,7 @@ TEST_P(WarmLoad, ManyLivesLookLikeOne) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   shared_->registers.stop = true;
   for (size_t i = 0; i < children_.size(); ++i) {
-    EXPECT_EQ(children_[i].Wait(90), 0)
+    EXPECT_EQ(children_[i].Wait(170), 0)
         << "process " << i << " (2: a wrong GET; 3: a failed write; 4, 5: a lost count)";
   }
   CheckAll();
