@@ -1,0 +1,140 @@
+// Report: histories as Jepsen's tools read them.
+//
+// Source: jepsen-io/knossos, src/knossos/model.clj (cas-register) and the histories under data/.
+//         A read of nil means there "not known what was read", so that absent is :absent, not nil.
+#include <algorithm>
+#include <map>
+
+#include "torture/report.h"
+
+namespace plov::torture {
+
+namespace {
+
+struct EdnEvent {
+  Instant time;
+  bool is_end;  // starts come before ends of the same instant: they are concurrent
+  size_t index;
+  std::string text;
+};
+
+bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
+
+// Knossos wants one operation at a time from a process, and none after one that never ended.
+std::vector<size_t> Lanes(std::span<const Operation> sorted) {
+  std::vector<Instant> free_from;
+  std::vector<size_t> lanes;
+  for (const Operation& operation : sorted) {
+    const auto free = std::ranges::find_if(
+        free_from, [&operation](Instant instant) { return instant < operation.start; });
+    lanes.push_back(static_cast<size_t>(free - free_from.begin()));
+    if (free == free_from.end()) free_from.push_back(0);
+    free_from[lanes.back()] = IsOpen(operation) ? kForever : operation.end;
+  }
+  return lanes;
+}
+
+class EdnWriter {
+ public:
+  explicit EdnWriter(const Finding& finding) : sorted_(finding.history) {
+    std::ranges::stable_sort(sorted_, {}, &Operation::start);
+    for (const Operation& operation : sorted_) {
+      const bool names = (IsStore(operation.kind) || operation.kind == Kind::kGet) &&
+                         operation.outcome == Outcome::kOk;
+      if (names) values_[operation.version] = operation.value;
+    }
+  }
+
+  std::string Write() {
+    const std::vector<size_t> lanes = Lanes(sorted_);
+    std::vector<EdnEvent> events;
+    for (size_t i = 0; i < sorted_.size(); ++i) {
+      const Operation& operation = sorted_[i];
+      const std::string process = std::to_string(lanes[i]);
+      events.push_back({operation.start, false, i, Map(operation, process, ":invoke")});
+      if (!IsOpen(operation)) {
+        events.push_back({operation.end, true, i, Map(operation, process, Type(operation))});
+      }
+    }
+    std::ranges::stable_sort(
+        events, {}, [](const EdnEvent& event) { return std::pair(event.time, event.is_end); });
+    std::string text;
+    for (size_t i = 0; i < events.size(); ++i) {
+      text += "{:index " + std::to_string(i) + ", :time " + std::to_string(events[i].time) + ", " +
+              events[i].text + "}\n";
+    }
+    return text + Crashes(lanes, events.size());
+  }
+
+ private:
+  static bool IsCas(const Operation& operation) {
+    return operation.kind == Kind::kAdd || IsConditional(operation.kind);
+  }
+
+  static std::string Type(const Operation& operation) {
+    const bool missed = operation.outcome == Outcome::kAbsent && operation.kind == Kind::kGet;
+    return operation.outcome == Outcome::kOk || missed ? ":ok" : ":fail";
+  }
+
+  // What a version's value was; an own keyword for a version whose value nobody saw.
+  std::string ValueUnder(uint64_t version) const {
+    const auto known = values_.find(version);
+    return known != values_.end() ? Value(known->second) : ":version-" + std::to_string(version);
+  }
+
+  static std::string Value(ValueId value) {
+    return value == kForeign ? ":foreign" : std::to_string(value);
+  }
+
+  std::string Function(const Operation& operation) const {
+    if (operation.kind == Kind::kGet) return ":read";
+    return IsCas(operation) ? ":cas" : ":write";
+  }
+
+  std::string Argument(const Operation& operation, bool is_invocation) const {
+    if (operation.kind == Kind::kGet) {
+      if (is_invocation || IsOpen(operation)) return "nil";
+      return operation.outcome == Outcome::kAbsent ? ":absent" : Value(operation.value);
+    }
+    const std::string next = IsDelete(operation.kind) ? ":absent" : Value(operation.value);
+    if (!IsCas(operation)) return next;
+    const bool is_add = operation.kind == Kind::kAdd;
+    return "[" + (is_add ? ":absent" : ValueUnder(operation.expected)) + " " + next + "]";
+  }
+
+  std::string Map(const Operation& operation, const std::string& process,
+                  const std::string& type) const {
+    std::string text = ":process " + process + ", :type " + type + ", :f " + Function(operation) +
+                       ", :value " + Argument(operation, type == ":invoke") + ", :kind \"" +
+                       std::string(KindName(operation.kind)) + "\"";
+    if (type != ":invoke" && operation.version != 0 && !IsOpen(operation)) {
+      text += ", :version " + std::to_string(operation.version);
+    }
+    if (IsConditional(operation.kind)) text += ", :expected " + std::to_string(operation.expected);
+    return text;
+  }
+
+  // Operations that never ended are :info at the end, as Jepsen has them.
+  std::string Crashes(const std::vector<size_t>& lanes, size_t index) const {
+    Instant last = 0;
+    for (const Operation& operation : sorted_) {
+      last = std::max(last, IsOpen(operation) ? operation.start : operation.end);
+    }
+    std::string text;
+    for (size_t i = 0; i < sorted_.size(); ++i) {
+      if (!IsOpen(sorted_[i])) continue;
+      text += "{:index " + std::to_string(index++) + ", :time " + std::to_string(last) + ", " +
+              Map(sorted_[i], std::to_string(lanes[i]), ":info") + "}\n";
+    }
+    return text;
+  }
+
+  std::vector<Operation> sorted_;
+  std::map<uint64_t, ValueId> values_;
+};
+
+}  // namespace
+
+std::string Edn(const Finding& finding) { return EdnWriter(finding).Write(); }
+
+}  // namespace plov::torture

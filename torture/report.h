@@ -1,0 +1,45 @@
+// Report: a history that is wrong, as people and other programs read it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "torture/history.h"
+#include "verify/error.h"
+
+namespace plov::torture {
+
+struct Finding {
+  uint64_t key = 0;
+  std::string reason;  // one clause
+  Instant instant = 0;
+  Initial initial = Initial::kAbsent;
+  bool is_minimal = false;  // nothing can be left out of `history` without making it right
+  std::vector<Operation> history;
+};
+
+// One line per operation in the order of their starts, with a bar for its interval:
+//
+//   key 7: one version was seen with two values, at 40 ns
+//   before: absent
+//     |---------|         10..30   p0  PUT p0#1            ok, version 5
+//               |>        30..     p1  DELETE              unknown
+//
+// The bars show the order of starts and ends, not their distances.
+std::string Timeline(const Finding& finding);
+
+// One object; instants in nanoseconds as in the history, "end" null for unknown operations.
+std::string Json(const Finding& finding);
+
+// One map per line and event, in the order of time, as Jepsen writes histories and Knossos reads
+// them: check it with the model (knossos.model/cas-register :absent). A value is the number of its
+// store. What that model cannot say is weakened, never strengthened: a DELETE is a write of
+// :absent, REPLACE a write; conditions that did not hold are :fail. The rest stands in the maps
+// under keys of our own (:kind, :version, :expected). Each lane of operations that do not overlap
+// is a :process.
+std::string Edn(const Finding& finding);
+
+// Errors: kSystem.
+std::expected<void, Error> WriteFile(const std::string& path, const std::string& text);
+
+}  // namespace plov::torture
