@@ -71,6 +71,7 @@ class IntervalChecker {
   static constexpr uint32_t kNoSweep = ~uint32_t{0};
   // Keys below are found by index, the others by hash.
   static constexpr uint64_t kDenseKeys = uint64_t{1} << 24;
+  static constexpr size_t kWaitingMax = 1024;  // 56 KiB, for the second-level cache
 
   struct Key {
     uint64_t version = 0;
@@ -90,6 +91,8 @@ class IntervalChecker {
     KeySweep sweep = {};
   };
 
+  void Distribute();
+  void FeedKey(const Operation& operation);
   Key& KeyOf(uint64_t number);
   uint32_t Hold(uint64_t number, const Key& key);
   bool Settle(uint32_t index);
@@ -99,6 +102,7 @@ class IntervalChecker {
 
   IntervalOptions options_;
   Key fresh_key_;
+  std::vector<Operation> waiting_;  // fed, and not yet given to their keys
   std::vector<Key> dense_;
   std::unordered_map<uint64_t, Key> sparse_;
   std::vector<std::unique_ptr<Held>> sweeps_;

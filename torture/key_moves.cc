@@ -145,13 +145,14 @@ void KeySweep::TryDelete(const Config& config) {
     next.used |= uint64_t{1} << first->slot;
     Remove(std::move(next));
   }
-  if (!unknown_deletes_.empty() && NeedsAbsence(config)) {
+  const bool has_unknown = !unknown_deletes_.empty() || started_deletes_ > 0;
+  if (has_unknown && NeedsAbsence(config)) {
     TryUnknownDelete(config, first != nullptr);
   }
 }
 
 void KeySweep::TryUnknownDelete(const Config& config, bool has_known) {
-  size_t started = 0;
+  size_t started = started_deletes_;
   for (const UnknownDelete& unknown : unknown_deletes_) {
     if (unknown.start > now_) continue;
     if (unknown.expected == 0) {

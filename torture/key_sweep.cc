@@ -16,6 +16,7 @@ void KeySweep::Reset(const Settled& settled) {
   unknown_deletes_.clear();
   open_floats_.clear();
   open_deletes_.clear();
+  started_deletes_ = 0;
   slots_ = 0;
   now_ = kNever;
   configs_.emplace_back().version = settled.version;
@@ -36,7 +37,8 @@ void KeySweep::Reset(const Settled& settled) {
 
 std::optional<Settled> KeySweep::settled() const {
   const bool is_open = !fresh_.empty() || !floats_.empty() || !deletes_.empty() ||
-                       !unknown_stores_.empty() || !unknown_deletes_.empty();
+                       !unknown_stores_.empty() || !unknown_deletes_.empty() ||
+                       started_deletes_ > 0;
   if (is_open || configs_.size() != 1 || eras_.size() > 1) return std::nullopt;
   const Config& config = configs_.front();
   if (!eras_.empty() && eras_.front().version > config.version) return std::nullopt;
@@ -83,7 +85,8 @@ void KeySweep::Sweep(Instant horizon) {
 // One config, and nothing but eras: the only question is whether every era can be entered in time.
 bool KeySweep::IsPlain() const {
   const bool is_simple = configs_.size() == 1 && floats_.empty() && deletes_.empty() &&
-                         unknown_stores_.empty() && unknown_deletes_.empty();
+                         unknown_stores_.empty() && unknown_deletes_.empty() &&
+                         started_deletes_ == 0;
   if (!is_simple || (configs_.front().present && !configs_.front().named)) return false;
   return std::ranges::none_of(eras_, &Era::has_delete);
 }
@@ -229,6 +232,7 @@ void KeySweep::Compact(Instant horizon) {
   const uint64_t entered = std::ranges::min(configs_, {}, &Config::version).version;
   const auto first = std::ranges::lower_bound(eras_, entered, {}, &Era::version);
   eras_.erase(eras_.begin(), first);
+  DropUseless(entered, horizon);
   // A DELETE that every config has seen take effect says no more.
   const bool all_gone = std::ranges::none_of(configs_, [entered](const Config& config) {
     return config.version == entered && config.present && config.named;
@@ -237,6 +241,28 @@ void KeySweep::Compact(Instant horizon) {
       eras_.front().delete_end < horizon) {
     eras_.front().has_delete = false;
   }
+}
+
+// Of the unknown operations those that can do nothing any more: what expects a version before the
+// last one, `entered`, which every config has left, and stores that GETs have shown. DELETEs that
+// have started are as good as each other, and only counted.
+void KeySweep::DropUseless(uint64_t entered, Instant horizon) {
+  std::erase_if(unknown_deletes_, [this, entered, horizon](const UnknownDelete& unknown) {
+    if (unknown.expected != 0) return unknown.expected < entered;
+    if (unknown.start >= horizon) return false;
+    ++started_deletes_;
+    return true;
+  });
+  const bool are_used =
+      std::ranges::any_of(eras_, [](const Era& era) { return era.unknown_store >= 0; });
+  if (are_used) return;  // eras hold indices
+  std::erase_if(unknown_stores_, [this, entered](const UnknownStore& store) {
+    if (store.is_shown) return true;
+    if (store.kind != Kind::kPutIf || store.expected >= entered) return false;
+    return std::ranges::none_of(configs_, [&store](const Config& config) {
+      return std::ranges::find(config.uses, store.expected, &Use::from) != config.uses.end();
+    });
+  });
 }
 
 }  // namespace plov::torture

@@ -29,8 +29,8 @@
 // it knew all that may be moved. Later operations can only name what was anonymous: an unnamed
 // present value may turn out to be the version of a new era (Claim).
 //
-// Memory: operations that started and are not decided, unknown ones for ever (they may take effect
-// at any time), and the configs. What a settled key is takes 24 bytes (Settled).
+// Memory: operations that started and are not decided, unknown stores for ever (they may take
+// effect at any time), and the configs. What a settled key is takes 24 bytes (Settled).
 //
 // Limits: 64 DELETEs open at one time and kConfigsMax configs; beyond them the key is undecided,
 //         which is told and never taken for right.
@@ -156,6 +156,7 @@ class KeySweep {
   void Close(const Event& event);
   void Forget(const Target& target);
   void Compact(Instant horizon);
+  void DropUseless(uint64_t entered, Instant horizon);
   void Blame(Reason reason, Instant instant);
 
   // Moves of one config at now_ (key_moves.cc).
@@ -184,6 +185,7 @@ class KeySweep {
   std::vector<OpenDelete> deletes_;
   std::vector<UnknownStore> unknown_stores_;
   std::vector<UnknownDelete> unknown_deletes_;
+  uint64_t started_deletes_ = 0;  // unknown, of any version, and no longer in unknown_deletes_
 
   // Scratch of one sweep.
   Instant now_ = kNever;
