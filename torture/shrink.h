@@ -1,0 +1,24 @@
+// Shrink: from a wrong history to a small one that is wrong for the same reason.
+//
+// Leaving something out of a history can make a right one wrong (a GET without its PUT), so only
+// steps are taken after which a right history would still be right (weaken.h). What is left is
+// therefore evidence: whoever believes it wrong must believe the whole wrong.
+#pragma once
+
+#include <vector>
+
+#include "torture/interval_checker.h"
+#include "torture/report.h"
+
+namespace plov::torture {
+
+// history: of one key. Returns it unchanged when it is not wrong.
+// Cost:    a few times length^2 operations checked; for thousands of operations seconds.
+std::vector<Operation> Shrink(std::vector<Operation> history, Initial initial);
+
+// A violation made ready to be shown. When the window is not whole, what may have happened before
+// is put in as unknown operations of the process kBefore; when the rest is then not wrong by
+// itself, the window is shown as it is and `is_minimal` is false.
+Finding Explain(const Violation& violation, Initial initial);
+
+}  // namespace plov::torture
