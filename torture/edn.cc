@@ -38,6 +38,7 @@ class EdnWriter {
  public:
   explicit EdnWriter(const Finding& finding) : sorted_(finding.history) {
     std::ranges::stable_sort(sorted_, {}, &Operation::start);
+    if (finding.initial == Initial::kAnything) sorted_.insert(sorted_.begin(), ForeignStore());
     for (const Operation& operation : sorted_) {
       const bool names = (IsStore(operation.kind) || operation.kind == Kind::kGet) &&
                          operation.outcome == Outcome::kOk;
@@ -67,19 +68,24 @@ class EdnWriter {
   }
 
  private:
-  static bool IsCas(const Operation& operation) {
-    return operation.kind == Kind::kAdd || IsConditional(operation.kind);
+  // The register begins :absent; that it may hold something foreign is a write without an end.
+  static Operation ForeignStore() {
+    Operation store;
+    store.kind = Kind::kPut;
+    store.outcome = Outcome::kUnknown;
+    store.process = kBefore;
+    return store;
+  }
+
+  // By value, so a condition on a version whose value nobody saw cannot be said.
+  bool IsCas(const Operation& operation) const {
+    return operation.kind == Kind::kAdd ||
+           (IsConditional(operation.kind) && values_.contains(operation.expected));
   }
 
   static std::string Type(const Operation& operation) {
     const bool missed = operation.outcome == Outcome::kAbsent && operation.kind == Kind::kGet;
     return operation.outcome == Outcome::kOk || missed ? ":ok" : ":fail";
-  }
-
-  // What a version's value was; an own keyword for a version whose value nobody saw.
-  std::string ValueUnder(uint64_t version) const {
-    const auto known = values_.find(version);
-    return known != values_.end() ? Value(known->second) : ":version-" + std::to_string(version);
   }
 
   static std::string Value(ValueId value) {
@@ -99,14 +105,15 @@ class EdnWriter {
     const std::string next = IsDelete(operation.kind) ? ":absent" : Value(operation.value);
     if (!IsCas(operation)) return next;
     const bool is_add = operation.kind == Kind::kAdd;
-    return "[" + (is_add ? ":absent" : ValueUnder(operation.expected)) + " " + next + "]";
+    return "[" + (is_add ? ":absent" : Value(values_.at(operation.expected))) + " " + next + "]";
   }
 
   std::string Map(const Operation& operation, const std::string& process,
                   const std::string& type) const {
     std::string text = ":process " + process + ", :type " + type + ", :f " + Function(operation) +
                        ", :value " + Argument(operation, type == ":invoke") + ", :kind \"" +
-                       std::string(KindName(operation.kind)) + "\"";
+                       std::string(KindName(operation.kind)) + "\", :client " +
+                       std::to_string(operation.process);
     if (type != ":invoke" && operation.version != 0 && !IsOpen(operation)) {
       text += ", :version " + std::to_string(operation.version);
     }

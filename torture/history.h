@@ -55,6 +55,8 @@ enum class Outcome : uint8_t {
 using ValueId = uint64_t;
 inline constexpr ValueId kForeign = 0;
 inline constexpr uint32_t kSequenceBits = 40;
+// Who did what happened before the operations at hand. Processes of a run have lower numbers.
+inline constexpr uint32_t kBefore = (uint32_t{1} << 24) - 1;
 
 // sequence: from 1 on, so that no value is kForeign by accident.
 constexpr ValueId MakeValueId(uint32_t process, uint64_t sequence) {

@@ -210,6 +210,10 @@ void KeySweep::Forget(const Target& target) {
     if (!wants_absence) config.last_absent = kNever;
     if (!wants_presence) config.last_present = config.other_present = kNever;
   }
+  Prune();
+}
+
+void KeySweep::Prune() {
   if (configs_.size() == 1) return;
   std::vector<Config> kept;
   for (Config& config : configs_) AddUndominated(std::move(config), &kept);
@@ -229,6 +233,8 @@ void KeySweep::Compact(Instant horizon) {
   for (uint32_t i = 0; i < deletes_.size(); ++i) {
     if (deletes_[i].is_open) open_deletes_.push_back(i);
   }
+  for (Config& config : configs_) Simplify(&config, unknown_stores_);
+  Prune();
   const uint64_t entered = std::ranges::min(configs_, {}, &Config::version).version;
   const auto first = std::ranges::lower_bound(eras_, entered, {}, &Era::version);
   eras_.erase(eras_.begin(), first);

@@ -33,7 +33,9 @@
 // effect at any time), and the configs. What a settled key is takes 24 bytes (Settled).
 //
 // Limits: 64 DELETEs open at one time and kConfigsMax configs; beyond them the key is undecided,
-//         which is told and never taken for right.
+//         which is told and never taken for right. Configs stay few as long as every version that
+//         is named has a known value. A version that only a DELETE or kExists names, of a store
+//         without an answer, doubles them for good: it may have come from absent or not.
 #pragma once
 
 #include <cstddef>
@@ -155,6 +157,7 @@ class KeySweep {
   void Open(const Event& event);
   void Close(const Event& event);
   void Forget(const Target& target);
+  void Prune();
   void Compact(Instant horizon);
   void DropUseless(uint64_t entered, Instant horizon);
   void Blame(Reason reason, Instant instant);

@@ -10,10 +10,15 @@ namespace {
 
 constexpr size_t kBarColumnsMax = 48;
 
+std::string ProcessName(uint32_t process) {
+  return process == kBefore ? "before" : "p" + std::to_string(process);
+}
+
 std::string ValueName(ValueId value) {
   if (value == kForeign) return "foreign";
   const uint64_t sequence = value & ((uint64_t{1} << kSequenceBits) - 1);
-  return "p" + std::to_string(value >> kSequenceBits) + "#" + std::to_string(sequence);
+  return ProcessName(static_cast<uint32_t>(value >> kSequenceBits)) + "#" +
+         std::to_string(sequence);
 }
 
 bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
@@ -100,8 +105,8 @@ std::string Timeline(const Finding& finding) {
     std::string interval = std::to_string(operation.start) + "..";
     if (!IsOpen(operation)) interval += std::to_string(operation.end);
     text += "  " + columns.Bar(operation) + " " + Padded(interval, 10) + " " +
-            Padded("p" + std::to_string(operation.process), 4) + " " +
-            Padded(CallText(operation), 20) + " " + ResultText(operation) + "\n";
+            Padded(ProcessName(operation.process), 4) + " " + Padded(CallText(operation), 20) +
+            " " + ResultText(operation) + "\n";
   }
   return text;
 }
@@ -109,7 +114,7 @@ std::string Timeline(const Finding& finding) {
 std::string Json(const Finding& finding) {
   auto operations = nlohmann::ordered_json::array();
   for (const Operation& operation : ByStart(finding.history)) {
-    nlohmann::ordered_json one = {{"process", operation.process},
+    nlohmann::ordered_json one = {{"process", ProcessName(operation.process)},
                                   {"kind", KindName(operation.kind)},
                                   {"start", operation.start},
                                   {"end", nullptr},

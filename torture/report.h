@@ -34,9 +34,9 @@ std::string Json(const Finding& finding);
 // One map per line and event, in the order of time, as Jepsen writes histories and Knossos reads
 // them: check it with the model (knossos.model/cas-register :absent). A value is the number of its
 // store. What that model cannot say is weakened, never strengthened: a DELETE is a write of
-// :absent, REPLACE a write; conditions that did not hold are :fail. The rest stands in the maps
-// under keys of our own (:kind, :version, :expected). Each lane of operations that do not overlap
-// is a :process.
+// :absent, REPLACE a write, a condition on a version whose value nobody saw is dropped, and what
+// did not hold is :fail. The rest stands in the maps under keys of our own (:kind, :client,
+// :version, :expected). A :process is a lane of operations that do not overlap.
 std::string Edn(const Finding& finding);
 
 // Errors: kSystem.

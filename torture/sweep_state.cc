@@ -1,6 +1,7 @@
 #include "torture/sweep_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace plov::torture {
 
@@ -82,6 +83,30 @@ bool Fits(const Use& use, const UnknownStore& store) {
 
 bool UsesFit(std::span<const Use> uses, std::span<const UnknownStore> stores) {
   return uses.empty() || Matching(uses, stores).Perfect();
+}
+
+void Simplify(Config* config, std::span<const UnknownStore> stores) {
+  if (config->uses.empty()) return;
+  for (Use& use : config->uses) {
+    Instant start = kNever;
+    bool is_expected = false;
+    for (const UnknownStore& store : stores) {
+      if (store.is_shown || store.start > use.time) continue;
+      start = std::max(start, store.start);
+      is_expected |= store.kind == Kind::kPutIf && store.expected == use.from;
+    }
+    use.time = start;
+    if (use.from != kFromAbsent && !is_expected) use.from = kFromUnnamed;
+  }
+  // The one that made the present value is last, and may be shown yet under its version.
+  const Use& last = config->uses.back();
+  const bool is_present = config->present && !config->initial &&
+                          (config->named ? last.version == config->version : last.version == 0);
+  auto past = config->uses.end() - (is_present ? 1 : 0);
+  std::for_each(config->uses.begin(), past, [](Use& use) { use.version = 0; });
+  std::sort(config->uses.begin(), past, [](const Use& a, const Use& b) {
+    return std::pair(a.time, a.from) < std::pair(b.time, b.from);
+  });
 }
 
 bool Dominates(const Config& better, const Config& worse) {

@@ -77,6 +77,10 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+// Writes the uses in the least telling form that matches the same stores, so that more configs are
+// alike. `stores`: all that started before the uses.
+void Simplify(Config* config, std::span<const UnknownStore> stores);
+
 // Whether whatever can follow `worse` can follow `better`.
 bool Dominates(const Config& better, const Config& worse);
 

@@ -14,9 +14,6 @@
 
 namespace plov::torture {
 
-// Who did what happened before a window; see CompleteWindow.
-inline constexpr uint32_t kBefore = ~uint32_t{0};
-
 // Only looks: a GET, or a write that came to nothing.
 bool IsObservation(const Operation& operation);
 

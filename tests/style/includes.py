@@ -30,6 +30,11 @@ TABLE = {
         "never": ("cuckoo/growing_table.h", "cuckoo/table.h", "cuckoo/path.h"),
         "libraries": _DEBIAN,  # no jemalloc: the library brings no allocator into an application
     },
+    # A user of the store like any other: it sees what applications see, and checks it.
+    "torture": {
+        "ours": ("torture/", "plov/", "verify/error.h"),
+        "libraries": _DEBIAN,
+    },
 }
 _VERBS = "fabric/verbs"  # a folder or the start of file names, and the only user of rdma-core
 _VERBS_LIBRARIES = ("infiniband/", "rdma/")

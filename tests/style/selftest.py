@@ -36,6 +36,8 @@ BAD = {
         "client/d.h": '#include "tests/fake.h"\n',
         "client/e.h": '#include "bench/zipf.h"\n',
         "client/f.h": '#include "e.h"\n',
+        "torture/a.h": '#include "server/store.h"\n',
+        "torture/b.h": '#include "verify/bucket.h"\n',
         "tests/a.cc": '#include "server/main.cc"\n',
         "bench/a.cc": '#include "../verify/words.h"\n',
     },
@@ -106,6 +108,7 @@ GOOD = {
         "fabric/verbs/a.h": "#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\n",
         "server/a.h": "#include <jemalloc/jemalloc.h>\n#include <fmt/format.h>\n",
         "client/a.h": '#include <plov/client.h>\n#include "cuckoo/lookup.h"\n',
+        "torture/a.h": '#include <plov/client.h>\n#include "verify/error.h"\n',
         "tests/a.cc": '#include <gtest/gtest.h>\n#include "tests/a.h"\n#include "cuckoo/table.h"\n',
     },
     "headers_alone": {
