@@ -60,8 +60,7 @@ void Shard::Stop() {
 void Shard::Run() {
   uint64_t idle_since_us = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (NeedsTicks()) Tick();
-    if (Step() || store_->OnIdle()) {
+    if (Turn()) {
       idle_since_us = 0;
       continue;
     }
@@ -72,6 +71,11 @@ void Shard::Run() {
       idle_since_us = 0;
     }
   }
+}
+
+bool Shard::Turn() {
+  if (NeedsTicks()) Tick();
+  return Step() || store_->OnIdle();
 }
 
 void Shard::Sleep() {

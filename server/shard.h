@@ -51,6 +51,9 @@ class Shard {
 
   // Serves until Stop.
   void Run();
+  // One turn of Run: at most one event per port, or some of the work that waits for nobody. False
+  // when there was nothing to do.
+  bool Turn();
   // Handles at most one event per port; false when there was none.
   bool Step();
   // Any thread.

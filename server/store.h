@@ -36,6 +36,7 @@ struct StoreOptions {
   int64_t clock_offset_us = 0;  // Unix time minus monotonic clock, the same in all shards
   uint64_t bucket_count = 0;    // at first; 0: a small table
   bool grows = true;            // false keeps the table as large as it is, for tests
+  size_t block_bytes = 0;       // of the record area; 0: by the memory's size
   std::string warm_path = {};   // the file to keep the memory in; empty: none
 };
 

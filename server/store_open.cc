@@ -33,7 +33,9 @@ Superblock FreshSuperblock(const StoreOptions& options) {
   superblock.incarnation = fabric::RandomId();
   superblock.hash_seed = options.hash_seed;
   superblock.version_limit = FirstVersion();
-  superblock.block_bytes = RecordArea::BlockBytesFor(options.memory_bytes);
+  superblock.block_bytes = options.block_bytes != 0
+                               ? options.block_bytes
+                               : RecordArea::BlockBytesFor(options.memory_bytes);
   return superblock;
 }
 
