@@ -1,0 +1,186 @@
+#include "tests/sim/exhaustive.h"
+
+#include <fmt/format.h>
+#include <plov/client.h>
+
+#include <optional>
+
+#include "tests/sim/life.h"
+#include "tests/sim/value.h"
+#include "tests/sim/virtual_host.h"
+
+namespace plov::sim {
+
+uint32_t Choices::Choose(uint32_t count) {
+  if (at_ == path_.size()) path_.push_back({0, count});
+  return path_[at_++].taken;
+}
+
+bool Choices::Advance() {
+  path_.resize(at_);
+  at_ = 0;
+  while (!path_.empty() && ++path_.back().taken == path_.back().count) path_.pop_back();
+  return !path_.empty();
+}
+
+namespace {
+
+Scenario ScenarioOf(const Case& what) {
+  Scenario scenario;
+  scenario.bucket_count = 8;
+  scenario.memory_bytes = size_t{64} << 10;
+  scenario.value_bytes_max = 1024;
+  scenario.network.cut = what.cut;
+  scenario.network.retransmit_one_in = 0;
+  return scenario;
+}
+
+std::string KeyOf(uint32_t item) { return fmt::format("item{}", item); }
+
+// One interleaving.
+class Tiny {
+ public:
+  Tiny(const Case& what, Choices* choices, CaseResult* result)
+      : what_(what),
+        choices_(choices),
+        result_(result),
+        host_(what.seed),
+        random_(what.seed),
+        scenario_(ScenarioOf(what)),
+        network_(&random_, scenario_.network),
+        life_(scenario_, &network_, "") {
+    for (uint32_t i = 0; i < what_.items; ++i) {
+      MakeValue(i + 1, i, what_.value_bytes, &value_);
+      is_full_ = life_.Put(KeyOf(i), value_) == 0;
+    }
+    auto client =
+        Client::Connect("sim:", {.location_cache_bytes = what.known ? 1024u : 0u, .window = 1});
+    if (client) client_.emplace(std::move(*client));
+  }
+  ~Tiny() { verify::store_observer = nullptr; }
+
+  void Run() {
+    key_ = what_.same_key ? written() : 0;
+    key_text_ = KeyOf(key_);
+    if (what_.known) {
+      Start();
+      while (!ended_) Progress();
+      ended_ = false;
+    }
+    Start();
+    Offer();
+    verify::store_observer = [this](verify::Store, const uint64_t*) {
+      ++stores_;
+      Offer();
+    };
+    const uint64_t moves = life_.store().table().stats().moves;
+    const bool stored = Write();
+    verify::store_observer = nullptr;
+    while (!ended_) Progress();
+    Judge(stored);
+    result_->stores = stores_;
+    result_->displacements = life_.store().table().stats().moves - moves;
+    result_->torn += Torn();
+    ++(got_ ? result_->hits : result_->misses);
+    ++result_->interleavings;
+  }
+
+ private:
+  uint32_t written() const {
+    return what_.write == Case::Write::kPutNew ? what_.items : what_.items - 1;
+  }
+
+  bool Write() {
+    if (what_.write == Case::Write::kDelete) return life_.Delete(KeyOf(written()));
+    MakeValue(kNewValue, written(), what_.value_bytes, &value_);
+    return life_.Put(KeyOf(written()), value_) != 0;
+  }
+
+  void Start() {
+    client_->StartGet(key_text_, [this](Client::GetResult result) {
+      ended_ = true;
+      got_.reset();
+      if (!result) {
+        error_ = result.error().message;
+      } else if (*result) {
+        got_ = WriterOf((*result)->value, key_).value_or(torture::kForeign);
+      }
+    });
+    client_->Poll();
+  }
+
+  // Any number of steps of the GET, until it READs once more what it has just found torn: nothing
+  // has changed since.
+  void Offer() {
+    const uint64_t torn = Torn();
+    while (!ended_ && Torn() == torn && steps_ < what_.steps && choices_->Choose(2) == 1) {
+      Progress();
+      ++steps_;
+    }
+  }
+
+  uint64_t Torn() const {
+    const ClientStats stats = client_->stats();
+    return stats.torn_buckets + stats.torn_records;
+  }
+
+  // A piece; a READ whose pieces are all there completes at once, and a rest before the next one
+  // takes no time.
+  void Progress() {
+    network_.Deliver(0);
+    if (network_.is_read(0)) network_.Deliver(0);
+    client_->Poll();
+    for (; !ended_ && network_.flights() == 0; client_->Poll()) host_.Pass(kRestUs);
+  }
+
+  void Judge(bool stored) {
+    const bool was_there = key_ < what_.items && !(is_full_ && key_ + 1 == what_.items);
+    const std::optional<uint64_t> before =
+        was_there ? std::optional<uint64_t>(key_ + 1) : std::nullopt;
+    std::optional<uint64_t> after = before;
+    if (what_.same_key && stored) {
+      after =
+          what_.write == Case::Write::kDelete ? std::nullopt : std::optional<uint64_t>(kNewValue);
+    }
+    if (error_.empty() && (got_ == before || got_ == after)) return;
+    result_->verdict =
+        fmt::format("interleaving {}: a GET of {} came to {}, where {} was before and {} after {}",
+                    result_->interleavings, key_text_, got_.value_or(0), before.value_or(0),
+                    after.value_or(0), error_);
+  }
+
+  static constexpr uint64_t kNewValue = 1000;
+  static constexpr uint64_t kRestUs = 50;
+
+  Case what_;
+  Choices* choices_;
+  CaseResult* result_;
+  VirtualHost host_;
+  Random random_;
+  Scenario scenario_;
+  Network network_;
+  Life life_;
+  std::optional<Client> client_;
+  std::string value_;
+  std::string key_text_;
+  std::string error_;
+  std::optional<uint64_t> got_;
+  uint64_t stores_ = 0;
+  uint32_t steps_ = 0;
+  uint32_t key_ = 0;
+  bool is_full_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+CaseResult RunCase(const Case& what) {
+  CaseResult result;
+  Choices choices;
+  do {
+    Tiny(what, &choices, &result).Run();
+  } while (result.verdict.empty() && choices.Advance());
+  return result;
+}
+
+}  // namespace plov::sim

@@ -1,0 +1,197 @@
+#include "tests/sim/network.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "tests/sim/network_ends.h"
+#include "verify/words.h"
+
+namespace plov::sim {
+
+namespace {
+
+Network* network = nullptr;
+
+}  // namespace
+
+Network* CurrentNetwork() { return network; }
+
+Network::Network(Random* random, const NetworkOptions& options)
+    : random_(random), options_(options), event_fd_(::eventfd(0, EFD_CLOEXEC)) {
+  network = this;
+}
+
+Network::~Network() {
+  network = nullptr;
+  ::close(event_fd_);
+}
+
+fabric::Port* Network::Listen(std::span<std::byte> region, uint32_t format_version) {
+  region_ = region;
+  format_version_ = format_version;
+  listening_ = true;
+  port_ = std::make_unique<SimPort>(this);
+  return port_.get();
+}
+
+void Network::Stop() {
+  listening_ = false;
+  for (const auto& peer : peers_) {
+    peer->closed = true;
+    if (peer->connection != nullptr) EndFlights(peer->connection, false);
+  }
+  peers_.clear();
+  region_ = {};
+}
+
+std::expected<std::unique_ptr<fabric::Connection>, Error> Network::Connect(
+    const fabric::ConnectOptions& options) {
+  if (!listening_ || refusing_) return Fail(Code::kUnavailable, "no server there");
+  if (options.format_version != format_version_) return Fail(Code::kProtocol, "another format");
+  auto peer = std::make_shared<Peer>();
+  peer->id = ++next_peer_;
+  peer->client_id = options.client_id;
+  peer->staging.resize(options_.staging_bytes / verify::kWordBytes);
+  peers_.push_back(peer);
+  return std::make_unique<SimConnection>(this, std::move(peer), region_.size());
+}
+
+Network::Peer* Network::PeerOf(fabric::PeerId id) {
+  const auto it = std::ranges::find_if(peers_, [id](const auto& peer) { return peer->id == id; });
+  return it == peers_.end() ? nullptr : it->get();
+}
+
+std::shared_ptr<Network::Peer> Network::OldestOf(const std::shared_ptr<Peer>& peer) const {
+  const auto it = std::ranges::find_if(peers_, [&peer](const auto& other) {
+    return other->client_id == peer->client_id && !other->opened;
+  });
+  return it == peers_.end() || peer->opened ? peer : *it;
+}
+
+// Cuts `words` words into that many pieces of random length.
+void Network::CutAt(Flight* flight, uint32_t words, uint32_t pieces) {
+  std::array<uint32_t, kPiecesMax + 1> cuts{};
+  for (uint32_t i = 1; i < pieces; ++i) cuts[i] = random_->Below(words + 1);
+  cuts[pieces] = words;
+  std::sort(cuts.begin() + 1, cuts.begin() + pieces);
+  flight->count = 0;
+  for (uint32_t i = 0; i < pieces; ++i) {
+    if (cuts[i + 1] == cuts[i]) continue;
+    flight->pieces[flight->count++] = {static_cast<uint16_t>(cuts[i]),
+                                       static_cast<uint16_t>(cuts[i + 1] - cuts[i])};
+  }
+}
+
+void Network::Plan(Flight* flight) {
+  const auto words =
+      static_cast<uint32_t>(verify::RoundUpToWord(flight->op.bytes) / verify::kWordBytes);
+  Cut cut = options_.cut;
+  if (cut == Cut::kAny) cut = static_cast<Cut>(random_->Below(static_cast<size_t>(Cut::kAny)));
+  const auto most = static_cast<uint32_t>(kPiecesMax - 4);  // some are left for retransmissions
+  if (cut == Cut::kWords && words > most) cut = Cut::kPieces;
+  switch (cut) {
+    case Cut::kWhole:
+      CutAt(flight, words, 1);
+      break;
+    case Cut::kHalves:
+      flight->count = 2;
+      flight->pieces[0] = {0, static_cast<uint16_t>(words / 2)};
+      flight->pieces[1] = {static_cast<uint16_t>(words / 2),
+                           static_cast<uint16_t>(words - words / 2)};
+      break;
+    case Cut::kPieces:
+      CutAt(flight, words, random_->Between(2, std::min(words + 2, most)));
+      break;
+    case Cut::kWords:
+    case Cut::kAny:
+      flight->count = words;
+      for (uint32_t i = 0; i < words; ++i) flight->pieces[i] = {static_cast<uint16_t>(i), 1};
+      break;
+  }
+  for (uint32_t i = flight->count; i > 1; --i) {
+    std::swap(flight->pieces[i - 1], flight->pieces[random_->Below(i)]);
+  }
+  if (options_.retransmit_one_in == 0 || !random_->OneIn(options_.retransmit_one_in)) return;
+  for (uint32_t again = random_->Between(1, 4); again > 0 && words > 0; --again) {
+    const uint32_t first = random_->Below(words);
+    const uint32_t count = random_->Between(1, words - first);
+    flight->pieces[flight->count++] = {static_cast<uint16_t>(first), static_cast<uint16_t>(count)};
+  }
+}
+
+void Network::Copy(const Flight& flight, const Piece& piece) {
+  const fabric::ReadOp& op = flight.op;
+  const uint64_t* words = verify::WordsAt(region_.data(), op.offset);
+  const size_t from = piece.first * verify::kWordBytes;
+  const size_t to = std::min<size_t>(op.bytes, from + piece.count * verify::kWordBytes);
+  if (to <= op.head_bytes) {
+    return verify::CopyFromShared(op.head + from, words + piece.first, to - from);
+  }
+  for (size_t at = from; at < to; at += verify::kWordBytes) {
+    const uint64_t word = verify::LoadWord(words + at / verify::kWordBytes);
+    std::array<std::byte, verify::kWordBytes> bytes;
+    std::memcpy(bytes.data(), &word, sizeof(word));
+    for (size_t i = at; i < std::min(to, at + verify::kWordBytes); ++i) {
+      (i < op.head_bytes ? op.head[i] : op.tail[i - op.head_bytes]) = bytes[i - at];
+    }
+  }
+}
+
+bool Network::Deliver(size_t index) {
+  Flight& flight = flights_[index];
+  if (!flight.gone && flight.next < flight.count) {
+    Copy(flight, flight.pieces[flight.next++]);
+    return false;
+  }
+  SimConnection* connection = flight.connection;
+  connection->Complete(
+      {flight.op.tag, flight.gone ? fabric::Status::kPeerGone : fabric::Status::kDone});
+  flights_[index] = flights_.back();
+  flights_.pop_back();
+  return true;
+}
+
+void Network::DeliverAll(const SimConnection* connection) {
+  for (size_t i = flights_.size(); i > 0; --i) {
+    while (i <= flights_.size() && flights_[i - 1].connection == connection) Deliver(i - 1);
+  }
+}
+
+void Network::EndFlights(const SimConnection* connection, bool forget) {
+  for (Flight& flight : flights_) {
+    // What was read to the end before may still succeed.
+    if (flight.connection == connection && (forget || flight.next < flight.count)) {
+      flight.gone = true;
+    }
+  }
+  if (forget) {
+    std::erase_if(flights_,
+                  [connection](const Flight& flight) { return flight.connection == connection; });
+  }
+}
+
+void Network::Drop(SimConnection* connection) {
+  EndFlights(connection, true);
+  Peer* peer = connection->peer();
+  peer->connection = nullptr;
+  peer->broken = true;
+  // What was sent and not looked at may still arrive, or not.
+  if (random_->OneIn(2)) peer->inbox.clear();
+}
+
+void Network::BreakAny() {
+  if (peers_.empty()) return;
+  Peer* peer = random_->Pick(peers_).get();
+  if (peer->closed || peer->connection == nullptr) return;
+  EndFlights(peer->connection, false);
+  peer->connection->Cut();
+  peer->broken = true;
+  if (random_->OneIn(2)) peer->inbox.clear();
+}
+
+}  // namespace plov::sim

@@ -1,0 +1,141 @@
+// Network: the fabric "sim:", deterministic and hostile, in one thread.
+//
+// A READ is a flight: its range is cut into pieces of whole words, which are copied in any order,
+// each at an instant that the schedule chooses (Deliver), between any two stores of the server. A
+// flight may be copied again in parts, as a retransmission does, before it completes. Flights of
+// one connection overtake each other. Messages wait in queues until their receiver looks.
+//
+// It keeps what fabric/fabric.h guarantees and nothing more. tests/fabric/conformance.h is for
+// fabrics between threads and processes; what it checks of READs, messages and ends is checked of
+// this one by network_test.cc.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "tests/sim/random.h"
+
+namespace plov::sim {
+
+// How READs are cut.
+enum class Cut : uint8_t {
+  kWhole,   // one piece: a READ is an instant
+  kHalves,  // two pieces, first or second half first
+  kPieces,  // a few, of any length, in any order
+  kWords,   // a piece per word, in any order
+  kAny,     // one of the above, for each READ anew
+};
+
+struct NetworkOptions {
+  Cut cut = Cut::kAny;
+  uint32_t retransmit_one_in = 8;  // READs that are copied again in part; 0: none
+  uint32_t read_depth = 16;
+  uint64_t staging_bytes = 0;
+};
+
+using Message = std::vector<std::byte>;
+
+class SimConnection;
+class SimPort;
+
+class Network {
+ public:
+  // random: of the schedule. Only one Network at a time; Connect("sim:") finds it.
+  Network(Random* random, const NetworkOptions& options);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+  ~Network();
+
+  // A server's end, over its region; one at a time. Its memory must stay until Stop.
+  fabric::Port* Listen(std::span<std::byte> region, uint32_t format_version);
+  // The server is dead from this instant on: no word is READ any more, no message arrives.
+  void Stop();
+  // Nobody can connect while `refusing`: the server is in the middle of something.
+  void set_refusing(bool refusing) { refusing_ = refusing; }
+
+  // READs that have pieces to copy or wait to complete.
+  size_t flights() const { return flights_.size(); }
+  // Copies the next piece of a flight, or completes it; whether it did that.
+  bool Deliver(size_t flight);
+
+  // Whether only its completion is left of a flight; false when there is none of this number.
+  bool is_read(size_t flight) const {
+    return flight < flights_.size() && flights_[flight].next == flights_[flight].count;
+  }
+
+  // Ends some client's connection as a broken link does: either side learns it on its own.
+  void BreakAny();
+
+  uint64_t reads() const { return reads_; }
+
+ private:
+  friend class SimConnection;
+  friend class SimPort;
+  friend struct Fabric;
+
+  struct Piece {
+    uint16_t first;
+    uint16_t count;
+  };
+  static constexpr size_t kPiecesMax = 24;
+
+  struct Flight {
+    SimConnection* connection = nullptr;
+    fabric::ReadOp op;
+    uint32_t next = 0;
+    uint32_t count = 0;
+    bool gone = false;
+    std::array<Piece, kPiecesMax> pieces;
+  };
+
+  // One client's connection, seen from both ends.
+  struct Peer {
+    fabric::PeerId id = 0;
+    uint64_t client_id = 0;
+    SimConnection* connection = nullptr;  // null once the client has dropped it
+    std::deque<Message> inbox;            // to the server
+    std::deque<Message> outbox;
+    std::vector<uint64_t> staging;
+    std::optional<fabric::PeerRead> fetch;  // the server's READ of the staging memory
+    bool opened = false;                    // kOpened has been told
+    bool answering = false;                 // the server owes a reply
+    bool broken = false;                    // kClosed is to be told, unless it never opened
+    bool closed = false;                    // by the server, or dead with it
+  };
+
+  std::expected<std::unique_ptr<fabric::Connection>, Error> Connect(
+      const fabric::ConnectOptions& options);
+  void DeliverAll(const SimConnection* connection);
+  void Plan(Flight* flight);
+  void CutAt(Flight* flight, uint32_t words, uint32_t pieces);
+  void Copy(const Flight& flight, const Piece& piece);
+  void Drop(SimConnection* connection);
+  Peer* PeerOf(fabric::PeerId id);
+  // The client's first connection that the server knows nothing of: connections of one client open
+  // in their order.
+  std::shared_ptr<Peer> OldestOf(const std::shared_ptr<Peer>& peer) const;
+  void EndFlights(const SimConnection* connection, bool forget);
+
+  Random* random_;
+  NetworkOptions options_;
+  std::span<std::byte> region_;
+  uint32_t format_version_ = 0;
+  bool listening_ = false;
+  bool refusing_ = false;
+  int event_fd_;
+  fabric::PeerId next_peer_ = 0;
+  uint64_t reads_ = 0;
+  std::vector<Flight> flights_;
+  std::vector<std::shared_ptr<Peer>> peers_;  // of the server that listens
+  std::unique_ptr<SimPort> port_;
+};
+
+}  // namespace plov::sim

@@ -1,0 +1,163 @@
+#include "tests/sim/network_ends.h"
+
+#include <algorithm>
+
+#include "verify/words.h"
+
+namespace plov::sim {
+
+using fabric::Completion;
+using fabric::PortEvent;
+
+namespace {
+
+constexpr uint32_t kMessageBytesMax = 32 << 10;
+constexpr uint32_t kAwaitedMax = 8;
+
+}  // namespace
+
+SimConnection::SimConnection(Network* network, std::shared_ptr<Network::Peer> peer,
+                             uint64_t region_bytes)
+    : network_(network),
+      peer_(std::move(peer)),
+      limits_{.region_bytes = region_bytes,
+              .staging_bytes = peer_->staging.size() * verify::kWordBytes,
+              .message_bytes_max = kMessageBytesMax,
+              .read_depth = network->options_.read_depth} {
+  peer_->connection = this;
+}
+
+size_t SimConnection::Read(std::span<const fabric::ReadOp> batch) {
+  size_t posted = 0;
+  for (const fabric::ReadOp& op : batch) {
+    if (in_flight_ == limits_.read_depth) break;
+    ++posted;
+    ++in_flight_;
+    ++network_->reads_;
+    if (op.offset % verify::kWordBytes != 0 || op.offset > limits_.region_bytes ||
+        op.bytes > limits_.region_bytes - op.offset) {
+      completions_.push_back({op.tag, fabric::Status::kOutOfRange});
+      continue;
+    }
+    Network::Flight& flight = network_->flights_.emplace_back();
+    flight.connection = this;
+    flight.op = op;
+    flight.gone = !alive();
+    network_->Plan(&flight);
+  }
+  return posted;
+}
+
+void SimConnection::Complete(const Completion& completion) { completions_.push_back(completion); }
+
+size_t SimConnection::Poll(std::span<Completion> completions) {
+  if (!is_set_up_) network_->DeliverAll(this);
+  const size_t count = std::min(completions.size(), completions_.size());
+  std::copy_n(completions_.begin(), count, completions.begin());
+  completions_.erase(completions_.begin(), completions_.begin() + static_cast<ptrdiff_t>(count));
+  in_flight_ -= static_cast<uint32_t>(count);
+  is_set_up_ = is_set_up_ || count > 0;
+  return count;
+}
+
+bool SimConnection::Send(std::span<const std::byte> message) {
+  if (!alive() || awaited_ == kAwaitedMax) return false;
+  ++awaited_;
+  peer_->inbox.emplace_back(message.begin(), message.end());
+  return true;
+}
+
+std::optional<std::span<const std::byte>> SimConnection::Receive() {
+  if (peer_->outbox.empty()) return std::nullopt;
+  --awaited_;
+  received_ = std::move(peer_->outbox.front());
+  peer_->outbox.pop_front();
+  return received_;
+}
+
+// From a random client on, so that none is always the first.
+std::optional<PortEvent> SimPort::Poll() {
+  const auto& peers = network_->peers_;
+  if (peers.empty()) return std::nullopt;
+  const size_t first = network_->random_->Below(peers.size());
+  for (size_t i = 0; i < peers.size(); ++i) {
+    const auto peer = network_->OldestOf(peers[(first + i) % peers.size()]);
+    if (auto event = EventOf(peer.get())) return event;
+  }
+  return std::nullopt;
+}
+
+std::optional<PortEvent> SimPort::EventOf(Network::Peer* peer) {
+  PortEvent event{.kind = PortEvent::Kind::kOpened, .peer = peer->id};
+  if (!peer->opened) {
+    peer->opened = true;
+    event.client_id = peer->client_id;
+    return event;
+  }
+  if (peer->fetch && peer->connection != nullptr) {
+    const fabric::PeerRead read = *std::exchange(peer->fetch, std::nullopt);
+    const size_t bytes = peer->staging.size() * verify::kWordBytes;
+    event.kind = PortEvent::Kind::kReadDone;
+    event.tag = read.tag;
+    event.ok = read.offset % verify::kWordBytes == 0 && read.offset <= bytes &&
+               read.bytes <= bytes - read.offset;
+    if (event.ok) {
+      verify::CopySharedToShared(read.shared, read.shared_offset,
+                                 peer->staging.data() + read.offset / verify::kWordBytes,
+                                 read.bytes);
+    }
+    return event;
+  }
+  if (!peer->inbox.empty() && !peer->answering) {
+    message_ = std::move(peer->inbox.front());
+    peer->inbox.pop_front();
+    peer->answering = true;
+    event.kind = PortEvent::Kind::kMessage;
+    event.message = message_;
+    return event;
+  }
+  if (!peer->broken) return std::nullopt;
+  event.kind = PortEvent::Kind::kClosed;
+  peer->closed = true;
+  std::erase_if(network_->peers_, [peer](const auto& other) { return other.get() == peer; });
+  return event;
+}
+
+void SimPort::Send(fabric::PeerId id, std::span<const std::byte> message) {
+  Network::Peer* peer = network_->PeerOf(id);
+  if (peer == nullptr) return;
+  peer->answering = false;
+  peer->outbox.emplace_back(message.begin(), message.end());
+}
+
+void SimPort::Read(fabric::PeerId id, const fabric::PeerRead& read) {
+  if (Network::Peer* peer = network_->PeerOf(id)) peer->fetch = read;
+}
+
+void SimPort::Close(fabric::PeerId id) {
+  Network::Peer* peer = network_->PeerOf(id);
+  if (peer == nullptr) return;
+  peer->closed = true;
+  if (peer->connection != nullptr) network_->EndFlights(peer->connection, false);
+  std::erase_if(network_->peers_, [id](const auto& other) { return other->id == id; });
+}
+
+std::expected<std::unique_ptr<fabric::Connection>, Error> Fabric::Connect(
+    std::string_view uri, const fabric::ConnectOptions& options) {
+  Network* network = CurrentNetwork();
+  if (uri != "sim:" || network == nullptr || options.shard != 0) {
+    return Fail(Code::kInvalidArgument, "no simulated network");
+  }
+  return network->Connect(options);
+}
+
+}  // namespace plov::sim
+
+namespace plov::fabric {
+
+std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
+    std::string_view uri, const ConnectOptions& options) {
+  return sim::Fabric::Connect(uri, options);
+}
+
+}  // namespace plov::fabric

@@ -1,0 +1,108 @@
+#include "tests/sim/scenario.h"
+
+#include <fmt/format.h>
+
+namespace plov::sim {
+
+namespace {
+
+constexpr size_t kKiB = 1024;
+
+// A table that holds hardly more than its keys: displacement, overflow, full.
+void Crowd(Random* random, Scenario* scenario) {
+  scenario->bucket_count = random->Between(8, 14);
+  const auto buckets = static_cast<uint32_t>(scenario->bucket_count);
+  scenario->keys = random->Between(2, 4);
+  scenario->fillers = random->Between(buckets / 2, buckets);
+  scenario->memory_bytes = 128 * kKiB;
+}
+
+// A table about to grow, or growing already.
+void Grow(Random* random, Scenario* scenario) {
+  scenario->grows = true;
+  scenario->bucket_count = random->Between(32, 40);
+  scenario->keys = random->Between(3, 8);
+  const auto at = static_cast<uint32_t>(scenario->bucket_count * 80 / 100);
+  scenario->fillers = at - random->Below(scenario->keys);
+  scenario->memory_bytes = 256 * kKiB;
+  scenario->get_percent = random->Between(30, 60);
+  scenario->schedules = 4;
+}
+
+// Records that fill their memory, so that it is used again and they are moved.
+void Churn(Random* random, Scenario* scenario) {
+  scenario->bucket_count = random->Between(16, 32);
+  scenario->keys = random->Between(3, 6);
+  scenario->fillers = random->Between(4, 8);
+  scenario->memory_bytes = (20 + 4 * random->Between(5, 8)) * kKiB;
+  scenario->value_bytes_max = random->Between(200, 1500);
+  scenario->get_percent = random->Between(20, 50);
+}
+
+// Values that travel by rendezvous, and back by a record that the server holds.
+void Swell(Random* random, Scenario* scenario) {
+  scenario->bucket_count = 16;
+  scenario->keys = random->Between(2, 3);
+  scenario->memory_bytes = 1024 * kKiB;
+  scenario->value_bytes_max = random->Between(18, 60) * kKiB;
+  scenario->network.staging_bytes = 256 * kKiB;
+  scenario->gap = random->Between(500, 5000);
+  scenario->schedules = 2;
+}
+
+}  // namespace
+
+Scenario DrawScenario(Random* random) {
+  Scenario scenario;
+  scenario.bucket_bytes = random->OneIn(4) ? 128 : 64;
+  scenario.clients = random->Between(1, 3);
+  scenario.in_flight = random->Between(1, 4);
+  scenario.operations = random->Between(2, 8);
+  scenario.cache_bytes = random->OneIn(3) ? 0 : 64 * random->Between(1, 16);
+  scenario.value_bytes_max = random->OneIn(2) ? 24 : 100;
+  scenario.get_percent = random->Between(30, 80);
+  scenario.expiry_percent = random->OneIn(4) ? 20 : 0;
+  scenario.gap = random->Between(1, 24);
+  scenario.burst = random->Between(1, 6);
+  scenario.server_weight = random->Between(1, 8);
+  scenario.network.cut = static_cast<Cut>(random->Below(static_cast<size_t>(Cut::kAny) + 1));
+  scenario.network.retransmit_one_in = random->OneIn(2) ? 0 : 6;
+  scenario.network.read_depth = random->Between(1, 8);
+  scenario.memory_bytes = 128 * kKiB;
+  if (random->OneIn(3)) scenario.stand_one_in = random->Between(20, 200);
+  const uint32_t kind = random->Below(100);
+  if (kind < 60) {
+    Crowd(random, &scenario);
+  } else if (kind < 80) {
+    Grow(random, &scenario);
+  } else if (kind < 99) {
+    Churn(random, &scenario);
+  } else {
+    Swell(random, &scenario);
+  }
+  if (random->OneIn(8)) scenario.step_us_max = 2000;
+  if (random->OneIn(3)) scenario.break_one_in = 4;
+  if (random->OneIn(4)) scenario.leave_one_in = 4;
+  if (random->OneIn(4)) scenario.leap_one_in = 400;
+  if (random->OneIn(6)) scenario.kill_one_in = 2;
+  scenario.warm = scenario.kill_one_in != 0 && random->OneIn(2);
+  return scenario;
+}
+
+std::string Describe(const Scenario& s) {
+  return fmt::format(
+      "{} buckets of {} bytes{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} clients "
+      "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
+      "one in: {} breaks, {} leaves, {} kills, {} leaps",
+      s.bucket_count, s.bucket_bytes, s.grows ? ", growing" : "", s.warm ? ", warm" : "",
+      s.memory_bytes >> 10, s.keys, s.fillers, s.value_bytes_max, s.clients, s.in_flight,
+      s.cache_bytes, s.get_percent, s.expiry_percent, s.step_us_max, s.break_one_in, s.leave_one_in,
+      s.kill_one_in, s.leap_one_in);
+}
+
+// A broken connection alone is mended in time, unnoticed.
+bool IsTroubled(const Scenario& scenario) {
+  return scenario.kill_one_in != 0 || scenario.leap_one_in != 0 || scenario.step_us_max > 100;
+}
+
+}  // namespace plov::sim

@@ -1,0 +1,56 @@
+// Scenario: what kind of world a run has. Drawn from the seed, so that a few kinds of trouble are
+// thick in each run instead of thin in all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tests/sim/network.h"
+#include "tests/sim/random.h"
+
+namespace plov::sim {
+
+struct Scenario {
+  // The server.
+  uint32_t bucket_bytes = 64;
+  uint64_t bucket_count = 8;
+  bool grows = false;
+  bool warm = false;  // its memory is a file that the next life takes over
+  size_t memory_bytes = 0;
+  size_t block_bytes = 4096;  // of the record area
+  uint32_t fillers = 0;       // items stored before the clients come
+  // The clients.
+  uint32_t clients = 2;
+  uint32_t keys = 4;
+  uint32_t in_flight = 2;     // operations of one client at a time
+  uint32_t operations = 6;    // of one client in one schedule
+  size_t cache_bytes = 1024;  // for remembered locations
+  uint32_t value_bytes_max = 64;
+  uint32_t get_percent = 50;
+  uint32_t expiry_percent = 0;  // of stores
+  // Trouble.
+  uint32_t break_one_in = 0;  // schedules with a broken connection
+  uint32_t kill_one_in = 0;   // schedules in which the server dies
+  uint32_t leave_one_in = 0;  // schedules in which a client dies
+  uint32_t leap_one_in = 0;   // steps in which seconds pass
+  uint32_t step_us_max = 2;   // that one step takes
+  // The tempo: mean number of the server's stores between two steps of the others, and how many
+  // steps they then make; how often the server has its turn among all.
+  uint32_t gap = 8;
+  uint32_t burst = 2;
+  uint32_t stand_one_in = 0;  // of these interruptions: the server stands still for long
+  uint32_t server_weight = 4;
+  uint32_t schedules = 8;  // in this world
+  NetworkOptions network = {};
+};
+
+Scenario DrawScenario(Random* random);
+
+// One line, for people.
+std::string Describe(const Scenario& scenario);
+
+// Whether calls may end with errors that are nobody's fault.
+bool IsTroubled(const Scenario& scenario);
+
+}  // namespace plov::sim

@@ -1,0 +1,109 @@
+// Worlds of many seeds: the same each time, right, and with something going on in them.
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include "tests/sim/judge.h"
+#include "tests/sim/world.h"
+#include "tests/support/probe.h"
+#include "tests/support/sanitizers.h"
+
+namespace plov::sim {
+
+namespace {
+
+// PLOV_SIM_RUNS lengthens it.
+uint64_t Runs() {
+  const bool slow = test::kAddressSanitizer || test::kThreadSanitizer;
+  return test::NumberFrom("PLOV_SIM_RUNS", slow ? 600 : 6000);
+}
+
+torture::Operation Put(uint64_t version, torture::Instant start) {
+  torture::Operation put{.start = start, .end = start + 1, .value = 7, .version = version};
+  put.kind = torture::Kind::kPut;
+  return put;
+}
+
+}  // namespace
+
+TEST(Sim, OneSeedIsOneRun) {
+  spdlog::set_level(spdlog::level::off);
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const RunResult once = RunSeed(seed);
+    const RunResult again = RunSeed(seed);
+    EXPECT_EQ(once.fingerprint, again.fingerprint) << seed;
+    EXPECT_EQ(once.coverage.Text(), again.coverage.Text()) << seed;
+    EXPECT_NE(once.fingerprint, RunSeed(seed + 1).fingerprint) << seed;
+  }
+}
+
+TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
+  spdlog::set_level(spdlog::level::off);
+  Coverage sum;
+  for (uint64_t seed = 1; seed <= Runs(); ++seed) {
+    const RunResult result = RunSeed(seed);
+    ASSERT_FALSE(result.is_guilty) << "seed " << seed << ":\n" << result.verdict;
+    sum.Add(result.coverage);
+  }
+  std::cout << sum.Text();
+  EXPECT_GT(sum.schedules, Runs());
+  for (const uint64_t count :
+       {sum.torn, sum.confirmations, sum.restarts, sum.fallbacks, sum.refreshes, sum.reconnects,
+        sum.retries, sum.known_misses, sum.displacements, sum.overflowed_homes, sum.growths,
+        sum.cleaned_records, sum.no_space, sum.expired, sum.kills, sum.recoveries}) {
+    EXPECT_GT(count, 0);
+  }
+}
+
+TEST(Judge, FindsAStaleGet) {
+  Judge judge;
+  judge.Begin(100, false, 1);
+  judge.Feed(Put(101, 10));
+  judge.Feed(Put(102, 20));
+  torture::Operation get{.start = 30, .end = 40, .value = 7, .version = 101};
+  judge.Feed(get);
+  judge.Finish();
+  EXPECT_TRUE(judge.is_guilty());
+  EXPECT_EQ(judge.shortest(), 3);
+}
+
+TEST(Judge, FindsAValueOfAFormerLife) {
+  Judge judge;
+  judge.Begin(100, false, 1);
+  judge.Feed(Put(101, 10));
+  judge.Begin(500, false, 20);
+  torture::Operation get{.start = 15, .end = 40, .value = 7, .version = 101};
+  judge.Feed(get);
+  EXPECT_FALSE(judge.is_guilty());  // it began before
+  get.start = 25;
+  judge.Feed(get);
+  EXPECT_TRUE(judge.is_guilty());
+}
+
+TEST(Judge, HoldsThatNothingIsLostByAWarmRestart) {
+  Judge judge;
+  judge.Begin(100, false, 1);
+  judge.Feed(Put(101, 10));
+  judge.Begin(100, true, 20);
+  torture::Operation miss{.start = 30, .end = 40};
+  miss.outcome = torture::Outcome::kAbsent;
+  judge.Feed(miss);
+  judge.Finish();
+  EXPECT_TRUE(judge.is_guilty());
+}
+
+TEST(Judge, KnowsThatAnExpiredItemMayBeGone) {
+  for (const bool expires : {false, true}) {
+    Judge judge;
+    judge.Begin(100, false, 1);
+    judge.Feed(Put(101, 10));
+    torture::Operation miss{.start = 30, .end = 40};
+    miss.outcome = torture::Outcome::kAbsent;
+    judge.Feed(miss);
+    if (expires) judge.FeedExpiry(0, 101, 25);
+    judge.Finish();
+    EXPECT_EQ(judge.is_guilty(), !expires);
+  }
+}
+
+}  // namespace plov::sim

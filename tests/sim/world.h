@@ -1,0 +1,120 @@
+// World: one simulated run - a server, its clients, the network between them, and the schedule that
+// says who makes the next step.
+//
+// The real Shard, Store and Client run in one thread. The schedule interrupts the server after any
+// of its stores to shared memory (tests/cuckoo/watched_words.h) and lets pieces of READs be copied
+// and clients run there, so that every interleaving of the server's stores with the words that
+// clients READ can happen. A client's own code touches shared memory only by READs, so it needs no
+// interruption.
+//
+// One seed, one run: clock and random numbers are the host's (virtual_host.h), all choices the
+// schedule's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/actor.h"
+#include "tests/sim/judge.h"
+#include "tests/sim/life.h"
+#include "tests/sim/network.h"
+#include "tests/sim/random.h"
+#include "tests/sim/scenario.h"
+#include "tests/sim/virtual_host.h"
+
+namespace plov::sim {
+
+// What happened in runs, to tell whether they meant anything.
+struct Coverage {
+  uint64_t schedules = 0;
+  uint64_t operations = 0;
+  uint64_t reads = 0;
+  uint64_t torn = 0;
+  uint64_t confirmations = 0;
+  uint64_t restarts = 0;
+  uint64_t fallbacks = 0;
+  uint64_t refreshes = 0;
+  uint64_t reconnects = 0;
+  uint64_t retries = 0;
+  uint64_t known_reads = 0;
+  uint64_t known_misses = 0;
+  uint64_t displacements = 0;
+  uint64_t overflowed_homes = 0;
+  uint64_t growths = 0;
+  uint64_t cleaned_records = 0;
+  uint64_t no_space = 0;
+  uint64_t expired = 0;
+  uint64_t kills = 0;
+  uint64_t recoveries = 0;  // warm
+
+  void Add(const Coverage& other);
+  std::string Text() const;
+};
+
+class World {
+ public:
+  World(uint64_t seed, const Scenario& scenario);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World();
+
+  // Runs all schedules, or those up to the first violation.
+  void Run();
+
+  const Judge& judge() const { return judge_; }
+  const Coverage& coverage() const { return coverage_; }
+
+ private:
+  struct Killed {};
+
+  void Fill();
+  void RunSchedule();
+  void Settle();
+  void Step();
+  void ServerStep();
+  void OthersStep();
+  void ActorStep(Actor* actor);
+  void OnStore();
+  void PassStep();
+  void Pass(uint64_t us);
+  void Trouble();
+  void Die();
+  void FeedExpiries();
+  void CountServer();
+  void CountClient(const Actor& actor);
+  std::unique_ptr<Actor> NewActor();
+
+  Scenario scenario_;
+  VirtualHost host_;
+  Random random_;
+  Judge judge_;
+  Stage stage_;
+  Network network_;
+  std::unique_ptr<Life> life_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  Coverage coverage_;
+  uint32_t processes_ = 0;
+  bool in_server_ = false;     // a turn of the server is under way
+  bool in_others_ = false;     // and interrupted
+  uint32_t to_interrupt_ = 1;  // stores
+  // Countdowns in steps; 0: not in this schedule.
+  uint32_t to_break_ = 0;
+  uint32_t to_leave_ = 0;
+  uint32_t to_kill_ = 0;
+  uint32_t stores_to_kill_ = 0;  // once to_kill_ has come
+  uint32_t to_rebirth_ = 0;
+};
+
+// One run of a seed: its scenario, with at most so many operations of a client in each schedule.
+struct RunResult {
+  bool is_guilty = false;
+  std::string verdict;
+  size_t shortest = 0;
+  uint64_t fingerprint = 0;
+  Coverage coverage;
+};
+RunResult RunSeed(uint64_t seed, uint32_t operations_max = ~uint32_t{0});
+
+}  // namespace plov::sim
