@@ -24,8 +24,6 @@ namespace {
 // What clients cause is logged the 1st, 2nd, 4th, 8th ... time: no client can fill the log.
 bool IsWorthALine(uint64_t count) { return std::has_single_bit(count); }
 
-// How often what waits for time alone is looked at: held records, clients that confirm nothing.
-constexpr uint64_t kTickMs = 1000;
 // Requests between two looks at how full the memory is.
 constexpr uint64_t kFullnessEvery = 1024;
 
@@ -154,55 +152,6 @@ void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
     --holds_;
     return true;
   });
-}
-
-void Shard::Tick() {
-  const uint64_t now_us = MonotonicUs();
-  const Growth& growth = store_->growth();
-  // A table that has just become history may have been left by all before.
-  if (growth.draining() && growth.awaited_version() != drained_version_) Drain(now_us);
-  if (now_us - ticked_at_us_ < std::min(patience_.hold_us, kTickMs * 1000)) return;
-  ticked_at_us_ = now_us;
-  for (Gate& gate : gates_) {
-    for (auto& [id, peer] : gate.peers) ReleaseHeld(&peer, now_us);
-  }
-  if (store_->growth().draining()) Drain(now_us);
-}
-
-// Frees tables that all clients have left, and drops clients that do not leave theirs: they come
-// back by themselves. While the memory is wanted they have less time.
-void Shard::Drain(uint64_t now_us) {
-  Growth& growth = store_->growth();
-  if (drained_version_ != growth.awaited_version()) {
-    drained_version_ = growth.awaited_version();
-    drain_since_us_ = now_us;
-  }
-  const uint64_t grace_us = growth.hungry() ? patience_.grace_us / 10 : patience_.grace_us;
-  if (now_us - drain_since_us_ >= grace_us) DropUnconfirmed();
-  ReleaseConfirmed();
-}
-
-void Shard::ReleaseConfirmed() {
-  if (!store_->growth().draining()) return;
-  uint64_t least = UINT64_MAX;
-  for (const Gate& gate : gates_) {
-    for (const auto& [id, peer] : gate.peers) least = std::min(least, peer.confirmed_version);
-  }
-  store_->growth().OnConfirmed(least);
-}
-
-void Shard::DropUnconfirmed() {
-  for (Gate& gate : gates_) {
-    std::vector<PeerId> late;
-    for (const auto& [id, peer] : gate.peers) {
-      if (peer.confirmed_version < drained_version_) late.push_back(id);
-    }
-    for (const PeerId id : late) {
-      ++counters_.dropped_unconfirmed;
-      gate.port->Close(id);
-      Drop(&gate, id);
-    }
-  }
 }
 
 void Shard::LookHowFull() {

@@ -63,6 +63,9 @@ class Shard {
   const Region& region() const { return store_->region(); }
 
  private:
+  // How often what waits for time alone is looked at: held records, clients that confirm nothing.
+  static constexpr uint64_t kTickMs = 1000;
+
   // A large value on its way into its record.
   struct Fetch {
     verify::Request request;  // its key points to `key`
