@@ -15,7 +15,9 @@
 namespace plov {
 
 using fabric::Clock;
+using verify::Keep;
 using verify::MessageReader;
+using verify::Safeguard;
 
 namespace {
 
@@ -70,7 +72,8 @@ std::expected<void, Error> Engine::ConnectAll(Deadline deadline) {
 void Engine::Adopt(std::vector<Connected> fresh) {
   bool same_life = links_.size() == fresh.size();
   for (size_t i = 0; same_life && i < fresh.size(); ++i) {
-    same_life = links_[i]->view.incarnation == fresh[i].view.incarnation;
+    same_life = links_[i]->view.incarnation == fresh[i].view.incarnation ||
+                !Keep(Safeguard::kOtherLifeNoticed);
   }
   if (!same_life) {
     std::vector<Write> unsent;
@@ -82,7 +85,7 @@ void Engine::Adopt(std::vector<Connected> fresh) {
   }
   // In the same life too: a server that took damaged memory over has dropped items whose records
   // may still be whole where they are remembered to be.
-  cache_.Clear();
+  if (Keep(Safeguard::kLocationsForgotten)) cache_.Clear();
   for (size_t i = 0; i < fresh.size(); ++i) {
     Link& link = *links_[i];
     link.connection = std::move(fresh[i].connection);

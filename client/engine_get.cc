@@ -11,6 +11,8 @@
 namespace plov {
 
 using cuckoo::Lookup;
+using verify::Keep;
+using verify::Safeguard;
 using Action = cuckoo::Lookup::Action;
 
 namespace {
@@ -30,6 +32,15 @@ uint64_t ClockUs(clockid_t clock) {
 
 // Some milliseconds behind, which only makes a confirmation look older than it is; costs a third.
 uint64_t CoarseMonotonicUs() { return ClockUs(CLOCK_MONOTONIC_COARSE); }
+
+// What verifying in place, in memory that a writer shares, would come to: the bytes that are used
+// are not those that were verified.
+void ReadAgain(fabric::Connection* connection, const fabric::ReadOp& op) {
+  if (connection->Read({&op, 1}) != 1) return;
+  fabric::Completion completion;
+  while (connection->Poll({&completion, 1}) == 0) {
+  }
+}
 
 }  // namespace
 
@@ -121,21 +132,25 @@ fabric::ReadOp Engine::OpOf(Slot* slot) {
 }
 
 Action Engine::Feed(Slot* slot) {
+  const auto judge = [this, slot](Action action) {
+    if (action != Action::kHit) return action;
+    Link& link = *links_[slot->shard];
+    if (!Keep(Safeguard::kPrivateCopy) && link.reads_in_flight == 0) {
+      ReadAgain(link.connection.get(), OpOf(slot));
+    }
+    return JudgeExpiry(slot);
+  };
   const Lookup::Want& want = slot->lookup.want();
-  if (!want.record) {
-    const Action action = slot->lookup.FeedBucket(slot->bucket);
-    return action == Action::kHit ? JudgeExpiry(slot) : action;
-  }
+  if (!want.record) return judge(slot->lookup.FeedBucket(slot->bucket));
   const auto head = std::as_bytes(std::span(slot->record)).first(want.bytes - slot->split_bytes);
-  const Action action = slot->lookup.FeedRecord(head, slot->into.first(slot->split_bytes));
-  return action == Action::kHit ? JudgeExpiry(slot) : action;
+  return judge(slot->lookup.FeedRecord(head, slot->into.first(slot->split_bytes)));
 }
 
 // R7. The item was current at some instant between started_us and now: not expired now, it was a
 // hit then; expired at started_us already, it was absent then; in between, who knows: look again.
 Action Engine::JudgeExpiry(Slot* slot) {
   const uint32_t expiry = slot->lookup.item().expiry;
-  if (expiry == 0) return Action::kHit;
+  if (expiry == 0 || !Keep(Safeguard::kExpiryJudged)) return Action::kHit;
   const cuckoo::ShardView& view = links_[slot->shard]->view;
   const uint64_t now_us = MonotonicUs();
   if (!IsExpired(expiry, view, now_us)) return Action::kHit;
@@ -189,7 +204,9 @@ bool Engine::PostReads() {
   }
   bool posted = false;
   for (const auto& link : links_) {
-    if (link->stale && link->reads_in_flight == 0) posted = PostRefresh(link.get()) || posted;
+    // A view changes only while no READ by the former one is under way.
+    const bool drained = link->reads_in_flight == 0 || !Keep(Safeguard::kReadsEndFirst);
+    if (link->stale && drained) posted = PostRefresh(link.get()) || posted;
     if (link->reads.empty()) continue;
     const size_t count = link->connection->Read(link->reads);
     link->reads_in_flight += static_cast<uint32_t>(count);

@@ -10,6 +10,8 @@
 
 namespace plov {
 
+using verify::Keep;
+using verify::Safeguard;
 using Action = cuckoo::Lookup::Action;
 
 namespace {
@@ -85,7 +87,9 @@ void Engine::OnRefreshed(Slot* slot, const std::expected<bool, Error>& changed) 
       return Advance(slot, StartLookup(slot));
     case Slot::State::kWant:
     case Slot::State::kPaused:
-      if (changed && *changed) Advance(slot, StartLookup(slot));
+      if (changed && *changed && Keep(Safeguard::kLookupBegunAnew)) {
+        Advance(slot, StartLookup(slot));
+      }
       return;
     // What the server was or will be asked does not depend on tables, nor does a record it holds.
     case Slot::State::kAsk:

@@ -21,6 +21,8 @@ namespace plov {
 using fabric::Clock;
 using verify::Bucket;
 using verify::BucketKind;
+using verify::Keep;
+using verify::Safeguard;
 
 namespace {
 
@@ -115,7 +117,7 @@ std::expected<Engine::ScanStep, Error> Engine::ScanBucket(uint64_t index, Bucket
     const auto step = ScanItem(*bucket, scanning);
     if (step && *step == ScanStep::kAgain) continue;
     version = bucket->version();
-    scanning->changed = true;
+    scanning->changed = Keep(Safeguard::kScanRepeated);
     return step;
   }
   ++scanning->summary->unreadable;

@@ -8,9 +8,11 @@
 
 namespace plov {
 
+using verify::Keep;
 using verify::MessageWriter;
 using verify::Operation;
 using verify::Request;
+using verify::Safeguard;
 
 namespace {
 
@@ -210,7 +212,7 @@ uint64_t WriteQueue::Retry() {
     if (entry.state == State::kOrphaned) entry.state = State::kFree;
     if (entry.state != State::kSent) continue;
     entry.state = State::kQueued;
-    entry.retry = true;
+    entry.retry = Keep(Safeguard::kRetryMarked);
     ++retries;
   }
   next_unsent_ = oldest_;

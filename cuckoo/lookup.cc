@@ -9,6 +9,8 @@ namespace plov::cuckoo {
 
 using verify::Bucket;
 using verify::BucketKind;
+using verify::Keep;
+using verify::Safeguard;
 
 Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint64_t hash,
                              uint64_t posted_us) {
@@ -35,9 +37,10 @@ Lookup::Action Lookup::ReadBucket(State state, uint64_t index) {
 // A sealed reference lies inside the region; what does not is damage that no READ may follow.
 Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) {
   const uint64_t region_bytes = context_.view->region_bytes;
-  if (offset % verify::kWordBytes != 0 || bytes < verify::kRecordHeaderBytes ||
-      bytes > verify::kRecordBytesMax || offset > region_bytes ||
-      verify::RoundUpToWord(bytes) > region_bytes - offset) {
+  const bool inside = offset % verify::kWordBytes == 0 && bytes >= verify::kRecordHeaderBytes &&
+                      bytes <= verify::kRecordBytesMax && offset <= region_bytes &&
+                      verify::RoundUpToWord(bytes) <= region_bytes - offset;
+  if (!inside && Keep(Safeguard::kReferenceInside)) {
     torn_alike_ = true;
     torn_count_ = UINT32_MAX;
     return Action::kAskServer;
@@ -52,6 +55,7 @@ Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) 
 // offsets are inside the region.
 Lookup::Action Lookup::StartKnown(const Location& known) {
   ++context_.stats->known_reads;
+  if (!Keep(Safeguard::kAbsenceForgotten) && known.bytes == UINT32_MAX) return Action::kAbsent;
   if (known.is_record()) {
     expected_version_ = known.version;
     return ReadRecord(State::kKnownRecord, known.offset, known.bytes);
@@ -90,7 +94,10 @@ Lookup::Action Lookup::StartOver() {
 
 // R5: after a miss under `forward` the key can only be in the next generation.
 Lookup::Action Lookup::NextTable() {
-  if (!forward_) return Action::kAbsent;
+  if (!forward_ || !Keep(Safeguard::kForwardFollowed)) {
+    if (!Keep(Safeguard::kAbsenceForgotten)) context_.cache->Remember({hash_, 0, 0, UINT32_MAX, 0});
+    return Action::kAbsent;
+  }
   if (table_ == 1 || context_.view->tables[1].generation == 0) return Action::kRefresh;
   home_posted_us_ = context_.now_us();
   table_ = 1;
@@ -101,9 +108,10 @@ Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
   bucket_ = &bucket;
   bucket_state_ = state_;
   const uint32_t bytes = table().bucket_bytes;
-  if (!bucket.Whole(bytes, table().SeedOf(ways_[way_]))) {
+  if (Keep(Safeguard::kBucketChecksum) && !bucket.Whole(bytes, table().SeedOf(ways_[way_]))) {
     ++context_.stats->torn_buckets;
     if (state_ == State::kKnownBucket) return ForgetKnown();
+    if (!Keep(Safeguard::kTornReadAgain)) return Action::kAbsent;
     return Torn(std::as_bytes(std::span(bucket.words(), bytes / verify::kWordBytes)));
   }
   switch (bucket.kind()) {
@@ -111,7 +119,7 @@ Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
       return Action::kRefresh;
     case BucketKind::kInline: {
       const auto item = bucket.inline_item(bytes);
-      if (!item || item->key != key_) break;
+      if (!item || (Keep(Safeguard::kInlineKey) && item->key != key_)) break;
       item_ = *item;
       if (state_ != State::kKnownBucket) {
         context_.cache->Remember(
@@ -148,7 +156,7 @@ Lookup::Action Lookup::OnNotHere() {
 Lookup::Action Lookup::OnHome() {
   home_version_ = bucket_->version();
   forward_ = bucket_->forward();
-  pending_ways_ = bucket_->overflow() ? 0b110 : 0;
+  pending_ways_ = bucket_->overflow() && Keep(Safeguard::kOverflowFollowed) ? 0b110 : 0;
   const uint32_t fingerprint = FingerprintOf(hash_);
   for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
     const verify::DirectoryEntry entry = bucket_->entry(i);
@@ -168,6 +176,7 @@ Lookup::Action Lookup::OnWay() {
     way_ = way;
     return ReadBucket(State::kWay, ways_[way]);
   }
+  if (!Keep(Safeguard::kMissConfirmed)) return NextTable();
   ++context_.stats->confirmations;
   confirm_posted_us_ = context_.now_us();
   way_ = 0;
@@ -176,8 +185,10 @@ Lookup::Action Lookup::OnWay() {
 
 // The second half of R3: an unchanged home means that the key was nowhere while the ways were read.
 Lookup::Action Lookup::OnConfirm() {
-  const bool aged = context_.now_us() - home_posted_us_ > kConfirmationUsMax;
-  if (bucket_->version() == home_version_ && !aged) return NextTable();
+  const bool aged =
+      Keep(Safeguard::kConfirmationAge) && context_.now_us() - home_posted_us_ > kConfirmationUsMax;
+  const bool same = bucket_->version() == home_version_ || !Keep(Safeguard::kConfirmationCompared);
+  if (same && !aged) return NextTable();
   ++context_.stats->restarts;
   torn_alike_ = false;  // somebody writes here
   home_posted_us_ = confirm_posted_us_;
@@ -190,9 +201,14 @@ Lookup::Action Lookup::OnConfirm() {
 // read.
 Lookup::Action Lookup::OnKnownRecord(std::span<const std::byte> bytes,
                                      std::span<const std::byte> tail) {
-  if (verify::LiveOf(bytes) != expected_version_) return ForgetKnown();
+  if (Keep(Safeguard::kKnownLive) && verify::LiveOf(bytes) != expected_version_) {
+    return Keep(Safeguard::kKnownDeadIsNoMiss) ? ForgetKnown() : Action::kAbsent;
+  }
   const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  if (!item || item->version != expected_version_ || item->key != key_) return ForgetKnown();
+  if (!item || (Keep(Safeguard::kKnownVersion) && item->version != expected_version_) ||
+      (Keep(Safeguard::kKnownKey) && item->key != key_)) {
+    return ForgetKnown();
+  }
   item_ = *item;
   return Action::kHit;
 }
@@ -200,11 +216,12 @@ Lookup::Action Lookup::OnKnownRecord(std::span<const std::byte> bytes,
 // R1: the record that the bucket meant, or back to the bucket; `live` does not matter.
 Lookup::Action Lookup::OnRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail) {
   const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  if (!item || item->version != expected_version_) {
+  if (!item || (Keep(Safeguard::kRecordVersion) && item->version != expected_version_)) {
     ++context_.stats->torn_records;
     return Torn(bytes);
   }
-  if (item->key != key_) return OnNotHere();  // another key with the same 64-bit hash
+  // Another key with the same 64-bit hash.
+  if (Keep(Safeguard::kRecordKey) && item->key != key_) return OnNotHere();
   item_ = *item;
   context_.cache->Remember({hash_, expected_version_, want_.offset, want_.bytes, 0});
   return Action::kHit;

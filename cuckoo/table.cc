@@ -12,6 +12,8 @@ namespace plov::cuckoo {
 using verify::Bucket;
 using verify::BucketKind;
 using verify::DirectoryEntry;
+using verify::Keep;
+using verify::Safeguard;
 
 namespace {
 
@@ -55,15 +57,18 @@ uint64_t* Table::WordsOf(uint64_t index) const {
 std::optional<Bucket> Table::Load(uint64_t index) {
   Bucket bucket;
   verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
-  if (bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) return bucket;
+  if (!Keep(Safeguard::kWriterChecksum) ||
+      bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) {
+    return bucket;
+  }
   ++stats_.corrupt;
   return std::nullopt;
 }
 
 void Table::Rewrite(uint64_t index, Bucket* bucket) {
-  bucket->set_version(bucket->version() + 1);
+  if (Keep(Safeguard::kVersionGrows)) bucket->set_version(bucket->version() + 1);
   bucket->Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
-  if (journal_ != nullptr) {
+  if (journal_ != nullptr && Keep(Safeguard::kJournalWritten)) {
     verify::WriteJournal(journal_, geometry_.generation, index, *bucket, geometry_.bucket_bytes);
   }
   verify::StoreBucket(WordsOf(index), *bucket, geometry_.bucket_bytes);
@@ -78,7 +83,8 @@ uint64_t Table::HashOf(const Bucket& bucket) const {
 Table::Verdict Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
   const auto verdict = [](bool same) { return same ? Verdict::kFound : Verdict::kAbsent; };
   if (bucket.kind() == BucketKind::kInline) {
-    return verdict(bucket.inline_item(geometry_.bucket_bytes)->key == key);
+    return verdict(bucket.inline_item(geometry_.bucket_bytes)->key == key ||
+                   !Keep(Safeguard::kWriterKey));
   }
   if (bucket.kind() != BucketKind::kReference) return Verdict::kAbsent;
   const verify::Reference reference = bucket.reference();
@@ -129,7 +135,7 @@ void Table::Unlist(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
     return;
   }
   assert(unlisted_[home] > 0);
-  if (--unlisted_[home] == 0) {
+  if (--unlisted_[home] == 0 || !Keep(Safeguard::kOverflowCounted)) {
     --stats_.overflowed_homes;
     bucket->set_overflow(false);
   }
@@ -138,14 +144,17 @@ void Table::Unlist(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
 // Rule W4, insert: the directory entry first, then the bucket.
 void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32_t way,
                   const Bucket& item) {
-  if (way != 0) {
+  const auto list = [&] {
+    if (way == 0) return;
     Bucket home = *Load(ways[0]);
     List(ways[0], &home, {way, FingerprintOf(hash)});
     Rewrite(ways[0], &home);
-  }
+  };
+  if (Keep(Safeguard::kInsertListedFirst)) list();
   Bucket bucket = *Load(ways[way]);
   bucket.TakeItem(item, geometry_.bucket_bytes);
   Rewrite(ways[way], &bucket);
+  if (!Keep(Safeguard::kInsertListedFirst)) list();
   ++stats_.items;
 }
 
@@ -196,17 +205,29 @@ bool Table::Move(uint64_t from, uint64_t to) {
   if (!Load(home) || unlisted_[home] == kUnlistedMax) return false;
 
   target.TakeItem(source, geometry_.bucket_bytes);
-  if (home == to) Unlist(home, &target, old_entry);
-  Rewrite(to, &target);
-  if (home != to && home != from) {
+  const auto list = [&] {
+    if (home == to || home == from || !Keep(Safeguard::kMoveLists)) return;
     Bucket directory = *Load(home);
+    const Bucket before = directory;
     Unlist(home, &directory, old_entry);
     List(home, &directory, new_entry);
-    Rewrite(home, &directory);
-  }
-  source.Clear(geometry_.bucket_bytes);
-  if (home == from) List(home, &source, new_entry);
-  Rewrite(from, &source);
+    // Also where all its bits stay: a miss is confirmed by the home's version.
+    if (Keep(Safeguard::kMoveRewritesHome) || directory.words()[1] != before.words()[1]) {
+      Rewrite(home, &directory);
+    }
+  };
+  const auto clear = [&] {
+    source.Clear(geometry_.bucket_bytes);
+    if (home == from) List(home, &source, new_entry);
+    Rewrite(from, &source);
+  };
+  if (!Keep(Safeguard::kMoveCopiesFirst)) clear();
+  if (!Keep(Safeguard::kMoveListsAfterCopy)) list();
+  if (home == to) Unlist(home, &target, old_entry);
+  Rewrite(to, &target);
+  if (!Keep(Safeguard::kMoveListsBeforeClear)) clear();
+  if (Keep(Safeguard::kMoveListsAfterCopy)) list();
+  if (Keep(Safeguard::kMoveCopiesFirst) && Keep(Safeguard::kMoveListsBeforeClear)) clear();
   ++stats_.moves;
   return true;
 }
@@ -236,15 +257,19 @@ void Table::Replace(const Slot& slot, const Bucket& item) {
 
 // Rule W4, delete: the bucket first, then the directory entry.
 void Table::Erase(uint64_t hash, const Slot& slot) {
+  const auto unlist = [&] {
+    if (slot.way == 0) return;
+    const uint64_t home = WaysOf(hash)[0];
+    Bucket directory = *Load(home);
+    Unlist(home, &directory, {slot.way, FingerprintOf(hash)});
+    Rewrite(home, &directory);
+  };
+  if (!Keep(Safeguard::kDeleteListedLast)) unlist();
   Bucket bucket = slot.bucket;
   bucket.Clear(geometry_.bucket_bytes);
   Rewrite(slot.index, &bucket);
   --stats_.items;
-  if (slot.way == 0) return;
-  const uint64_t home = WaysOf(hash)[0];
-  Bucket directory = *Load(home);
-  Unlist(home, &directory, {slot.way, FingerprintOf(hash)});
-  Rewrite(home, &directory);
+  if (Keep(Safeguard::kDeleteListedLast)) unlist();
 }
 
 }  // namespace plov::cuckoo

@@ -13,6 +13,8 @@ using cuckoo::Geometry;
 using cuckoo::Table;
 using verify::Bucket;
 using verify::BucketKind;
+using verify::Keep;
+using verify::Safeguard;
 using verify::Superblock;
 using verify::SuperblockVerdict;
 
@@ -87,7 +89,7 @@ RecoveryReport Recovery::Run() {
   TakeOver(&table_->current(), moving);
   if (moving) {
     TakeOver(&table_->moving_to(), false);
-    DropMoved();
+    if (Keep(Safeguard::kMovedCopiesDropped)) DropMoved();
   }
   report_.items = table_->stats().items;
   report_.microseconds =
@@ -104,7 +106,7 @@ void Recovery::TakeOver(Table* table, bool forward) {
   for (uint64_t first = 0; first < bucket_count; first += kBatch) {
     TakeOverSome(table, forward, first, std::min(kBatch, bucket_count - first));
   }
-  DropSecondCopies(table);
+  if (Keep(Safeguard::kSecondCopiesDropped)) DropSecondCopies(table);
   Relist(table);
   table->FinishTakeOver();
 }
@@ -182,8 +184,9 @@ bool Recovery::JudgeRecord(const verify::Reference& reference) {
     item = verify::ParseRecord({region_->data() + reference.offset, reference.record_bytes},
                                record_seed_);
   }
-  if (!item || item->version != reference.version ||
-      cuckoo::HashKey(item->key, hash_seed_) != reference.hash) {
+  const bool matches = item && item->version == reference.version &&
+                       cuckoo::HashKey(item->key, hash_seed_) == reference.hash;
+  if (!item || (!matches && Keep(Safeguard::kFormerRecordMatched))) {
     ++report_.damaged;
     return false;
   }
@@ -193,7 +196,9 @@ bool Recovery::JudgeRecord(const verify::Reference& reference) {
     return false;
   }
   uint64_t* live = verify::WordsAt(region_->data(), reference.offset) + 1;
-  if (verify::LoadWord(live) != item->version) verify::StoreWord(live, item->version);
+  if (verify::LoadWord(live) != item->version && Keep(Safeguard::kLiveSetAgain)) {
+    verify::StoreWord(live, item->version);
+  }
   return true;
 }
 
@@ -234,7 +239,7 @@ void Recovery::DropSecondCopyOf(Table* table, const Displaced& displaced) {
     if (mine.kind() == BucketKind::kEmpty) return;  // dropped as the second copy of another
     const verify::ItemView item = ItemOf(table, mine), other_item = ItemOf(table, other);
     if (other_item.key != item.key) continue;
-    const bool mine_goes = other_item.version >= item.version;
+    const bool mine_goes = other_item.version >= item.version || !Keep(Safeguard::kLaterCopyStays);
     Forget(table, mine_goes ? mine : other);
     table->Drop(mine_goes ? index : way);
     ++report_.duplicates;

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "verify/safeguard.h"
+
 namespace plov::server {
 
 namespace {
@@ -80,7 +82,7 @@ std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pa
     return failed;
   }
   if (auto judged = JudgeFile(path, pages); !judged) return judged;
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && verify::Keep(verify::Safeguard::kWarmFileHeld)) {
     if (errno != EWOULDBLOCK) return FailErrno("cannot lock the memory file " + path, errno);
     return Fail(Code::kInUse,
                 path + " is the memory of another plovd that runs: stop it, or name another file");

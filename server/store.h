@@ -21,6 +21,7 @@
 #include "server/sessions.h"
 #include "verify/message.h"
 #include "verify/record.h"
+#include "verify/safeguard.h"
 #include "verify/superblock.h"
 
 namespace plov::server {
@@ -102,6 +103,7 @@ class Store {
   const RecoveryReport& recovery() const { return recovery_; }
   const verify::Superblock& superblock() const { return superblock_; }
   uint64_t incarnation() const { return superblock_.incarnation; }
+  uint64_t last_version() const { return last_version_; }
   // What tables and live records take of the memory that they can have: at 100, PUTs fail.
   uint64_t percent_full() const;
   uint64_t UnixSeconds(uint64_t now_us) const {
@@ -127,7 +129,8 @@ class Store {
   uint64_t Publish(const cuckoo::Geometry& current, const cuckoo::Geometry& next);
   void RaiseVersionLimit();
   uint64_t NextVersion() {
-    if (++last_version_ >= superblock_.version_limit) RaiseVersionLimit();
+    if (verify::Keep(verify::Safeguard::kVersionsDiffer)) ++last_version_;
+    if (last_version_ >= superblock_.version_limit) RaiseVersionLimit();
     return last_version_;
   }
 
@@ -137,7 +140,8 @@ class Store {
   // True unless the bucket refers to a record that fails its seal. Cost: the record's bytes.
   bool IsWhole(const verify::Bucket& bucket) const;
   bool IsExpired(const verify::ItemView& item, uint64_t now_us) const {
-    return item.expiry != 0 && item.expiry <= UnixSeconds(now_us);
+    return verify::Keep(verify::Safeguard::kExpiryByServer) && item.expiry != 0 &&
+           item.expiry <= UnixSeconds(now_us);
   }
 
   // The slot of a key, and the reply if the operation's condition forbids to go on.

@@ -11,6 +11,8 @@
 namespace plov::server {
 
 using cuckoo::Geometry;
+using verify::Keep;
+using verify::Safeguard;
 using verify::Superblock;
 
 namespace {
@@ -118,7 +120,8 @@ Store::Store(const StoreOptions& options, Region region, const Superblock& super
       records_(&region_, &memory_, superblock.block_bytes),
       superblock_(superblock),
       record_seed_(verify::RecordSeed(superblock.incarnation)),
-      last_version_(superblock.version_limit) {
+      last_version_(superblock.version_limit -
+                    (Keep(Safeguard::kVersionLimitKept) ? 0 : kVersionStep)) {
   options_.hash_seed = superblock.hash_seed;
   superblock_.region_bytes = region_.memory().size();
   superblock_.shard = options.shard;
@@ -190,8 +193,8 @@ std::expected<void, Error> Store::OpenFresh() {
 }
 
 std::expected<void, Error> Store::OpenFormer() {
-  RedoSuperblock(region_);
-  RedoJournal(region_, superblock_);
+  if (Keep(Safeguard::kSuperblockRedone)) RedoSuperblock(region_);
+  if (Keep(Safeguard::kJournalRedone)) RedoJournal(region_, superblock_);
   const uint64_t incarnation = superblock_.incarnation;
   const auto tables = superblock_.tables;
   for (const verify::TableExtent& extent : tables) {

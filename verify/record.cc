@@ -80,9 +80,13 @@ ItemView OwnRecord(const std::byte* region, uint64_t record_offset) {
 std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t seed) {
   if (copy.size() < kRecordHeaderBytes) return std::nullopt;
   const RecordHeader header = HeaderOf(copy);
-  if (RecordBytes(header.key_bytes, header.value_bytes) != copy.size()) return std::nullopt;
-  if (header.checksum !=
-      Checksum(copy.data() + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
+  if (Keep(Safeguard::kRecordLengths) &&
+      RecordBytes(header.key_bytes, header.value_bytes) != copy.size()) {
+    return std::nullopt;
+  }
+  if (Keep(Safeguard::kRecordChecksum) &&
+      header.checksum !=
+          Checksum(copy.data() + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
     return std::nullopt;
   }
   const std::byte* key = copy.data() + kRecordHeaderBytes;
@@ -93,7 +97,8 @@ std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
                                          std::span<const std::byte> value, uint64_t seed) {
   if (head.size() < kRecordHeaderBytes) return std::nullopt;
   const RecordHeader header = HeaderOf(head);
-  if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
+  if (Keep(Safeguard::kRecordLengths) && (kRecordHeaderBytes + header.key_bytes != head.size() ||
+                                          header.value_bytes != value.size())) {
     return std::nullopt;
   }
   XXH3_state_t state;
@@ -101,7 +106,10 @@ std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
   XXH3_64bits_reset_withSeed(&state, seed);
   XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
   XXH3_64bits_update(&state, value.data(), value.size());
-  if (header.checksum != XXH3_64bits_digest(&state)) return std::nullopt;
+  if (Keep(Safeguard::kSplitRecordChecksum) &&
+      header.checksum != StoredBits(XXH3_64bits_digest(&state))) {
+    return std::nullopt;
+  }
   return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
 }
 

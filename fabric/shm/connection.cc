@@ -10,9 +10,13 @@
 #include "fabric/shm/channel.h"
 #include "fabric/shm/life.h"
 #include "fabric/shm/shm.h"
+#include "verify/safeguard.h"
 #include "verify/words.h"
 
 namespace plov::fabric::shm {
+
+using verify::Keep;
+using verify::Safeguard;
 
 namespace {
 
@@ -88,7 +92,9 @@ class ShmConnection final : public Connection {
   std::span<std::byte> staging() override { return parts_.channel.staging(); }
   // The closed word pairs with ShmPort::Close.
   bool alive() const override {
-    return parts_.life.alive() && parts_.channel.closed()->load(std::memory_order_acquire) == 0 &&
+    return (parts_.life.alive() || !Keep(Safeguard::kDeathSeen)) &&
+           (parts_.channel.closed()->load(std::memory_order_acquire) == 0 ||
+            !Keep(Safeguard::kCloseSeen)) &&
            !broken_ && !hung_up_;
   }
   int fd() const override { return parts_.socket.get(); }
@@ -105,8 +111,9 @@ class ShmConnection final : public Connection {
   static constexpr uint32_t kPrefetchBytesMax = 512;
 
   bool InRange(const ReadOp& op) const {
-    return op.offset % verify::kWordBytes == 0 && op.offset <= limits_.region_bytes &&
-           verify::RoundUpToWord(op.bytes) <= limits_.region_bytes - op.offset;
+    const bool inside = op.offset % verify::kWordBytes == 0 && op.offset <= limits_.region_bytes &&
+                        verify::RoundUpToWord(op.bytes) <= limits_.region_bytes - op.offset;
+    return inside || !Keep(Safeguard::kReadInside);
   }
 
   void Prefetch(const ReadOp& op) const {
