@@ -21,8 +21,6 @@ constexpr auto kTimeout = std::chrono::seconds(2);
 
 }  // namespace
 
-std::string KeyText(uint64_t key) { return fmt::format("key{}", key); }
-
 Actor::Actor(Stage* stage, uint32_t process)
     : stage_(stage), process_(process), last_version_(stage->key_count()) {
   ClientOptions options;
@@ -86,7 +84,7 @@ void Actor::Draw(Attempt* attempt) {
     operation.kind = Kind::kPut;
   }
   if (!torture::IsConditional(operation.kind)) operation.expected = 0;
-  attempt->key = KeyText(operation.key);
+  attempt->key = stage_->names[operation.key];
   attempt->started_us = stage_->host->now_us();
   if (torture::IsStore(operation.kind)) DrawStore(attempt);
 }

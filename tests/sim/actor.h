@@ -34,12 +34,11 @@ struct Stage {
     uint64_t version = 0;         // and stored this; 0: nobody knows
   };
   std::map<torture::ValueId, Expiry> expiries = {};
+  std::vector<std::string> names = {};  // of the keys
 
   // How many keys there are, with those stored at the beginning.
   uint32_t key_count() const { return scenario->keys + scenario->fillers; }
 };
-
-std::string KeyText(uint64_t key);
 
 class Actor {
  public:

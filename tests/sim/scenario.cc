@@ -13,8 +13,23 @@ void Crowd(Random* random, Scenario* scenario) {
   scenario->bucket_count = random->Between(8, 14);
   const auto buckets = static_cast<uint32_t>(scenario->bucket_count);
   scenario->keys = random->Between(2, 4);
-  scenario->fillers = random->Between(buckets / 2, buckets);
+  if (random->OneIn(2)) {
+    scenario->homes = random->Between(1, 2);
+    scenario->keys = random->Between(3, 6);
+  }
+  scenario->fillers = random->Between(buckets / 2, buckets) - (scenario->homes != 0 ? 2 : 0);
   scenario->memory_bytes = 128 * kKiB;
+}
+
+// Keys of one home, more than its directory lists, that displace each other.
+void Overflow(Random* random, Scenario* scenario) {
+  scenario->bucket_count = random->Between(8, 10);
+  scenario->homes = 1;
+  scenario->keys = random->Between(5, 7);
+  scenario->fillers = random->Below(3);
+  scenario->memory_bytes = 128 * kKiB;
+  scenario->get_percent = random->Between(30, 60);
+  scenario->operations = random->Between(4, 12);
 }
 
 // A table about to grow, or growing already.
@@ -37,6 +52,7 @@ void Churn(Random* random, Scenario* scenario) {
   scenario->memory_bytes = (20 + 4 * random->Between(5, 8)) * kKiB;
   scenario->value_bytes_max = random->Between(200, 1500);
   scenario->get_percent = random->Between(20, 50);
+  scenario->schedules = 24;
 }
 
 // Values that travel by rendezvous, and back by a record that the server holds.
@@ -62,8 +78,10 @@ Scenario DrawScenario(Random* random) {
   scenario.value_bytes_max = random->OneIn(2) ? 24 : 100;
   scenario.get_percent = random->Between(30, 80);
   scenario.expiry_percent = random->OneIn(4) ? 20 : 0;
-  scenario.gap = random->Between(1, 24);
+  scenario.gap = random->Between(2, 40);
   scenario.burst = random->Between(1, 6);
+  scenario.seal_one_in = random->Between(2, 16);
+  scenario.seal_burst = random->Between(10, 60);
   scenario.server_weight = random->Between(1, 8);
   scenario.network.cut = static_cast<Cut>(random->Below(static_cast<size_t>(Cut::kAny) + 1));
   scenario.network.retransmit_one_in = random->OneIn(2) ? 0 : 6;
@@ -71,8 +89,10 @@ Scenario DrawScenario(Random* random) {
   scenario.memory_bytes = 128 * kKiB;
   if (random->OneIn(3)) scenario.stand_one_in = random->Between(20, 200);
   const uint32_t kind = random->Below(100);
-  if (kind < 60) {
+  if (kind < 45) {
     Crowd(random, &scenario);
+  } else if (kind < 60) {
+    Overflow(random, &scenario);
   } else if (kind < 80) {
     Grow(random, &scenario);
   } else if (kind < 99) {
@@ -85,7 +105,8 @@ Scenario DrawScenario(Random* random) {
   if (random->OneIn(4)) scenario.leave_one_in = 4;
   if (random->OneIn(4)) scenario.leap_one_in = 400;
   if (random->OneIn(6)) scenario.kill_one_in = 2;
-  scenario.warm = scenario.kill_one_in != 0 && random->OneIn(2);
+  if (scenario.grows && random->OneIn(4)) scenario.kill_one_in = 2;
+  scenario.warm = scenario.kill_one_in != 0 && !random->OneIn(3);
   return scenario;
 }
 

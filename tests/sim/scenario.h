@@ -23,6 +23,7 @@ struct Scenario {
   // The clients.
   uint32_t clients = 2;
   uint32_t keys = 4;
+  uint64_t homes = 0;         // that all keys share in the first life; 0: as they fall
   uint32_t in_flight = 2;     // operations of one client at a time
   uint32_t operations = 6;    // of one client in one schedule
   size_t cache_bytes = 1024;  // for remembered locations
@@ -35,10 +36,13 @@ struct Scenario {
   uint32_t leave_one_in = 0;  // schedules in which a client dies
   uint32_t leap_one_in = 0;   // steps in which seconds pass
   uint32_t step_us_max = 2;   // that one step takes
-  // The tempo: mean number of the server's stores between two steps of the others, and how many
-  // steps they then make; how often the server has its turn among all.
+  // The tempo: mean number of the server's stores between two interruptions, and how many steps the
+  // others then make; the part of the stores that mean something by themselves (seals, `live`)
+  // after which they make many; how often the server has its turn among all.
   uint32_t gap = 8;
   uint32_t burst = 2;
+  uint32_t seal_one_in = 8;
+  uint32_t seal_burst = 40;
   uint32_t stand_one_in = 0;  // of these interruptions: the server stands still for long
   uint32_t server_weight = 4;
   uint32_t schedules = 8;  // in this world

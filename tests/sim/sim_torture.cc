@@ -23,24 +23,24 @@ struct Options {
   double seconds = 10;
   uint32_t operations = ~uint32_t{0};
   uint64_t runs = UINT64_MAX;
+  double search = 5;
 };
 
 constexpr auto kUsage =
     "usage: sim_torture [--seed N] [--seconds S] [--runs N] [--operations N]\n"
+    "                   [--search S]\n"
     "Simulates worlds of the seeds N, N + 1 ... until one is wrong, with at most so many "
     "operations\n"
     "of a client in a schedule. Then prints that seed and the shortest wrong history that it "
     "finds\n"
-    "in some seconds more. Exit status: 0 none was wrong, 1 one was, 2 usage.\n";
-
-constexpr double kSecondsForShortest = 5;
+    "in S seconds more (5). Exit status: 0 none was wrong, 1 one was, 2 usage.\n";
 
 // What is wrong is often wrong in smaller worlds too: looks there for a shorter history.
-void PrintShortest(uint64_t seed, RunResult best) {
+void PrintShortest(uint64_t seed, double seconds, RunResult best) {
   uint64_t best_seed = seed;
   std::string limit;
   const double start = RealSeconds();
-  for (uint64_t next = seed; RealSeconds() - start < kSecondsForShortest; ++next) {
+  for (uint64_t next = seed; RealSeconds() - start < seconds; ++next) {
     for (const uint32_t operations : {1, 2, 4}) {
       RunResult result = RunSeed(next, operations);
       if (result.shortest == 0 || (best.shortest != 0 && result.shortest >= best.shortest)) {
@@ -69,7 +69,7 @@ int Search(const Options& options) {
     if (options.runs == 1) {
       fmt::print("{}\n", result.verdict);
     } else {
-      PrintShortest(options.seed + runs, std::move(result));
+      PrintShortest(options.seed + runs, options.search, std::move(result));
     }
     return 1;
   }
@@ -93,6 +93,8 @@ int Main(int argc, char** argv) {
       options.seconds = std::strtod(argv[i + 1], nullptr);
     } else if (name == "--operations") {
       options.operations = static_cast<uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
+    } else if (name == "--search") {
+      options.search = std::strtod(argv[i + 1], nullptr);
     } else if (name == "--runs") {
       options.runs = std::strtoull(argv[i + 1], nullptr, 10);
       options.seconds = 1e9;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cuckoo/hash.h"
 #include "tests/sim/value.h"
 
 namespace plov::sim {
@@ -36,8 +37,11 @@ World::World(uint64_t seed, const Scenario& scenario)
   if (scenario_.warm) ::unlink(WarmPath().c_str());
   life_ = std::make_unique<Life>(scenario_, &network_, scenario_.warm ? WarmPath() : "");
   judge_.Begin(life_->first_version(), false, stage_.instant);
+  NameKeys();
   Fill();
-  verify::store_observer = [this](verify::Store, const uint64_t*) { OnStore(); };
+  verify::store_observer = [this](verify::Store store, const uint64_t*) {
+    if (in_server_ && !in_others_) OnStore(store != verify::Store::kWord);
+  };
   for (uint32_t i = 0; i < scenario_.clients; ++i) actors_.push_back(NewActor());
 }
 
@@ -49,6 +53,16 @@ World::~World() {
 
 std::unique_ptr<Actor> World::NewActor() { return std::make_unique<Actor>(&stage_, ++processes_); }
 
+void World::NameKeys() {
+  const uint64_t seed = life_->store().superblock().hash_seed;
+  for (uint32_t tries = 0; stage_.names.size() < scenario_.keys; ++tries) {
+    std::string name = fmt::format("key{}", tries);
+    const uint64_t home = cuckoo::HomeOf(cuckoo::HashKey(name, seed), scenario_.bucket_count);
+    if (scenario_.homes == 0 || home < scenario_.homes) stage_.names.push_back(std::move(name));
+  }
+  for (uint32_t i = 0; i < scenario_.fillers; ++i) stage_.names.push_back(fmt::format("fill{}", i));
+}
+
 void World::Fill() {
   std::string value;
   for (uint32_t i = 0; i < scenario_.fillers; ++i) {
@@ -57,7 +71,7 @@ void World::Fill() {
     put.value = torture::MakeValueId(kFillerProcess, i + 1);
     const uint32_t bytes = random_.OneIn(2) ? kValueBytesMin : scenario_.value_bytes_max;
     MakeValue(put.value, put.key, bytes, &value);
-    put.version = life_->Put(KeyText(put.key), value);
+    put.version = life_->Put(stage_.names[put.key], value);
     put.end = ++stage_.instant;
     if (put.version == 0) break;
     judge_.Feed(put);
@@ -154,14 +168,18 @@ void World::ServerStep() {
   if (!worked && network_.flights() == 0) Pass(random_.Below(50));
 }
 
-void World::OnStore() {
-  if (!in_server_ || in_others_) return;
+void World::OnStore(bool seals) {
   if (stores_to_kill_ != 0 && --stores_to_kill_ == 0) throw Killed{};
+  if (seals && random_.OneIn(scenario_.seal_one_in)) return Interrupt(scenario_.seal_burst);
   if (--to_interrupt_ != 0) return;
   to_interrupt_ = 1 + random_.Below(size_t{scenario_.gap} * 2);
-  in_others_ = true;
   const bool stands = scenario_.stand_one_in != 0 && random_.OneIn(scenario_.stand_one_in);
-  for (uint32_t i = random_.Between(1, stands ? kStandSteps : scenario_.burst); i > 0; --i) {
+  Interrupt(stands ? kStandSteps : scenario_.burst);
+}
+
+void World::Interrupt(uint32_t steps_max) {
+  in_others_ = true;
+  for (uint32_t i = random_.Between(1, steps_max); i > 0; --i) {
     PassStep();
     OthersStep();
   }

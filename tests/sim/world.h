@@ -69,6 +69,7 @@ class World {
  private:
   struct Killed {};
 
+  void NameKeys();
   void Fill();
   void RunSchedule();
   void Settle();
@@ -76,7 +77,8 @@ class World {
   void ServerStep();
   void OthersStep();
   void ActorStep(Actor* actor);
-  void OnStore();
+  void OnStore(bool seals);
+  void Interrupt(uint32_t steps_max);
   void PassStep();
   void Pass(uint64_t us);
   void Trouble();
