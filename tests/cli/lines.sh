@@ -103,12 +103,20 @@ stored=$(sed 's/stored \([0-9]*\) items.*/\1/' "$work/out")
 expect 0 dump && ((stored > 1000)) && has_lines "$stored"
 end_server TERM
 
-# Progress is for terminals.
+# Progress is for terminals. It is fed lines until it has shown some.
 if command -v script > /dev/null; then
   start_server
-  { for ((i = 0; i < 15; ++i)); do printf '%s\tv\n' $i; sleep 0.1; done; } > "$work/fifo" &
-  script -qec "timeout 100 '$plov' load '$work/fifo'" "$work/out" > /dev/null < /dev/null
-  wait $!
-  shows 'items, .*/s' && shows 'stored 15 items'
+  script -qefc "timeout 100 '$plov' load '$work/fifo'" "$work/out" > /dev/null < /dev/null &
+  loader=$!
+  exec 3<> "$work/fifo" # does not wait for a loader that failed to start
+  fed=0
+  progress_is_shown() {
+    printf '%s\tv\n' $((++fed)) >&3
+    grep -q 'items, .*/s' "$work/out"
+  }
+  wait_for progress_is_shown
+  exec 3>&-
+  wait "$loader" || fail "load at a terminal"
+  shows "stored $fed items"
   end_server TERM
 fi
