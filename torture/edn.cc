@@ -20,6 +20,9 @@ struct EdnEvent {
 
 bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
 
+// Of one that contradicts itself not before its start: no event of EDN can be.
+Instant EndOf(const Operation& operation) { return std::max(operation.start, operation.end); }
+
 // Knossos wants one operation at a time from a process, and none after one that never ended.
 std::vector<size_t> Lanes(std::span<const Operation> sorted) {
   std::vector<Instant> free_from;
@@ -29,7 +32,7 @@ std::vector<size_t> Lanes(std::span<const Operation> sorted) {
         free_from, [&operation](Instant instant) { return instant < operation.start; });
     lanes.push_back(static_cast<size_t>(free - free_from.begin()));
     if (free == free_from.end()) free_from.push_back(0);
-    free_from[lanes.back()] = IsOpen(operation) ? kForever : operation.end;
+    free_from[lanes.back()] = IsOpen(operation) ? kForever : EndOf(operation);
   }
   return lanes;
 }
@@ -54,7 +57,7 @@ class EdnWriter {
       const std::string process = std::to_string(lanes[i]);
       events.push_back({operation.start, false, i, Map(operation, process, ":invoke")});
       if (!IsOpen(operation)) {
-        events.push_back({operation.end, true, i, Map(operation, process, Type(operation))});
+        events.push_back({EndOf(operation), true, i, Map(operation, process, Type(operation))});
       }
     }
     std::ranges::stable_sort(
@@ -125,7 +128,7 @@ class EdnWriter {
   std::string Crashes(const std::vector<size_t>& lanes, size_t index) const {
     Instant last = 0;
     for (const Operation& operation : sorted_) {
-      last = std::max(last, IsOpen(operation) ? operation.start : operation.end);
+      last = std::max(last, IsOpen(operation) ? operation.start : EndOf(operation));
     }
     std::string text;
     for (size_t i = 0; i < sorted_.size(); ++i) {

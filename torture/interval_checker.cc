@@ -112,6 +112,7 @@ void IntervalChecker::Report(uint64_t number, const Problem& problem) {
 
 void IntervalChecker::CollectWindow(Violation* violation) const {
   violation->window_is_whole = fed_ == recent_.size();
+  if (recent_.empty()) return;
   const size_t begin = violation->window_is_whole ? 0 : fed_ % recent_.size();
   for (size_t i = 0; i < recent_.size(); ++i) {
     const Operation& operation = recent_[(begin + i) % recent_.size()];

@@ -51,7 +51,8 @@ class Columns {
   std::string Bar(const Operation& operation) const {
     std::string bar(Width() + 1, ' ');
     const size_t from = At(operation.start);
-    const size_t to = IsOpen(operation) ? Width() : At(operation.end);
+    // Not before its start, as of an operation that contradicts itself.
+    const size_t to = IsOpen(operation) ? Width() : std::max(from, At(operation.end));
     std::fill(bar.begin() + static_cast<std::ptrdiff_t>(from),
               bar.begin() + static_cast<std::ptrdiff_t>(to), IsOpen(operation) ? '~' : '-');
     bar[to] = IsOpen(operation) ? '>' : '|';

@@ -200,6 +200,26 @@ TEST(Report, EdnOperationsOfOneLaneDoNotOverlap) {
   EXPECT_TRUE(open.empty());
 }
 
+// As a killed process may leave them in memory.
+TEST(Report, WhatContradictsItselfIsShown) {
+  Finding finding;
+  finding.history = {Put(9, 2, 1, 10), Done(static_cast<Kind>(99), 3, 4),
+                     Hit(-5, 6, MakeValueId(1, 2), 7),
+                     Done(Kind::kPut, 8, 8, static_cast<Outcome>(99))};
+  EXPECT_EQ(Timeline(finding), 1 + R"(
+key 0: , at 0 ns
+before: absent
+  |-----------|          -5..6      p0   GET                  p1#2, version 7
+        |--|             3..4       p0   ?                    ok
+                 |       8..8       p0   PUT foreign          ?
+                    |    9..2       p0   PUT p0#1             ok, version 10
+)");
+  EXPECT_TRUE(nlohmann::json::accept(Json(finding)));
+  const std::string edn = Edn(finding);
+  EXPECT_LT(edn.find(":index 6, :time 9, :process 0, :type :invoke"),
+            edn.find(":index 7, :time 9, :process 0, :type :ok"));
+}
+
 TEST(Report, FilesAreWrittenWholeOrNot) {
   const std::string path = ::testing::TempDir() + "plov_report_test.json";
   ASSERT_TRUE(WriteFile(path, Json(Example())));

@@ -107,6 +107,16 @@ TEST(Stream, OneWrongReadIsFoundWhereItIs) {
   }
 }
 
+TEST(Stream, NothingIsRememberedUnlessAskedTo) {
+  IntervalChecker checker({.initial = Initial::kAbsent, .recent_count = 0});
+  checker.Feed(Hit(0, 1, 1, 10));
+  checker.Finish();
+  const auto violations = checker.TakeViolations();
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_TRUE(violations[0].window.empty());
+  EXPECT_FALSE(violations[0].window_is_whole);
+}
+
 TEST(Stream, AKeyIsNotLookedAtAfterItsViolation) {
   IntervalChecker checker;
   checker.Feed(Hit(0, 1, 1, 10));
