@@ -4,6 +4,7 @@
 //         A read of nil means there "not known what was read", so that absent is :absent, not nil.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "torture/report.h"
 
@@ -13,8 +14,8 @@ namespace {
 
 struct EdnEvent {
   Instant time;
-  bool is_end;  // starts come before ends of the same instant: they are concurrent
-  size_t index;
+  bool is_end;   // starts come before ends of the same instant: they are concurrent
+  size_t index;  // of its operation
   std::string text;
 };
 
@@ -39,8 +40,7 @@ std::vector<size_t> Lanes(std::span<const Operation> sorted) {
 
 class EdnWriter {
  public:
-  explicit EdnWriter(const Finding& finding) : sorted_(finding.history) {
-    std::ranges::stable_sort(sorted_, {}, &Operation::start);
+  explicit EdnWriter(const Finding& finding) : sorted_(ByStart(finding.history)) {
     if (finding.initial == Initial::kAnything) sorted_.insert(sorted_.begin(), ForeignStore());
     for (const Operation& operation : sorted_) {
       const bool names = (IsStore(operation.kind) || operation.kind == Kind::kGet) &&
@@ -60,8 +60,9 @@ class EdnWriter {
         events.push_back({EndOf(operation), true, i, Map(operation, process, Type(operation))});
       }
     }
-    std::ranges::stable_sort(
-        events, {}, [](const EdnEvent& event) { return std::pair(event.time, event.is_end); });
+    std::ranges::sort(events, {}, [](const EdnEvent& event) {
+      return std::tuple(event.time, event.is_end, event.index);
+    });
     std::string text;
     for (size_t i = 0; i < events.size(); ++i) {
       text += "{:index " + std::to_string(i) + ", :time " + std::to_string(events[i].time) + ", " +

@@ -1,6 +1,9 @@
 #include "torture/history.h"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
+#include <tuple>
 
 namespace plov::torture {
 
@@ -44,6 +47,19 @@ bool IsWellFormed(const Operation& operation) {
   if (IsStore(operation.kind) && operation.value == kForeign) return false;
   if (IsConditional(operation.kind) && operation.expected == 0) return false;
   return AllowsOutcome(operation.kind, operation.outcome) && AllowsVersion(operation);
+}
+
+std::vector<Operation> ByStart(std::span<const Operation> history) {
+  std::vector<size_t> order(history.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [history](size_t index) {
+    const Operation& operation = history[index];
+    const bool is_open = operation.outcome == Outcome::kUnknown;
+    return std::tuple(operation.start, is_open ? kForever : operation.end, index);
+  });
+  std::vector<Operation> sorted;
+  for (const size_t index : order) sorted.push_back(history[index]);
+  return sorted;
 }
 
 std::string_view KindName(Kind kind) {

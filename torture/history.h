@@ -105,6 +105,9 @@ constexpr uint64_t HeldVersion(const Operation& operation) {
 // a violation by itself, for operations come from memory that a killed process wrote.
 bool IsWellFormed(const Operation& operation);
 
+// The operations by start, those of the same start by end, and those of the same end as they were.
+std::vector<Operation> ByStart(std::span<const Operation> history);
+
 std::string_view KindName(Kind kind);           // "GET", "PUT-IF"
 std::string_view OutcomeName(Outcome outcome);  // "ok", "mismatch"
 

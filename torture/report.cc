@@ -28,14 +28,6 @@ bool ShowsValue(const Operation& operation) {
   return operation.kind == Kind::kGet && operation.outcome == Outcome::kOk;
 }
 
-std::vector<Operation> ByStart(std::span<const Operation> history) {
-  std::vector<Operation> sorted(history.begin(), history.end());
-  std::ranges::stable_sort(sorted, {}, [](const Operation& operation) {
-    return std::pair(operation.start, IsOpen(operation) ? kForever : operation.end);
-  });
-  return sorted;
-}
-
 // Instants by rank: the columns of the bars.
 class Columns {
  public:
