@@ -152,6 +152,8 @@ void KeySweep::Resolve() {
   }
 }
 
+// A PUT-IF's condition needs no care here: who expects a version was told it by an operation, which
+// makes its era.
 void KeySweep::Show(size_t era_index, size_t store_index) {
   UnknownStore& store = unknown_stores_[store_index];
   Era& era = eras_[era_index];
@@ -160,22 +162,6 @@ void KeySweep::Show(size_t era_index, size_t store_index) {
   era.kind = store.kind;
   era.expected = store.expected;
   era.unknown_store = static_cast<int32_t>(store_index);
-  if (store.kind != Kind::kPutIf) return;
-  // It was applied, so the version that it replaced was there.
-  const uint64_t expected = store.expected;
-  Era met;
-  met.version = expected;
-  met.first_end = era.first_end;
-  met.last_start = store.start;
-  std::erase_if(configs_, [expected](const Config& config) {
-    return config.version == expected && config.named && !config.present;
-  });
-  if (Era* known = FindEra(expected)) {
-    known->first_end = std::min(known->first_end, met.first_end);
-  } else {
-    eras_.insert(eras_.begin() + static_cast<std::ptrdiff_t>(EraAfter(expected)), met);
-  }
-  if (configs_.empty()) Blame(Reason::kStale, store.start);
 }
 
 // A config that entered `era` when its store was not known: whether the store known now can be it.

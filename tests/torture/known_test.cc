@@ -44,6 +44,7 @@ TEST(Known, AReadSeesTheLastWriteOrAConcurrentOne) {
 
 TEST(Known, VersionsNameOneValueAndGrow) {
   Bad({Put(0, 1, 1, 10), Put(2, 3, 2, 10)});                  // one version twice
+  Bad({Put(0, 3, 1, 10), Put(1, 4, 1, 10)});                  // one store twice
   Bad({Put(0, 1, 1, 10), Put(2, 3, 2, 9)});                   // a later write, a lower version
   Good({Put(0, 3, 1, 10), Put(2, 5, 2, 9)});                  // concurrent: the other order
   Bad({Put(0, 3, 1, 10), Put(2, 5, 2, 9), Hit(7, 8, 2, 9)});  // and then this value was overwritten
@@ -148,6 +149,10 @@ TEST(Known, AnyInitialState) {
 TEST(Known, WhatContradictsItselfIsWrong) {
   Bad({Put(0, 1, 1, 0)});                           // a store without a version
   Bad({Put(3, 1, 1, 10)});                          // ended before it started
+  Bad({Miss(3, 1)});                                // likewise
+  Bad({Ends(Outcome::kRefused, Put(3, 1, 1, 0))});  // likewise, though it did nothing
+  Bad({Put(-1, 1, 1, 10)});                         // started before the history
+  Bad({Put(0, kForever, 1, 10)});                   // ended, and never
   Bad({Done(Kind::kPut, 0, 1, Outcome::kExists)});  // an outcome that PUT cannot have
   Bad({Over(0, Put(0, 1, 1, 10))});                 // conditional on nothing
   Bad({Put(0, 1, kForeign, 10)});                   // a store of nobody's value
