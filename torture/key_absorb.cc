@@ -105,9 +105,9 @@ void KeySweep::AbsorbMentions() {
     }
     AddMention(mention, &eras_.back());
   }
-  const auto middle = eras_.begin() + static_cast<std::ptrdiff_t>(old_count);
-  std::inplace_merge(eras_.begin(), middle, eras_.end(),
-                     [](const Era& a, const Era& b) { return a.version < b.version; });
+  if (!std::ranges::is_sorted(eras_, {}, &Era::version)) {
+    std::ranges::sort(eras_, {}, &Era::version);
+  }
 }
 
 void KeySweep::AddMention(const Mention& mention, Era* era) {
