@@ -148,20 +148,18 @@ void KeySweep::Resolve() {
     const ValueId value = eras_[i].value;
     const auto store = std::ranges::find(unknown_stores_, value, &UnknownStore::value);
     if (store == unknown_stores_.end() || store->is_shown) continue;
-    Show(i, static_cast<size_t>(store - unknown_stores_.begin()));
+    Show(&*store, &eras_[i]);
   }
 }
 
 // A PUT-IF's condition needs no care here: who expects a version was told it by an operation, which
 // makes its era.
-void KeySweep::Show(size_t era_index, size_t store_index) {
-  UnknownStore& store = unknown_stores_[store_index];
-  Era& era = eras_[era_index];
-  store.is_shown = true;
-  era.start = store.start;
-  era.kind = store.kind;
-  era.expected = store.expected;
-  era.unknown_store = static_cast<int32_t>(store_index);
+void KeySweep::Show(UnknownStore* store, Era* era) {
+  store->is_shown = true;
+  era->start = store->start;
+  era->kind = store->kind;
+  era->expected = store->expected;
+  era->is_unknown = true;
 }
 
 // A config that entered `era` when its store was not known: whether the store known now can be it.
@@ -169,8 +167,8 @@ bool KeySweep::UseAgrees(Config* config, const Era& era) const {
   if (!era.has_value) return true;
   if (config->initial) return era.value == kForeign;
   if (config->uses.empty() || config->uses.back().version != era.version) return true;
-  if (era.unknown_store < 0) return false;
-  const auto& store = unknown_stores_[static_cast<size_t>(era.unknown_store)];
+  if (!era.is_unknown) return false;
+  const UnknownStore store = {era.start, era.value, era.expected, era.kind, true};
   if (!Fits(config->uses.back(), store)) return false;
   config->uses.pop_back();
   return true;

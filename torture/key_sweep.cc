@@ -259,9 +259,6 @@ void KeySweep::DropUseless(uint64_t entered, Instant horizon) {
     ++started_deletes_;
     return true;
   });
-  const bool are_used =
-      std::ranges::any_of(eras_, [](const Era& era) { return era.unknown_store >= 0; });
-  if (are_used) return;  // eras hold indices
   std::erase_if(unknown_stores_, [this, entered](const UnknownStore& store) {
     if (store.is_shown) return true;
     if (store.kind != Kind::kPutIf || store.expected >= entered) return false;

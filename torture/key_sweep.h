@@ -139,7 +139,7 @@ class KeySweep {
   void AddMention(const Mention& mention, Era* era);
   void AddStore(const Operation& operation, Era* era);
   void Resolve();
-  void Show(size_t era_index, size_t store_index);
+  static void Show(UnknownStore* store, Era* era);
   void RecheckUses();
   bool UseAgrees(Config* config, const Era& era) const;
   void Claim();

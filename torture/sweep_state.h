@@ -19,8 +19,8 @@ struct Era {
   Instant last_start = kNever;   // before then nothing may take its place
   Instant delete_end = kForever;
   uint64_t expected = 0;
-  int32_t unknown_store = -1;  // index into the unknown stores, when its store is one of them
   Kind kind = Kind::kPut;
+  bool is_unknown = false;  // its store has no answer
   bool has_value = false;
   bool has_delete = false;  // a DELETE says that it removed this version
 };
