@@ -104,7 +104,8 @@ void AddProcess(const Shape& shape, uint32_t process, Random* random, std::vecto
     Operation& operation = step.operation;
     operation.process = process;
     operation.kind = RandomKind(shape, random);
-    operation.start = now + static_cast<Instant>(Below(random, shape.pause + 1));
+    operation.start =
+        now + static_cast<Instant>(Below(random, static_cast<uint64_t>(shape.pause) + 1));
     const uint64_t length = Below(random, static_cast<uint64_t>(shape.length) + 1);
     operation.end = operation.start + static_cast<Instant>(length);
     if (IsStore(operation.kind)) operation.value = MakeValueId(process, i + 1);

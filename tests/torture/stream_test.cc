@@ -121,6 +121,25 @@ TEST(Stream, AVersionThatWasMetBeforeItsStoreStarted) {
   EXPECT_EQ(checker.violations(), 1u);
 }
 
+// What a later GET shows of a version that was only met: a REPLACE, so there was a value before.
+TEST(Stream, AStoreThatIsToldLateMayHaveBeenAReplace) {
+  for (const bool has_put : {true, false}) {
+    IntervalChecker checker;
+    checker.Feed(Unknown(With(Kind::kReplace, Put(0, 1, 1, 0))));
+    if (has_put) checker.Feed(Unknown(Put(0, 1, 2, 0)));
+    checker.Feed(Unknown(Put(0, 1, 3, 0)));
+    Operation exists = Exists(2, 3, 4);
+    exists.version = 10;
+    checker.Feed(exists);
+    checker.Advance(4);
+    EXPECT_EQ(checker.violations(), 0u);
+    checker.Feed(Hit(4, 5, 1, 10));
+    checker.Feed(Hit(6, 7, 3, 11));  // so that this one was not there before
+    checker.Finish();
+    EXPECT_EQ(checker.violations(), has_put ? 0u : 1u);
+  }
+}
+
 TEST(Stream, NothingIsRememberedUnlessAskedTo) {
   IntervalChecker checker({.initial = Initial::kAbsent, .recent_count = 0});
   checker.Feed(Hit(0, 1, 1, 10));
@@ -128,6 +147,23 @@ TEST(Stream, NothingIsRememberedUnlessAskedTo) {
   const auto violations = checker.TakeViolations();
   ASSERT_EQ(violations.size(), 1u);
   EXPECT_TRUE(violations[0].window.empty());
+  EXPECT_FALSE(violations[0].window_is_whole);
+}
+
+TEST(Stream, TheLastOperationsAreRememberedInTheirOrder) {
+  IntervalChecker checker({.initial = Initial::kAbsent, .recent_count = 5});
+  std::vector<Operation> wanted;
+  for (Instant i = 0; i < 8; ++i) {
+    const auto number = static_cast<uint64_t>(i + 1);
+    Operation operation = i < 7 ? Put(i * 2, i * 2 + 1, number, number) : Hit(99, 100, 1, 1);
+    operation.key = i == 5 ? 1 : 0;
+    checker.Feed(operation);
+    if (i >= 3 && operation.key == 0) wanted.push_back(operation);
+  }
+  checker.Finish();
+  const auto violations = checker.TakeViolations();
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_EQ(violations[0].window, wanted);
   EXPECT_FALSE(violations[0].window_is_whole);
 }
 
@@ -169,6 +205,26 @@ TEST(Stream, TooManyOpenDeletesAreUndecided) {
   checker.Finish();
   EXPECT_EQ(checker.undecided(), 1u);
   EXPECT_EQ(checker.violations(), 0u);
+}
+
+// Each version that is only met, of a store without an answer, may have come from absent or not.
+TEST(Stream, TooManyWaysAreUndecided) {
+  for (const int versions : {6, 13}) {
+    IntervalChecker checker;
+    for (int i = 1; i <= versions; ++i) {
+      const auto version = static_cast<uint64_t>(i);
+      Operation exists = Exists(10 * i + 5, 10 * i + 6, MakeValueId(1, version));
+      exists.version = version;
+      checker.Feed(Unknown(Put(10 * i, 0, version, 0)));
+      checker.Feed(Unknown(Deletes(10 * i, 0)));
+      checker.Feed(exists);
+      checker.Advance(exists.end + 1);
+      EXPECT_LT(checker.size(), 3000u);
+    }
+    checker.Finish();
+    EXPECT_EQ(checker.violations(), 0u);
+    EXPECT_EQ(checker.undecided(), versions == 13 ? 1u : 0u);
+  }
 }
 
 }  // namespace
