@@ -149,20 +149,21 @@ class RewrittenBucket {
   Words Rewrite() {
     bucket_.set_version(bucket_.version() + 1);
     item_version_ += 1 + random_() % 4;
+    const uint64_t noise = random_();
     switch (random_() % 8) {
       case 0:
         bucket_.Clear(bytes_);
         break;
       case 1:
-        bucket_.set_entry(random_() % 3, {1 + static_cast<uint32_t>(random_() % 2),
-                                          static_cast<uint32_t>(random_() & kFingerprintMask)});
+        bucket_.set_entry(noise % 3, {1 + static_cast<uint32_t>(noise >> 8 & 1),
+                                      static_cast<uint32_t>(noise >> 16 & kFingerprintMask)});
         break;
       case 2:
       case 3:
-        bucket_.SetReference({hash_, item_version_, random_() % (1 << 20) * 8, 120, 0}, bytes_);
+        bucket_.SetReference({hash_, item_version_, noise % (1 << 20) * 8, 120, 0}, bytes_);
         break;
       default: {
-        const std::string value(10 + random_() % 10, static_cast<char>('a' + random_() % 26));
+        const std::string value(10 + noise % 10, static_cast<char>('a' + (noise >> 8) % 26));
         bucket_.SetInline({"user:1", value, item_version_, 0, 0}, bytes_);
       }
     }
