@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "tests/torture/operations.h"
 
@@ -38,9 +39,11 @@ Finding Example() {
   return finding;
 }
 
-// Raw, so that the bars stand as they are shown.
+// A raw literal that begins on a line of its own, so that it stands as it is shown.
+std::string_view Lines(std::string_view raw) { return raw.substr(1); }
+
 TEST(Report, Timeline) {
-  EXPECT_EQ(Timeline(Example()), 1 + R"(
+  EXPECT_EQ(Timeline(Example()), Lines(R"(
 key 42: no order of the operations explains what they came to, at 70 ns
 before: absent
   |~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~> 0..        before DELETE               unknown
@@ -50,11 +53,10 @@ before: absent
                  |-----|                35..45     p0   ADD p0#2             exists
                           |--|          50..55     p2   PUT-IF p2#1 over 6   ok, version 8
                                 |--|    60..70     p3   GET                  absent
-)");
+)"));
 }
 
-TEST(Report, Json) {
-  EXPECT_EQ(Json(Example()), 1 + R"(
+constexpr std::string_view kExampleJson = R"(
 {
   "key": 42,
   "reason": "no order of the operations explains what they came to",
@@ -122,7 +124,10 @@ TEST(Report, Json) {
     }
   ]
 }
-)");
+)";
+
+TEST(Report, Json) {
+  EXPECT_EQ(Json(Example()), Lines(kExampleJson));
   EXPECT_TRUE(nlohmann::json::accept(Json(Example())));
 }
 
@@ -206,14 +211,14 @@ TEST(Report, WhatContradictsItselfIsShown) {
   finding.history = {Put(9, 2, 1, 10), Done(static_cast<Kind>(99), 3, 4),
                      Hit(-5, 6, MakeValueId(1, 2), 7),
                      Done(Kind::kPut, 8, 8, static_cast<Outcome>(99))};
-  EXPECT_EQ(Timeline(finding), 1 + R"(
+  EXPECT_EQ(Timeline(finding), Lines(R"(
 key 0: , at 0 ns
 before: absent
   |-----------|          -5..6      p0   GET                  p1#2, version 7
         |--|             3..4       p0   ?                    ok
                  |       8..8       p0   PUT foreign          ?
                     |    9..2       p0   PUT p0#1             ok, version 10
-)");
+)"));
   EXPECT_TRUE(nlohmann::json::accept(Json(finding)));
   const std::string edn = Edn(finding);
   EXPECT_LT(edn.find(":index 6, :time 9, :process 0, :type :invoke"),
