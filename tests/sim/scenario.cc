@@ -48,10 +48,11 @@ void Grow(Random* random, Scenario* scenario) {
 void Churn(Random* random, Scenario* scenario) {
   scenario->bucket_count = random->Between(16, 32);
   scenario->keys = random->Between(3, 6);
-  scenario->fillers = random->Between(4, 8);
-  scenario->memory_bytes = (20 + 4 * random->Between(5, 8)) * kKiB;
-  scenario->value_bytes_max = random->Between(200, 1500);
+  scenario->fillers = random->Between(6, 14);
+  scenario->memory_bytes = (20 + 4 * random->Between(3, 6)) * kKiB;
+  scenario->value_bytes_max = random->Between(60, 500);
   scenario->get_percent = random->Between(20, 50);
+  scenario->operations = random->Between(4, 12);
   scenario->schedules = 24;
 }
 
