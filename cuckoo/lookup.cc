@@ -187,8 +187,9 @@ Lookup::Action Lookup::OnWay() {
 Lookup::Action Lookup::OnConfirm() {
   const bool aged =
       Keep(Safeguard::kConfirmationAge) && context_.now_us() - home_posted_us_ > kConfirmationUsMax;
-  const bool same = bucket_->version() == home_version_ || !Keep(Safeguard::kConfirmationCompared);
-  if (same && !aged) return NextTable();
+  if ((bucket_->version() == home_version_ || !Keep(Safeguard::kConfirmationCompared)) && !aged) {
+    return NextTable();
+  }
   ++context_.stats->restarts;
   torn_alike_ = false;  // somebody writes here
   home_posted_us_ = confirm_posted_us_;

@@ -145,16 +145,15 @@ void Table::Unlist(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
 void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32_t way,
                   const Bucket& item) {
   const auto list = [&] {
-    if (way == 0) return;
     Bucket home = *Load(ways[0]);
     List(ways[0], &home, {way, FingerprintOf(hash)});
     Rewrite(ways[0], &home);
   };
-  if (Keep(Safeguard::kInsertListedFirst)) list();
+  if (way != 0 && Keep(Safeguard::kInsertListedFirst)) list();
   Bucket bucket = *Load(ways[way]);
   bucket.TakeItem(item, geometry_.bucket_bytes);
   Rewrite(ways[way], &bucket);
-  if (!Keep(Safeguard::kInsertListedFirst)) list();
+  if (way != 0 && !Keep(Safeguard::kInsertListedFirst)) list();
   ++stats_.items;
 }
 
@@ -206,13 +205,12 @@ bool Table::Move(uint64_t from, uint64_t to) {
 
   target.TakeItem(source, geometry_.bucket_bytes);
   const auto list = [&] {
-    if (home == to || home == from || !Keep(Safeguard::kMoveLists)) return;
     Bucket directory = *Load(home);
-    const Bucket before = directory;
+    const uint64_t bits = directory.words()[1];
     Unlist(home, &directory, old_entry);
     List(home, &directory, new_entry);
     // Also where all its bits stay: a miss is confirmed by the home's version.
-    if (Keep(Safeguard::kMoveRewritesHome) || directory.words()[1] != before.words()[1]) {
+    if (Keep(Safeguard::kMoveRewritesHome) || directory.words()[1] != bits) {
       Rewrite(home, &directory);
     }
   };
@@ -221,12 +219,13 @@ bool Table::Move(uint64_t from, uint64_t to) {
     if (home == from) List(home, &source, new_entry);
     Rewrite(from, &source);
   };
+  const bool lists = home != to && home != from && Keep(Safeguard::kMoveLists);
   if (!Keep(Safeguard::kMoveCopiesFirst)) clear();
-  if (!Keep(Safeguard::kMoveListsAfterCopy)) list();
+  if (lists && !Keep(Safeguard::kMoveListsAfterCopy)) list();
   if (home == to) Unlist(home, &target, old_entry);
   Rewrite(to, &target);
   if (!Keep(Safeguard::kMoveListsBeforeClear)) clear();
-  if (Keep(Safeguard::kMoveListsAfterCopy)) list();
+  if (lists && Keep(Safeguard::kMoveListsAfterCopy)) list();
   if (Keep(Safeguard::kMoveCopiesFirst) && Keep(Safeguard::kMoveListsBeforeClear)) clear();
   ++stats_.moves;
   return true;
