@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint32_t kMessageBytesMax = 32 << 10;
 constexpr uint32_t kAwaitedMax = 8;
+// Of a connection whose READs do not complete: more, and somebody waits for them in a loop.
+constexpr uint32_t kPollsMax = 10'000;
 
 }  // namespace
 
@@ -51,12 +53,13 @@ size_t SimConnection::Read(std::span<const fabric::ReadOp> batch) {
 void SimConnection::Complete(const Completion& completion) { completions_.push_back(completion); }
 
 size_t SimConnection::Poll(std::span<Completion> completions) {
-  if (!is_set_up_) network_->DeliverAll(this);
+  if (!is_set_up_ || ++polls_ > kPollsMax) network_->DeliverAll(this);
   const size_t count = std::min(completions.size(), completions_.size());
   std::copy_n(completions_.begin(), count, completions.begin());
   completions_.erase(completions_.begin(), completions_.begin() + static_cast<ptrdiff_t>(count));
   in_flight_ -= static_cast<uint32_t>(count);
   is_set_up_ = is_set_up_ || count > 0;
+  if (count > 0) polls_ = 0;
   return count;
 }
 

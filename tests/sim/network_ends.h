@@ -52,6 +52,7 @@ class SimConnection final : public fabric::Connection {
   Message received_;
   uint32_t in_flight_ = 0;
   uint32_t awaited_ = 0;  // replies
+  uint32_t polls_ = 0;    // since a READ completed
   bool cut_ = false;
   // The first READ, of the superblock, is waited for while nobody else has a turn.
   bool is_set_up_ = false;
