@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "client/engine.h"
+#include "fabric/random.h"
 #include "verify/record.h"
 
 namespace plov {
@@ -103,6 +105,8 @@ void Engine::Advance(Slot* slot, Action action) {
 }
 
 fabric::ReadOp Engine::OpOf(Slot* slot) {
+  if (options_.read_pause.count() > 0) [[unlikely]]
+    RestBeforeRead();
   fabric::ReadOp op;
   op.tag = static_cast<uint64_t>(slot - slots_.data());
   slot->split_bytes = 0;
@@ -129,6 +133,12 @@ fabric::ReadOp Engine::OpOf(Slot* slot) {
   if (slot->record.size() < words) slot->record.resize(words);
   op.head = std::as_writable_bytes(std::span(slot->record)).data();
   return op;
+}
+
+void Engine::RestBeforeRead() {
+  const auto longest = static_cast<uint64_t>(options_.read_pause.count());
+  const uint64_t us = longest - fabric::RandomId() % (longest / 2 + 1);
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
 Action Engine::Feed(Slot* slot) {
