@@ -1,0 +1,152 @@
+#include "torture/auditor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+namespace plov::torture {
+
+namespace {
+
+// What one look at a lane takes at most, so that a busy one does not keep the others waiting.
+constexpr size_t kTakenAtOnce = 4096;
+// Below this it is not worth to look for what can be decided.
+constexpr size_t kAdvanceFrom = 256;
+constexpr std::chrono::microseconds kRest{200};
+constexpr size_t kTasksEvery = 16;  // looks
+
+}  // namespace
+
+uint64_t Audited::total() const {
+  uint64_t sum = 0;
+  for (const auto& kind : operations) sum = std::accumulate(kind.begin(), kind.end(), sum);
+  return sum;
+}
+
+uint64_t Audited::of(Outcome outcome) const {
+  uint64_t sum = 0;
+  for (const auto& kind : operations) sum += kind[static_cast<size_t>(outcome)];
+  return sum;
+}
+
+Auditor::Auditor(RunMemory* memory, size_t lanes)
+    : memory_(memory), open_(lanes, false), checker_(std::in_place) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+Auditor::~Auditor() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Auditor::Do(std::function<void()> task) {
+  std::unique_lock lock(mutex_);
+  task_ = std::move(task);
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return task_ == nullptr; });
+}
+
+// From the auditor's own thread, so that no horizon is made from some lanes before and others
+// after.
+void Auditor::Open(size_t lane) {
+  Do([this, lane] {
+    memory_->lanes[lane].Open(Now());
+    open_[lane] = true;
+  });
+}
+
+void Auditor::Bury(size_t lane) {
+  Do([this, lane] {
+    Lane& dead = memory_->lanes[lane];
+    const auto feed = [this](const Operation& operation) { Feed(operation); };
+    while (dead.TakeFinished(kTakenAtOnce, feed) > 0) {
+    }
+    dead.TakeUnfinished(feed);
+    open_[lane] = false;
+  });
+}
+
+void Auditor::EndHistory() {
+  Do([this] {
+    while (TakeAll() > 0) {
+    }
+    checker_->Finish();
+    Collect();
+    ++audited_.histories;
+    audited_.undecided += checker_->undecided();
+    checker_.emplace();
+    unknown_.store(0, std::memory_order_relaxed);
+  });
+}
+
+void Auditor::Feed(const Operation& operation) {
+  // A client process that is killed may leave anything in its lane's last entries.
+  const auto kind = std::min(static_cast<size_t>(operation.kind), Audited::kKinds - 1);
+  const auto outcome = std::min(static_cast<size_t>(operation.outcome), Audited::kOutcomes - 1);
+  ++audited_.operations[kind][outcome];
+  ++fed_;
+  if (operation.outcome == Outcome::kUnknown && operation.kind != Kind::kGet) {
+    unknown_.fetch_add(1, std::memory_order_relaxed);
+  }
+  checker_->Feed(operation);
+}
+
+// The horizon is that of all lanes, after what each of them had was taken.
+size_t Auditor::TakeAll() {
+  const bool full = held_.load(std::memory_order_relaxed) > kHeldMax;
+  Instant earliest = kForever;
+  for (size_t i = 0; full && i < open_.size(); ++i) {
+    if (open_[i]) earliest = std::min(earliest, memory_->lanes[i].horizon());
+  }
+  size_t taken = 0;
+  for (size_t i = 0; i < open_.size(); ++i) {
+    Lane& lane = memory_->lanes[i];
+    if (!open_[i] || (full && lane.horizon() > earliest)) continue;
+    taken += lane.TakeFinished(kTakenAtOnce, [this](const Operation& o) { Feed(o); });
+  }
+  Instant horizon = kForever;
+  for (size_t i = 0; i < open_.size(); ++i) {
+    if (open_[i]) horizon = std::min(horizon, memory_->lanes[i].horizon());
+  }
+  if (horizon != kForever) checker_->Advance(horizon);
+  held_.store(checker_->size(), std::memory_order_relaxed);
+  checked_.store(fed_, std::memory_order_relaxed);
+  if (checker_->violations() > 0) Collect();
+  return taken;
+}
+
+void Auditor::Collect() {
+  for (Violation& violation : checker_->TakeViolations()) {
+    if (violation.reason == Reason::kTooAmbiguous) continue;
+    ++audited_.violations;
+    violations_.fetch_add(1, std::memory_order_relaxed);
+    if (audited_.found.size() < kFoundMax) audited_.found.push_back(std::move(violation));
+  }
+}
+
+bool Auditor::RunTask() {
+  const std::lock_guard lock(mutex_);
+  if (task_ != nullptr) {
+    task_();
+    task_ = nullptr;
+    changed_.notify_all();
+  }
+  return !stop_;
+}
+
+void Auditor::Run() {
+  for (size_t looks = 0;; ++looks) {
+    const bool idle = TakeAll() < kAdvanceFrom;
+    if ((idle || looks % kTasksEvery == 0) && !RunTask()) return;
+    if (!idle) continue;
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kRest, [this] { return task_ != nullptr || stop_; });
+  }
+}
+
+}  // namespace plov::torture

@@ -1,0 +1,91 @@
+// Auditor: takes the operations out of the lanes and has them checked, in a thread of its own.
+//
+//   Auditor auditor(memory, clients);
+//   auditor.Open(lane);        before a client process starts in it
+//   auditor.Bury(lane);        when its process has ended: what it had under way is unknown
+//   auditor.EndHistory();      when all are parked: what comes then is a history of its own
+//
+// Memory: 24 bytes a key, the recent operations, and what is open. When more is open than
+//         kHeldMax, because one operation does not end, only the lane that this one is in is
+//         looked at, so that the others' clients wait.
+// Threads: the calls are made by one thread, and wait until the auditor's thread has done them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "torture/interval_checker.h"
+#include "torture/run_memory.h"
+
+namespace plov::torture {
+
+// What was checked so far. Operations by kind and outcome.
+struct Audited {
+  static constexpr size_t kKinds = 7;
+  static constexpr size_t kOutcomes = 6;
+
+  std::array<std::array<uint64_t, kOutcomes>, kKinds> operations{};
+  uint64_t histories = 0;
+  uint64_t undecided = 0;  // keys
+  uint64_t violations = 0;
+  std::vector<Violation> found;  // the first of them
+
+  uint64_t total() const;
+  uint64_t of(Outcome outcome) const;
+};
+
+class Auditor {
+ public:
+  static constexpr size_t kHeldMax = size_t{1} << 20;  // operations and the like: 100 MiB
+  static constexpr size_t kFoundMax = 8;
+
+  Auditor(RunMemory* memory, size_t lanes);
+  Auditor(const Auditor&) = delete;
+  Auditor& operator=(const Auditor&) = delete;
+  ~Auditor();
+
+  void Open(size_t lane);
+  void Bury(size_t lane);
+  void EndHistory();
+
+  // Of operations, violations, and of the history under way what is held and got no answer.
+  uint64_t checked() const { return checked_.load(std::memory_order_relaxed); }
+  uint64_t violations() const { return violations_.load(std::memory_order_relaxed); }
+  uint64_t unknown() const { return unknown_.load(std::memory_order_relaxed); }
+  uint64_t held() const { return held_.load(std::memory_order_relaxed); }
+
+  // After the last EndHistory.
+  const Audited& audited() const { return audited_; }
+
+ private:
+  void Run();
+  void Do(std::function<void()> task);
+  bool RunTask();
+  size_t TakeAll();
+  void Feed(const Operation& operation);
+  void Collect();
+
+  RunMemory* memory_;
+  std::vector<bool> open_;  // by lane
+  std::optional<IntervalChecker> checker_;
+  Audited audited_;
+  uint64_t fed_ = 0;
+  std::atomic<uint64_t> checked_ = 0;
+  std::atomic<uint64_t> violations_ = 0;
+  std::atomic<uint64_t> unknown_ = 0;
+  std::atomic<uint64_t> held_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> task_;  // under mutex_; empty: none waits
+  bool stop_ = false;           // under mutex_
+  std::thread thread_;          // last, so that it starts when all else is there
+};
+
+}  // namespace plov::torture

@@ -1,0 +1,201 @@
+#include "torture/conductor.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <random>
+
+#include "torture/key_names.h"
+
+namespace plov::torture {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTickMax{20};
+constexpr std::chrono::seconds kProgressEvery{1};
+// Of a client's call. Longer than any stop, so that few writes end without an answer.
+constexpr std::chrono::microseconds kTimeout = milliseconds(500);
+constexpr std::chrono::microseconds kReadPause = milliseconds(2);
+// Writes without an answer that one history bears. Each costs a little with every later operation
+// on its key, for ever.
+constexpr uint64_t kUnknownMax = 5000;
+// With growth, this part of the keys is in use at first, and all of them after 3/4 of the run.
+constexpr uint64_t kKeysAtFirst = 32;
+
+// Waits for a signal that ends the run. Whether one came.
+bool AwaitInterrupt(std::chrono::nanoseconds longest) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  const auto left = std::max<int64_t>(longest.count(), 0);
+  const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+  return ::sigtimedwait(&signals, nullptr, &timeout) > 0;
+}
+
+void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Plan* plan) {
+  SetText(uri, plan->uri);
+  plan->run = run;
+  plan->hot_keys = options.hot_keys;
+  plan->keys = options.keys;
+  plan->value_bytes_min = options.value_bytes_min;
+  plan->value_bytes_max = options.value_bytes_max;
+  plan->seed = options.seed;
+  plan->timeout_us = static_cast<uint64_t>(kTimeout.count());
+  if (options.has(Fault::kPause)) plan->read_pause_us = static_cast<uint64_t>(kReadPause.count());
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Conductor>, Error> Conductor::Create(const ToolOptions& options) {
+  // Not from the seed: two runs with one seed on one server have keys of their own.
+  const auto run = static_cast<uint32_t>(std::random_device()() % kRunsMax);
+  auto target = Target::Open(options, run);
+  if (!target) return std::unexpected(target.error());
+  auto mapping = RunMapping::Create();
+  if (!mapping) return std::unexpected(mapping.error());
+  std::unique_ptr<Conductor> conductor(
+      new Conductor(options, std::move(*mapping), std::move(*target), run));
+  if (auto started = conductor->fleet_.Start(options.clients); !started) {
+    return std::unexpected(started.error());
+  }
+  return conductor;
+}
+
+Conductor::Conductor(const ToolOptions& options, RunMapping mapping, std::unique_ptr<Target> target,
+                     uint32_t run)
+    : options_(options),
+      mapping_(std::move(mapping)),
+      target_(std::move(target)),
+      auditor_(memory(), options.clients),
+      fleet_(&mapping_, &auditor_),
+      random_(options.seed) {
+  Write(options, target_->uri(), run, &memory()->plan);
+}
+
+double Conductor::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+std::expected<Evidence, Error> Conductor::Run() {
+  start_ = Clock::now();
+  end_ = start_ + options_.duration;
+  next_fault_ = next_progress_ = start_ + milliseconds(50);
+  OpenKeys();
+  fleet_.Release();
+  std::expected<void, Error> going;
+  while (going && !IsOver()) going = Tick();
+  evidence_.seconds = seconds();
+  const bool answers = going && target_->Observe();
+  Evidence evidence = Finish();
+  // What was found counts, even when the server is gone.
+  if (evidence.wrongs.empty() && evidence.audited.violations == 0) {
+    if (!going) return std::unexpected(going.error());
+    if (!answers) return Fail(Code::kUnavailable, "the server at " + target_->uri() + " is gone");
+  }
+  return evidence;
+}
+
+bool Conductor::IsOver() {
+  if (Clock::now() >= end_ || auditor_.violations() > 0 || fleet_.has_lie()) return true;
+  if (const auto casualty = fleet_.Casualty()) Wrong(*casualty);
+  if (target_->is_own() && target_->process().HasEnded()) {
+    Wrong("the server ended: " + target_->process().ending() + ": " + target_->log());
+  }
+  return interrupted_ || !evidence_.wrongs.empty();
+}
+
+std::expected<void, Error> Conductor::Tick() {
+  const auto next = std::min({next_fault_, next_progress_, end_, Clock::now() + kTickMax});
+  interrupted_ = AwaitInterrupt(next - Clock::now());
+  OpenKeys();
+  if (Clock::now() >= next_progress_) {
+    target_->Observe();
+    ShowProgress();
+    next_progress_ += kProgressEvery;
+  }
+  if (auditor_.unknown() > kUnknownMax) {
+    if (auto begun = BeginHistory(); !begun) return begun;
+  }
+  if (Clock::now() < next_fault_ || interrupted_) return {};
+  Schedule();
+  if (round_.empty()) return {};
+  const Fault fault = round_.back();
+  round_.pop_back();
+  ++evidence_.injected[IndexOf(fault)];
+  return Inject(fault);
+}
+
+void Conductor::OpenKeys() {
+  uint64_t open = options_.keys;
+  if (options_.has(Fault::kGrowth)) {
+    const double whole = std::chrono::duration<double>(options_.duration).count();
+    const double part = std::min(1.0, seconds() / (whole * 3 / 4));
+    open = open / kKeysAtFirst + static_cast<uint64_t>(part * static_cast<double>(open));
+  }
+  memory()->keys_open.store(std::clamp<uint64_t>(open, 1, options_.keys),
+                            std::memory_order_relaxed);
+}
+
+void Conductor::ShowProgress() {
+  const uint64_t checked = auditor_.checked();
+  const Counts counts = fleet_.counts();
+  uint64_t faults = 0;
+  for (const uint64_t injected : evidence_.injected) faults += injected;
+  fmt::print(stderr,
+             "{:6.0f} s  {:>10} checked/s  {:>8} held  {:>9} torn  {:>9} displaced  {:>3} growths  "
+             "{:>5} faults  {} violations\n",
+             seconds(), Grouped(checked - shown_), Grouped(auditor_.held()),
+             Grouped(counts[IndexOf(Count::kTornBuckets)] + counts[IndexOf(Count::kTornRecords)]),
+             Grouped(target_->counts().displacements), target_->counts().growths, faults,
+             auditor_.violations());
+  shown_ = checked;
+}
+
+void Conductor::Wrong(std::string what) { evidence_.wrongs.push_back(std::move(what)); }
+
+// Whether all clients came to rest.
+bool Conductor::EndHistory() {
+  if (const auto hangs = fleet_.AwaitParked()) {
+    Wrong(*hangs);
+    return false;
+  }
+  auditor_.EndHistory();
+  return true;
+}
+
+std::expected<void, Error> Conductor::BeginHistory() {
+  fleet_.Park();
+  if (!EndHistory()) return {};
+  const uint32_t former = memory()->history.load(std::memory_order_relaxed);
+  memory()->history.store(former + 1, std::memory_order_relaxed);
+  fleet_.Release();
+  target_->Delete(former, options_.keys);
+  return {};
+}
+
+Evidence Conductor::Finish() {
+  if (auto hangs = fleet_.Stop()) Wrong(std::move(*hangs));
+  auditor_.EndHistory();
+  const uint32_t history = memory()->history.load(std::memory_order_relaxed);
+  if (!target_->is_own() && !target_->Delete(history, options_.keys)) {
+    fmt::print(stderr, "plov-torture: the server does not answer, keys that begin with {} stay\n",
+               KeyName(memory()->plan.run, history, 0).prefix());
+  }
+  const bool was_running = target_->is_own() && !target_->process().HasEnded();
+  if (auto wrong = target_->Close(); wrong && was_running) Wrong(std::move(*wrong));
+  for (const std::string& lie : fleet_.lies()) {
+    Wrong("a GET returned bytes that no PUT wrote: " + lie);
+  }
+  evidence_.options = options_;
+  evidence_.was_interrupted = interrupted_;
+  evidence_.audited = auditor_.audited();
+  evidence_.counts = fleet_.counts();
+  evidence_.server = target_->counts();
+  evidence_.injected[IndexOf(Fault::kPause)] = evidence_.counts[IndexOf(Count::kPauses)];
+  return evidence_;
+}
+
+}  // namespace plov::torture

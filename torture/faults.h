@@ -1,0 +1,43 @@
+// Faults: what a run injects besides load.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "verify/error.h"
+
+namespace plov::torture {
+
+enum class Fault : uint8_t {
+  kPause,       // GETs that rest between their READs
+  kStop,        // SIGSTOP and SIGCONT of a client, or of the tool's own server
+  kKillClient,  // SIGKILL
+  kKillServer,
+  kGrowth,  // keys come into use over the run, so that the table grows under load
+  kFull,    // memory is filled up to the last PUT, and freed again
+};
+inline constexpr size_t kFaults = 6;
+
+using FaultSet = std::bitset<kFaults>;
+constexpr size_t IndexOf(Fault fault) { return static_cast<size_t>(fault); }
+
+inline constexpr std::array<std::string_view, kFaults> kFaultNames = {
+    "pause", "stop", "kill-client", "kill-server", "growth", "full"};
+
+// Those that need a server of the tool's own: nobody else's is killed, filled or made to grow.
+inline FaultSet OwnServerFaults() {
+  FaultSet faults;
+  return faults.set(IndexOf(Fault::kKillServer))
+      .set(IndexOf(Fault::kGrowth))
+      .set(IndexOf(Fault::kFull));
+}
+
+// "all", "none", or names with commas between. kInvalidArgument.
+std::expected<FaultSet, Error> ParseFaults(std::string_view list);
+std::string FaultText(const FaultSet& faults);
+
+}  // namespace plov::torture

@@ -1,0 +1,82 @@
+// plov-torture, the torture tool. See plov-torture(1).
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "torture/conductor.h"
+#include "torture/tool_options.h"
+#include "torture/worker.h"
+
+namespace {
+
+using namespace plov::torture;
+
+constexpr int kExitUsage = 2;
+constexpr int kExitCannotRun = 3;
+
+int Complain(const plov::Error& error, int exit_status) {
+  fmt::print(stderr, "plov-torture: {}\n", error.message);
+  return exit_status;
+}
+
+// The tool's own server takes its options from the tool alone.
+void ForgetServerVariables() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (text.starts_with("PLOVD_")) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+}
+
+void BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+int Run(const ToolOptions& options) {
+  ForgetServerVariables();
+  BlockSignals();
+  auto conductor = Conductor::Create(options);
+  if (!conductor) return Complain(conductor.error(), kExitCannotRun);
+  const auto evidence = (*conductor)->Run();
+  conductor->reset();
+  if (!evidence) return Complain(evidence.error(), kExitCannotRun);
+  const Judgement judgement = Judge(*evidence);
+  fmt::print("{}", VerdictText(*evidence, judgement));
+  const auto saved = Save(*evidence, judgement);
+  for (const std::string& path : saved ? *saved : std::vector<std::string>()) {
+    fmt::print("{:<16} {}\n", "written", path);
+  }
+  if (!saved) Complain(saved.error(), kExitCannotRun);
+  // A violation is told by the exit status, whatever else went wrong.
+  return saved || judgement.exit_status() == 1 ? judgement.exit_status() : kExitCannotRun;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "worker") return RunWorker(argc, argv);
+  const auto options = ParseToolOptions(argc, argv);
+  if (!options) return Complain(options.error(), kExitUsage);
+  switch (options->action) {
+    case ToolOptions::Action::kHelp:
+      fmt::print("{}", ToolHelpText());
+      return 0;
+    case ToolOptions::Action::kVersion:
+      fmt::print("plov-torture {}\n", PLOV_VERSION);
+      return 0;
+    case ToolOptions::Action::kRun:
+      break;
+  }
+  return Run(*options);
+}

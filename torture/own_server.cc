@@ -1,0 +1,102 @@
+#include "torture/own_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace plov::torture {
+
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr std::chrono::seconds kReadyWithin{60};
+constexpr size_t kLogBytes = 2000;  // as much of the end as one looks at
+
+}  // namespace
+
+std::expected<void, Error> OwnServer::Start(Life life) {
+  std::error_code ignored;
+  for (uint32_t shard = 0; life == Life::kEmpty && shard < options_.shards; ++shard) {
+    files::remove(path("memory") + (shard == 0 ? "" : "." + std::to_string(shard)), ignored);
+  }
+  std::vector<std::string> arguments = {options_.plovd,
+                                        "--listen",
+                                        uri(),
+                                        "--log-level",
+                                        "warn",
+                                        "--memory",
+                                        std::to_string(options_.memory_bytes),
+                                        "--max-value",
+                                        std::to_string(options_.max_value_bytes),
+                                        "--shards",
+                                        std::to_string(options_.shards),
+                                        "--bucket-bytes",
+                                        std::to_string(options_.bucket_bytes)};
+  if (options_.is_warm) arguments.insert(arguments.end(), {"--warm", path("memory")});
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe");
+  const int log = ::open(path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  auto started = Process::Start(arguments, {.output = pipe[1], .errors = log});
+  ::close(pipe[1]);
+  ::close(log);
+  std::expected<void, Error> ready;
+  if (started) {
+    process_ = std::move(*started);
+    ready = AwaitReady(pipe[0]);
+  } else {
+    ready = std::unexpected(started.error());
+  }
+  ::close(pipe[0]);
+  return ready;
+}
+
+std::expected<void, Error> OwnServer::AwaitReady(int output) {
+  const auto end = std::chrono::steady_clock::now() + kReadyWithin;
+  std::string said;
+  while (!said.starts_with("plovd: ready on ") || !said.ends_with('\n')) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd poll_fd{output, POLLIN, 0};
+    char bytes[256];
+    const bool any = left.count() > 0 && ::poll(&poll_fd, 1, static_cast<int>(left.count())) == 1;
+    const ssize_t count = any ? ::read(output, bytes, sizeof(bytes)) : 0;
+    if (count <= 0) {
+      process_->Kill();
+      return Fail(Code::kUnavailable, options_.plovd + " did not start: " + said + Log());
+    }
+    said.append(bytes, static_cast<size_t>(count));
+  }
+  return {};
+}
+
+std::string OwnServer::Log() const {
+  std::ifstream file(path("log"));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (text.size() > kLogBytes) text = text.substr(text.size() - kLogBytes);
+  while (text.ends_with('\n')) text.pop_back();
+  return text.empty() ? "it said nothing" : text;
+}
+
+std::string FindPlovd() {
+  const files::path folder = files::path(OwnPath()).parent_path();
+  const char* path = std::getenv("PATH");
+  std::vector<files::path> places = {folder / "plovd", folder.parent_path() / "sbin/plovd",
+                                     folder.parent_path() / "server/plovd"};
+  std::istringstream list(path == nullptr ? "" : path);
+  for (std::string place; std::getline(list, place, ':');) {
+    if (!place.empty()) places.push_back(files::path(place) / "plovd");
+  }
+  for (const files::path& place : places) {
+    if (::access(place.c_str(), X_OK) == 0) return place;
+  }
+  return {};
+}
+
+}  // namespace plov::torture

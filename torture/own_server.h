@@ -1,0 +1,58 @@
+// Own server: a plovd that the tool starts, kills and starts again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "torture/process.h"
+#include "verify/error.h"
+
+namespace plov::torture {
+
+struct OwnServerOptions {
+  std::string plovd;   // its path
+  std::string folder;  // of socket, log and memory file
+  uint64_t memory_bytes = 0;
+  uint64_t max_value_bytes = 0;
+  uint32_t shards = 1;
+  uint32_t bucket_bytes = 64;
+  bool is_warm = false;  // keeps its memory in a file
+};
+
+enum class Life {
+  kFirst,
+  kWarm,   // goes on with the memory of the former
+  kEmpty,  // begins anew
+};
+
+class OwnServer {
+ public:
+  explicit OwnServer(OwnServerOptions options) : options_(std::move(options)) {}
+
+  std::string uri() const { return "shm:" + options_.folder + "/s.sock"; }
+
+  // Starts, and waits until it serves. Errors: kUnavailable with the end of its log.
+  std::expected<void, Error> Start(Life life);
+
+  // Has a process, from Start on.
+  Process& process() { return *process_; }
+
+  // What it wrote, its last lines.
+  std::string Log() const;
+
+ private:
+  std::string path(const char* name) const { return options_.folder + "/" + name; }
+  std::expected<void, Error> AwaitReady(int output);
+
+  OwnServerOptions options_;
+  std::optional<Process> process_;
+};
+
+// plovd as it is installed or built beside this program, else of the PATH. Empty: there is none.
+std::string FindPlovd();
+
+}  // namespace plov::torture

@@ -1,0 +1,110 @@
+#include "torture/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+namespace plov::torture {
+
+namespace {
+
+// Between fork and exec: only what is safe in a child of a process with threads.
+[[noreturn]] void Become(char** argv, const ProcessFiles& files, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(126);
+  ::setpgid(0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (files.output >= 0) ::dup2(files.output, STDOUT_FILENO);
+  if (files.errors >= 0) ::dup2(files.errors, STDERR_FILENO);
+  if (files.inherited >= 0) ::fcntl(files.inherited, F_SETFD, 0);
+  ::execv(argv[0], argv);
+  ::_exit(127);
+}
+
+}  // namespace
+
+std::expected<Process, Error> Process::Start(const std::vector<std::string>& arguments,
+                                             const ProcessFiles& files) {
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) Become(argv.data(), files, parent);
+  if (pid < 0) {
+    return Fail(Code::kSystem, std::string("cannot start a process: ") + std::strerror(errno));
+  }
+  return Process(pid);
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
+
+Process& Process::operator=(Process&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+
+Process::~Process() { Kill(); }
+
+void Process::Stop() {
+  if (HasEnded()) return;
+  ::kill(pid_, SIGSTOP);
+  siginfo_t stopped;
+  ::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+}
+
+void Process::Continue() {
+  if (!HasEnded()) ::kill(pid_, SIGCONT);
+}
+
+void Process::Terminate() {
+  if (!HasEnded()) ::kill(pid_, SIGTERM);
+}
+
+void Process::Kill() {
+  if (pid_ <= 0 || status_) return;
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  if (::waitpid(pid_, &status, 0) == pid_) status_ = status;
+}
+
+bool Process::HasEnded() {
+  if (pid_ <= 0 || status_) return true;
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+  return status_.has_value();
+}
+
+bool Process::Await(std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!HasEnded()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+std::string Process::ending() const {
+  const int status = status_.value_or(0);
+  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+  return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+std::string OwnPath() {
+  std::error_code failed;
+  return std::filesystem::read_symlink("/proc/self/exe", failed);
+}
+
+}  // namespace plov::torture

@@ -1,0 +1,58 @@
+// Process: a child of the tool, started by exec, that does not outlive it.
+//
+// Threads: started by the main thread, for the kernel kills a child when the thread that started
+//          it ends (PR_SET_PDEATHSIG).
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "verify/error.h"
+
+namespace plov::torture {
+
+struct ProcessFiles {
+  int output = -1;     // its standard output; -1: as the tool's
+  int errors = -1;     // its standard error, likewise
+  int inherited = -1;  // stays open under its number
+};
+
+class Process {
+ public:
+  // arguments: the program's path first. In a group of its own, so that an interrupt from the
+  // terminal is the tool's alone.
+  static std::expected<Process, Error> Start(const std::vector<std::string>& arguments,
+                                             const ProcessFiles& files);
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  ~Process();  // kills what still runs
+
+  pid_t pid() const { return pid_; }
+
+  void Stop();  // returns when it stands
+  void Continue();
+  void Kill();       // returns when it is gone
+  void Terminate();  // asks it to end
+
+  // Whether it has ended, by itself or asked to; once true it stays true.
+  bool HasEnded();
+  bool Await(std::chrono::milliseconds limit);
+  // Of one that has ended: "exit status 3", "signal 11".
+  std::string ending() const;
+
+ private:
+  explicit Process(pid_t pid) : pid_(pid) {}
+
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+// The path of this program's own file.
+std::string OwnPath();
+
+}  // namespace plov::torture

@@ -1,0 +1,175 @@
+#include "torture/target.h"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "torture/key_names.h"
+
+namespace plov::torture {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kTimeout{2};
+constexpr std::chrono::seconds kStopWithin{30};
+constexpr size_t kWindow = 1024;  // DELETEs at once
+
+// Ballast: large values first, then ever smaller ones into what they leave.
+constexpr size_t kBallastBytes[] = {size_t{256} << 10, size_t{16} << 10, size_t{1} << 10, 64, 16};
+constexpr size_t kBallastAtOnce = 16;
+constexpr uint64_t kBallastKeys = kKeysMax;  // their numbers start behind those of the run's keys
+constexpr uint64_t kBallastMax = 1'000'000;
+
+ClientOptions ToolsOwn() { return {.timeout = kTimeout, .location_cache_bytes = 0}; }
+
+// How many of the keys are gone for certain.
+size_t DeleteKeys(Client* client, std::span<const KeyName> keys) {
+  size_t gone = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += kWindow) {
+    const auto some = keys.subspan(begin, std::min(kWindow, keys.size() - begin));
+    for (const KeyName& key : some) {
+      client->StartDelete(key.view(), 0,
+                          [&gone](const Client::DeleteResult& result) { gone += result ? 1 : 0; });
+    }
+    while (client->Poll() > 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return gone;
+}
+
+}  // namespace
+
+void DeleteRun(const std::string& uri, uint32_t run) {
+  constexpr int kPassesMax = 10;
+  // What killed clients have sent is applied by then.
+  std::this_thread::sleep_for(milliseconds(200));
+  auto client = Client::Connect(uri, ToolsOwn());
+  const KeyName any(run, 0, 0);
+  for (int pass = 0; client && pass < kPassesMax; ++pass) {
+    std::vector<std::string> found;
+    const auto scanned = client->Scan([&](std::string_view key, const Item&) {
+      if (key.size() == KeyName::kBytes && key.starts_with(any.prefix())) found.emplace_back(key);
+      return true;
+    });
+    if (!scanned || (found.empty() && scanned->settled)) return;
+    for (const std::string& key : found) client->Delete(key);
+  }
+}
+
+std::expected<std::unique_ptr<Target>, Error> Target::Open(const ToolOptions& options,
+                                                           uint32_t run) {
+  std::unique_ptr<Target> target(new Target(run, options.server));
+  std::expected<void, Error> opened;
+  if (options.has_own_server()) opened = target->OpenOwn(options);
+  if (opened) opened = target->Connect();
+  if (!opened) return std::unexpected(opened.error());
+  if (!target->is_own()) {
+    const std::string uri = target->uri_;
+    auto janitor = Janitor::Start([uri, run] { DeleteRun(uri, run); });
+    if (!janitor) return std::unexpected(janitor.error());
+    target->janitor_.emplace(std::move(*janitor));
+  }
+  return target;
+}
+
+std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
+  const bool warm = options.has(Fault::kKillServer);
+  auto folder = MakeFolder(warm ? Place::kMemory : Place::kDisk);
+  if (!folder) return std::unexpected(folder.error());
+  folder_ = *folder;
+  auto janitor = Janitor::Start([path = folder_] { RemoveFolder(path); });
+  if (!janitor) return std::unexpected(janitor.error());
+  janitor_.emplace(std::move(*janitor));
+  const std::string plovd = options.plovd.empty() ? FindPlovd() : options.plovd;
+  if (plovd.empty()) return Fail(Code::kUnavailable, "there is no plovd: name it with --plovd");
+  server_.emplace(OwnServerOptions{
+      .plovd = plovd,
+      .folder = folder_,
+      .memory_bytes = options.memory_bytes,
+      .max_value_bytes = std::max<uint64_t>(options.value_bytes_max, kBallastBytes[0]),
+      .shards = options.shards,
+      .bucket_bytes = options.bucket_bytes,
+      .is_warm = warm});
+  uri_ = server_->uri();
+  return server_->Start(Life::kFirst);
+}
+
+std::expected<void, Error> Target::Connect() {
+  auto client = Client::Connect(uri_, ToolsOwn());
+  if (!client) return std::unexpected(client.error());
+  client_ = std::move(*client);
+  const auto texts = client_->ServerStats();
+  if (!texts) return std::unexpected(texts.error());
+  tally_.BeginAt(ReadServerCounts(*texts));
+  return {};
+}
+
+Target::~Target() {
+  Close();
+  if (!folder_.empty()) RemoveFolder(folder_);
+}
+
+void Target::Kill() {
+  Observe();
+  server_->process().Kill();
+  tally_.EndLife();
+}
+
+std::expected<void, Error> Target::Restart(Life life) { return server_->Start(life); }
+
+bool Target::Observe() {
+  const auto texts = client_->ServerStats();
+  if (texts) tally_.Observe(ReadServerCounts(*texts));
+  return texts.has_value();
+}
+
+void Target::Fill(uint32_t history) {
+  for (const size_t bytes : kBallastBytes) {
+    const std::string value(bytes, 'b');
+    bool has_room = true;
+    while (has_room && ballast_ < kBallastMax) {
+      std::array<KeyName, kBallastAtOnce> names;
+      std::array<PutItem, kBallastAtOnce> items;
+      for (size_t i = 0; i < items.size(); ++i) {
+        names[i] = KeyName(run_, history, kBallastKeys + ballast_++);
+        items[i] = {names[i].view(), value};
+      }
+      client_->PutMany(items, [&has_room](size_t, const Client::PutResult& result) {
+        has_room = has_room && result.has_value();
+      });
+    }
+  }
+}
+
+void Target::Drain(uint32_t history) {
+  std::vector<KeyName> names;
+  for (uint64_t i = 0; i < ballast_; ++i) names.emplace_back(run_, history, kBallastKeys + i);
+  DeleteKeys(&*client_, names);
+  ballast_ = 0;
+}
+
+bool Target::Delete(uint32_t history, uint64_t keys) {
+  std::vector<KeyName> names;
+  for (uint64_t i = 0; i < keys; ++i) names.emplace_back(run_, history, i);
+  return DeleteKeys(&*client_, names) == names.size();
+}
+
+std::optional<std::string> Target::Close() {
+  std::optional<std::string> wrong;
+  client_.reset();
+  if (server_ && !server_->process().HasEnded()) {
+    Process& process = server_->process();
+    process.Continue();
+    process.Terminate();
+    if (!process.Await(kStopWithin)) {
+      wrong = "the server did not stop within 30 s of SIGTERM";
+    } else if (process.ending() != "exit status 0") {
+      wrong = "the server stopped with " + process.ending();
+    }
+    process.Kill();
+  }
+  return wrong;
+}
+
+}  // namespace plov::torture

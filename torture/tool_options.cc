@@ -1,0 +1,217 @@
+#include "torture/tool_options.h"
+
+#include <fmt/core.h>
+
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <optional>
+#include <random>
+#include <sstream>
+
+#include "torture/key_names.h"
+#include "torture/own_server.h"
+#include "torture/run_memory.h"
+#include "torture/value.h"
+#include "verify/quantity.h"
+
+namespace plov::torture {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr microseconds kDurationMax = std::chrono::hours(24 * 365);
+constexpr uint64_t kValueBytesMax = uint64_t{16} << 20;  // what any server takes
+constexpr uint64_t kMemoryBytesMin = uint64_t{16} << 20;
+constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 40;
+constexpr uint64_t kShardsMax = 256;
+
+po::options_description Described() {
+  po::options_description options("Options", 100);
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  // clang-format off
+  options.add_options()
+      ("duration", text("DURATION"), "how long, as 500ms, 10s, 2h (10s)")
+      ("clients", text("N"), "client processes, 1 to 64 (3)")
+      ("keys", text("N"), "keys in use, up to 16777216 (50000)")
+      ("hot-keys", text("N"), "of these, the ones that get most operations (8)")
+      ("value-bytes", text("MIN-MAX"), "sizes of values, 16 to 16M, as 16-1K (16-1K)")
+      ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full (all that are possible)")
+      ("seed", text("N"), "seeds what the clients choose (a random one, which is printed)")
+      ("server", text("URI"), "a server that runs, shm:NAME or shm:/path (one of its own)")
+      ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
+      ("memory", text("SIZE"), "memory of its own server (128M)")
+      ("shards", text("N"), "shards of its own server (1)")
+      ("bucket-bytes", text("N"), "bucket size of its own server, 64 or 128 (64)")
+      ("json", text("FILE"), "write the verdict there, and findings beside it")
+      ("version", po::bool_switch(), "print the version and exit")
+      ("help", po::bool_switch(), "print this help and exit");
+  // clang-format on
+  return options;
+}
+
+std::unexpected<Error> Invalid(std::string message) {
+  return Fail(Code::kInvalidArgument, std::move(message) + " (try plov-torture --help)");
+}
+
+// The options that were given, by name.
+class Given {
+ public:
+  explicit Given(const po::variables_map& map) : map_(map) {}
+
+  bool Has(const char* name) const { return map_.count(name) > 0; }
+  bool On(const char* name) const { return map_[name].as<bool>(); }
+  std::string Text(const char* name) const {
+    return Has(name) ? map_[name].as<std::string>() : std::string();
+  }
+
+  // Sets `to` when the option was given: a number, or a size with a unit, from `least` to `most`.
+  template <typename Number>
+  std::expected<void, Error> Fill(const char* name, uint64_t least, uint64_t most,
+                                  Number* to) const {
+    if (!Has(name)) return {};
+    const auto number = ParseSize(Text(name));
+    if (!number || *number < least || *number > most) {
+      return Invalid(
+          fmt::format("--{} '{}' is not a number from {} to {}", name, Text(name), least, most));
+    }
+    *to = static_cast<Number>(*number);
+    return {};
+  }
+
+ private:
+  const po::variables_map& map_;
+};
+
+std::expected<void, Error> FillDuration(const Given& given, ToolOptions* options) {
+  if (!given.Has("duration")) return {};
+  const auto duration = ParseDuration(given.Text("duration"));
+  if (!duration) return Invalid("--duration: " + duration.error().message);
+  if (duration->count() == 0 || *duration > kDurationMax) {
+    return Invalid(
+        fmt::format("--duration '{}' is not between 1us and 8760h", given.Text("duration")));
+  }
+  options->duration = *duration;
+  return {};
+}
+
+std::expected<void, Error> FillValueBytes(const Given& given, ToolOptions* options) {
+  if (!given.Has("value-bytes")) return {};
+  const std::string text = given.Text("value-bytes");
+  const size_t dash = text.find('-');
+  const auto least = ParseSize(text.substr(0, dash));
+  const auto most = dash == std::string::npos ? least : ParseSize(text.substr(dash + 1));
+  if (!least || !most || *least < kValueBytesMin || *most > kValueBytesMax || *least > *most) {
+    return Invalid(
+        fmt::format("--value-bytes '{}' is not MIN-MAX, from {} to 16M", text, kValueBytesMin));
+  }
+  options->value_bytes_min = *least;
+  options->value_bytes_max = *most;
+  return {};
+}
+
+// By default all faults that are possible; those that are named must be.
+std::expected<void, Error> FillFaults(const Given& given, ToolOptions* options) {
+  const std::string list = given.Has("faults") ? given.Text("faults") : "all";
+  const auto faults = ParseFaults(list);
+  if (!faults) return Invalid("--faults: " + faults.error().message);
+  options->faults = *faults;
+  if (options->has_own_server()) return {};
+  const FaultSet impossible = *faults & OwnServerFaults();
+  if (impossible.any() && list != "all") {
+    return Invalid(fmt::format("--faults {} needs a server of the tool's own, without --server",
+                               FaultText(impossible)));
+  }
+  options->faults &= ~OwnServerFaults();
+  return {};
+}
+
+std::expected<void, Error> FillSeed(const Given& given, ToolOptions* options) {
+  options->seed = std::random_device()();
+  if (!given.Has("seed")) return {};
+  const std::string text = given.Text("seed");
+  const char* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, options->seed);
+  if (failure == std::errc() && rest == end) return {};
+  return Invalid(fmt::format("--seed '{}' is not a number from 0 to {}", text, UINT64_MAX));
+}
+
+std::expected<void, Error> FillServer(const Given& given, ToolOptions* options) {
+  options->server = given.Text("server");
+  if (given.Has("server") && options->server.empty()) return Invalid("--server is empty");
+  if (options->server.size() >= kTextBytes) return Invalid("--server is too long");
+  for (const char* own : {"plovd", "memory", "shards", "bucket-bytes"}) {
+    if (given.Has("server") && given.Has(own)) {
+      return Invalid(fmt::format("--{} is for a server of the tool's own, without --server", own));
+    }
+  }
+  options->plovd = given.Text("plovd");
+  if (auto filled = given.Fill("shards", 1, kShardsMax, &options->shards); !filled) return filled;
+  const uint64_t least = kMemoryBytesMin * options->shards;
+  options->memory_bytes = std::max(options->memory_bytes, least);
+  if (auto filled = given.Fill("memory", least, kMemoryBytesMax, &options->memory_bytes); !filled) {
+    return filled;
+  }
+  if (auto filled = given.Fill("bucket-bytes", 64, 128, &options->bucket_bytes); !filled) {
+    return filled;
+  }
+  if (options->bucket_bytes % 64 != 0) return Invalid("--bucket-bytes is 64 or 128");
+  return {};
+}
+
+std::expected<void, Error> FillKeys(const Given& given, ToolOptions* options) {
+  if (auto filled = given.Fill("clients", 1, kClientsMax, &options->clients); !filled) {
+    return filled;
+  }
+  if (auto filled = given.Fill("keys", 1, kKeysMax, &options->keys); !filled) return filled;
+  options->hot_keys = static_cast<uint32_t>(std::min<uint64_t>(options->hot_keys, options->keys));
+  return given.Fill("hot-keys", 1, options->keys, &options->hot_keys);
+}
+
+std::expected<ToolOptions, Error> Digest(const Given& given) {
+  ToolOptions options;
+  if (given.On("help")) options.action = ToolOptions::Action::kHelp;
+  if (given.On("version")) options.action = ToolOptions::Action::kVersion;
+  if (options.action != ToolOptions::Action::kRun) return options;
+  for (const auto fill :
+       {FillDuration, FillKeys, FillValueBytes, FillServer, FillFaults, FillSeed}) {
+    if (auto filled = fill(given, &options); !filled) return std::unexpected(filled.error());
+  }
+  options.json = given.Text("json");
+  if (given.Has("json") && options.json.empty()) return Invalid("--json is empty: name a file");
+  return options;
+}
+
+}  // namespace
+
+std::string ToolHelpText() {
+  std::ostringstream text;
+  text << "plov-torture - GETs and PUTs under fire, every one checked for linearizability\n\n"
+          "Usage: plov-torture [OPTION]...\n\n"
+       << Described()
+       << "\nStarts a plovd of its own unless --server names one. Shows progress each second, then "
+          "a\nverdict; a violation is printed as the smallest history that shows it, and saved.\n"
+          "Exit status: 0 pass, 1 violation, 2 usage, 3 cannot run, 4 too little was done.\n";
+  return text.str();
+}
+
+std::expected<ToolOptions, Error> ParseToolOptions(int argc, const char* const* argv) {
+  const po::options_description described = Described();
+  po::variables_map given;
+  try {
+    namespace style = po::command_line_style;
+    po::store(po::command_line_parser(argc, argv)
+                  .options(described)
+                  .positional({})
+                  .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
+                  .run(),
+              given);
+  } catch (const po::error& error) {
+    return Invalid(error.what());
+  }
+  return Digest(Given(given));
+}
+
+}  // namespace plov::torture

@@ -1,0 +1,42 @@
+// The options of plov-torture.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <string>
+
+#include "torture/faults.h"
+#include "verify/error.h"
+
+namespace plov::torture {
+
+struct ToolOptions {
+  enum class Action { kRun, kHelp, kVersion };
+
+  Action action = Action::kRun;
+  std::chrono::microseconds duration = std::chrono::seconds(10);
+  uint32_t clients = 3;
+  uint64_t keys = 50'000;
+  uint32_t hot_keys = 8;
+  uint64_t value_bytes_min = 16;
+  uint64_t value_bytes_max = 1024;
+  FaultSet faults;  // those that the server allows
+  uint64_t seed = 0;
+  std::string server;  // empty: the tool starts its own
+  std::string plovd;   // its path; empty with a server given
+  uint64_t memory_bytes = uint64_t{128} << 20;
+  uint32_t shards = 1;
+  uint32_t bucket_bytes = 64;
+  std::string json;  // a path; empty: none
+
+  bool has_own_server() const { return server.empty(); }
+  bool has(Fault fault) const { return faults.test(IndexOf(fault)); }
+};
+
+// kInvalidArgument with one line that says what is wrong.
+std::expected<ToolOptions, Error> ParseToolOptions(int argc, const char* const* argv);
+
+std::string ToolHelpText();
+
+}  // namespace plov::torture

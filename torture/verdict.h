@@ -1,0 +1,56 @@
+// Verdict: what a run has shown, as people and as programs read it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "torture/auditor.h"
+#include "torture/report.h"
+#include "torture/run_memory.h"
+#include "torture/server_tally.h"
+#include "torture/tool_options.h"
+
+namespace plov::torture {
+
+// All that a run leaves to judge.
+struct Evidence {
+  ToolOptions options;
+  double seconds = 0;
+  bool was_interrupted = false;
+  Audited audited;
+  Counts counts{};
+  ServerCounts server;
+  std::array<uint64_t, kFaults> injected{};
+  uint64_t server_lives = 1;
+  // What no history is needed for: values that do not prove themselves, processes that died.
+  std::vector<std::string> wrongs;
+};
+
+struct Judgement {
+  enum class Type { kPass, kViolation, kTooLittle };
+
+  Type type = Type::kPass;
+  std::vector<std::string> missing;  // what there was too little of, and how to get more
+  std::vector<Finding> findings;
+  std::vector<std::string> wrongs;
+
+  int exit_status() const;
+};
+
+// Shrinks the violations, which may take seconds.
+Judgement Judge(const Evidence& evidence);
+
+std::string VerdictText(const Evidence& evidence, const Judgement& judgement);
+std::string VerdictJson(const Evidence& evidence, const Judgement& judgement);
+
+// Writes --json, and for each finding FILE.keyN.json, FILE.keyN.edn and FILE.keyN.txt beside it;
+// without --json into the working directory. Returns what was written. Errors: kSystem.
+std::expected<std::vector<std::string>, Error> Save(const Evidence& evidence,
+                                                    const Judgement& judgement);
+
+std::string Grouped(uint64_t number);  // 1,234,567
+
+}  // namespace plov::torture

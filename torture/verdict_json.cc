@@ -1,0 +1,144 @@
+// Verdict: as programs read it, and the files of the findings.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "torture/verdict.h"
+
+namespace plov::torture {
+
+namespace {
+
+using Object = nlohmann::ordered_json;
+
+std::string_view TypeName(Judgement::Type type) {
+  switch (type) {
+    case Judgement::Type::kPass:
+      return "pass";
+    case Judgement::Type::kViolation:
+      return "violation";
+    case Judgement::Type::kTooLittle:
+      break;
+  }
+  return "too little";
+}
+
+Object OptionsJson(const ToolOptions& options) {
+  return {{"duration_us", options.duration.count()},
+          {"clients", options.clients},
+          {"keys", options.keys},
+          {"hot_keys", options.hot_keys},
+          {"value_bytes_min", options.value_bytes_min},
+          {"value_bytes_max", options.value_bytes_max},
+          {"faults", FaultText(options.faults)},
+          {"seed", options.seed},
+          {"server", options.server},
+          {"memory_bytes", options.memory_bytes},
+          {"shards", options.shards},
+          {"bucket_bytes", options.bucket_bytes}};
+}
+
+Object OperationsJson(const Audited& audited) {
+  Object operations = Object::object();
+  for (size_t kind = 0; kind < Audited::kKinds; ++kind) {
+    Object outcomes = Object::object();
+    for (size_t outcome = 0; outcome < Audited::kOutcomes; ++outcome) {
+      const uint64_t count = audited.operations[kind][outcome];
+      if (count > 0) outcomes[std::string(OutcomeName(static_cast<Outcome>(outcome)))] = count;
+    }
+    operations[std::string(KindName(static_cast<Kind>(kind)))] = std::move(outcomes);
+  }
+  return operations;
+}
+
+Object CountsJson(const Evidence& evidence) {
+  const auto count = [&evidence](Count which) { return evidence.counts[IndexOf(which)]; };
+  const Audited& audited = evidence.audited;
+  return {{"checked", audited.total()},
+          {"refused", audited.of(Outcome::kRefused)},
+          {"unknown", audited.of(Outcome::kUnknown)},
+          {"histories", audited.histories},
+          {"gets", count(Count::kGets)},
+          {"reads", count(Count::kReads)},
+          {"torn_buckets", count(Count::kTornBuckets)},
+          {"torn_records", count(Count::kTornRecords)},
+          {"confirmations", count(Count::kConfirmations)},
+          {"restarts", count(Count::kRestarts)},
+          {"gets_by_message", count(Count::kFallbacks)},
+          {"known_reads", count(Count::kKnownReads)},
+          {"known_misses", count(Count::kKnownMisses)},
+          {"refreshes", count(Count::kRefreshes)},
+          {"reconnects", count(Count::kReconnects)},
+          {"retries", count(Count::kRetries)},
+          {"retries_answered", evidence.server.retries_answered},
+          {"displacements", evidence.server.displacements},
+          {"growths", evidence.server.growths},
+          {"no_space", evidence.server.no_space},
+          {"server_lives", evidence.server_lives},
+          {"undecided", audited.undecided},
+          {"violations", audited.violations + evidence.wrongs.size()}};
+}
+
+std::string BaseOf(const ToolOptions& options) {
+  if (options.json.empty()) return fmt::format("plov-torture-{}", ::getpid());
+  const std::string_view suffix = ".json";
+  std::string base = options.json;
+  if (base.ends_with(suffix)) base.resize(base.size() - suffix.size());
+  return base;
+}
+
+}  // namespace
+
+std::string VerdictJson(const Evidence& evidence, const Judgement& judgement) {
+  Object faults = Object::object();
+  for (size_t i = 0; i < kFaults; ++i) {
+    if (i == IndexOf(Fault::kGrowth) || !evidence.options.faults.test(i)) continue;
+    faults[std::string(kFaultNames[i])] = evidence.injected[i];
+  }
+  Object errors = Object::object();
+  for (size_t code = 1; code < kCodes; ++code) {
+    const uint64_t count = evidence.counts[IndexOf(static_cast<Code>(code))];
+    if (count > 0) errors[std::string(CodeName(static_cast<Code>(code)))] = count;
+  }
+  Object findings = Object::array();
+  for (const Finding& finding : judgement.findings) {
+    findings.push_back(Object::parse(torture::Json(finding)));
+  }
+  const Object whole = {{"verdict", TypeName(judgement.type)},
+                        {"exit_status", judgement.exit_status()},
+                        {"interrupted", evidence.was_interrupted},
+                        {"seconds", evidence.seconds},
+                        {"options", OptionsJson(evidence.options)},
+                        {"counts", CountsJson(evidence)},
+                        {"operations", OperationsJson(evidence.audited)},
+                        {"faults", faults},
+                        {"errors", errors},
+                        {"missing", judgement.missing},
+                        {"wrongs", judgement.wrongs},
+                        {"findings", findings}};
+  return whole.dump(2, ' ', false, Object::error_handler_t::replace) + "\n";
+}
+
+std::expected<std::vector<std::string>, Error> Save(const Evidence& evidence,
+                                                    const Judgement& judgement) {
+  std::vector<std::pair<std::string, std::string>> files;
+  if (!evidence.options.json.empty()) {
+    files.emplace_back(evidence.options.json, VerdictJson(evidence, judgement));
+  }
+  for (const Finding& finding : judgement.findings) {
+    const std::string base = fmt::format("{}.key{}", BaseOf(evidence.options), finding.key);
+    files.emplace_back(base + ".txt", Timeline(finding));
+    files.emplace_back(base + ".json", torture::Json(finding));
+    files.emplace_back(base + ".edn", Edn(finding));
+  }
+  std::vector<std::string> paths;
+  for (const auto& [path, text] : files) {
+    if (auto written = WriteFile(path, text); !written) return std::unexpected(written.error());
+    paths.push_back(path);
+  }
+  return paths;
+}
+
+}  // namespace plov::torture

@@ -1,0 +1,119 @@
+// Verdict: as people read it.
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "torture/verdict.h"
+
+namespace plov::torture {
+
+namespace {
+
+class Lines {
+ public:
+  template <typename... Values>
+  void Add(std::string_view name, fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(text_), "{:<16} ", name);
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
+    text_ += '\n';
+  }
+  std::string& text() { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// "12 pause, 3 stop"
+std::string InjectedText(const Evidence& evidence) {
+  std::string text;
+  for (size_t i = 0; i < kFaults; ++i) {
+    if (!evidence.options.faults.test(i) || i == IndexOf(Fault::kGrowth)) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Grouped(evidence.injected[i]),
+                        kFaultNames[i]);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string ErrorText(const Counts& counts) {
+  std::string text;
+  for (size_t code = 0; code < kCodes; ++code) {
+    const auto name = CodeName(static_cast<Code>(code));
+    const uint64_t count = counts[IndexOf(static_cast<Code>(code))];
+    // Those of conditional writes are answers.
+    const bool is_answer = code <= static_cast<size_t>(Code::kVersionMismatch);
+    if (count == 0 || is_answer) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Grouped(count), name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+void AddCounts(const Evidence& evidence, Lines* lines) {
+  const Audited& audited = evidence.audited;
+  const Counts& counts = evidence.counts;
+  const auto count = [&counts](Count which) { return Grouped(counts[IndexOf(which)]); };
+  const double rate = static_cast<double>(audited.total()) / std::max(evidence.seconds, 1e-9);
+  lines->Add("checked", "{} operations in {:.1f} s, {} a second", Grouped(audited.total()),
+             evidence.seconds, Grouped(static_cast<uint64_t>(rate)));
+  lines->Add("of these", "{} refused, {} without an answer, in {} histories of {} keys",
+             Grouped(audited.of(Outcome::kRefused)), Grouped(audited.of(Outcome::kUnknown)),
+             Grouped(audited.histories), Grouped(evidence.options.keys));
+  const uint64_t corrupt = counts[IndexOf(Code::kCorrupt)];
+  lines->Add("torn reads", "{} of buckets, {} of records; {}", count(Count::kTornBuckets),
+             count(Count::kTornRecords),
+             corrupt == 0 ? "all survived" : Grouped(corrupt) + " GETs did not survive them");
+  lines->Add("confirmations", "{}; {} lookups begun again, {} GETs by message",
+             count(Count::kConfirmations), count(Count::kRestarts), count(Count::kFallbacks));
+  lines->Add("known locations", "{} READs, {} had become old", count(Count::kKnownReads),
+             count(Count::kKnownMisses));
+  lines->Add("displacements", "{}", Grouped(evidence.server.displacements));
+  lines->Add("growths", "{}", Grouped(evidence.server.growths));
+  lines->Add("full", "{} PUTs refused", Grouped(evidence.server.no_space));
+  lines->Add("reconnects", "{}; {} writes sent again, {} of them applied before",
+             count(Count::kReconnects), count(Count::kRetries),
+             Grouped(evidence.server.retries_answered));
+  lines->Add("errors", "{}", ErrorText(counts));
+  lines->Add("faults", "{}; {} lives of the server", InjectedText(evidence),
+             Grouped(evidence.server_lives));
+  lines->Add("undecided", "{} keys", Grouped(audited.undecided));
+  lines->Add("violations", "{}", Grouped(audited.violations + evidence.wrongs.size()));
+}
+
+}  // namespace
+
+std::string Grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
+  return digits;
+}
+
+std::string VerdictText(const Evidence& evidence, const Judgement& judgement) {
+  Lines lines;
+  for (const Finding& finding : judgement.findings) {
+    lines.text() += Timeline(finding);
+    if (!finding.is_minimal) {
+      lines.text() += "  (not the smallest: what was before is not remembered)\n";
+    }
+    lines.text() += '\n';
+  }
+  for (const std::string& wrong : judgement.wrongs) lines.text() += "WRONG: " + wrong + "\n";
+  if (!judgement.wrongs.empty()) lines.text() += '\n';
+  AddCounts(evidence, &lines);
+  lines.Add("seed", "{}", evidence.options.seed);
+  switch (judgement.type) {
+    case Judgement::Type::kPass:
+      lines.Add("verdict", "PASS{}",
+                evidence.was_interrupted ? ", of a run that was cut short" : "");
+      break;
+    case Judgement::Type::kViolation:
+      lines.Add("verdict", "VIOLATION");
+      break;
+    case Judgement::Type::kTooLittle:
+      for (const std::string& missing : judgement.missing) lines.Add("too little", "{}", missing);
+      lines.Add("verdict", "TOO LITTLE was done to mean anything");
+      break;
+  }
+  return lines.text();
+}
+
+}  // namespace plov::torture

@@ -1,0 +1,314 @@
+#include "torture/worker.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <thread>
+
+#include "torture/outcome.h"
+#include "torture/value.h"
+
+namespace plov::torture {
+
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr microseconds kRest{200};  // of a client that waits for the tool
+constexpr uint64_t kTurnsPerReport = 32;
+constexpr uint64_t kTurnsPerPause = 64;
+constexpr size_t kBytesPerBatch = size_t{1} << 20;
+
+PutOptions OptionsOf(const Operation& operation) {
+  PutOptions options;
+  if (operation.kind == Kind::kAdd) options.mode = PutMode::kAdd;
+  if (operation.kind == Kind::kReplace) options.mode = PutMode::kReplace;
+  options.expected_version = operation.expected;
+  return options;
+}
+
+void Await(const Client& client) {
+  const auto left = std::chrono::nanoseconds(client.next_poll()).count();
+  if (left <= 0) return;
+  const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+  pollfd poll_fd{client.fd(), POLLIN, 0};
+  ::ppoll(&poll_fd, 1, &timeout, nullptr);
+}
+
+}  // namespace
+
+Worker::Worker(RunMemory* memory, size_t index, uint32_t process)
+    : memory_(memory),
+      lane_(memory->lanes[index]),
+      report_(memory->reports[index]),
+      choices_(memory->plan, process),
+      process_(process),
+      names_(kGetsPerBatch),
+      keys_(kGetsPerBatch),
+      values_(kGetsPerBatch),
+      items_(kStoresPerBatch),
+      buffer_(memory->plan.value_bytes_max) {}
+
+void Worker::Work() {
+  client_ = Connect({});
+  const microseconds read_pause(memory_->plan.read_pause_us);
+  if (read_pause.count() > 0) pausing_ = Connect(read_pause);
+  if (!client_) return;
+  report_.connected.store(true, std::memory_order_release);
+  while (AwaitRun() && AwaitRoom()) {
+    keys_open_ = memory_->keys_open.load(std::memory_order_relaxed);
+    if (pausing_ && choices_.OneIn(kTurnsPerPause)) {
+      PauseGet();
+    } else {
+      Turn(choices_.DrawForm());
+    }
+    lane_.Finish(Now());
+    if (++turns_ % kTurnsPerReport == 0) Report();
+  }
+  Report();
+}
+
+// A server that is being started again is waited for.
+std::optional<Client> Worker::Connect(microseconds read_pause) {
+  ClientOptions options;
+  options.timeout = microseconds(memory_->plan.timeout_us);
+  options.read_pause = read_pause;
+  while (!stopped()) {
+    if (auto client = Client::Connect(memory_->plan.uri.data(), options)) {
+      return std::move(*client);
+    }
+    IsParked();
+    Rest();
+  }
+  return std::nullopt;
+}
+
+bool Worker::AwaitRoom() {
+  while (!lane_.HasRoom(kGetsPerBatch)) {
+    if (stopped()) return false;
+    Rest();
+  }
+  return !stopped();
+}
+
+// Whether the gate is closed; says at which of its numbers this client has seen that, with nothing
+// under way.
+bool Worker::IsParked() {
+  const uint64_t gate = memory_->gate.load(std::memory_order_acquire);
+  if (gate % 2 == 0) return false;
+  report_.parked_at.store(gate, std::memory_order_release);
+  return true;
+}
+
+bool Worker::AwaitRun() {
+  while (IsParked() && !stopped()) Rest();
+  const uint32_t history = memory_->history.load(std::memory_order_relaxed);
+  if (history != history_) choices_.Forget();
+  history_ = history;
+  return !stopped();
+}
+
+void Worker::Rest() {
+  lane_.Rest(Now());
+  std::this_thread::sleep_for(kRest);
+}
+
+void Worker::Turn(Form form) {
+  switch (form) {
+    case Form::kGetMany:
+      return GetMany();
+    case Form::kPutMany:
+      return PutMany();
+    case Form::kAsync:
+      return Async();
+    case Form::kSingle:
+      return Single();
+  }
+}
+
+void Worker::Name(size_t index) {
+  names_[index] = KeyName(memory_->plan.run, history_, lane_.Next(index).key);
+  keys_[index] = names_[index].view();
+}
+
+void Worker::Fill(size_t index) {
+  Name(index);
+  const Operation& operation = lane_.Next(index);
+  if (!IsStore(operation.kind)) return;
+  values_[index].resize(choices_.DrawValueBytes());
+  WriteValue(operation.value, SealedKey(history_, operation.key), values_[index]);
+}
+
+size_t Worker::StoresThatFit() const {
+  return std::clamp<size_t>(kBytesPerBatch / memory_->plan.value_bytes_max, 1, kStoresPerBatch);
+}
+
+void Worker::Issue(size_t count) {
+  const Instant now = Now();
+  for (size_t i = 0; i < count; ++i) lane_.Next(i).start = now;
+  lane_.Issue(count);
+}
+
+void Worker::GetMany() {
+  for (size_t i = 0; i < kGetsPerBatch; ++i) {
+    choices_.DrawGet(keys_open_, &lane_.Next(i));
+    Name(i);
+  }
+  Issue(kGetsPerBatch);
+  client_->GetMany(
+      keys_, [this](size_t i, const Client::GetResult& result) { OnGet(result, &lane_.Next(i)); });
+}
+
+void Worker::PutMany() {
+  const size_t count = StoresThatFit();
+  for (size_t i = 0; i < count; ++i) {
+    choices_.DrawStore(keys_open_, &lane_.Next(i));
+    Fill(i);
+    items_[i] = {keys_[i], values_[i], OptionsOf(lane_.Next(i))};
+  }
+  Issue(count);
+  client_->PutMany(
+      std::span(items_).first(count),
+      [this](size_t i, const Client::PutResult& result) { OnWrite(result, &lane_.Next(i)); });
+}
+
+void Worker::Async() {
+  const size_t count = std::min(StoresThatFit(), kAsyncPerBatch);
+  for (size_t i = 0; i < count; ++i) {
+    choices_.DrawAny(keys_open_, &lane_.Next(i));
+    Fill(i);
+  }
+  Issue(count);
+  size_t left = count;
+  for (size_t i = 0; i < count; ++i) Start(i, &left);
+  client_->Poll();
+  while (left > 0) {
+    Await(*client_);
+    client_->Poll();
+  }
+}
+
+void Worker::Start(size_t index, size_t* left) {
+  Operation* operation = &lane_.Next(index);
+  if (operation->kind == Kind::kGet) {
+    client_->StartGet(keys_[index], [=, this](const Client::GetResult& result) {
+      OnGet(result, operation);
+      --*left;
+    });
+  } else if (IsStore(operation->kind)) {
+    client_->StartPut(keys_[index], values_[index], OptionsOf(*operation),
+                      [=, this](const Client::PutResult& result) {
+                        OnWrite(result, operation);
+                        --*left;
+                      });
+  } else {
+    client_->StartDelete(keys_[index], operation->expected,
+                         [=, this](const Client::DeleteResult& result) {
+                           OnWrite(result, operation);
+                           --*left;
+                         });
+  }
+}
+
+void Worker::Single() {
+  Operation* operation = &lane_.Next(0);
+  choices_.DrawAny(keys_open_, operation);
+  Fill(0);
+  Issue(1);
+  if (operation->kind == Kind::kGet) return Get(&*client_, operation->start % 2 == 0);
+  if (IsStore(operation->kind)) {
+    OnWrite(client_->Put(keys_[0], values_[0], OptionsOf(*operation)), operation);
+  } else {
+    OnWrite(client_->Delete(keys_[0], operation->expected), operation);
+  }
+}
+
+void Worker::PauseGet() {
+  choices_.DrawHotGet(&lane_.Next(0));
+  Name(0);
+  Issue(1);
+  Get(&*pausing_, false);
+  report_.counts[IndexOf(Count::kPauses)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void Worker::Get(Client* client, bool into) {
+  OnGet(into ? client->GetInto(keys_[0], buffer_) : client->Get(keys_[0]), &lane_.Next(0));
+}
+
+void Worker::OnGet(const Client::GetResult& result, Operation* operation) {
+  operation->end = Now();
+  if (!result) {
+    operation->outcome = OutcomeOf(result.error().code);
+    return CountError(result.error().code);
+  }
+  if (!*result) {
+    operation->outcome = Outcome::kAbsent;
+    return;
+  }
+  const auto value = ReadValue((*result)->value, SealedKey(history_, operation->key));
+  if (!value) {
+    // Of what it returned nothing can be checked; the lie itself is told.
+    operation->outcome = Outcome::kUnknown;
+    if (report_.is_lie.load(std::memory_order_relaxed)) return;
+    const std::string text = "key " + std::to_string(operation->key) + ", version " +
+                             std::to_string((*result)->version) + ": " + value.error();
+    SetText(text, report_.lie);
+    return report_.is_lie.store(true, std::memory_order_release);
+  }
+  operation->outcome = Outcome::kOk;
+  operation->value = *value;
+  operation->version = (*result)->version;
+  choices_.Learn(*operation);
+}
+
+template <typename Result>
+void Worker::OnWrite(const Result& result, Operation* operation) {
+  operation->end = Now();
+  Note(result, operation);
+  if (!result) return CountError(result.error().code);
+  choices_.Learn(*operation);
+}
+
+void Worker::CountError(Code code) {
+  report_.counts[IndexOf(code)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void Worker::Report() {
+  const auto add = [this](const ClientStats& stats, const ClientStats& more) {
+    const auto set = [this](Count count, uint64_t value) {
+      report_.counts[IndexOf(count)].store(value, std::memory_order_relaxed);
+    };
+    set(Count::kGets, stats.gets + more.gets);
+    set(Count::kReads, stats.reads + more.reads);
+    set(Count::kTornBuckets, stats.torn_buckets + more.torn_buckets);
+    set(Count::kTornRecords, stats.torn_records + more.torn_records);
+    set(Count::kConfirmations, stats.confirmations + more.confirmations);
+    set(Count::kRestarts, stats.restarts + more.restarts);
+    set(Count::kFallbacks, stats.fallbacks + more.fallbacks);
+    set(Count::kKnownReads, stats.known_reads + more.known_reads);
+    set(Count::kKnownMisses, stats.known_misses + more.known_misses);
+    set(Count::kRefreshes, stats.refreshes + more.refreshes);
+    set(Count::kReconnects, stats.reconnects + more.reconnects);
+    set(Count::kRetries, stats.retries + more.retries);
+  };
+  add(client_->stats(), pausing_ ? pausing_->stats() : ClientStats());
+}
+
+int RunWorker(int argc, char** argv) {
+  std::array<uint32_t, 3> numbers{};  // descriptor, lane, process
+  if (argc != 2 + static_cast<int>(numbers.size())) return 2;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const std::string_view text = argv[2 + i];
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), numbers[i]);
+    if (failure != std::errc() || end != text.data() + text.size()) return 2;
+  }
+  const auto mapping = RunMapping::Open(static_cast<int>(numbers[0]));
+  if (!mapping || numbers[1] >= kClientsMax) return 2;
+  Worker(mapping->memory(), numbers[1], numbers[2]).Work();
+  return 0;
+}
+
+}  // namespace plov::torture

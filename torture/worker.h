@@ -1,0 +1,85 @@
+// Worker: a client process of the tool. It uses the public API and nothing else of the store, and
+// writes every operation into its lane before and after.
+//
+// Operations go out in batches; all of a batch start at one instant, and each ends when its
+// callback runs. Single ones have the shortest intervals, so they are the sharpest; batches make
+// the load.
+#pragma once
+
+#include <plov/client.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "torture/choices.h"
+#include "torture/key_names.h"
+#include "torture/run_memory.h"
+
+namespace plov::torture {
+
+class Worker {
+ public:
+  // index: of its lane; process: its number in the run.
+  Worker(RunMemory* memory, size_t index, uint32_t process);
+
+  // Works until the run is stopped.
+  void Work();
+
+ private:
+  static constexpr size_t kGetsPerBatch = 32;
+  static constexpr size_t kStoresPerBatch = 16;
+  static constexpr size_t kAsyncPerBatch = 16;
+
+  bool stopped() const { return memory_->stop.load(std::memory_order_relaxed); }
+  // std::nullopt when the run is stopped first.
+  std::optional<Client> Connect(std::chrono::microseconds read_pause);
+  bool AwaitRoom();
+  bool AwaitRun();
+  bool IsParked();
+  void Rest();
+  void Turn(Form form);
+  void PauseGet();
+
+  // The batch being made: entries of the lane, with their keys and values.
+  void Name(size_t index);
+  void Fill(size_t index);
+  size_t StoresThatFit() const;
+  void Issue(size_t count);
+
+  void GetMany();
+  void PutMany();
+  void Async();
+  void Start(size_t index, size_t* left);
+  void Single();
+  void Get(Client* client, bool into);
+
+  void OnGet(const Client::GetResult& result, Operation* operation);
+  template <typename Result>
+  void OnWrite(const Result& result, Operation* operation);
+  void CountError(Code code);
+  void Report();
+
+  RunMemory* memory_;
+  Lane& lane_;
+  ClientReport& report_;
+  Choices choices_;
+  uint32_t process_;
+  uint32_t history_ = 0;
+  uint64_t keys_open_ = 0;
+  uint64_t turns_ = 0;
+  std::optional<Client> client_;
+  std::optional<Client> pausing_;
+  std::vector<KeyName> names_;
+  std::vector<std::string_view> keys_;
+  std::vector<std::string> values_;
+  std::vector<PutItem> items_;
+  std::vector<std::byte> buffer_;
+};
+
+// The process that the tool starts: `plov-torture worker FD LANE PROCESS`. Returns the exit status.
+int RunWorker(int argc, char** argv);
+
+}  // namespace plov::torture
