@@ -20,7 +20,7 @@ constexpr size_t kWindow = 1024;  // DELETEs at once
 constexpr size_t kBallastBytes[] = {size_t{256} << 10, size_t{16} << 10, size_t{1} << 10, 64, 16};
 constexpr size_t kBallastAtOnce = 16;
 constexpr uint64_t kBallastKeys = kKeysMax;  // their numbers start behind those of the run's keys
-constexpr uint64_t kBallastMax = 1'000'000;
+constexpr std::chrono::seconds kFillWithin{1};  // then it is full enough, on a slow machine
 
 ClientOptions ToolsOwn() { return {.timeout = kTimeout, .location_cache_bytes = 0}; }
 
@@ -125,10 +125,11 @@ bool Target::Observe() {
 }
 
 void Target::Fill(uint32_t history) {
+  const auto end = std::chrono::steady_clock::now() + kFillWithin;
   for (const size_t bytes : kBallastBytes) {
     const std::string value(bytes, 'b');
     bool has_room = true;
-    while (has_room && ballast_ < kBallastMax) {
+    while (has_room && std::chrono::steady_clock::now() < end) {
       std::array<KeyName, kBallastAtOnce> names;
       std::array<PutItem, kBallastAtOnce> items;
       for (size_t i = 0; i < items.size(); ++i) {

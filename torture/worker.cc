@@ -76,6 +76,7 @@ std::optional<Client> Worker::Connect(microseconds read_pause) {
   ClientOptions options;
   options.timeout = microseconds(memory_->plan.timeout_us);
   options.read_pause = read_pause;
+  options.window = kGetsPerBatch;
   while (!stopped()) {
     if (auto client = Client::Connect(memory_->plan.uri.data(), options)) {
       return std::move(*client);

@@ -29,9 +29,9 @@ class Worker {
   void Work();
 
  private:
-  static constexpr size_t kGetsPerBatch = 32;
-  static constexpr size_t kStoresPerBatch = 16;
-  static constexpr size_t kAsyncPerBatch = 16;
+  static constexpr size_t kGetsPerBatch = 64;
+  static constexpr size_t kStoresPerBatch = 32;
+  static constexpr size_t kAsyncPerBatch = 32;
 
   bool stopped() const { return memory_->stop.load(std::memory_order_relaxed); }
   // std::nullopt when the run is stopped first.

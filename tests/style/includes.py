@@ -33,7 +33,7 @@ TABLE = {
     },
     # A user of the store like any other: it sees what applications see, and checks it.
     "torture": {
-        "ours": ("torture/", "plov/", "verify/error.h"),
+        "ours": ("torture/", "plov/", "verify/error.h", "verify/quantity.h"),
         "libraries": _DEBIAN,
     },
 }

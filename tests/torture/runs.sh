@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# plov-torture itself: short runs against servers of its own and one that is there, and what it says
+# about wrong command lines. Called with the paths of plovd, plov and plov-torture.
+# shellcheck source=tests/cli/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/common.sh"
+tool=$3
+export TMPDIR=$work # where the folders of its servers go, but those with memory files
+
+# torture STATUS[|STATUS] ARGUMENT...: runs the tool; one of these must be its exit status.
+torture() {
+  local wanted=$1
+  shift
+  status=0
+  timeout 100 "$tool" "$@" > "$work/out" 2> "$work/err" || status=$?
+  [[ "|$wanted|" == *"|$status|"* ]] || fail "plov-torture $* ended with $status, not $wanted"
+}
+
+# verdict EXPRESSION: of v, the JSON of the last run.
+verdict() {
+  python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' \
+    "$work/v.json" "$1" || fail "the verdict is not so: $1"
+}
+
+leaves_nothing() {
+  local left
+  left=$(find "$work" /dev/shm -maxdepth 1 -name 'plov-torture-*' -newer "$work/begin")
+  [[ -z $left ]] || fail "left behind: $left"
+  left=$(pgrep -f "^$tool worker " || true)
+  [[ -z $left ]] || fail "left running: $left"
+}
+touch "$work/begin"
+
+# Wrong command lines.
+torture 2 nonsense && torture 2 --nonsense && says 'nonsense'
+for text in 0 '' 5x -3; do torture 2 --duration "$text" && says '\-\-duration'; done
+for text in 0 65 x ''; do torture 2 --clients "$text" && says '\-\-clients'; done
+for text in 0 16777217 x; do torture 2 --keys "$text" && says '\-\-keys'; done
+for text in 15-20 20-16 x 16-17M -; do torture 2 --value-bytes "$text" && says '\-\-value-bytes'; done
+for text in '' stop,nonsense none,stop stop,; do torture 2 --faults "$text" && says 'no fault'; done
+for text in -1 x ''; do torture 2 --seed "$text" && says '\-\-seed'; done
+torture 2 --keys 10 --hot-keys 11 && torture 2 --json '' && torture 2 --bucket-bytes 96
+torture 2 --memory 15M && torture 2 --shards 2 --memory 31M
+torture 2 --server "$uri" --memory 64M && says 'own'
+torture 2 --server "$uri" --faults stop,kill-server && says 'kill-server needs'
+torture 0 --version && shows '^plov-torture [0-9]'
+torture 0 --help && shows '^Usage: plov-torture'
+
+# Cannot run.
+torture 3 --server "$uri" && says "no server on $work/s.sock"
+torture 3 --plovd "$work/none" && says 'did not start'
+
+# A run of its own, with everything. A machine that is slow sees too little of something.
+torture '0|4' --plovd "$plovd" --duration 6s --keys 30000 --seed 1 --json "$work/v.json"
+verdict "v['exit_status'] == $status and v['counts']['violations'] == 0"
+verdict "v['counts']['checked'] == sum(sum(o.values()) for o in v['operations'].values()) > 0"
+verdict "v['options']['seed'] == 1 and (v['verdict'] == 'pass') == (not v['missing'])"
+shows '^verdict ' && says 'checked/s'
+leaves_nothing
+
+# Killed clients and servers: writes without an answer, further lives, nothing wrong.
+torture '0|4' --plovd "$plovd" --duration 4s --faults kill-client,kill-server --keys 20000 \
+  --json "$work/v.json"
+verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server'] > 1"
+verdict "v['faults']['kill-client'] > 0 and v['counts']['violations'] == 0"
+leaves_nothing
+
+# Too little: one key, which nothing displaces.
+torture 4 --plovd "$plovd" --duration 300ms --faults none --keys 1
+shows '^too little  *no displacement was seen: run longer, with more --keys' && shows 'TOO LITTLE'
+leaves_nothing
+
+# An interrupt ends the run early, with a verdict and nothing left.
+"$tool" --plovd "$plovd" --duration 100s --faults none --keys 1 > "$work/out" 2> "$work/err" &
+child=$!
+wait_for grep -q 'checked/s' "$work/err"
+kill -INT "$child"
+status=0
+wait "$child" || status=$?
+((status == 4)) || fail "interrupted, it ended with $status"
+shows '^verdict '
+leaves_nothing
+
+# Killed, it leaves nothing either.
+"$tool" --plovd "$plovd" --duration 100s > "$work/out" 2> "$work/err" &
+child=$!
+wait_for grep -q 'checked/s' "$work/err"
+kill -KILL "$child"
+wait "$child" 2> /dev/null || true
+nothing_left() {
+  [[ -z $(find "$work" /dev/shm -maxdepth 1 -name 'plov-torture-*' -newer "$work/begin") ]]
+}
+wait_for nothing_left
+
+# A server that is there: its own items stay, the tool's go.
+start_server
+"$plov" put mine stays
+torture '0|4' --server "$uri" --duration 1s --keys 5000 --json "$work/v.json"
+verdict "v['options']['faults'] == 'pause,stop,kill-client' and v['counts']['checked'] > 0"
+[[ $("$plov" dump) == $'mine\tstays' ]] || fail "the server holds $("$plov" dump | head -c 200)"
+"$tool" --server "$uri" --duration 100s --keys 500 > "$work/out" 2> "$work/err" &
+child=$!
+wait_for grep -q 'checked/s' "$work/err"
+kill -KILL "$child"
+wait "$child" 2> /dev/null || true
+only_mine() { [[ $("$plov" dump) == $'mine\tstays' ]]; }
+wait_for only_mine
+end_server TERM

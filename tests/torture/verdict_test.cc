@@ -1,0 +1,153 @@
+// From evidence to exit status, text and files.
+
+#include "torture/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/folder.h"
+
+namespace plov::torture {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Of a run that did enough.
+Evidence Enough() {
+  Evidence evidence;
+  evidence.seconds = 2;
+  evidence.audited.operations[0][0] = 1'000'000;
+  evidence.audited.histories = 1;
+  evidence.counts[IndexOf(Count::kTornRecords)] = 7;
+  evidence.server.displacements = 3;
+  return evidence;
+}
+
+// A GET of what was overwritten before it started.
+Violation Stale() {
+  const Operation put = {.start = 10,
+                         .end = 20,
+                         .key = 7,
+                         .value = MakeValueId(0, 1),
+                         .version = 5,
+                         .kind = Kind::kPut};
+  Operation next = put;
+  next.start = 30;
+  next.end = 40;
+  next.value = MakeValueId(0, 2);
+  next.version = 6;
+  Operation get = put;
+  get.start = 50;
+  get.end = 60;
+  get.process = 1;
+  get.kind = Kind::kGet;
+  return {.key = 7,
+          .reason = Reason::kStale,
+          .instant = 60,
+          .window = {put, next, get},
+          .window_is_whole = true};
+}
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Verdict, PassesWhatDidEnough) {
+  const Judgement judgement = Judge(Enough());
+  EXPECT_EQ(judgement.exit_status(), 0);
+  const std::string text = VerdictText(Enough(), judgement);
+  EXPECT_THAT(text, HasSubstr("1,000,000 operations in 2.0 s, 500,000 a second"));
+  EXPECT_THAT(text, HasSubstr("7 of records; all survived"));
+  EXPECT_THAT(text, HasSubstr("PASS"));
+}
+
+TEST(Verdict, TooLittleIsNoPass) {
+  Evidence no_torn = Enough();
+  no_torn.counts = {};
+  Evidence no_displacement = Enough();
+  no_displacement.server = {};
+  Evidence nothing_answered = Enough();
+  nothing_answered.audited.operations = {};
+  nothing_answered.audited.operations[1][static_cast<size_t>(Outcome::kRefused)] = 100;
+  Evidence undecided = Enough();
+  undecided.audited.undecided = 1;
+  Evidence no_fault = Enough();
+  no_fault.options.faults.set(IndexOf(Fault::kKillServer));
+  Evidence never_full = Enough();
+  never_full.options.faults.set(IndexOf(Fault::kFull));
+  never_full.injected[IndexOf(Fault::kFull)] = 1;
+  for (const Evidence& evidence :
+       {no_torn, no_displacement, nothing_answered, undecided, no_fault, never_full}) {
+    const Judgement judgement = Judge(evidence);
+    EXPECT_EQ(judgement.exit_status(), 4);
+    ASSERT_EQ(judgement.missing.size(), 1);
+    EXPECT_THAT(VerdictText(evidence, judgement), HasSubstr(judgement.missing[0]));
+  }
+}
+
+TEST(Verdict, AViolationIsShownAndSaved) {
+  const test::TemporaryFolder folder;
+  Evidence evidence = Enough();
+  evidence.server = {};  // a violation counts although too little was done
+  evidence.options.json = folder.path() + "/v.json";
+  evidence.audited.violations = 1;
+  evidence.audited.found = {Stale()};
+  const Judgement judgement = Judge(evidence);
+  EXPECT_EQ(judgement.exit_status(), 1);
+  ASSERT_EQ(judgement.findings.size(), 1);
+  EXPECT_TRUE(judgement.findings[0].is_minimal);
+  EXPECT_THAT(VerdictText(evidence, judgement), HasSubstr(Timeline(judgement.findings[0])));
+
+  const auto saved = Save(evidence, judgement);
+  ASSERT_TRUE(saved);
+  const std::string base = folder.path() + "/v";
+  EXPECT_THAT(*saved, ElementsAre(base + ".json", base + ".key7.txt", base + ".key7.json",
+                                  base + ".key7.edn"));
+  const auto verdict = nlohmann::json::parse(Read(base + ".json"));
+  EXPECT_EQ(verdict["verdict"], "violation");
+  EXPECT_EQ(verdict["exit_status"], 1);
+  EXPECT_EQ(verdict["findings"],
+            nlohmann::json::array({nlohmann::json::parse(Read(base + ".key7.json"))}));
+  EXPECT_THAT(Read(base + ".key7.edn"), HasSubstr(":type :invoke"));
+}
+
+TEST(Verdict, LiesDeathsAndCorruptionAreViolations) {
+  Evidence wrong = Enough();
+  wrong.wrongs = {"the server ended: signal 11"};
+  Evidence corrupt = Enough();
+  corrupt.counts[IndexOf(Code::kCorrupt)] = 2;
+  for (const Evidence& evidence : {wrong, corrupt}) {
+    const Judgement judgement = Judge(evidence);
+    EXPECT_EQ(judgement.exit_status(), 1);
+    ASSERT_EQ(judgement.wrongs.size(), 1);
+    EXPECT_THAT(VerdictText(evidence, judgement), HasSubstr("WRONG: " + judgement.wrongs[0]));
+  }
+}
+
+TEST(Verdict, SavesNothingThatIsNotAskedFor) {
+  const auto saved = Save(Enough(), Judge(Enough()));
+  ASSERT_TRUE(saved);
+  EXPECT_THAT(*saved, IsEmpty());
+}
+
+TEST(ServerTally, SumsLivesAndLeavesOutWhatWasBefore) {
+  ServerTally tally;
+  const std::vector<std::string> shards = {"displacements 10\ngrowths 1\n", "displacements 5\n"};
+  tally.BeginAt(ReadServerCounts(shards));
+  tally.Observe({.displacements = 20, .growths = 4});
+  EXPECT_EQ(tally.sum().displacements, 5);
+  tally.EndLife();
+  tally.Observe({.displacements = 2, .growths = 1});
+  EXPECT_EQ(tally.sum().displacements, 7);
+  EXPECT_EQ(tally.sum().growths, 4);
+}
+
+}  // namespace
+}  // namespace plov::torture
