@@ -76,6 +76,7 @@ class Auditor {
   std::optional<IntervalChecker> checker_;
   Audited audited_;
   uint64_t fed_ = 0;
+  uint64_t looks_ = 0;
   std::atomic<uint64_t> checked_ = 0;
   std::atomic<uint64_t> violations_ = 0;
   std::atomic<uint64_t> unknown_ = 0;

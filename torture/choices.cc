@@ -10,9 +10,9 @@ namespace plov::torture {
 namespace {
 
 // In percent, of batches. GETs many at a time are most of what a store does and what costs least.
-constexpr uint64_t kGetManyPercent = 68;
-constexpr uint64_t kPutManyPercent = 12;
-constexpr uint64_t kAsyncPercent = 12;
+constexpr uint64_t kGetManyPercent = 76;
+constexpr uint64_t kPutManyPercent = 9;
+constexpr uint64_t kAsyncPercent = 9;
 
 // In percent, of operations.
 constexpr uint64_t kHotPercent = 70;

@@ -18,6 +18,7 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr microseconds kRest{200};  // of a client that waits for the tool
+constexpr microseconds kSpin{5};    // as the tool's own server
 constexpr uint64_t kTurnsPerReport = 32;
 constexpr uint64_t kTurnsPerPause = 64;
 constexpr size_t kBytesPerBatch = size_t{1} << 20;
@@ -77,6 +78,7 @@ std::optional<Client> Worker::Connect(microseconds read_pause) {
   options.timeout = microseconds(memory_->plan.timeout_us);
   options.read_pause = read_pause;
   options.window = kGetsPerBatch;
+  options.spin = kSpin;
   while (!stopped()) {
     if (auto client = Client::Connect(memory_->plan.uri.data(), options)) {
       return std::move(*client);
