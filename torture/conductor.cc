@@ -35,6 +35,15 @@ bool AwaitInterrupt(std::chrono::nanoseconds longest) {
   return ::sigtimedwait(&signals, nullptr, &timeout) > 0;
 }
 
+// Instants as time since the run began, which people can read.
+void CountFrom(Instant began, Violation* violation) {
+  violation->instant -= began;
+  for (Operation& operation : violation->window) {
+    operation.start -= began;
+    operation.end -= began;
+  }
+}
+
 void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Plan* plan) {
   SetText(uri, plan->uri);
   plan->run = run;
@@ -192,6 +201,7 @@ Evidence Conductor::Finish() {
   evidence_.options = options_;
   evidence_.was_interrupted = interrupted_;
   evidence_.audited = auditor_.audited();
+  for (Violation& violation : evidence_.audited.found) CountFrom(began_, &violation);
   evidence_.counts = fleet_.counts();
   evidence_.server = target_->counts();
   evidence_.injected[IndexOf(Fault::kPause)] = evidence_.counts[IndexOf(Count::kPauses)];

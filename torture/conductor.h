@@ -76,6 +76,7 @@ class Conductor {
   std::vector<Fault> round_;  // to be injected next, the last first
   uint64_t kills_ = 0;        // of the server
   bool interrupted_ = false;
+  Instant began_ = Now();  // before the first operation
   Clock::time_point start_;
   Clock::time_point end_;
   Clock::time_point next_fault_;
