@@ -7,9 +7,10 @@ usage() {
 usage: tests/run.sh [--quick]
 
 Installs what is missing (tests/install.sh test), then builds and tests plov: with g++ in build/,
-as a consumer of the installed tree, and with clang++-19 under the address and undefined-behaviour
-sanitizers in build-asan/ and under the thread sanitizer in build-tsan/. Logs are in log/ of these
-folders. Prints one line per stage, the failed and the skipped tests, and at last the sums.
+as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
+sanitizers in build-asan/ and under the thread sanitizer in build-tsan/, and without one safeguard
+after the other in build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one
+line per stage, the failed and the skipped tests, and at last the sums.
 
   --quick  only g++ and its tests
   --help   this text
@@ -39,6 +40,7 @@ jobs=$(nproc)
 readonly jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
 readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seconds=900
+readonly mutant_seconds=3600
 
 # Every process of a stage carries this in its environment, so that none outlives the stage.
 mark="PLOV_TEST_RUN=$$.$(date +%s)"
@@ -208,6 +210,22 @@ consumer() {
   leave_nothing consumer
 }
 
+# The tests of the tests: each mutant that is caught has passed.
+mutants() {
+  local log=$root/build-mutants/log/run.log status=0 good bad
+  echo "== mutants"
+  bounded "$log" "$mutant_seconds" bash "$root/tests/mutants.sh" || status=$?
+  good=$(grep -c ' caught by ' "$log" || true)
+  bad=$(grep -c ' SURVIVED ' "$log" || true)
+  if ((status == 0 && bad == 0 && good > 0)); then
+    record passed mutants "$good" 0 0 "; $(tail -n 1 "$log")"
+  else
+    show "$log"
+    record failed mutants "$good" "$((bad > 0 ? bad : 1))" 0 "; see $log"
+  fi
+  leave_nothing mutants
+}
+
 main() {
   local sanitized=(-DCMAKE_BUILD_TYPE=RelWithDebInfo)
   step install "$root/build/log/install.log" "$install_seconds" \
@@ -221,6 +239,7 @@ main() {
       -DPLOV_SANITIZE=address,undefined -- --label-exclude nosan
     variant thread build-tsan clang++-19 clang-19 "${sanitized[@]}" \
       -DPLOV_SANITIZE=thread -- --label-exclude nosan
+    mutants
   fi
   echo
   printf '%s\n' "${summary[@]}"

@@ -48,7 +48,7 @@ uint64_t Random::Next() {
 
 Choices::Choices(const Plan& plan, uint32_t process)
     : plan_(plan),
-      random_(plan.seed + process * 0x632be59bd9b4e019),
+      random_(plan.seed + process * uint64_t{0x632be59bd9b4e019}),
       process_(process),
       size_bits_(static_cast<uint32_t>(
           std::bit_width(plan.value_bytes_max / std::max<uint64_t>(plan.value_bytes_min, 1)))) {}

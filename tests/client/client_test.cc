@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "tests/support/plovd.h"
@@ -213,6 +215,28 @@ TEST(Client, ScanVisitsEveryItemOnce) {
   EXPECT_TRUE(summary->settled);
   EXPECT_EQ(summary->unreadable, 0);
   EXPECT_EQ(std::ranges::count(seen, 1), static_cast<std::ptrdiff_t>(seen.size()));
+}
+
+// What is stored behind the scan's back lies mostly in buckets that it has seen by then.
+TEST(Client, AScanThatSettlesHasSeenWhatWasStoredMeanwhile) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  Client other = server.Connect();
+  constexpr size_t kItems = 400;
+  for (size_t i = 0; i < kItems; ++i) ASSERT_TRUE(client.Put("old" + std::to_string(i), "x"));
+  size_t visited = 0;
+  std::set<std::string> fresh;
+  const auto summary = client.Scan([&](std::string_view key, const Item&) {
+    if (key.starts_with("new")) fresh.emplace(key);
+    if (++visited == kItems - 10) {
+      for (size_t i = 0; i < kItems; ++i) EXPECT_TRUE(other.Put("new" + std::to_string(i), "y"));
+    }
+    return true;
+  });
+  ASSERT_TRUE(summary);
+  EXPECT_TRUE(summary->settled);
+  EXPECT_EQ(fresh.size(), kItems);
+  EXPECT_GT(summary->passes, 1);
 }
 
 // A lower bound: what a pause takes more is the machine's.

@@ -41,7 +41,7 @@ void PrintShortest(uint64_t seed, double seconds, RunResult best) {
   std::string limit;
   const double start = RealSeconds();
   for (uint64_t next = seed; RealSeconds() - start < seconds; ++next) {
-    for (const uint32_t operations : {1, 2, 4}) {
+    for (const uint32_t operations : {1u, 2u, 4u}) {
       RunResult result = RunSeed(next, operations);
       if (result.shortest == 0 || (best.shortest != 0 && result.shortest >= best.shortest)) {
         continue;
