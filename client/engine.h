@@ -149,7 +149,7 @@ class Engine {
   bool StartQueuedGets();
   void Advance(Slot* slot, cuckoo::Lookup::Action action);
   fabric::ReadOp OpOf(Slot* slot);
-  void RestBeforeRead();
+  void RestBeforeReads(size_t count);
   bool PostReads();
   bool CollectReads();
   void OnRead(Slot* slot, fabric::Status status);

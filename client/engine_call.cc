@@ -73,7 +73,7 @@ Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std:
   if (!KeyIsGood(key)) return std::unexpected(BadKey());
   Slot* slot = slots_.data();
   if (auto drained = AwaitDrained(*slot); !drained) return std::unexpected(drained.error());
-  bool alone = busy_slots_ == 0;
+  bool alone = busy_slots_ == 0 && options_.read_pause.count() == 0;
   Begin(slot, key, {}, {});
   slot->has_into = into.has_value();
   slot->into = into.value_or(std::span<std::byte>());

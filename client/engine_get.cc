@@ -105,8 +105,6 @@ void Engine::Advance(Slot* slot, Action action) {
 }
 
 fabric::ReadOp Engine::OpOf(Slot* slot) {
-  if (options_.read_pause.count() > 0) [[unlikely]]
-    RestBeforeRead();
   fabric::ReadOp op;
   op.tag = static_cast<uint64_t>(slot - slots_.data());
   slot->split_bytes = 0;
@@ -135,9 +133,10 @@ fabric::ReadOp Engine::OpOf(Slot* slot) {
   return op;
 }
 
-void Engine::RestBeforeRead() {
+void Engine::RestBeforeReads(size_t count) {
   const auto longest = static_cast<uint64_t>(options_.read_pause.count());
-  const uint64_t us = longest - fabric::RandomId() % (longest / 2 + 1);
+  uint64_t us = 0;
+  for (; count > 0; --count) us += longest - fabric::RandomId() % (longest / 2 + 1);
   std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
@@ -218,6 +217,7 @@ bool Engine::PostReads() {
     const bool drained = link->reads_in_flight == 0 || !Keep(Safeguard::kReadsEndFirst);
     if (link->stale && drained) posted = PostRefresh(link.get()) || posted;
     if (link->reads.empty()) continue;
+    if (options_.read_pause.count() > 0) RestBeforeReads(link->reads.size());
     const size_t count = link->connection->Read(link->reads);
     link->reads_in_flight += static_cast<uint32_t>(count);
     for (const fabric::ReadOp& op : std::span(link->reads).first(count)) {
