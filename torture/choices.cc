@@ -39,13 +39,6 @@ Kind DrawKind(const Share (&shares)[kCount], Random* random) {
 
 }  // namespace
 
-uint64_t Random::Next() {
-  uint64_t word = state_ += 0x9e3779b97f4a7c15;
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
-}
-
 Choices::Choices(const Plan& plan, uint32_t process)
     : plan_(plan),
       random_(plan.seed + process * uint64_t{0x632be59bd9b4e019}),

@@ -7,22 +7,10 @@
 #include <array>
 #include <cstdint>
 
+#include "torture/random.h"
 #include "torture/run_memory.h"
 
 namespace plov::torture {
-
-// SplitMix64: one multiplication-and-shift chain a number, any seed is good.
-// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t Next();
-  // limit: below 2^32.
-  uint64_t Below(uint64_t limit) { return (Next() >> 32) * limit >> 32; }
-
- private:
-  uint64_t state_;
-};
 
 // How a batch of operations is called.
 enum class Form : uint8_t {

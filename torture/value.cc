@@ -3,33 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+
+#include "torture/random.h"
 
 namespace plov::torture {
 
 namespace {
 
 constexpr size_t kWordBytes = sizeof(uint64_t);
-// The golden ratio, and the two factors of SplitMix64's finalizer (Steele, Lea, Flood, OOPSLA
-// 2014): neighbouring inputs give unlike words.
-constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-constexpr uint64_t kFactors[] = {0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
-
-uint64_t Mix(uint64_t word) {
-  word = (word ^ (word >> 30)) * kFactors[0];
-  word = (word ^ (word >> 27)) * kFactors[1];
-  return word ^ (word >> 31);
-}
+constexpr uint64_t kFactor = 0xbf58476d1ce4e5b9;  // one of Mix's
 
 uint64_t SeedOf(ValueId id, uint64_t key, size_t bytes) {
-  return Mix(id + kStep) ^ Mix(key * kStep + bytes);
+  return Mix(id + kGoldenStep) ^ Mix(key * kGoldenStep + bytes);
 }
 
 // The word at `index` of the value, the id being the first.
 uint64_t WordAt(uint64_t seed, size_t index) {
-  const uint64_t word = seed + index * kStep;
-  return (word ^ (word >> 29)) * kFactors[0];
+  const uint64_t word = seed + index * kGoldenStep;
+  return (word ^ (word >> 29)) * kFactor;
 }
 
 uint64_t Load(const char* from, size_t bytes = kWordBytes) {

@@ -6,7 +6,7 @@
 #include <array>
 #include <chrono>
 
-#include "tests/sim/value.h"
+#include "torture/value.h"
 
 namespace plov::sim {
 
@@ -15,7 +15,7 @@ using torture::Outcome;
 
 namespace {
 
-constexpr size_t kValueBytesInline = 16;
+constexpr uint32_t kValueBytesInline = 24;
 constexpr uint32_t kRareKeyOneIn = 8;
 constexpr auto kTimeout = std::chrono::seconds(2);
 
@@ -95,9 +95,9 @@ void Actor::DrawStore(Attempt* attempt) {
   torture::Operation& operation = attempt->operation;
   operation.value = torture::MakeValueId(process_, ++stage_->next_value);
   const bool small = random->OneIn(2) || scenario.value_bytes_max <= kValueBytesInline;
-  const size_t bytes =
-      random->Between(kValueBytesMin, small ? kValueBytesInline : scenario.value_bytes_max);
-  MakeValue(operation.value, operation.key, bytes, &attempt->value);
+  attempt->value.resize(random->Between(torture::kValueBytesMin,
+                                        small ? kValueBytesInline : scenario.value_bytes_max));
+  torture::WriteValue(operation.value, operation.key, attempt->value);
   if (random->Below(100) >= scenario.expiry_percent) return;
   attempt->ttl_seconds = random->Between(1, 3);
   stage_->expiries[operation.value] = {
@@ -131,10 +131,10 @@ void Actor::OnGet(Attempt* attempt, Client::GetResult result) {
   if (!*result) return End(attempt, Outcome::kAbsent);
   torture::Operation& operation = attempt->operation;
   const Item& item = **result;
-  const auto writer = WriterOf(item.value, operation.key);
+  const auto writer = torture::ReadValue(item.value, operation.key);
   if (!writer) {
-    stage_->judge->Accuse(fmt::format("a GET of key {} came to {} bytes that nobody wrote for it",
-                                      operation.key, item.value.size()));
+    stage_->judge->Accuse(fmt::format("a GET of key {} came to bytes that nobody wrote for it: {}",
+                                      operation.key, writer.error()));
   }
   if (item.expiry != 0 && uint64_t{item.expiry} * 1'000'000 <= attempt->started_us) {
     stage_->judge->Accuse(
@@ -199,14 +199,6 @@ void Actor::End(Attempt* attempt, Outcome outcome) {
     if (outcome != Outcome::kOk && outcome != Outcome::kUnknown) stage_->expiries.erase(expiry);
   }
   stage_->judge->Feed(operation);
-}
-
-torture::Instant Actor::earliest() const {
-  torture::Instant earliest = torture::kForever;
-  for (const auto& attempt : attempts_) {
-    if (!attempt->is_free) earliest = std::min(earliest, attempt->operation.start);
-  }
-  return earliest;
 }
 
 std::string Actor::Plight() const {

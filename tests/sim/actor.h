@@ -59,8 +59,6 @@ class Actor {
   // Starts one of them, if it may.
   bool Start();
   bool is_done() const { return assigned_ == 0 && under_way_ == 0; }
-  // The earliest start of what is under way; kForever when nothing is.
-  torture::Instant earliest() const;
   ClientStats stats() const { return client_ ? client_->stats() : ClientStats{}; }
   // What is under way, for people.
   std::string Plight() const;

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tests/sim/life.h"
-#include "tests/sim/value.h"
 #include "tests/sim/virtual_host.h"
+#include "torture/value.h"
 
 namespace plov::sim {
 
@@ -48,9 +48,10 @@ class Tiny {
         random_(what.seed),
         scenario_(ScenarioOf(what)),
         network_(&random_, scenario_.network),
-        life_(scenario_, &network_, "") {
+        life_(scenario_, &network_, ""),
+        value_(what.value_bytes, '\0') {
     for (uint32_t i = 0; i < what_.items; ++i) {
-      MakeValue(i + 1, i, what_.value_bytes, &value_);
+      torture::WriteValue(i + 1, i, value_);
       is_full_ = life_.Put(KeyOf(i), value_) == 0;
     }
     auto client =
@@ -92,7 +93,7 @@ class Tiny {
 
   bool Write() {
     if (what_.write == Case::Write::kDelete) return life_.Delete(KeyOf(written()));
-    MakeValue(kNewValue, written(), what_.value_bytes, &value_);
+    torture::WriteValue(kNewValue, written(), value_);
     return life_.Put(KeyOf(written()), value_) != 0;
   }
 
@@ -103,7 +104,7 @@ class Tiny {
       if (!result) {
         error_ = result.error().message;
       } else if (*result) {
-        got_ = WriterOf((*result)->value, key_).value_or(torture::kForeign);
+        got_ = torture::ReadValue((*result)->value, key_).value_or(torture::kForeign);
       }
     });
     client_->Poll();

@@ -37,8 +37,8 @@ struct Case {
   uint64_t seed = 1;  // of hash function, sizes and the halves' order
   uint32_t items = 4;
   Write write = Write::kOverwrite;
-  bool same_key = true;      // the GET's key is the write's
-  uint32_t value_bytes = 8;  // 8 is inline, 100 a record
+  bool same_key = true;       // the GET's key is the write's
+  uint32_t value_bytes = 16;  // 16 is inline, 40 a record
   Cut cut = Cut::kWhole;
   uint32_t steps = 4;
   bool known = false;  // the client has found the key before

@@ -37,9 +37,7 @@ class SimConnection final : public fabric::Connection {
   int fd() const override { return network_->event_fd_; }
   bool Arm() override { return completions_.empty() && peer_->outbox.empty() && alive(); }
 
-  uint64_t client_id() const { return peer_->client_id; }
   Network::Peer* peer() { return peer_.get(); }
-  bool has_completions() const { return !completions_.empty(); }
   void Complete(const fabric::Completion& completion);
   // The link broke, and this side knows it.
   void Cut() { cut_ = true; }

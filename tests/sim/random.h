@@ -4,22 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "torture/random.h"
+
 namespace plov::sim {
 
-class Random {
+class Random : private torture::Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-  uint64_t Next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
+  using torture::Random::Next;
+  using torture::Random::Random;
 
   // 0 .. n - 1; n > 0, far below 2^32.
-  uint32_t Below(size_t n) { return static_cast<uint32_t>(((Next() >> 32) * n) >> 32); }
+  uint32_t Below(size_t n) { return static_cast<uint32_t>(torture::Random::Below(n)); }
   // low .. high, both included.
   uint32_t Between(uint32_t low, uint32_t high) { return low + Below(size_t{high} - low + 1); }
   bool OneIn(size_t n) { return Below(n) == 0; }
@@ -28,9 +23,6 @@ class Random {
   auto& Pick(Container& container) {
     return container[Below(container.size())];
   }
-
- private:
-  uint64_t state_;
 };
 
 }  // namespace plov::sim

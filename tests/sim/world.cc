@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cuckoo/hash.h"
-#include "tests/sim/value.h"
+#include "torture/value.h"
 
 namespace plov::sim {
 
@@ -69,8 +69,8 @@ void World::Fill() {
     torture::Operation put{.start = ++stage_.instant, .key = scenario_.keys + i};
     put.kind = torture::Kind::kPut;
     put.value = torture::MakeValueId(kFillerProcess, i + 1);
-    const uint32_t bytes = random_.OneIn(2) ? kValueBytesMin : scenario_.value_bytes_max;
-    MakeValue(put.value, put.key, bytes, &value);
+    value.resize(random_.OneIn(2) ? torture::kValueBytesMin : scenario_.value_bytes_max);
+    torture::WriteValue(put.value, put.key, value);
     put.version = life_->Put(stage_.names[put.key], value);
     put.end = ++stage_.instant;
     if (put.version == 0) break;
