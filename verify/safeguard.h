@@ -10,7 +10,7 @@
 // for speed:
 //   - the checksum of a bucket stored after its other words, and not before them: whole is whole;
 //   - `retired`, which a reader could pass over: `forward` is still there. It makes clients
-//   confirm;
+//     confirm;
 //   - `live` of a record that a whole bucket refers to (R1): the bucket decides;
 //   - that a reference's hash is compared before its record is READ: the record has the key;
 //   - the way back to the home after a torn record: the same record, whole, would be as right;

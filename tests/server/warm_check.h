@@ -10,6 +10,16 @@
 
 namespace plov::server {
 
+// A small table that stays as it is, in a file.
+inline StoreOptions WarmOptions(const std::string& path) {
+  return {.memory_bytes = kMiB,
+          .hash_seed = 0x5eed,
+          .clock_offset_us = kClockOffsetUs,
+          .bucket_count = 64,
+          .grows = false,
+          .warm_path = path};
+}
+
 // Every directory entry stands for a displaced key of its own, and `overflow` for more of them than
 // entries. Shares no code with the table but the hash and the bucket format.
 inline std::string WrongDirectory(StoreWorld* world) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/server/store_world.h"
+#include "tests/server/warm_check.h"
 #include "tests/support/folder.h"
 
 namespace plov::server {
@@ -14,14 +14,7 @@ using verify::Bucket;
 
 class WarmCopies : public ::testing::Test {
  protected:
-  StoreOptions Options() const {
-    return {.memory_bytes = kMiB,
-            .hash_seed = 0x5eed,
-            .clock_offset_us = kClockOffsetUs,
-            .bucket_count = 64,
-            .grows = false,
-            .warm_path = folder_.path() + "/memory"};
-  }
+  StoreOptions Options() const { return WarmOptions(folder_.path() + "/memory"); }
 
   // Puts a bucket into the file of a server that is gone.
   void Write(const cuckoo::Geometry& geometry, uint64_t index, Bucket bucket) const {

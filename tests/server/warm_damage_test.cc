@@ -31,14 +31,7 @@ size_t Stride() {
 
 class WarmDamage : public ::testing::Test {
  protected:
-  StoreOptions Options() const {
-    return {.memory_bytes = kMiB,
-            .hash_seed = 0x5eed,
-            .clock_offset_us = kClockOffsetUs,
-            .bucket_count = 64,
-            .grows = false,
-            .warm_path = path_};
-  }
+  StoreOptions Options() const { return WarmOptions(path_); }
   // A file with inline items, records and a run; what is in it goes to `model_`.
   void SetUp() override {
     StoreWorld world(Options());
