@@ -13,6 +13,8 @@ readonly run_packages=(
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev clang-format mandoc ccache procps python3
   spin
+  # for tests/vm.sh
+  qemu-system-x86 iproute2 kmod xz-utils ibverbs-providers ibverbs-utils
 )
 
 fail() {
