@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Tests of tests/vm.sh, one theme at a time: vm_test.sh status|complaint|death|timeout|two|missing|
+# usage. Exit status: 0 passed, 1 failed, 77 there is no virtual machine here.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+readonly here
+readonly vm=$here/../vm.sh
+work=$(mktemp -d)
+readonly work
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "failed: $*"
+  failures=$((failures + 1))
+}
+
+# run ARGUMENT...: vm.sh, from another folder; sets `status`, and leaves its output in out and err.
+run() {
+  status=0
+  (cd "$work" && exec "$vm" "$@" > out 2> err) || status=$?
+  if ((status == 77)) && grep -q '^vm.sh: skipped: ' "$work/err"; then
+    cat "$work/err"
+    exit 77
+  fi
+}
+
+# expect STATUS
+expect() {
+  if ((status == $1)); then return; fi
+  fail "the exit status is $status, not $1"
+  tail -n 60 "$work/out" "$work/err"
+}
+
+# shows out|err REGEX: that a whole line matches.
+shows() {
+  grep -qxE -e "$2" "$work/$1" || {
+    fail "$1 has no line '$2'"
+    tail -n 60 "$work/out" "$work/err"
+  }
+}
+
+# nothing_left: no qemu of this test, and none of its files.
+nothing_left() {
+  local left
+  left=$(ls "$work/tmp")
+  [[ -z $left ]] || fail "vm.sh left $left"
+  left=$(
+    unset TMPDIR # The search itself does not count.
+    grep --files-with-matches --null-data --text --line-regexp --fixed-strings \
+      -e "TMPDIR=$work/tmp" /proc/[0-9]*/environ 2> /dev/null | cut -d/ -f3 || true
+  )
+  [[ -z $left ]] || fail "vm.sh left the processes $left"
+}
+
+# The command's own status, its two streams whole and apart, where and with what it runs.
+test_status() {
+  # shellcheck disable=SC2016 # The guest's shell expands it.
+  PLOV_VM_TEST="a b'c\"d" run sh -c '
+    echo "from $PWD with $PLOV_VM_TEST"
+    echo "to $PLOV_RDMA_ADDRESS on $PLOV_RDMA_DEVICE of $PLOV_VM_MACHINE"
+    ibv_devinfo -d rxe0 | grep state:
+    echo apart >&2
+    echo again > /dev/stderr
+    touch "$0" && echo written
+    seq 300000
+    exit 43' "$work/written"
+  expect 43
+  shows out "from $(cd "$here/../.." && pwd) with a b'c\"d"
+  shows out "to 10\.99\.0\.1 on rxe0 of 1"
+  shows out ".*PORT_ACTIVE.*"
+  shows out written
+  [[ $(< "$work/err") == apart$'\n'again ]] || fail "err is: $(< "$work/err")"
+  [[ ! -e $work/written ]] || fail "the machine wrote to the host's files"
+  cmp <(seq 300000) <(tail -n 300000 "$work/out") || fail "not all of the output has come"
+}
+
+# A complaint of the kernel fails a command that succeeded, and is shown.
+test_complaint() {
+  run sh -c 'echo "<4>WARNING: CPU: 0 PID: 1 at nowhere" > /dev/kmsg; echo done'
+  expect 125
+  shows out done
+  shows err ".*WARNING: CPU: 0 PID: 1 at nowhere"
+  # What was not printed, for the command turned the console off, has left a mark.
+  run sh -c 'dmesg -n 1; echo 512 > /proc/sys/kernel/tainted'
+  expect 125
+  shows err ".*its kernel is tainted: 512"
+}
+
+# A kernel that dies ends the run at once.
+test_death() {
+  run --timeout 300 sh -c 'echo before; echo c > /proc/sysrq-trigger; sleep 1000'
+  expect 125
+  shows out before
+  shows err ".*Kernel panic.*"
+  if grep "ended after" "$work/err"; then fail "the dead machine was waited for"; fi
+}
+
+# Time that is over ends all of it, wherever it was.
+test_timeout() {
+  run --timeout 10 sleep 1000
+  expect 124
+  shows err "vm.sh: machine 1: ended after 10 seconds"
+}
+
+# Both machines reach each other by RDMA over the wire, and netem takes hold of it; a failure of the
+# second is one of the run.
+test_two() {
+  # shellcheck disable=SC2016 # The guest's shell expands it.
+  run --two bash -c '
+    ibv_rc_pingpong -d rxe0 -g 1 -n 50 &
+    until grep -q ":4853 " /proc/net/tcp /proc/net/tcp6; do sleep 0.1; done # its port, 18515
+    tests/vm/meet listening
+    wait $! && echo "pong at $PLOV_RDMA_ADDRESS"
+    tests/vm/meet finish
+    tests/vm/meet never' -- bash -c '
+    tests/vm/meet listening
+    ibv_rc_pingpong -d rxe0 -g 1 -n 50 "$PLOV_RDMA_PEER" && echo "ping at $PLOV_RDMA_ADDRESS"
+    tests/vm/meet finish
+    tc qdisc add dev eth0 root netem loss 5% && echo faulty
+    exit 44'
+  expect 1 # The first: its last meeting has failed.
+  shows out "1: pong at 10\.99\.0\.1"
+  shows out "2: ping at 10\.99\.0\.2"
+  shows out "2: faulty"
+  shows err "1: meet never: the other machine has ended"
+}
+
+# What is missing is said, and skips.
+test_missing() {
+  mkdir "$work/bin"
+  ln -s "$(command -v bash)" "$(command -v dirname)" "$(command -v uname)" "$work/bin/"
+  status=0
+  PATH=$work/bin "$BASH" "$vm" true > "$work/out" 2> "$work/err" || status=$?
+  expect 77
+  shows err "vm.sh: skipped: [a-z0-9_-]+ is not installed; run as root: tests/install.sh test"
+}
+
+test_usage() {
+  local arguments
+  for arguments in "" "--two true" "--two true --" "--two -- true" "--memory" "--memory 0 true" \
+    "--cpus two true" "--timeout -1 true" "--folder /nowhere true" "--no-such-option true"; do
+    # shellcheck disable=SC2086 # They are words.
+    run $arguments
+    ((status == 2)) || fail "vm.sh $arguments: the exit status is $status"
+    shows err "vm.sh: .*; see --help"
+  done
+  run --help
+  expect 0
+  shows out "usage: .*"
+}
+
+mkdir "$work/tmp"
+export TMPDIR=$work/tmp
+case "${1:-}" in
+  status | complaint | death | timeout | two | missing | usage) "test_$1" ;;
+  *)
+    echo "usage: vm_test.sh status|complaint|death|timeout|two|missing|usage" >&2
+    exit 2
+    ;;
+esac
+nothing_left
+((failures == 0))
