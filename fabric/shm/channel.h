@@ -15,7 +15,7 @@
 #include <expected>
 #include <span>
 
-#include "fabric/shm/os.h"
+#include "fabric/os.h"
 #include "fabric/shm/ring.h"
 
 namespace plov::fabric::shm {

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <expected>
 
-#include "fabric/shm/os.h"
+#include "fabric/os.h"
 
 namespace plov::fabric::shm {
 

@@ -42,8 +42,8 @@ bool IsReadable(int fd) {
 
 GrowingServer::GrowingServer()
     : uri_("shm:" + folder_.path() + "/s"),
-      memory_(Must(fabric::shm::CreateMemory("plov-growing", kRegionBytes))),
-      region_(Must(fabric::shm::Mapping::Map(memory_.get(), kRegionBytes, PROT_READ | PROT_WRITE))),
+      memory_(Must(fabric::CreateMemory("plov-growing", kRegionBytes))),
+      region_(Must(fabric::Mapping::Map(memory_.get(), kRegionBytes, PROT_READ | PROT_WRITE))),
       record_end_(kRecordsOffset) {
   superblock_.incarnation = kIncarnation;
   superblock_.hash_seed = kHashSeed;

@@ -19,7 +19,7 @@
 
 #include "cuckoo/table.h"
 #include "fabric/fabric.h"
-#include "fabric/shm/os.h"
+#include "fabric/os.h"
 #include "tests/support/plovd.h"
 #include "verify/superblock.h"
 
@@ -88,8 +88,8 @@ class GrowingServer {
 
   TemporaryFolder folder_;
   std::string uri_;
-  fabric::shm::Fd memory_;
-  fabric::shm::Mapping region_;
+  fabric::Fd memory_;
+  fabric::Mapping region_;
   verify::Superblock superblock_{};
   uint64_t version_ = 0;
   uint64_t item_version_ = 0;

@@ -1,4 +1,4 @@
-// Owners of file descriptors and mappings, and the few system calls of the shared-memory fabric.
+// Owners of file descriptors and mappings, and the few system calls that all fabrics need.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 #include "verify/error.h"
 
-namespace plov::fabric::shm {
+namespace plov::fabric {
 
 class Fd {
  public:
@@ -53,6 +53,9 @@ class Mapping {
   // says: such a mapping would fault.
   static std::expected<Mapping, Error> MapChecked(int fd, uint64_t bytes, int protection);
 
+  // Zeroed private memory of whole pages.
+  static std::expected<Mapping, Error> MapAnonymous(size_t bytes);
+
   std::span<std::byte> bytes() const { return memory_; }
 
  private:
@@ -72,4 +75,4 @@ std::expected<Fd, Error> CreateEventFd();
 void Ring(int event_fd);
 void Drain(int event_fd);
 
-}  // namespace plov::fabric::shm
+}  // namespace plov::fabric

@@ -1,4 +1,4 @@
-#include "fabric/shm/os.h"
+#include "fabric/os.h"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace plov::fabric::shm {
+namespace plov::fabric {
 
 std::expected<Mapping, Error> Mapping::Map(int fd, size_t bytes, int protection) {
   void* memory = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
@@ -24,6 +24,15 @@ std::expected<Mapping, Error> Mapping::MapChecked(int fd, uint64_t bytes, int pr
     return Fail(Code::kProtocol, "the server's memory is smaller than it says");
   }
   return Map(fd, bytes, protection);
+}
+
+std::expected<Mapping, Error> Mapping::MapAnonymous(size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return FailErrno("cannot map memory", errno);
+  Mapping mapping;
+  mapping.memory_ = {static_cast<std::byte*>(memory), bytes};
+  return mapping;
 }
 
 std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes) {
@@ -63,4 +72,4 @@ void Drain(int event_fd) {
   [[maybe_unused]] const ssize_t got = ::read(event_fd, &count, sizeof(count));
 }
 
-}  // namespace plov::fabric::shm
+}  // namespace plov::fabric
