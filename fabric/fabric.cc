@@ -3,14 +3,17 @@
 #include <poll.h>
 
 #include "fabric/shm/shm.h"
+#include "fabric/verbs/verbs.h"
 
 namespace plov::fabric {
 
 namespace {
 
 std::unexpected<Error> UnknownFabric(std::string_view uri) {
-  return Fail(Code::kInvalidArgument,
-              "no fabric for '" + std::string(uri) + "': use shm:NAME or shm:/path/to.sock");
+  return Fail(
+      Code::kInvalidArgument,
+      "no fabric for '" + std::string(uri) +
+          "': use shm:NAME or shm:/path/to.sock on one host, rdma://HOST:PORT between hosts");
 }
 
 }  // namespace
@@ -18,14 +21,18 @@ std::unexpected<Error> UnknownFabric(std::string_view uri) {
 std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
     std::string_view uri, const ConnectOptions& options) {
   if (shm::IsShm(uri)) return shm::Connect(uri, options);
+  if (verbs::IsRdma(uri)) return verbs::Connect(uri, options);
   return UnknownFabric(uri);
 }
 
 std::expected<std::unique_ptr<Listener>, Error> Listener::Listen(std::string_view uri,
                                                                  const ListenOptions& options) {
   if (shm::IsShm(uri)) return shm::Listen(uri, options);
+  if (verbs::IsRdma(uri)) return verbs::Listen(uri, options);
   return UnknownFabric(uri);
 }
+
+bool Listener::Pins(std::string_view uri) { return verbs::IsRdma(uri); }
 
 void Wait(Connection* connection, Deadline deadline) {
   if (!connection->Arm()) return;

@@ -6,7 +6,8 @@
 //   Connection::Receive <-------- message ------ Port::Send
 //   staging() memory  <-------- one-sided READ - Port::Read (large values, rendezvous)
 //
-// A URI chooses the implementation: "shm:NAME" or "shm:/path" (fabric/shm/).
+// A URI chooses the implementation: "shm:NAME" or "shm:/path" (fabric/shm/), "rdma://HOST:PORT"
+// (fabric/verbs/).
 //
 // What every fabric guarantees (tests/fabric/conformance.h checks it on each):
 //   1. A READ delivers aligned 8-byte words, each as it was at some instant between Read() and its
@@ -180,6 +181,10 @@ class Listener {
   // kInUse (another server serves this URI), kPermission, kInvalidArgument, kSystem.
   static std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view uri,
                                                                 const ListenOptions& options);
+
+  // Whether a listener on this URI registers its regions with a device, which pins all their pages
+  // as long as it serves: memory that is sparse would be filled with pages.
+  static bool Pins(std::string_view uri);
 
   virtual const std::string& uri() const = 0;
   virtual Port& port(uint32_t shard) = 0;

@@ -46,8 +46,11 @@ TEST_P(FabricConformance, ClosedConnectionReadsNothingMoreAndOthersGoOn) {
   Word word;
   ASSERT_EQ(ReadOne(client.get(), word.Op()), Status::kDone);
   server.port().Close(peer);
-  EXPECT_FALSE(client->alive()) << "without a call that looks at the socket";
+  if (!GetParam().news_travel) {
+    EXPECT_FALSE(client->alive()) << "without a call that looks at the socket";
+  }
   EXPECT_EQ(ReadOne(client.get(), word.Op()), Status::kPeerGone);
+  EXPECT_FALSE(client->alive());
   EXPECT_FALSE(client->Arm());
   EXPECT_TRUE(other->alive());
   EXPECT_EQ(ReadOne(other.get(), word.Op()), Status::kDone);
@@ -64,6 +67,8 @@ TEST_P(FabricConformance, ReadsPostedBeforeTheCloseDoNotSucceedAfterIt) {
     ASSERT_EQ(client->Read({&op, 1}), 1u);
   }
   server.port().Close(peer);
+  verify::StoreWord(server.words(), 1);
+  size_t ended = 0;
   size_t gone = 0;
   EXPECT_TRUE(Eventually([&] {
     std::array<Completion, 4> completions;
@@ -71,8 +76,15 @@ TEST_P(FabricConformance, ReadsPostedBeforeTheCloseDoNotSucceedAfterIt) {
     for (const Completion& one : std::span(completions).first(count)) {
       gone += one.status == Status::kPeerGone;
     }
-    return gone == words.size();
+    ended += count;
+    return ended == words.size();
   }));
+  if (GetParam().news_travel) {
+    // Some may have been answered before the Close, so with what was there then.
+    for (const Word& word : words) EXPECT_EQ(word.value, 0u);
+  } else {
+    EXPECT_EQ(gone, words.size());
+  }
 }
 
 // The server stores a sign into memory that it has taken back: who READs it was closed before.
@@ -152,6 +164,7 @@ TEST_P(FabricConformance, ClosedClientThatSleepsIsWoken) {
   server.port().Close(peer);
   sleeper.join();
   EXPECT_TRUE(woken.load());
+  if (GetParam().news_travel) client->Receive();  // as a client does that wakes
   EXPECT_FALSE(client->alive());
 }
 

@@ -1,0 +1,27 @@
+// In place of the verbs fabric where rdma-core was not there when plov was built.
+
+#include "fabric/verbs/verbs.h"
+
+namespace plov::fabric::verbs {
+
+namespace {
+
+std::unexpected<Error> Absent() {
+  return Fail(Code::kInvalidArgument,
+              "this plov was built without RDMA: install libibverbs-dev and librdmacm-dev, and "
+              "build it anew");
+}
+
+}  // namespace
+
+bool IsRdma(std::string_view uri) { return uri.starts_with("rdma:"); }
+
+std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view, const ConnectOptions&) {
+  return Absent();
+}
+
+std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view, const ListenOptions&) {
+  return Absent();
+}
+
+}  // namespace plov::fabric::verbs

@@ -1,0 +1,178 @@
+#include "fabric/verbs/peer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "verify/safeguard.h"
+#include "verify/words.h"
+
+namespace plov::fabric::verbs {
+
+using verify::Keep;
+using verify::Safeguard;
+
+namespace {
+
+constexpr uint32_t kSignalEvery = 8;
+constexpr uint32_t kNumberMask = (uint32_t{1} << 23) - 1;
+// READs of one peer's staging memory in flight; the rest waits. Leaves room for replies.
+constexpr size_t kReadsPosted = 16;
+
+}  // namespace
+
+std::expected<std::unique_ptr<Peer>, Error> Peer::Create(PeerId number, rdma_cm_id* id, ibv_pd* pd,
+                                                         ibv_cq* cq) {
+  std::unique_ptr<Peer> peer(new Peer(number));
+  auto requests =
+      RegisteredPages::Create(pd, size_t{kRequestBuffers} * kMessageBytesMax, kLocalOnly);
+  if (!requests) return std::unexpected(requests.error());
+  peer->requests_ = std::move(*requests);
+  auto qp = Qp::Create(id, pd, cq, kPeerSizes);
+  if (!qp) return std::unexpected(qp.error());
+  peer->qp_ = std::move(*qp);
+  for (uint32_t buffer = 0; buffer < kRequestBuffers; ++buffer) {
+    if (!peer->PostAgain(buffer)) {
+      return Fail(Code::kSystem, "the RDMA device takes no receive buffers");
+    }
+  }
+  return peer;
+}
+
+// The queue pair first: from then on nothing of ours is READ.
+Peer::~Peer() {
+  qp_.Destroy();
+  if (id_ != nullptr) ::rdma_disconnect(id_.get());
+}
+
+bool Peer::PostAgain(uint32_t buffer) {
+  const std::span memory(requests_.at(size_t{buffer} * kMessageBytesMax), kMessageBytesMax);
+  return qp_.PostReceive(CompletionTag{number_, true, buffer}.Pack(), memory, requests_.lkey());
+}
+
+std::span<const std::byte> Peer::BytesOf(const Message& message) const {
+  return {requests_.at(size_t{message.buffer} * kMessageBytesMax), message.bytes};
+}
+
+Peer::Message Peer::TakeMessage() {
+  const Message message = messages_.front();
+  messages_.pop_front();
+  owes_reply = true;
+  return message;
+}
+
+bool Peer::OnReceive(const ibv_wc& completion) {
+  if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) return Announce(completion);
+  has_sent_message_ = true;
+  messages_.push_back({CompletionTag::Of(completion.wr_id).number, completion.byte_len});
+  return true;
+}
+
+// Its word for where its memory is; the card refuses what is not the peer's own, and the peer's
+// READs harm nobody but itself.
+bool Peer::Announce(const ibv_wc& completion) {
+  const uint32_t buffer = CompletionTag::Of(completion.wr_id).number;
+  const auto bytes = BytesOf({buffer, completion.byte_len});
+  Announcement announcement;
+  if (staging_ || bytes.size() != sizeof(announcement)) return false;
+  std::memcpy(&announcement, bytes.data(), sizeof(announcement));
+  if (announcement.magic != kWireMagic || announcement.bytes > staging_bytes_max_ ||
+      announcement.address + announcement.bytes < announcement.address) {
+    return false;
+  }
+  staging_ = announcement;
+  return PostAgain(buffer);
+}
+
+uint64_t Peer::TagOfNext() const {
+  const uint64_t number = retired_ + posted_.size();
+  return CompletionTag{number_, false, static_cast<uint32_t>(number & kNumberMask)}.Pack();
+}
+
+bool Peer::Reply(std::span<const std::byte> message, ReplyPool* pool) {
+  if (posted_.size() >= kPeerSends || message.size() > kMessageBytesMax) return false;
+  ibv_sge gather{.addr = AddressOf(message.data()),
+                 .length = static_cast<uint32_t>(message.size()),
+                 .lkey = 0};
+  ibv_send_wr request{};
+  request.wr_id = TagOfNext();
+  request.sg_list = &gather;
+  request.num_sge = message.empty() ? 0 : 1;
+  request.opcode = IBV_WR_SEND;
+  Posted posted{Posted::Kind::kInlineReply, 0};
+  if (message.size() <= kInlineBytes) {
+    request.send_flags = IBV_SEND_INLINE;
+    if (++unsignaled_ >= kSignalEvery) request.send_flags |= IBV_SEND_SIGNALED;
+  } else {
+    const auto buffer = pool->Take();
+    if (!buffer) return false;
+    std::memcpy(buffer->memory, message.data(), message.size());
+    gather.addr = AddressOf(buffer->memory);
+    gather.lkey = buffer->lkey;
+    request.send_flags = IBV_SEND_SIGNALED;
+    posted = {Posted::Kind::kReply, buffer->index};
+  }
+  if ((request.send_flags & IBV_SEND_SIGNALED) != 0) unsignaled_ = 0;
+  posted_.push_back(posted);
+  return qp_.Post(&request);
+}
+
+bool Peer::InStaging(const PeerRead& read) const {
+  return (read.offset % verify::kWordBytes == 0 && read.offset <= staging_->bytes &&
+          read.bytes <= staging_->bytes - read.offset) ||
+         !Keep(Safeguard::kFetchInside);
+}
+
+// READs that wait: for the announcement, which is the first thing that an honest client sends, or
+// for room among those that are posted.
+bool Peer::PostReads(const LocalRegion& region, std::deque<std::pair<PeerId, ReadDone>>* done) {
+  if (waiting_.empty() || (!staging_ && !has_sent_message_)) return true;
+  std::array<ibv_send_wr, kReadsPosted> requests;
+  std::array<ibv_sge, kReadsPosted> scatter;
+  size_t count = 0;
+  while (!waiting_.empty() && posted_.size() < kReadsPosted && count < kReadsPosted) {
+    const PeerRead read = waiting_.front();
+    waiting_.pop_front();
+    if (!staging_ || !InStaging(read) || read.bytes == 0) {
+      done->push_back({number_, {read.tag, staging_ && InStaging(read)}});
+      continue;
+    }
+    std::byte* to = reinterpret_cast<std::byte*>(read.shared) + read.shared_offset;
+    scatter[count] = {AddressOf(to), static_cast<uint32_t>(read.bytes), region.lkey};
+    ibv_send_wr& request = requests[count];
+    request = {};
+    request.wr_id = TagOfNext();
+    request.sg_list = &scatter[count];
+    request.num_sge = 1;
+    request.opcode = IBV_WR_RDMA_READ;
+    request.send_flags = IBV_SEND_SIGNALED;
+    request.wr.rdma.remote_addr = staging_->address + read.offset;
+    request.wr.rdma.rkey = staging_->rkey;
+    if (count > 0) requests[count - 1].next = &request;
+    posted_.push_back({Posted::Kind::kRead, read.tag});
+    ++count;
+  }
+  unsignaled_ = 0;
+  return count == 0 || qp_.Post(requests.data());
+}
+
+bool Peer::OnSent(uint32_t number, ReplyPool* pool, std::deque<std::pair<PeerId, ReadDone>>* done) {
+  while (!posted_.empty()) {
+    const Posted posted = posted_.front();
+    posted_.pop_front();
+    if (posted.kind == Posted::Kind::kReply) pool->Give(static_cast<uint32_t>(posted.detail));
+    if (posted.kind == Posted::Kind::kRead) done->push_back({number_, {posted.detail, true}});
+    if ((retired_++ & kNumberMask) == number) return true;
+  }
+  return false;  // of a work request that there is not
+}
+
+// The queue pair is gone, so nothing uses the buffers any more.
+void Peer::Abandon(ReplyPool* pool) {
+  qp_.Destroy();
+  for (const Posted& posted : posted_) {
+    if (posted.kind == Posted::Kind::kReply) pool->Give(static_cast<uint32_t>(posted.detail));
+  }
+  posted_.clear();
+}
+
+}  // namespace plov::fabric::verbs

@@ -1,0 +1,122 @@
+// Peer: one client of a port: its queue pair, its receive buffers, what it has announced.
+//
+// Each peer has receive buffers of its own, as many as it may have messages on their way, and not a
+// share of a shared receive queue: credits that never make a peer wait need as many buffers either
+// way, and so no peer can use up another's, nor does a queue pair that dies in the middle of a
+// message take a buffer of all with it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "fabric/fabric.h"
+#include "fabric/verbs/cm.h"
+#include "fabric/verbs/memory.h"
+#include "fabric/verbs/qp.h"
+#include "fabric/verbs/reply_pool.h"
+#include "fabric/verbs/wire.h"
+
+namespace plov::fabric::verbs {
+
+// One more than messages and announcements on their way: the message that Poll gave out last is
+// posted again later.
+inline constexpr uint32_t kRequestBuffers = kCredits + kAnnouncementsMax + 1;
+inline constexpr uint32_t kPeerSends = 64;
+inline constexpr QpSizes kPeerSizes = {.sends = kPeerSends, .receives = kRequestBuffers};
+// Completions of one peer that a port's queue must have room for.
+inline constexpr uint32_t kPeerCompletions = kPeerSends + kRequestBuffers;
+
+// What a completion says of itself (wr_id): whose it is, and which buffer or work request.
+struct CompletionTag {
+  PeerId peer;
+  bool is_receive;
+  uint32_t number;  // of receives the buffer, of sends the low bits of the work request's number
+
+  uint64_t Pack() const { return peer << 24 | (is_receive ? kReceiveBit : 0) | (number & kNumber); }
+  static CompletionTag Of(uint64_t wr_id) {
+    return {wr_id >> 24, (wr_id & kReceiveBit) != 0, static_cast<uint32_t>(wr_id & kNumber)};
+  }
+
+ private:
+  static constexpr uint64_t kReceiveBit = uint64_t{1} << 23;
+  static constexpr uint64_t kNumber = kReceiveBit - 1;
+};
+
+// Region memory that READs of staging memory may go to.
+struct LocalRegion {
+  std::span<std::byte> memory;
+  uint32_t lkey = 0;
+};
+
+class Peer {
+ public:
+  struct Message {
+    uint32_t buffer;
+    uint32_t bytes;
+  };
+  struct ReadDone {
+    uint64_t tag;
+    bool ok;
+  };
+
+  // Ready to be connected: the buffers are posted.
+  static std::expected<std::unique_ptr<Peer>, Error> Create(PeerId number, rdma_cm_id* id,
+                                                            ibv_pd* pd, ibv_cq* cq);
+  ~Peer();
+
+  PeerId number() const { return number_; }
+  Qp& qp() { return qp_; }
+  uint64_t client_id() const { return client_id_; }
+  // Who it is; from here on the identifier is the peer's.
+  void Introduce(CmId id, uint64_t client_id, uint64_t staging_bytes) {
+    id_ = std::move(id);
+    client_id_ = client_id;
+    staging_bytes_max_ = staging_bytes;
+  }
+
+  // All that follow: false when the peer broke the protocol or its queue pair, and has to go.
+  bool OnReceive(const ibv_wc& completion);
+  // Appends the READs of its staging memory that are done to `done`; gives buffers back to `pool`.
+  bool OnSent(uint32_t number, ReplyPool* pool, std::deque<std::pair<PeerId, ReadDone>>* done);
+  bool Reply(std::span<const std::byte> message, ReplyPool* pool);
+  bool PostAgain(uint32_t buffer);
+  bool PostReads(const LocalRegion& region, std::deque<std::pair<PeerId, ReadDone>>* done);
+
+  void QueueRead(const PeerRead& read) { waiting_.push_back(read); }
+  bool has_message() const { return !messages_.empty(); }
+  Message TakeMessage();
+  std::span<const std::byte> BytesOf(const Message& message) const;
+  void Abandon(ReplyPool* pool);
+
+  bool owes_reply = false;
+
+ private:
+  struct Posted {
+    enum class Kind : uint8_t { kInlineReply, kReply, kRead } kind;
+    uint64_t detail;  // the pool's buffer, or the READ's tag
+  };
+
+  explicit Peer(PeerId number) : number_(number) {}
+  bool Announce(const ibv_wc& completion);
+  bool InStaging(const PeerRead& read) const;
+  uint64_t TagOfNext() const;
+
+  PeerId number_;
+  uint64_t client_id_ = 0;
+  uint64_t staging_bytes_max_ = 0;
+  CmId id_;
+  RegisteredPages requests_;
+  Qp qp_;
+  std::optional<Announcement> staging_;
+  bool has_sent_message_ = false;
+  std::deque<Message> messages_;
+  std::deque<PeerRead> waiting_;
+  std::deque<Posted> posted_;
+  uint64_t retired_ = 0;  // work requests that are done; posted_ are those after
+  uint32_t unsignaled_ = 0;
+};
+
+}  // namespace plov::fabric::verbs

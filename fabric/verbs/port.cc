@@ -1,0 +1,282 @@
+#include "fabric/verbs/port.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace plov::fabric::verbs {
+
+namespace {
+
+// A busy port looks for dead peers this rarely: it is a system call.
+constexpr uint32_t kPollsPerLook = 1024;
+constexpr int kCompletionsPerPoll = 16;
+// Peers that a port's completion queue has room for at the start; it doubles.
+constexpr size_t kFirstPeers = 16;
+
+}  // namespace
+
+std::expected<std::unique_ptr<VerbsPort>, Error> VerbsPort::Create(ibv_pd* pd, LocalRegion region) {
+  std::unique_ptr<VerbsPort> port(new VerbsPort(pd, region));
+  if (auto opened = port->Open(); !opened) return std::unexpected(opened.error());
+  return port;
+}
+
+std::expected<void, Error> VerbsPort::Open() {
+  auto events = EventChannel::Create();
+  if (!events) return std::unexpected(events.error());
+  events_ = std::move(*events);
+  auto completions = CreateCompletionChannel(pd_->context);
+  if (!completions) return std::unexpected(completions.error());
+  completions_ = std::move(*completions);
+  cq_entries_ = kFirstPeers * kPeerCompletions;
+  auto cq = CreateCq(pd_->context, completions_.get(), cq_entries_);
+  if (!cq) return std::unexpected(cq.error());
+  cq_ = std::move(*cq);
+  auto bell = CreateEventFd();
+  if (!bell) return std::unexpected(bell.error());
+  bell_ = std::move(*bell);
+  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return FailErrno("cannot create an epoll", errno);
+  for (const int fd : {bell_.get(), completions_->fd, events_.fd()}) {
+    if (auto watched = Watch(fd); !watched) return watched;
+  }
+  return {};
+}
+
+std::expected<void, Error> VerbsPort::Watch(int fd) {
+  epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    return FailErrno("cannot watch an RDMA port", errno);
+  }
+  return {};
+}
+
+// Queue pairs before the queue that they complete to.
+VerbsPort::~VerbsPort() {
+  const std::lock_guard lock(mutex_);
+  new_peers_.clear();
+  peers_.clear();
+  DrainEvents(completions_.get());
+}
+
+// In the completion queue, for one peer more; twice that, since completions of peers that are gone
+// may still lie there. Under the mutex.
+std::expected<void, Error> VerbsPort::MakeRoom() {
+  const size_t needed = 2 * (live_peers_ + 1) * kPeerCompletions;
+  if (needed <= cq_entries_) return {};
+  const size_t wanted = 2 * needed;
+  if (::ibv_resize_cq(cq_.get(), static_cast<int>(wanted)) != 0) {
+    return Fail(Code::kNoSpace, "the RDMA device has no room for more connections");
+  }
+  cq_entries_ = wanted;
+  return {};
+}
+
+std::expected<void, Error> VerbsPort::Admit(CmId* id, const Hello& hello, const Welcome& welcome,
+                                            ReadDepths depths) {
+  const std::lock_guard lock(mutex_);
+  if (auto room = MakeRoom(); !room) return room;
+  const PeerId number = ++last_id_;
+  rdma_cm_id* of = id->get();
+  of->context = reinterpret_cast<void*>(number);
+  if (::rdma_migrate_id(of, events_.get()) != 0) {
+    return FailErrno("cannot take an RDMA connection over", errno);
+  }
+  auto peer = Peer::Create(number, of, pd_, cq_.get());
+  if (!peer) return std::unexpected(peer.error());
+  if (auto connected = (*peer)->qp().Connect(of, depths); !connected) return connected;
+  (*peer)->Introduce(std::move(*id), hello.client_id, welcome.staging_bytes);
+  rdma_conn_param param{};
+  param.private_data = &welcome;
+  param.private_data_len = sizeof(welcome);
+  param.responder_resources = depths.responder;
+  param.initiator_depth = depths.initiator;
+  param.rnr_retry_count = kRnrRetries;
+  param.qp_num = (*peer)->qp().number();
+  new_peers_.push_back(std::move(*peer));
+  ++live_peers_;
+  has_new_.store(true, std::memory_order_release);  // pairs with TakeNew
+  if (::rdma_accept(of, &param) != 0) failed_.push_back(number);
+  Wake();
+  return {};
+}
+
+void VerbsPort::TakeNew() {
+  if (!has_new_.load(std::memory_order_acquire)) return;  // pairs with Admit
+  const std::lock_guard lock(mutex_);
+  for (auto& peer : new_peers_) {
+    const PeerId id = peer->number();
+    opened_.push_back(id);
+    peers_.emplace(id, std::move(peer));
+  }
+  new_peers_.clear();
+  for (const PeerId id : failed_) Doom(id);
+  failed_.clear();
+  has_new_.store(false, std::memory_order_release);
+}
+
+Peer* VerbsPort::Find(PeerId id) {
+  if (last_found_ != nullptr && last_found_->number() == id) return last_found_;
+  const auto it = peers_.find(id);
+  if (it == peers_.end()) return nullptr;
+  return last_found_ = it->second.get();
+}
+
+// Also one that was admitted a moment ago.
+Peer* VerbsPort::FindNow(PeerId id) {
+  if (Peer* peer = Find(id)) return peer;
+  TakeNew();
+  return Find(id);
+}
+
+void VerbsPort::OnCompletion(const ibv_wc& completion) {
+  const CompletionTag tag = CompletionTag::Of(completion.wr_id);
+  Peer* peer = FindNow(tag.peer);
+  if (peer == nullptr) return;  // closed since
+  bool sound = completion.status == IBV_WC_SUCCESS;
+  if (sound && tag.is_receive) {
+    const bool had_message = peer->has_message();
+    sound = peer->OnReceive(completion);
+    if (!had_message && peer->has_message() && !peer->owes_reply) ready_.push_back(tag.peer);
+  } else if (sound) {
+    sound = peer->OnSent(tag.number, &replies_, &reads_done_);
+  }
+  if (sound) sound = peer->PostReads(region_, &reads_done_);
+  if (!sound) Doom(tag.peer);
+}
+
+void VerbsPort::Drain() {
+  std::array<ibv_wc, kCompletionsPerPoll> completions;
+  int count = 0;
+  do {
+    count = ::ibv_poll_cq(cq_.get(), kCompletionsPerPoll, completions.data());
+    for (int i = 0; i < count; ++i) OnCompletion(completions[static_cast<size_t>(i)]);
+  } while (count == kCompletionsPerPoll);
+}
+
+void VerbsPort::LookAtEvents() {
+  while (const CmEvent event = events_.Next()) {
+    const auto id = reinterpret_cast<PeerId>(event->id->context);
+    if (EndsConnection(*event) && FindNow(id) != nullptr) Doom(id);
+  }
+}
+
+std::optional<PortEvent> VerbsPort::TakeOpened() {
+  while (!opened_.empty()) {
+    const PeerId id = opened_.front();
+    opened_.pop_front();
+    if (const Peer* peer = Find(id)) {
+      return PortEvent{
+          .kind = PortEvent::Kind::kOpened, .peer = id, .client_id = peer->client_id()};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<PortEvent> VerbsPort::TakeDoomed() {
+  while (!doomed_.empty()) {
+    const PeerId id = doomed_.front();
+    doomed_.pop_front();
+    if (Find(id) == nullptr) continue;
+    Close(id);
+    return PortEvent{.kind = PortEvent::Kind::kClosed, .peer = id};
+  }
+  return std::nullopt;
+}
+
+std::optional<PortEvent> VerbsPort::TakeRead() {
+  while (!reads_done_.empty()) {
+    const auto [id, done] = reads_done_.front();
+    reads_done_.pop_front();
+    if (Find(id) == nullptr) continue;
+    return PortEvent{
+        .kind = PortEvent::Kind::kReadDone, .peer = id, .tag = done.tag, .ok = done.ok};
+  }
+  return std::nullopt;
+}
+
+std::optional<PortEvent> VerbsPort::TakeMessage() {
+  while (!ready_.empty()) {
+    const PeerId id = ready_.front();
+    ready_.pop_front();
+    Peer* peer = Find(id);
+    if (peer == nullptr || peer->owes_reply || !peer->has_message()) continue;
+    held_ = {id, peer->TakeMessage()};
+    return PortEvent{
+        .kind = PortEvent::Kind::kMessage, .peer = id, .message = peer->BytesOf(held_->second)};
+  }
+  return std::nullopt;
+}
+
+// A message's buffer serves again once nobody looks at it.
+void VerbsPort::GiveBackHeld() {
+  if (!held_) return;
+  Peer* peer = Find(held_->first);
+  if (peer != nullptr && !peer->PostAgain(held_->second.buffer)) Doom(held_->first);
+  held_.reset();
+}
+
+std::optional<PortEvent> VerbsPort::Poll() {
+  GiveBackHeld();
+  TakeNew();
+  if (++polls_ % kPollsPerLook == 0) LookAtEvents();
+  Drain();
+  if (auto event = TakeOpened()) return event;
+  if (auto event = TakeDoomed()) return event;
+  if (auto event = TakeRead()) return event;
+  return TakeMessage();
+}
+
+void VerbsPort::Send(PeerId id, std::span<const std::byte> message) {
+  Peer* peer = Find(id);
+  if (peer == nullptr) return;
+  peer->owes_reply = false;
+  if (!peer->Reply(message, &replies_)) return Doom(id);
+  if (peer->has_message()) ready_.push_back(id);
+}
+
+void VerbsPort::Read(PeerId id, const PeerRead& read) {
+  Peer* peer = Find(id);
+  if (peer == nullptr) return;
+  peer->QueueRead(read);
+  if (!peer->PostReads(region_, &reads_done_)) Doom(id);
+}
+
+// What makes the guarantee true is Qp::Destroy, which ~Peer begins with.
+void VerbsPort::Close(PeerId id) {
+  TakeNew();
+  const auto it = peers_.find(id);
+  if (it == peers_.end()) return;
+  it->second->Abandon(&replies_);
+  std::erase(opened_, id);
+  std::erase_if(reads_done_, [id](const auto& done) { return done.first == id; });
+  if (held_ && held_->first == id) held_.reset();
+  last_found_ = nullptr;
+  const std::lock_guard lock(mutex_);
+  peers_.erase(it);
+  --live_peers_;
+}
+
+bool VerbsPort::HasWork() {
+  return has_new_.load(std::memory_order_acquire) || !opened_.empty() || !doomed_.empty() ||
+         !reads_done_.empty() || !ready_.empty();
+}
+
+bool VerbsPort::Arm() {
+  GiveBackHeld();
+  if (::ibv_req_notify_cq(cq_.get(), 0) != 0) return false;
+  Drain();
+  return !HasWork();
+}
+
+// The bell stays readable until here: a Wake in the middle of polls must outlast them.
+void VerbsPort::Disarm() {
+  DrainEvents(completions_.get());
+  LookAtEvents();
+  fabric::Drain(bell_.get());
+}
+
+}  // namespace plov::fabric::verbs

@@ -1,0 +1,92 @@
+// Port: one shard's end of the verbs fabric: one completion queue for all its peers, and a channel
+// of rdmacm's events of its own, so that the listener's thread has no part in a connection's end.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/verbs/cm.h"
+#include "fabric/verbs/memory.h"
+#include "fabric/verbs/peer.h"
+
+namespace plov::fabric::verbs {
+
+class VerbsPort final : public Port {
+ public:
+  // region: registered with `pd` under `mr`.
+  static std::expected<std::unique_ptr<VerbsPort>, Error> Create(ibv_pd* pd, LocalRegion region);
+  ~VerbsPort() override;
+
+  // From the listener's thread: takes a connection request over and accepts it. The port knows the
+  // client before the client hears of it. Where it fails, the identifier stays the caller's.
+  std::expected<void, Error> Admit(CmId* id, const Hello& hello, const Welcome& welcome,
+                                   ReadDepths depths);
+
+  std::optional<PortEvent> Poll() override;
+  void Send(PeerId peer, std::span<const std::byte> message) override;
+  void Read(PeerId peer, const PeerRead& read) override;
+  void Close(PeerId peer) override;
+  int fd() const override { return epoll_.get(); }
+  bool Arm() override;
+  void Disarm() override;
+  void Wake() override { Ring(bell_.get()); }
+
+ private:
+  using ReadsDone = std::deque<std::pair<PeerId, Peer::ReadDone>>;
+
+  VerbsPort(ibv_pd* pd, LocalRegion region) : pd_(pd), region_(region), replies_(pd) {}
+
+  std::expected<void, Error> Open();
+  std::expected<void, Error> Watch(int fd);
+  std::expected<void, Error> MakeRoom();
+
+  Peer* Find(PeerId id);
+  Peer* FindNow(PeerId id);
+  void TakeNew();
+  void Doom(PeerId id) { doomed_.push_back(id); }
+  std::optional<PortEvent> TakeOpened();
+  std::optional<PortEvent> TakeDoomed();
+  std::optional<PortEvent> TakeRead();
+  std::optional<PortEvent> TakeMessage();
+  bool HasWork();
+  void GiveBackHeld();
+  void Drain();
+  void OnCompletion(const ibv_wc& completion);
+  void LookAtEvents();
+
+  ibv_pd* pd_;
+  LocalRegion region_;
+  EventChannel events_;
+  CompletionChannel completions_;
+  Cq cq_;
+  ReplyPool replies_;
+  Fd epoll_;
+  Fd bell_;
+
+  std::unordered_map<PeerId, std::unique_ptr<Peer>> peers_;
+  Peer* last_found_ = nullptr;  // of peers_
+  std::deque<PeerId> opened_;   // not told yet
+  std::deque<PeerId> ready_;    // peers with a message that may be given out, in turn
+  std::deque<PeerId> doomed_;   // peers that have died or broken the protocol
+  ReadsDone reads_done_;
+  std::optional<std::pair<PeerId, Peer::Message>> held_;  // the message that Poll gave out last
+  uint32_t polls_ = 0;
+
+  // The listener's thread and the shard's: held while a connection is accepted and while one is
+  // destroyed, so that none is destroyed while rdma_accept still looks at it.
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Peer>> new_peers_;  // under mutex_
+  std::vector<PeerId> failed_;                    // under mutex_: rdma_accept failed
+  PeerId last_id_ = 0;                            // under mutex_
+  size_t live_peers_ = 0;                         // under mutex_
+  size_t cq_entries_ = 0;                         // under mutex_
+  std::atomic<bool> has_new_ =
+      false;  // set under the mutex, read without: pairs acquire with release
+};
+
+}  // namespace plov::fabric::verbs

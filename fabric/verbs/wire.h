@@ -1,0 +1,75 @@
+// Wire: what two ends of the verbs fabric say to each other before and beside the messages.
+//
+//   client                                          server
+//     REQ  {Hello}                    ------------>   looks whether it serves such a one
+//     REP  {Welcome} or REJ {Refusal} <------------   the port knows the client before the REP goes
+//     RTU                             ------------>
+//     SEND with immediate {Announcement} --------->   when staging memory is registered
+//     SEND {message}                  <----------->   at most kCredits without their replies
+//
+// Hello, Welcome and Refusal travel as rdmacm's private data, which arrives padded with zeros: 56
+// bytes are the most that a REQ carries, 148 a REJ and 196 a REP (rdma_connect(3), IP port space).
+// All numbers are little-endian, as everything of plov's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace plov::fabric::verbs {
+
+// Changes whenever anything here does.
+inline constexpr uint64_t kWireMagic = 0x01007672766f6c70;  // "plovrv\0\1"
+
+// The same as of the other fabrics: the server's replies have no more room (server/shard.h).
+inline constexpr uint32_t kMessageBytesMax = 32 << 10;
+// Messages that a client sends before it has read their replies. Each costs a receive buffer at
+// both ends, pinned as long as the connection; a client keeps at most two in flight by itself.
+inline constexpr uint32_t kCredits = 4;
+// Announcements of a connection: one, when its staging memory is registered.
+inline constexpr uint32_t kAnnouncementsMax = 1;
+
+struct Hello {
+  uint64_t magic;
+  uint32_t format_version;
+  uint32_t shard;
+  uint64_t client_id;
+};
+static_assert(sizeof(Hello) == 24 && offsetof(Hello, format_version) == 8 &&
+              offsetof(Hello, shard) == 12 && offsetof(Hello, client_id) == 16);
+static_assert(sizeof(Hello) <= 56, "a REQ carries no more");
+
+struct Welcome {
+  uint64_t magic;
+  uint32_t format_version;
+  uint32_t region_rkey;
+  uint64_t region_address;
+  uint64_t region_bytes;
+  uint64_t staging_bytes;  // how much of it the client may announce
+};
+static_assert(sizeof(Welcome) == 40 && offsetof(Welcome, format_version) == 8 &&
+              offsetof(Welcome, region_rkey) == 12 && offsetof(Welcome, region_address) == 16 &&
+              offsetof(Welcome, region_bytes) == 24 && offsetof(Welcome, staging_bytes) == 32);
+static_assert(sizeof(Welcome) <= 196, "a REP carries no more");
+
+struct Refusal {
+  uint64_t magic;
+  uint32_t code;  // a Code, not kOk
+  uint32_t format_version;
+};
+static_assert(sizeof(Refusal) == 16 && offsetof(Refusal, code) == 8 &&
+              offsetof(Refusal, format_version) == 12);
+static_assert(sizeof(Refusal) <= 148, "a REJ carries no more");
+
+// Staging memory that the server may READ from now on. It is no message: nothing answers it.
+struct Announcement {
+  uint64_t magic;
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t rkey;
+  uint32_t zero;
+};
+static_assert(sizeof(Announcement) == 32 && offsetof(Announcement, address) == 8 &&
+              offsetof(Announcement, bytes) == 16 && offsetof(Announcement, rkey) == 24 &&
+              offsetof(Announcement, zero) == 28);
+
+}  // namespace plov::fabric::verbs
