@@ -29,7 +29,7 @@ po::options_description Described() {
   // clang-format off
   options.add_options()
       ("listen", po::value<std::vector<std::string>>(),
-       "where to serve, shm:NAME or shm:/path; may be repeated (shm:default)")
+       "where to serve, shm:NAME, shm:/path or rdma://HOST:PORT; may be repeated (shm:default)")
       ("shards", po::value<std::string>(), "threads, each with a part of the keys (1)")
       ("memory", po::value<std::string>(), "memory for tables and items, all shards together (1G)")
       ("bucket-bytes", po::value<std::string>(), "64, or 128 to keep items of up to 101 bytes inline (64)")

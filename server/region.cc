@@ -50,6 +50,7 @@ int Allocate(int fd, int mode, size_t from, size_t bytes) {
 
 Region::Region(const RegionOptions& options)
     : page_bytes_(options.pages == PageKind::kHuge ? kHugePageBytes : kPageBytes),
+      extent_(options.extent),
       budget_bytes_(options.budget_bytes) {}
 
 std::expected<Region, Error> Region::Create(const RegionOptions& options) {
@@ -121,7 +122,14 @@ std::expected<void, Error> Region::JudgeFile(const std::string& path, PageKind p
 
 std::expected<void, Error> Region::Map() {
   budget_bytes_ = RoundUp(budget_bytes_, page_bytes_);
-  const size_t wanted_bytes = budget_bytes_ * (is_huge() ? 1 : kSparseness);
+  const size_t wanted_bytes = budget_bytes_ * (is_whole() ? 1 : kSparseness);
+  if (extent_ == Extent::kWhole && file_bytes_ > wanted_bytes) {
+    return Fail(
+        Code::kInvalidArgument,
+        fmt::format("the memory file has {} MiB of addresses, which an RDMA device would pin "
+                    "whole: start without --listen rdma:, or with --memory {}M",
+                    file_bytes_ >> 20, RoundUp(file_bytes_, size_t{1} << 20) >> 20));
+  }
   const size_t bytes = std::max(wanted_bytes, RoundUp(file_bytes_, page_bytes_));
   if (!found_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
@@ -133,7 +141,7 @@ std::expected<void, Error> Region::Map() {
   if (memory == MAP_FAILED) return NoMemory(budget_bytes_, page_bytes_, errno);
   memory_ = {static_cast<std::byte*>(memory), bytes};
   committed_ = PageSet(bytes / page_bytes_);
-  if (is_huge()) {
+  if (is_whole()) {
     if (!found_ && Allocate(fd_, 0, 0, bytes) != 0) return NoMemory(bytes, page_bytes_, errno);
     committed_.Add(0, bytes / page_bytes_);
     committed_bytes_ = bytes;
@@ -149,10 +157,10 @@ std::expected<void, Error> Region::Lengthen() {
   if (bytes > file_bytes_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
   }
-  if (is_huge() && Allocate(fd_, 0, 0, bytes) != 0) {
+  if (is_whole() && Allocate(fd_, 0, 0, bytes) != 0) {
     return NoMemory(bytes, page_bytes_, errno);
   }
-  if (!is_huge()) ReleaseHoles();
+  if (!is_whole()) ReleaseHoles();
   MapFound();
   return {};
 }
@@ -206,6 +214,7 @@ Region::Region(Region&& other) noexcept
       fd_(std::exchange(other.fd_, -1)),
       found_(other.found_),
       page_bytes_(other.page_bytes_),
+      extent_(other.extent_),
       budget_bytes_(other.budget_bytes_),
       file_bytes_(other.file_bytes_),
       committed_bytes_(other.committed_bytes_),
@@ -235,7 +244,7 @@ bool Region::Commit(size_t offset, size_t bytes) {
 }
 
 void Region::Release(size_t offset, size_t bytes) {
-  if (is_huge()) return;
+  if (is_whole()) return;
   const size_t from = RoundUp(offset, kPageBytes) / kPageBytes;
   const size_t to = (offset + bytes) / kPageBytes;
   const size_t count = from < to ? committed_.Count(from, to) : 0;
@@ -250,7 +259,7 @@ void Region::Release(size_t offset, size_t bytes) {
 }
 
 void Region::ReleaseLast(size_t offset, size_t bytes, size_t wanted) {
-  if (is_huge()) return;
+  if (is_whole()) return;
   const size_t from = RoundUp(offset, kPageBytes) / kPageBytes;
   size_t to = (offset + bytes) / kPageBytes;
   const size_t before = committed_bytes_;

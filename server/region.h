@@ -6,9 +6,11 @@
 //
 // A region is sparse: it has three times as many addresses as its budget has pages, and pages are
 // committed by Commit, which fails with an error where touching them would end the process (a full
-// tmpfs), and given back by Release. Of huge pages it is whole: as many addresses as budget, all
-// committed at the start and never released, because a READ of a hole there would end the reader.
-// (A READ of any other hole costs a page of zeros, which no account here knows.)
+// tmpfs), and given back by Release. (A READ of a hole costs a page of zeros, which no account here
+// knows.) Or it is whole: as many addresses as budget, all committed at the start and never
+// released. Of huge pages it always is, because a READ of a hole there would end the reader; and
+// where a card reads it, because a card's memory is registered and pinned, holes and all, and a
+// pinned page that is punched out of the file would still be what the card reads.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,7 @@
 namespace plov::server {
 
 enum class PageKind { kNormal, kHuge };
+enum class Extent { kSparse, kWhole };
 
 inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
@@ -31,12 +34,14 @@ inline constexpr size_t kSparseness = 3;
 struct RegionOptions {
   size_t budget_bytes = 0;  // rounded up to whole pages
   PageKind pages = PageKind::kNormal;
+  Extent extent = Extent::kSparse;
   std::string path = {};  // of the file to keep; empty: anonymous. On hugetlbfs its pages are huge
 };
 
 class Region {
  public:
-  // A file that is there is taken as it is; more of it may be committed than the budget allows.
+  // A file that is there is taken as it is; more of it may be committed than the budget allows. But
+  // one that a sparse region left is longer than a whole one may be: kInvalidArgument.
   // kNoSpace with the command that mends it, kInUse (another server has the file), kInvalidArgument
   // (no plain file, or huge pages where there are none), kPermission, kSystem.
   static std::expected<Region, Error> Create(const RegionOptions& options);
@@ -51,7 +56,7 @@ class Region {
   // Makes sure that the bytes can be touched. Pages that are committed already cost nothing. False
   // when they would exceed the budget or memory is short; nothing changed then.
   bool Commit(size_t offset, size_t bytes);
-  // Gives back the pages that lie wholly inside; they read as zeros then. Nothing on huge pages.
+  // Gives back the pages that lie wholly inside; they read as zeros then. Nothing of a whole region.
   void Release(size_t offset, size_t bytes);
   // The same for about `wanted` bytes of what is committed there, those at the end first.
   void ReleaseLast(size_t offset, size_t bytes, size_t wanted);
@@ -79,11 +84,13 @@ class Region {
   void ReleaseHoles();
   void MapFound();
   bool is_huge() const { return page_bytes_ != kPageBytes; }
+  bool is_whole() const { return is_huge() || extent_ == Extent::kWhole; }
 
   std::span<std::byte> memory_;
   int fd_ = -1;
   bool found_ = false;
   size_t page_bytes_ = kPageBytes;
+  Extent extent_;
   size_t budget_bytes_;
   size_t file_bytes_ = 0;  // as found
   size_t committed_bytes_ = 0;

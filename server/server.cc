@@ -42,6 +42,12 @@ void LogRecovery(const RecoveryReport& report, const StoreOptions& options) {
   }
 }
 
+// What a card reads is pinned whole.
+Extent ExtentFor(const ServerOptions& options) {
+  const bool pins = std::ranges::any_of(options.uris, fabric::Listener::Pins);
+  return pins ? Extent::kWhole : Extent::kSparse;
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Server>, Error> Server::Create(const ServerOptions& options) {
@@ -55,6 +61,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
                              .bucket_bytes = options.bucket_bytes,
                              .value_bytes_max = options.value_bytes_max,
                              .pages = options.pages,
+                             .extent = ExtentFor(options),
                              .shard = 0,
                              .shard_count = options.shards,
                              .hash_seed = fabric::RandomId(),

@@ -31,6 +31,7 @@ struct StoreOptions {
   uint32_t bucket_bytes = verify::kBucketBytesMin;
   uint32_t value_bytes_max = verify::kValueBytesMax;
   PageKind pages = PageKind::kNormal;
+  Extent extent = Extent::kSparse;
   uint32_t shard = 0;
   uint32_t shard_count = 1;
   uint64_t hash_seed = 0;       // the same in all shards

@@ -149,8 +149,10 @@ std::expected<Superblock, Error> Store::SuperblockFor(const StoreOptions& option
 }
 
 std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& options) {
-  auto region = Region::Create(
-      {.budget_bytes = options.memory_bytes, .pages = options.pages, .path = options.warm_path});
+  auto region = Region::Create({.budget_bytes = options.memory_bytes,
+                                .pages = options.pages,
+                                .extent = options.extent,
+                                .path = options.warm_path});
   if (!region) return std::unexpected(region.error());
   const auto superblock = SuperblockFor(options, *region);
   if (!superblock) return std::unexpected(superblock.error());

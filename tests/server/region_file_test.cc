@@ -131,6 +131,25 @@ TEST_F(RegionFile, FileGrowsForALargerBudgetAndNeverShrinks) {
   EXPECT_EQ(region->CommittedIn(5 * kMiB, kMiB), kMiB);
 }
 
+TEST_F(RegionFile, FileOfASparseRegionIsNoWholeOneButTheOtherWayRound) {
+  ASSERT_TRUE(Region::Create({.budget_bytes = kMiB, .extent = Extent::kWhole, .path = path}));
+  ASSERT_TRUE(Region::Create({.budget_bytes = kMiB, .extent = Extent::kWhole, .path = path}));
+  {
+    auto sparse = Region::Create({.budget_bytes = kMiB, .path = path});
+    ASSERT_TRUE(sparse.has_value());
+    ASSERT_TRUE(sparse->Lengthen().has_value());
+  }
+  const auto whole = Region::Create({.budget_bytes = kMiB, .extent = Extent::kWhole, .path = path});
+  ASSERT_FALSE(whole.has_value());
+  EXPECT_EQ(whole.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(whole.error().message, HasSubstr("--memory 3M"));
+  auto larger =
+      Region::Create({.budget_bytes = kSparseness * kMiB, .extent = Extent::kWhole, .path = path});
+  ASSERT_TRUE(larger.has_value());
+  ASSERT_TRUE(larger->Lengthen().has_value());
+  EXPECT_EQ(larger->committed_bytes(), kSparseness * kMiB);
+}
+
 TEST_F(RegionFile, SizeThatIsNoMultipleOfAPageIsRoundedUp) {
   { ASSERT_TRUE(Open().has_value()); }
   ASSERT_EQ(::truncate(path.c_str(), 7 * kMiB + 100), 0);

@@ -222,6 +222,24 @@ TEST(Region, MissingHugePagesNameTheSettingThatMendsThem) {
   EXPECT_THAT(region.error().message, HasSubstr("--hugepages"));
 }
 
+// A card pins what it may read: nothing is left to commit, and nothing can be given back.
+TEST(Region, WholeRegionIsItsBudgetCommittedAtTheStartAndForGood) {
+  auto region = Region::Create({.budget_bytes = kMiB, .extent = Extent::kWhole});
+  ASSERT_TRUE(region.has_value());
+  EXPECT_EQ(region->memory().size(), kMiB);
+  EXPECT_EQ(region->committed_bytes(), kMiB);
+  struct stat status;
+  ASSERT_EQ(::fstat(region->fd(), &status), 0);
+  EXPECT_EQ(static_cast<size_t>(status.st_blocks) * 512, kMiB);
+  region->Release(0, kMiB);
+  region->ReleaseLast(0, kMiB, kMiB);
+  ASSERT_EQ(::fstat(region->fd(), &status), 0);
+  EXPECT_EQ(static_cast<size_t>(status.st_blocks) * 512, kMiB) << "a card would miss it";
+  EXPECT_EQ(region->committed_bytes(), kMiB);
+  EXPECT_TRUE(region->Commit(0, kMiB));
+  EXPECT_FALSE(region->Commit(kMiB, 1));
+}
+
 TEST(Region, HugeRegionIsWholeHugePages) {
   auto region = Region::Create({.budget_bytes = 1, .pages = PageKind::kHuge});
   if (!region) GTEST_SKIP() << "no huge pages here: " << region.error().message;
