@@ -156,6 +156,11 @@ class FabricConformance : public testing::TestWithParam<FabricUnderTest> {
     if (!GetParam().missing.empty()) GTEST_SKIP() << GetParam().missing;
   }
   std::string FreshUri() { return GetParam().fresh_uri(); }
+  // How often a test that looks for what is rare looks: READs and messages that leave the process
+  // take a hundred times as long.
+  int Rounds(int among_threads) const {
+    return GetParam().news_travel ? among_threads / 10 : among_threads;
+  }
   TestServer Serve(uint32_t shards = 1) { return TestServer(GetParam(), FreshUri(), shards); }
 };
 

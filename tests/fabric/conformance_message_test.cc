@@ -29,7 +29,9 @@ TEST_P(FabricConformance, MessageOfEverySizeArrivesWholeBothWays) {
   const PeerId peer = server.Expect(Kind::kOpened).peer;
   const size_t bytes_max = client->limits().message_bytes_max;
   const auto pattern = Pattern(bytes_max + 512, 1);
-  for (size_t bytes = 1; bytes <= bytes_max; ++bytes) {
+  // Where that would take minutes: all small sizes, then every 61st.
+  const size_t stride = GetParam().news_travel ? 61 : 1;
+  for (size_t bytes = 1; bytes <= bytes_max; bytes += bytes < 600 ? 1 : stride) {
     const auto request = std::span(pattern).subspan(bytes % 251, bytes);
     ASSERT_TRUE(client->Send(request)) << bytes;
     const Event event = server.Expect(Kind::kMessage);

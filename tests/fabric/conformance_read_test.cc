@@ -266,7 +266,7 @@ TEST_P(FabricConformance, WordIsNeverTorn) {
   });
   std::array<std::byte, 8 * kWords + 8> to;
   std::byte* misaligned = to.data() + 3;
-  for (uint32_t round = 0; round < 20'000; ++round) {
+  for (uint32_t round = 0; round < static_cast<uint32_t>(Rounds(20'000)); ++round) {
     // Head and tail meet inside a word: both parts must come from one instant.
     const auto head_bytes = static_cast<uint32_t>(round % (8 * kWords + 1));
     const ReadOp op{.bytes = 8 * kWords,
@@ -292,7 +292,7 @@ TEST_P(FabricConformance, BothPartsOfASplitWordAreOfOneInstant) {
   for (auto& bytes : to) {
     ops.push_back({.bytes = 8, .head_bytes = 3, .head = bytes.data(), .tail = bytes.data() + 3});
   }
-  for (int round = 0; round < 10'000; ++round) {
+  for (int round = 0; round < Rounds(10'000); ++round) {
     ReadAll(client.get(), ops);
     for (const auto& bytes : to) ASSERT_TRUE(IsRepeated(bytes.data(), bytes.size()));
   }
@@ -310,7 +310,7 @@ TEST_P(FabricConformance, LaterReadIsNeverOlder) {
     verify::PublishSeal(words + kSecond / 8, round);
   });
   uint64_t newest = 0;
-  for (int round = 0; round < 50'000; ++round) {
+  for (int round = 0; round < Rounds(50'000); ++round) {
     const uint64_t second = ReadWord(client.get(), kSecond);
     const uint64_t first = ReadWord(client.get(), kFirst);
     ASSERT_GE(second, newest) << "the word went back";

@@ -66,19 +66,19 @@ bool Ask(Connection* client, size_t count, uint64_t seed) {
 }  // namespace
 
 TEST_P(FabricConformance, NoWakeUpIsLostBetweenTwoSleepers) {
-  constexpr size_t kRounds = 20'000;
+  const auto rounds = static_cast<size_t>(Rounds(20'000));
   TestServer server = Serve();
   const auto client = server.Connect();
   std::atomic<bool> answered = false;
-  std::thread port([&] { answered.store(Answer(&server.port(), kRounds)); });
-  EXPECT_TRUE(Ask(client.get(), kRounds, 1));
+  std::thread port([&] { answered.store(Answer(&server.port(), rounds)); });
+  EXPECT_TRUE(Ask(client.get(), rounds, 1));
   port.join();
   EXPECT_TRUE(answered.load());
 }
 
 TEST_P(FabricConformance, NoWakeUpIsLostAmongManySleepers) {
   constexpr size_t kClients = 4;
-  constexpr size_t kRounds = 3000;
+  const auto rounds = static_cast<size_t>(Rounds(3000));
   TestServer server = Serve();
   std::vector<std::unique_ptr<Connection>> clients;
   for (uint64_t id = 0; id < kClients; ++id) clients.push_back(server.Connect(0, id));
@@ -86,10 +86,10 @@ TEST_P(FabricConformance, NoWakeUpIsLostAmongManySleepers) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kClients; ++i) {
     threads.emplace_back([&, i] {
-      if (Ask(clients[i].get(), kRounds, i * 1'000'000)) satisfied.fetch_add(1);
+      if (Ask(clients[i].get(), rounds, i * 1'000'000)) satisfied.fetch_add(1);
     });
   }
-  EXPECT_TRUE(Answer(&server.port(), kClients * kRounds));
+  EXPECT_TRUE(Answer(&server.port(), kClients * rounds));
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(satisfied.load(), kClients);
 }
