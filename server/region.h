@@ -56,7 +56,8 @@ class Region {
   // Makes sure that the bytes can be touched. Pages that are committed already cost nothing. False
   // when they would exceed the budget or memory is short; nothing changed then.
   bool Commit(size_t offset, size_t bytes);
-  // Gives back the pages that lie wholly inside; they read as zeros then. Nothing of a whole region.
+  // Gives back the pages that lie wholly inside; they read as zeros then. Nothing of a whole
+  // region.
   void Release(size_t offset, size_t bytes);
   // The same for about `wanted` bytes of what is committed there, those at the end first.
   void ReleaseLast(size_t offset, size_t bytes, size_t wanted);
