@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -61,15 +62,28 @@ std::expected<Fd, Error> CreateEventFd() {
   return fd;
 }
 
+std::expected<Fd, Error> CreateTimerFd() {
+  Fd fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!fd) return FailErrno("cannot create a timerfd", errno);
+  return fd;
+}
+
+void SetTimer(int timer_fd, std::chrono::nanoseconds period) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(period);
+  const timespec every{.tv_sec = seconds.count(), .tv_nsec = (period - seconds).count()};
+  const itimerspec setting{.it_interval = every, .it_value = every};
+  ::timerfd_settime(timer_fd, 0, &setting, nullptr);
+}
+
 void Ring(int event_fd) {
   const uint64_t one = 1;
   // EAGAIN means that the counter is full, and so readable already.
   [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof(one));
 }
 
-void Drain(int event_fd) {
+bool Drain(int event_fd) {
   uint64_t count;
-  [[maybe_unused]] const ssize_t got = ::read(event_fd, &count, sizeof(count));
+  return ::read(event_fd, &count, sizeof(count)) == sizeof(count);
 }
 
 }  // namespace plov::fabric

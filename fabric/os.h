@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <expected>
 #include <span>
@@ -71,8 +72,14 @@ std::expected<Fd, Error> ReopenReadOnly(int fd);
 
 std::expected<Fd, Error> CreateEventFd();
 
-// Adds to a counter of an eventfd / resets it. Neither blocks.
+// A timer that does not block and does not run yet; SetTimer makes its descriptor readable every
+// `period` from now on, zero stops it. Drain takes what has come.
+std::expected<Fd, Error> CreateTimerFd();
+void SetTimer(int timer_fd, std::chrono::nanoseconds period);
+
+// Adds to a counter of an eventfd / resets it, and says whether there was something. Neither
+// blocks.
 void Ring(int event_fd);
-void Drain(int event_fd);
+bool Drain(int event_fd);
 
 }  // namespace plov::fabric

@@ -125,7 +125,12 @@ std::expected<void, Error> Dialer::MakeParts() {
   parts_.qp = std::move(*qp);
   parts_.epoll = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!parts_.epoll) return FailErrno("cannot create an epoll", errno);
-  if (auto watched = Watch(parts_.channel.fd()); !watched) return watched;
+  auto timer = CreateTimerFd();
+  if (!timer) return std::unexpected(timer.error());
+  parts_.timer = std::move(*timer);
+  for (const int fd : {parts_.channel.fd(), parts_.timer.get()}) {
+    if (auto watched = Watch(fd); !watched) return watched;
+  }
   return Watch(parts_.completions->fd);
 }
 

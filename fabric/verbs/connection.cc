@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "verify/safeguard.h"
 
@@ -157,6 +158,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
   if (std::exchange(armed_, false)) {
     DrainEvents(parts_.completions.get());
     LookAtEvents();
+    if (fabric::Drain(parts_.timer.get())) AskWhetherAlive();
   }
   if (received_.empty() && !dead_) Drain();
   if (received_.empty()) {
@@ -191,6 +193,7 @@ void VerbsConnection::Retire(uint64_t number) {
     const Posted kind = kinds_[retired_ % kWorkRequestsMax];
     if (kind == Posted::kRead) reads_.Complete();
     if (kind == Posted::kSend) ++sends_done_;
+    if (kind == Posted::kProbe) asked_ = false;
   }
 }
 
@@ -222,6 +225,22 @@ void VerbsConnection::LookAtEvents() {
   }
 }
 
+// While a reply is waited for: the request may have arrived, and the server's machine died since.
+// READs need no such question, a queue pair fails when they are not answered.
+void VerbsConnection::AskWhetherAlive() {
+  if (unanswered_ == 0 || dead_) {
+    SetTimer(parts_.timer.get(), {});
+    timer_runs_ = false;
+    return;
+  }
+  if (asked_ || !HasRoom()) return;
+  ibv_send_wr request = ZeroRead(posted_);
+  unsignaled_ = 0;
+  asked_ = true;
+  kinds_[posted_++ % kWorkRequestsMax] = Posted::kProbe;
+  if (!parts_.qp.Post(&request)) Die();
+}
+
 // The device is done with all our memory once the queue pair is gone.
 void VerbsConnection::Die() {
   dead_ = true;
@@ -236,6 +255,9 @@ bool VerbsConnection::Arm() {
   LookAtEvents();
   if (dead_ || !received_.empty() || reads_.has_finished()) return false;
   armed_ = true;
+  if (unanswered_ > 0 && !std::exchange(timer_runs_, true)) {
+    SetTimer(parts_.timer.get(), kAskPeriod);
+  }
   return true;
 }
 

@@ -31,6 +31,7 @@ struct ClientParts {
   RegisteredPages bounce;
   Qp qp;
   Fd epoll;
+  Fd timer;
   ReadDepths depths;
   RemoteRegion region;
   uint64_t staging_bytes = 0;
@@ -59,7 +60,7 @@ class VerbsConnection final : public Connection {
 
  private:
   // A work request that was posted; they complete in order.
-  enum class Posted : uint8_t { kRead, kInlineSend, kSend };
+  enum class Posted : uint8_t { kRead, kInlineSend, kSend, kProbe };
   struct Reply {
     uint32_t buffer;
     uint32_t bytes;
@@ -75,6 +76,7 @@ class VerbsConnection final : public Connection {
   void OnCompletion(const ibv_wc& completion);
   void Retire(uint64_t number);
   void LookAtEvents();
+  void AskWhetherAlive();
   void Die();
 
   // READs of the largest depth in two pieces each, sends and announcements.
@@ -96,6 +98,8 @@ class VerbsConnection final : public Connection {
   uint32_t unanswered_ = 0;
   uint32_t empty_polls_ = 0;
   bool armed_ = false;
+  bool timer_runs_ = false;
+  bool asked_ = false;  // a probe is on its way
   bool dead_ = false;
 
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "verify/safeguard.h"
 #include "verify/words.h"
@@ -60,7 +61,20 @@ Peer::Message Peer::TakeMessage() {
   return message;
 }
 
+// A READ of no bytes: the peer's card, or its kernel, answers it, and no key is looked at. When
+// nothing answers, the queue pair fails. Replies that are on their way would not do: they may have
+// been acknowledged long ago without a completion.
+bool Peer::AskWhetherAlive() {
+  if (!std::exchange(silent_, true) || asked_ || posted_.size() >= kPeerSends) return true;
+  asked_ = true;
+  ibv_send_wr request = ZeroRead(TagOfNext());
+  unsignaled_ = 0;
+  posted_.push_back({Posted::Kind::kProbe, 0});
+  return qp_.Post(&request);
+}
+
 bool Peer::OnReceive(const ibv_wc& completion) {
+  silent_ = false;
   if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) return Announce(completion);
   has_sent_message_ = true;
   messages_.push_back({CompletionTag::Of(completion.wr_id).number, completion.byte_len});
@@ -156,10 +170,12 @@ bool Peer::PostReads(const LocalRegion& region, std::deque<std::pair<PeerId, Rea
 }
 
 bool Peer::OnSent(uint32_t number, ReplyPool* pool, std::deque<std::pair<PeerId, ReadDone>>* done) {
+  silent_ = false;
   while (!posted_.empty()) {
     const Posted posted = posted_.front();
     posted_.pop_front();
     if (posted.kind == Posted::Kind::kReply) pool->Give(static_cast<uint32_t>(posted.detail));
+    if (posted.kind == Posted::Kind::kProbe) asked_ = false;
     if (posted.kind == Posted::Kind::kRead) done->push_back({number_, {posted.detail, true}});
     if ((retired_++ & kNumberMask) == number) return true;
   }

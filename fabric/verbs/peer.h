@@ -83,6 +83,8 @@ class Peer {
   bool OnSent(uint32_t number, ReplyPool* pool, std::deque<std::pair<PeerId, ReadDone>>* done);
   bool Reply(std::span<const std::byte> message, ReplyPool* pool);
   bool PostAgain(uint32_t buffer);
+  // Once in a while: a peer that has been silent since the last call is asked for a sign of life.
+  bool AskWhetherAlive();
   bool PostReads(const LocalRegion& region, std::deque<std::pair<PeerId, ReadDone>>* done);
 
   void QueueRead(const PeerRead& read) { waiting_.push_back(read); }
@@ -95,7 +97,7 @@ class Peer {
 
  private:
   struct Posted {
-    enum class Kind : uint8_t { kInlineReply, kReply, kRead } kind;
+    enum class Kind : uint8_t { kInlineReply, kReply, kRead, kProbe } kind;
     uint64_t detail;  // the pool's buffer, or the READ's tag
   };
 
@@ -112,6 +114,8 @@ class Peer {
   Qp qp_;
   std::optional<Announcement> staging_;
   bool has_sent_message_ = false;
+  bool silent_ = false;  // since AskWhetherAlive
+  bool asked_ = false;   // a probe is on its way
   std::deque<Message> messages_;
   std::deque<PeerRead> waiting_;
   std::deque<Posted> posted_;

@@ -38,9 +38,12 @@ std::expected<void, Error> VerbsPort::Open() {
   auto bell = CreateEventFd();
   if (!bell) return std::unexpected(bell.error());
   bell_ = std::move(*bell);
+  auto timer = CreateTimerFd();
+  if (!timer) return std::unexpected(timer.error());
+  timer_ = std::move(*timer);
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return FailErrno("cannot create an epoll", errno);
-  for (const int fd : {bell_.get(), completions_->fd, events_.fd()}) {
+  for (const int fd : {bell_.get(), timer_.get(), completions_->fd, events_.fd()}) {
     if (auto watched = Watch(fd); !watched) return watched;
   }
   return {};
@@ -107,6 +110,7 @@ std::expected<void, Error> VerbsPort::Admit(CmId* id, const Hello& hello, const 
 void VerbsPort::TakeNew() {
   if (!has_new_.load(std::memory_order_acquire)) return;  // pairs with Admit
   const std::lock_guard lock(mutex_);
+  if (peers_.empty()) SetTimer(timer_.get(), kAskSilentPeriod);
   for (auto& peer : new_peers_) {
     const PeerId id = peer->number();
     opened_.push_back(id);
@@ -161,6 +165,13 @@ void VerbsPort::LookAtEvents() {
   while (const CmEvent event = events_.Next()) {
     const auto id = reinterpret_cast<PeerId>(event->id->context);
     if (EndsConnection(*event) && FindNow(id) != nullptr) Doom(id);
+  }
+}
+
+void VerbsPort::AskTheSilent() {
+  if (!fabric::Drain(timer_.get())) return;
+  for (const auto& [id, peer] : peers_) {
+    if (!peer->AskWhetherAlive()) Doom(id);
   }
 }
 
@@ -222,7 +233,10 @@ void VerbsPort::GiveBackHeld() {
 std::optional<PortEvent> VerbsPort::Poll() {
   GiveBackHeld();
   TakeNew();
-  if (++polls_ % kPollsPerLook == 0) LookAtEvents();
+  if (++polls_ % kPollsPerLook == 0) {
+    LookAtEvents();
+    AskTheSilent();
+  }
   Drain();
   if (auto event = TakeOpened()) return event;
   if (auto event = TakeDoomed()) return event;
@@ -258,6 +272,7 @@ void VerbsPort::Close(PeerId id) {
   const std::lock_guard lock(mutex_);
   peers_.erase(it);
   --live_peers_;
+  if (peers_.empty()) SetTimer(timer_.get(), {});
 }
 
 bool VerbsPort::HasWork() {
@@ -276,6 +291,7 @@ bool VerbsPort::Arm() {
 void VerbsPort::Disarm() {
   DrainEvents(completions_.get());
   LookAtEvents();
+  AskTheSilent();
   fabric::Drain(bell_.get());
 }
 

@@ -58,6 +58,7 @@ class VerbsPort final : public Port {
   void Drain();
   void OnCompletion(const ibv_wc& completion);
   void LookAtEvents();
+  void AskTheSilent();
 
   ibv_pd* pd_;
   LocalRegion region_;
@@ -67,6 +68,7 @@ class VerbsPort final : public Port {
   ReplyPool replies_;
   Fd epoll_;
   Fd bell_;
+  Fd timer_;  // runs while there are peers
 
   std::unordered_map<PeerId, std::unique_ptr<Peer>> peers_;
   Peer* last_found_ = nullptr;  // of peers_

@@ -85,6 +85,14 @@ std::expected<void, Error> Qp::Connect(rdma_cm_id* id, ReadDepths depths) {
   return {};
 }
 
+ibv_send_wr ZeroRead(uint64_t wr_id) {
+  ibv_send_wr request{};
+  request.wr_id = wr_id;
+  request.opcode = IBV_WR_RDMA_READ;
+  request.send_flags = IBV_SEND_SIGNALED;
+  return request;
+}
+
 bool Qp::Post(ibv_send_wr* first) {
   ibv_send_wr* bad = nullptr;
   return ::ibv_post_send(qp_.get(), first, &bad) == 0;

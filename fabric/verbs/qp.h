@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -17,13 +18,21 @@ namespace plov::fabric::verbs {
 // requests and nearly all replies of PUTs.
 inline constexpr uint32_t kInlineBytes = 256;
 
-// A peer that answers nothing for (kRetries + 1) * 4.096 us * 2^kAckTimeout = 0.47 s is gone. 7
+// A peer that answers nothing for (kRetries + 1) * 4.096 us * 2^kAckTimeout = 0.40 s is gone. 7
 // retries would mean for ever on some devices (rxe).
 inline constexpr uint8_t kAckTimeout = 14;
-inline constexpr uint8_t kRetries = 6;
+inline constexpr uint8_t kRetries = 5;
 // "Receiver not ready" is no honest peer's answer: a few tries of 0.64 ms, then the peer is gone.
 inline constexpr uint8_t kRnrRetries = 6;
 inline constexpr uint8_t kRnrTimer = 12;
+
+// How often an end asks a peer that it waits for (a client for a reply), and one that is silent (a
+// server all its clients), whether it is alive. The first and the time of the retries make 0.5 s.
+inline constexpr std::chrono::milliseconds kAskPeriod{80};
+inline constexpr std::chrono::seconds kAskSilentPeriod{1};
+
+// A signalled READ of no bytes: nothing but an answer.
+ibv_send_wr ZeroRead(uint64_t wr_id);
 
 // Outstanding READs: that this side answers, and that it asks.
 struct ReadDepths {
