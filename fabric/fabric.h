@@ -192,6 +192,9 @@ class Listener {
   // HandleEvents accepts connections; it has work when fd() is readable.
   virtual int fd() const = 0;
   virtual void HandleEvents() = 0;
+  // What the operator should hear of since the last call, in words: that a device went away, or is
+  // back. Empty when nothing.
+  virtual std::string TakeNotice() { return {}; }
 };
 
 // Sleeps until the connection has something to poll or the deadline passes.

@@ -126,7 +126,11 @@ void Server::ServeUntil(int stop_fd) {
     if (::poll(poll_fds.data(), poll_fds.size(), -1) < 0) continue;  // EINTR
     if (poll_fds[0].revents != 0) return;
     for (size_t i = 1; i < poll_fds.size(); ++i) {
-      if (poll_fds[i].revents != 0) listeners_[i - 1]->HandleEvents();
+      if (poll_fds[i].revents == 0) continue;
+      listeners_[i - 1]->HandleEvents();
+      if (const std::string notice = listeners_[i - 1]->TakeNotice(); !notice.empty()) {
+        spdlog::warn("{}", notice);
+      }
     }
   }
 }

@@ -82,6 +82,11 @@ std::expected<CmEvent, Error> EventChannel::Await(Deadline deadline) const {
   }
 }
 
+void ForgetRemovedDevices() {
+  int count = 0;
+  if (ibv_context** devices = ::rdma_get_devices(&count)) ::rdma_free_devices(devices);
+}
+
 template <typename T>
 std::optional<T> PrivateData(const rdma_cm_event& event) {
   const rdma_conn_param& param = event.param.conn;

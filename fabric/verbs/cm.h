@@ -44,6 +44,11 @@ class EventChannel {
   std::unique_ptr<rdma_event_channel, FreeBy<rdma_destroy_event_channel>> channel_;
 };
 
+// librdmacm opens a device once and for all, and closes it only if it looks at the devices again
+// after it was removed: this makes it look. Until then a device whose driver takes nothing away by
+// force (rxe) is not gone. It does not look while the machine has no other device.
+void ForgetRemovedDevices();
+
 // What a private data field of a peer begins with; nullopt when it is shorter than T.
 template <typename T>
 std::optional<T> PrivateData(const rdma_cm_event& event);

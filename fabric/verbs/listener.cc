@@ -1,8 +1,11 @@
 // The server's end of the verbs fabric: the address, the registered regions, who is let in.
 
+#include <sys/epoll.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "fabric/verbs/address.h"
 #include "fabric/verbs/port.h"
@@ -15,46 +18,71 @@ namespace {
 // Connection requests that wait; all clients may come back at once after a restart.
 constexpr int kBacklog = 1024;
 
-struct Served {
-  Mr region;  // goes after the port
-  std::unique_ptr<VerbsPort> port;
+// How often a listener whose device was removed looks whether it is back.
+constexpr std::chrono::seconds kReturnPeriod{1};
+
+// What the listener has on its device. Destroyed in reverse: the address last, so that what clients
+// could READ is gone before another server can have it.
+struct ListenerDevice {
+  CmId id;
+  Pd pd;
+  ReadDepths depths;
+  std::vector<Mr> regions;  // by shard; they go after the ports have let go
 };
+
+std::unexpected<Error> InUse(const std::string& uri) {
+  return Fail(Code::kInUse, "another server listens on " + uri +
+                                ": stop it, or choose another port with --listen");
+}
 
 class VerbsListener final : public Listener {
  public:
   VerbsListener(std::string uri, const ListenOptions& options)
       : uri_(std::move(uri)), options_(options) {}
-  // No new clients while the ports go.
-  ~VerbsListener() override { id_.reset(); }
+  // No new clients while the ports go; then what they had registered.
+  ~VerbsListener() override {
+    if (device_) device_->id.reset();
+    ports_.clear();
+  }
 
   std::expected<void, Error> Open();
 
   const std::string& uri() const override { return uri_; }
-  Port& port(uint32_t shard) override { return *shards_[shard].port; }
-  int fd() const override { return channel_.fd(); }
+  Port& port(uint32_t shard) override { return *ports_[shard]; }
+  int fd() const override { return epoll_.get(); }
   void HandleEvents() override;
+  std::string TakeNotice() override { return std::exchange(notice_, {}); }
 
  private:
-  std::expected<void, Error> Bind();
-  std::expected<void, Error> OpenShard(const Exposure& shard);
+  std::expected<void, Error> MakeParts();
+  std::expected<CmId, Error> Bind() const;
+  std::expected<void, Error> OpenDevice();
+  std::expected<void, Error> AttachPorts();
   void OnRequest(CmId id, const std::optional<Hello>& hello, const rdma_conn_param& asked);
+  void OnRemoval();
+  void LetGo();
+  void Return();
   void Refuse(rdma_cm_id* id, Code code) const;
   Code Judge(const std::optional<Hello>& hello) const;
   Welcome WelcomeTo(uint32_t shard) const;
 
   std::string uri_;
   ListenOptions options_;
-  ReadDepths depths_;
   // The channel is made before the device is opened, and the kernel closes a dead process's files
   // newest first: so its queue pairs are gone, and with them what clients could READ, before its
-  // address is free for another server.
+  // address is free for another server. (Of two listeners on one device, which share its file, the
+  // second has no such order: give each device one.)
   EventChannel channel_;
-  CmId id_;
-  Pd pd_;
-  std::vector<Served> shards_;
+  Fd bell_;   // a port has let go of the device
+  Fd timer_;  // runs while the device is gone
+  Fd epoll_;
+  std::optional<ListenerDevice> device_;
+  bool leaving_ = false;  // the device is removed, and the ports have not all let go of it
+  std::vector<std::unique_ptr<VerbsPort>> ports_;
+  std::string notice_;
 };
 
-std::expected<void, Error> VerbsListener::Bind() {
+std::expected<CmId, Error> VerbsListener::Bind() const {
   const auto name = ParseUri(uri_);
   if (!name) return std::unexpected(name.error());
   auto address = Resolve(*name);
@@ -65,64 +93,89 @@ std::expected<void, Error> VerbsListener::Bind() {
                     "' names no device: give the address of the RDMA device's netdev "
                     "(rdma link), and one --listen for each");
   }
-  auto channel = EventChannel::Create();
-  if (!channel) return std::unexpected(channel.error());
-  channel_ = std::move(*channel);
   auto id = CreateId(channel_, nullptr);
   if (!id) return std::unexpected(id.error());
-  id_ = std::move(*id);
-  if (::rdma_bind_addr(id_.get(), address->get()) != 0) {
-    if (errno == EADDRINUSE) {
-      return Fail(Code::kInUse, "another server listens on " + uri_ +
-                                    ": stop it, or choose another port with --listen");
-    }
+  if (::rdma_bind_addr(id->get(), address->get()) != 0) {
+    if (errno == EADDRINUSE) return InUse(uri_);
     if (errno == EADDRNOTAVAIL || errno == ENODEV) {
       return Fail(Code::kInvalidArgument, "no RDMA device of this machine has the address of " +
                                               uri_ + ": see rdma link and ip address");
     }
     return FailErrno("cannot listen on " + uri_, errno);
   }
-  if (id_->verbs == nullptr) {
+  if ((*id)->verbs == nullptr) {
     return Fail(Code::kInvalidArgument, "no RDMA device has the address of " + uri_ +
                                             ": see rdma link (rdma link add for rxe)");
+  }
+  return id;
+}
+
+std::expected<void, Error> VerbsListener::AttachPorts() {
+  for (size_t shard = 0; shard < ports_.size(); ++shard) {
+    const std::span<std::byte> memory = options_.shards[shard].region;
+    auto mr = Register(device_->pd.get(), memory, kRemoteRead);
+    if (!mr) return std::unexpected(mr.error());
+    auto side = PortDevice::Create(device_->pd.get(), {memory, (*mr)->lkey});
+    if (!side) return std::unexpected(side.error());
+    device_->regions.push_back(std::move(*mr));
+    if (auto attached = ports_[shard]->Attach(std::move(*side)); !attached) return attached;
   }
   return {};
 }
 
-std::expected<void, Error> VerbsListener::OpenShard(const Exposure& shard) {
-  auto mr = Register(pd_.get(), shard.region, kRemoteRead);
-  if (!mr) return std::unexpected(mr.error());
-  auto port = VerbsPort::Create(pd_.get(), {shard.region, (*mr)->lkey});
-  if (!port) return std::unexpected(port.error());
-  shards_.push_back({std::move(*mr), std::move(*port)});
+// A failure leaves what was made, for LetGo.
+std::expected<void, Error> VerbsListener::OpenDevice() {
+  auto id = Bind();
+  if (!id) return std::unexpected(id.error());
+  auto depths = DepthsOf((*id)->verbs);
+  if (!depths) return std::unexpected(depths.error());
+  Pd pd(::ibv_alloc_pd((*id)->verbs));
+  if (pd == nullptr) return FailErrno("cannot get an RDMA protection domain", errno);
+  device_ = {std::move(*id), std::move(pd), *depths, {}};
+  if (auto attached = AttachPorts(); !attached) return attached;
+  if (::rdma_listen(device_->id.get(), kBacklog) != 0) {
+    if (errno == EADDRINUSE) return InUse(uri_);
+    return FailErrno("cannot listen on " + uri_, errno);
+  }
+  return {};
+}
+
+std::expected<void, Error> VerbsListener::MakeParts() {
+  auto channel = EventChannel::Create();
+  if (!channel) return std::unexpected(channel.error());
+  channel_ = std::move(*channel);
+  auto bell = CreateEventFd();
+  if (!bell) return std::unexpected(bell.error());
+  bell_ = std::move(*bell);
+  auto timer = CreateTimerFd();
+  if (!timer) return std::unexpected(timer.error());
+  timer_ = std::move(*timer);
+  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return FailErrno("cannot create an epoll", errno);
+  for (const int fd : {channel_.fd(), bell_.get(), timer_.get()}) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      return FailErrno("cannot watch an RDMA listener", errno);
+    }
+  }
   return {};
 }
 
 std::expected<void, Error> VerbsListener::Open() {
-  if (auto bound = Bind(); !bound) return bound;
-  auto depths = DepthsOf(id_->verbs);
-  if (!depths) return std::unexpected(depths.error());
-  depths_ = *depths;
-  pd_.reset(::ibv_alloc_pd(id_->verbs));
-  if (pd_ == nullptr) return FailErrno("cannot get an RDMA protection domain", errno);
-  for (const Exposure& shard : options_.shards) {
-    if (auto opened = OpenShard(shard); !opened) return opened;
+  if (auto made = MakeParts(); !made) return made;
+  for (size_t shard = 0; shard < options_.shards.size(); ++shard) {
+    auto port = VerbsPort::Create(bell_.get());
+    if (!port) return std::unexpected(port.error());
+    ports_.push_back(std::move(*port));
   }
-  if (::rdma_listen(id_.get(), kBacklog) != 0) {
-    if (errno == EADDRINUSE) {
-      return Fail(Code::kInUse, "another server listens on " + uri_ +
-                                    ": stop it, or choose another port with --listen");
-    }
-    return FailErrno("cannot listen on " + uri_, errno);
-  }
-  return {};
+  return OpenDevice();
 }
 
 Code VerbsListener::Judge(const std::optional<Hello>& hello) const {
   if (!hello || hello->magic != kWireMagic || hello->format_version != options_.format_version) {
     return Code::kProtocol;
   }
-  return hello->shard < shards_.size() ? Code::kOk : Code::kInvalidArgument;
+  return hello->shard < ports_.size() ? Code::kOk : Code::kInvalidArgument;
 }
 
 void VerbsListener::Refuse(rdma_cm_id* id, Code code) const {
@@ -131,7 +184,7 @@ void VerbsListener::Refuse(rdma_cm_id* id, Code code) const {
 }
 
 Welcome VerbsListener::WelcomeTo(uint32_t shard) const {
-  const ibv_mr* region = shards_[shard].region.get();
+  const ibv_mr* region = device_->regions[shard].get();
   return {.magic = kWireMagic,
           .format_version = options_.format_version,
           .region_rkey = region->rkey,
@@ -142,25 +195,64 @@ Welcome VerbsListener::WelcomeTo(uint32_t shard) const {
 
 void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
                               const rdma_conn_param& asked) {
+  if (!device_ || leaving_) return Refuse(id.get(), Code::kUnavailable);
   const Code code = Judge(hello);
   if (code != Code::kOk) return Refuse(id.get(), code);
-  const ReadDepths depths = {std::min(depths_.responder, asked.responder_resources),
-                             std::min(depths_.initiator, asked.initiator_depth)};
-  VerbsPort& port = *shards_[hello->shard].port;
+  const ReadDepths depths = {std::min(device_->depths.responder, asked.responder_resources),
+                             std::min(device_->depths.initiator, asked.initiator_depth)};
+  VerbsPort& port = *ports_[hello->shard];
   if (!port.Admit(&id, *hello, WelcomeTo(hello->shard), depths)) {
     Refuse(id.get(), Code::kNoSpace);
   }
 }
 
+// The kernel takes the device away once nobody has anything on it (or, of some drivers, by force).
+void VerbsListener::OnRemoval() {
+  if (!device_ || leaving_) return;
+  notice_ = "the RDMA device " + std::string(::ibv_get_device_name(device_->id->verbs->device)) +
+            " of " + uri_ +
+            " is being removed: its clients are let go, and are served again as soon as a device "
+            "has this address";
+  leaving_ = true;
+  for (const auto& port : ports_) port->Detach();
+  LetGo();
+}
+
+// Once all ports have.
+void VerbsListener::LetGo() {
+  const auto attached = [](const auto& port) { return port->is_attached(); };
+  if (!leaving_ || std::ranges::any_of(ports_, attached)) return;
+  device_.reset();
+  leaving_ = false;
+  ForgetRemovedDevices();
+  SetTimer(timer_.get(), kReturnPeriod);
+}
+
+void VerbsListener::Return() {
+  if (auto opened = OpenDevice(); !opened) {
+    leaving_ = device_.has_value();
+    for (const auto& port : ports_) port->Detach();
+    return LetGo();
+  }
+  SetTimer(timer_.get(), {});
+  notice_ = "the RDMA device of " + uri_ + " is back: serving";
+}
+
 void VerbsListener::HandleEvents() {
   while (CmEvent event = channel_.Next()) {
-    if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) continue;
-    CmId id(event->id);
-    const auto hello = PrivateData<Hello>(*event);
-    const rdma_conn_param asked = event->param.conn;
-    event.reset();  // an identifier waits for its events to be acknowledged
-    OnRequest(std::move(id), hello, asked);
+    if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+      event.reset();
+      OnRemoval();
+    } else if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+      CmId id(event->id);
+      const auto hello = PrivateData<Hello>(*event);
+      const rdma_conn_param asked = event->param.conn;
+      event.reset();  // an identifier waits for its events to be acknowledged
+      OnRequest(std::move(id), hello, asked);
+    }
   }
+  if (Drain(bell_.get())) LetGo();
+  if (Drain(timer_.get()) && !device_) Return();
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "fabric/fabric.h"
 #include "fabric/verbs/cm.h"
 #include "fabric/verbs/memory.h"
+#include "fabric/verbs/port_device.h"
 #include "fabric/verbs/qp.h"
 #include "fabric/verbs/reply_pool.h"
 #include "fabric/verbs/wire.h"
@@ -43,12 +44,6 @@ struct CompletionTag {
  private:
   static constexpr uint64_t kReceiveBit = uint64_t{1} << 23;
   static constexpr uint64_t kNumber = kReceiveBit - 1;
-};
-
-// Region memory that READs of staging memory may go to.
-struct LocalRegion {
-  std::span<std::byte> memory;
-  uint32_t lkey = 0;
 };
 
 class Peer {

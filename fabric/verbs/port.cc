@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace plov::fabric::verbs {
 
@@ -13,13 +14,11 @@ namespace {
 // A busy port looks for dead peers this rarely: it is a system call.
 constexpr uint32_t kPollsPerLook = 1024;
 constexpr int kCompletionsPerPoll = 16;
-// Peers that a port's completion queue has room for at the start; it doubles.
-constexpr size_t kFirstPeers = 16;
 
 }  // namespace
 
-std::expected<std::unique_ptr<VerbsPort>, Error> VerbsPort::Create(ibv_pd* pd, LocalRegion region) {
-  std::unique_ptr<VerbsPort> port(new VerbsPort(pd, region));
+std::expected<std::unique_ptr<VerbsPort>, Error> VerbsPort::Create(int detached_bell) {
+  std::unique_ptr<VerbsPort> port(new VerbsPort(detached_bell));
   if (auto opened = port->Open(); !opened) return std::unexpected(opened.error());
   return port;
 }
@@ -28,13 +27,6 @@ std::expected<void, Error> VerbsPort::Open() {
   auto events = EventChannel::Create();
   if (!events) return std::unexpected(events.error());
   events_ = std::move(*events);
-  auto completions = CreateCompletionChannel(pd_->context);
-  if (!completions) return std::unexpected(completions.error());
-  completions_ = std::move(*completions);
-  cq_entries_ = kFirstPeers * kPeerCompletions;
-  auto cq = CreateCq(pd_->context, completions_.get(), cq_entries_);
-  if (!cq) return std::unexpected(cq.error());
-  cq_ = std::move(*cq);
   auto bell = CreateEventFd();
   if (!bell) return std::unexpected(bell.error());
   bell_ = std::move(*bell);
@@ -43,7 +35,7 @@ std::expected<void, Error> VerbsPort::Open() {
   timer_ = std::move(*timer);
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return FailErrno("cannot create an epoll", errno);
-  for (const int fd : {bell_.get(), timer_.get(), completions_->fd, events_.fd()}) {
+  for (const int fd : {bell_.get(), timer_.get(), events_.fd()}) {
     if (auto watched = Watch(fd); !watched) return watched;
   }
   return {};
@@ -62,33 +54,47 @@ VerbsPort::~VerbsPort() {
   const std::lock_guard lock(mutex_);
   new_peers_.clear();
   peers_.clear();
-  DrainEvents(completions_.get());
+  if (device_ != nullptr) DrainEvents(device_->channel.get());
 }
 
-// In the completion queue, for one peer more; twice that, since completions of peers that are gone
-// may still lie there. Under the mutex.
-std::expected<void, Error> VerbsPort::MakeRoom() {
-  const size_t needed = 2 * (live_peers_ + 1) * kPeerCompletions;
-  if (needed <= cq_entries_) return {};
-  const size_t wanted = 2 * needed;
-  if (::ibv_resize_cq(cq_.get(), static_cast<int>(wanted)) != 0) {
-    return Fail(Code::kNoSpace, "the RDMA device has no room for more connections");
-  }
-  cq_entries_ = wanted;
+std::expected<void, Error> VerbsPort::Attach(std::unique_ptr<PortDevice> device) {
+  const std::lock_guard lock(mutex_);
+  // Closing the channel, at last, takes it out of the epoll.
+  if (auto watched = Watch(device->channel->fd); !watched) return watched;
+  new_device_ = std::move(device);
+  admits_to_ = new_device_.get();
+  is_attached_ = true;
+  has_new_.store(true, std::memory_order_release);  // pairs with TakeNew
+  Wake();
   return {};
+}
+
+void VerbsPort::Detach() {
+  const std::lock_guard lock(mutex_);
+  if (!is_attached_) return;
+  admits_to_ = nullptr;
+  detach_wanted_ = true;
+  has_new_.store(true, std::memory_order_release);  // pairs with TakeNew
+  Wake();
+}
+
+bool VerbsPort::is_attached() {
+  const std::lock_guard lock(mutex_);
+  return is_attached_;
 }
 
 std::expected<void, Error> VerbsPort::Admit(CmId* id, const Hello& hello, const Welcome& welcome,
                                             ReadDepths depths) {
   const std::lock_guard lock(mutex_);
-  if (auto room = MakeRoom(); !room) return room;
+  if (admits_to_ == nullptr) return Fail(Code::kUnavailable, "the RDMA device is gone");
+  if (auto room = admits_to_->MakeRoom(live_peers_ + 1); !room) return room;
   const PeerId number = ++last_id_;
   rdma_cm_id* of = id->get();
   of->context = reinterpret_cast<void*>(number);
   if (::rdma_migrate_id(of, events_.get()) != 0) {
     return FailErrno("cannot take an RDMA connection over", errno);
   }
-  auto peer = Peer::Create(number, of, pd_, cq_.get());
+  auto peer = Peer::Create(number, of, admits_to_->pd, admits_to_->cq.get());
   if (!peer) return std::unexpected(peer.error());
   if (auto connected = (*peer)->qp().Connect(of, depths); !connected) return connected;
   (*peer)->Introduce(std::move(*id), hello.client_id, welcome.staging_bytes);
@@ -110,7 +116,8 @@ std::expected<void, Error> VerbsPort::Admit(CmId* id, const Hello& hello, const 
 void VerbsPort::TakeNew() {
   if (!has_new_.load(std::memory_order_acquire)) return;  // pairs with Admit
   const std::lock_guard lock(mutex_);
-  if (peers_.empty()) SetTimer(timer_.get(), kAskSilentPeriod);
+  if (new_device_ != nullptr) device_ = std::move(new_device_);
+  if (peers_.empty() && !new_peers_.empty()) SetTimer(timer_.get(), kAskSilentPeriod);
   for (auto& peer : new_peers_) {
     const PeerId id = peer->number();
     opened_.push_back(id);
@@ -119,6 +126,10 @@ void VerbsPort::TakeNew() {
   new_peers_.clear();
   for (const PeerId id : failed_) Doom(id);
   failed_.clear();
+  if (std::exchange(detach_wanted_, false)) {
+    detaching_ = true;
+    for (const auto& [id, peer] : peers_) Doom(id);
+  }
   has_new_.store(false, std::memory_order_release);
 }
 
@@ -146,17 +157,18 @@ void VerbsPort::OnCompletion(const ibv_wc& completion) {
     sound = peer->OnReceive(completion);
     if (!had_message && peer->has_message() && !peer->owes_reply) ready_.push_back(tag.peer);
   } else if (sound) {
-    sound = peer->OnSent(tag.number, &replies_, &reads_done_);
+    sound = peer->OnSent(tag.number, &device_->replies, &reads_done_);
   }
-  if (sound) sound = peer->PostReads(region_, &reads_done_);
+  if (sound) sound = peer->PostReads(device_->region, &reads_done_);
   if (!sound) Doom(tag.peer);
 }
 
 void VerbsPort::Drain() {
+  if (device_ == nullptr) return;
   std::array<ibv_wc, kCompletionsPerPoll> completions;
   int count = 0;
   do {
-    count = ::ibv_poll_cq(cq_.get(), kCompletionsPerPoll, completions.data());
+    count = ::ibv_poll_cq(device_->cq.get(), kCompletionsPerPoll, completions.data());
     for (int i = 0; i < count; ++i) OnCompletion(completions[static_cast<size_t>(i)]);
   } while (count == kCompletionsPerPoll);
 }
@@ -240,15 +252,26 @@ std::optional<PortEvent> VerbsPort::Poll() {
   Drain();
   if (auto event = TakeOpened()) return event;
   if (auto event = TakeDoomed()) return event;
+  if (detaching_ && peers_.empty()) LetGo();
   if (auto event = TakeRead()) return event;
   return TakeMessage();
+}
+
+// Nobody is left, and nobody was admitted since Detach.
+void VerbsPort::LetGo() {
+  DrainEvents(device_->channel.get());
+  detaching_ = false;
+  const std::lock_guard lock(mutex_);
+  device_.reset();
+  is_attached_ = false;
+  Ring(detached_bell_);
 }
 
 void VerbsPort::Send(PeerId id, std::span<const std::byte> message) {
   Peer* peer = Find(id);
   if (peer == nullptr) return;
   peer->owes_reply = false;
-  if (!peer->Reply(message, &replies_)) return Doom(id);
+  if (!peer->Reply(message, &device_->replies)) return Doom(id);
   if (peer->has_message()) ready_.push_back(id);
 }
 
@@ -256,7 +279,7 @@ void VerbsPort::Read(PeerId id, const PeerRead& read) {
   Peer* peer = Find(id);
   if (peer == nullptr) return;
   peer->QueueRead(read);
-  if (!peer->PostReads(region_, &reads_done_)) Doom(id);
+  if (!peer->PostReads(device_->region, &reads_done_)) Doom(id);
 }
 
 // What makes the guarantee true is Qp::Destroy, which ~Peer begins with.
@@ -264,7 +287,7 @@ void VerbsPort::Close(PeerId id) {
   TakeNew();
   const auto it = peers_.find(id);
   if (it == peers_.end()) return;
-  it->second->Abandon(&replies_);
+  it->second->Abandon(&device_->replies);
   std::erase(opened_, id);
   std::erase_if(reads_done_, [id](const auto& done) { return done.first == id; });
   if (held_ && held_->first == id) held_.reset();
@@ -282,14 +305,15 @@ bool VerbsPort::HasWork() {
 
 bool VerbsPort::Arm() {
   GiveBackHeld();
-  if (::ibv_req_notify_cq(cq_.get(), 0) != 0) return false;
+  TakeNew();
+  if (device_ != nullptr && ::ibv_req_notify_cq(device_->cq.get(), 0) != 0) return false;
   Drain();
   return !HasWork();
 }
 
 // The bell stays readable until here: a Wake in the middle of polls must outlast them.
 void VerbsPort::Disarm() {
-  DrainEvents(completions_.get());
+  if (device_ != nullptr) DrainEvents(device_->channel.get());
   LookAtEvents();
   AskTheSilent();
   fabric::Drain(bell_.get());

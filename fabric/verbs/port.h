@@ -1,5 +1,11 @@
 // Port: one shard's end of the verbs fabric: one completion queue for all its peers, and a channel
 // of rdmacm's events of its own, so that the listener's thread has no part in a connection's end.
+//
+//   listener's thread                     shard's thread
+//     Attach(device) -------------------->  Poll takes the device, and the peers
+//     Admit(connection request) --------->
+//     Detach() -------------------------->  Poll closes all peers, one event each, then lets go of
+//     is_attached() turns false <---------  the device and rings the listener's bell
 #pragma once
 
 #include <atomic>
@@ -13,17 +19,25 @@
 #include "fabric/verbs/cm.h"
 #include "fabric/verbs/memory.h"
 #include "fabric/verbs/peer.h"
+#include "fabric/verbs/port_device.h"
 
 namespace plov::fabric::verbs {
 
 class VerbsPort final : public Port {
  public:
-  // region: registered with `pd` under `mr`.
-  static std::expected<std::unique_ptr<VerbsPort>, Error> Create(ibv_pd* pd, LocalRegion region);
+  // detached_bell: rung when the port has let go of its device; outlives the port.
+  static std::expected<std::unique_ptr<VerbsPort>, Error> Create(int detached_bell);
   ~VerbsPort() override;
 
-  // From the listener's thread: takes a connection request over and accepts it. The port knows the
-  // client before the client hears of it. Where it fails, the identifier stays the caller's.
+  // All from the listener's thread. A device for a port that has none.
+  std::expected<void, Error> Attach(std::unique_ptr<PortDevice> device);
+  // Begins to let go of the device, if there is one.
+  void Detach();
+  // Whether there is a device: from Attach until Detach is done.
+  bool is_attached();
+  // Takes a connection request over and accepts it; kUnavailable of a port that has no device, or
+  // is to lose it. The port knows the client before the client hears of it. Where it fails, the
+  // identifier stays the caller's.
   std::expected<void, Error> Admit(CmId* id, const Hello& hello, const Welcome& welcome,
                                    ReadDepths depths);
 
@@ -39,11 +53,10 @@ class VerbsPort final : public Port {
  private:
   using ReadsDone = std::deque<std::pair<PeerId, Peer::ReadDone>>;
 
-  VerbsPort(ibv_pd* pd, LocalRegion region) : pd_(pd), region_(region), replies_(pd) {}
+  explicit VerbsPort(int detached_bell) : detached_bell_(detached_bell) {}
 
   std::expected<void, Error> Open();
   std::expected<void, Error> Watch(int fd);
-  std::expected<void, Error> MakeRoom();
 
   Peer* Find(PeerId id);
   Peer* FindNow(PeerId id);
@@ -55,21 +68,20 @@ class VerbsPort final : public Port {
   std::optional<PortEvent> TakeMessage();
   bool HasWork();
   void GiveBackHeld();
+  void LetGo();
   void Drain();
   void OnCompletion(const ibv_wc& completion);
   void LookAtEvents();
   void AskTheSilent();
 
-  ibv_pd* pd_;
-  LocalRegion region_;
+  int detached_bell_;
   EventChannel events_;
-  CompletionChannel completions_;
-  Cq cq_;
-  ReplyPool replies_;
   Fd epoll_;
   Fd bell_;
   Fd timer_;  // runs while there are peers
 
+  std::unique_ptr<PortDevice> device_;
+  bool detaching_ = false;
   std::unordered_map<PeerId, std::unique_ptr<Peer>> peers_;
   Peer* last_found_ = nullptr;  // of peers_
   std::deque<PeerId> opened_;   // not told yet
@@ -82,11 +94,14 @@ class VerbsPort final : public Port {
   // The listener's thread and the shard's: held while a connection is accepted and while one is
   // destroyed, so that none is destroyed while rdma_accept still looks at it.
   std::mutex mutex_;
+  std::unique_ptr<PortDevice> new_device_;        // under mutex_
+  PortDevice* admits_to_ = nullptr;               // under mutex_: device_ or new_device_
+  bool is_attached_ = false;                      // under mutex_
+  bool detach_wanted_ = false;                    // under mutex_
   std::vector<std::unique_ptr<Peer>> new_peers_;  // under mutex_
   std::vector<PeerId> failed_;                    // under mutex_: rdma_accept failed
   PeerId last_id_ = 0;                            // under mutex_
   size_t live_peers_ = 0;                         // under mutex_
-  size_t cq_entries_ = 0;                         // under mutex_
   std::atomic<bool> has_new_ =
       false;  // set under the mutex, read without: pairs acquire with release
 };
