@@ -25,7 +25,9 @@ namespace plov::fabric::verbs {
 // One more than messages and announcements on their way: the message that Poll gave out last is
 // posted again later.
 inline constexpr uint32_t kRequestBuffers = kCredits + kAnnouncementsMax + 1;
-inline constexpr uint32_t kPeerSends = 64;
+// READs of staging memory, and as many replies that are not known to have arrived: a few more than
+// between two that are signalled.
+inline constexpr uint32_t kPeerSends = 32;
 inline constexpr QpSizes kPeerSizes = {.sends = kPeerSends, .receives = kRequestBuffers};
 // Completions of one peer that a port's queue must have room for.
 inline constexpr uint32_t kPeerCompletions = kPeerSends + kRequestBuffers;

@@ -292,8 +292,12 @@ void VerbsPort::Close(PeerId id) {
   std::erase_if(reads_done_, [id](const auto& done) { return done.first == id; });
   if (held_ && held_->first == id) held_.reset();
   last_found_ = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    peers_.erase(it);
+  }
+  Drain();  // its completions take no room from others
   const std::lock_guard lock(mutex_);
-  peers_.erase(it);
   --live_peers_;
   if (peers_.empty()) SetTimer(timer_.get(), {});
 }

@@ -1,5 +1,7 @@
 #include "fabric/verbs/port_device.h"
 
+#include <algorithm>
+
 #include "fabric/verbs/peer.h"
 
 namespace plov::fabric::verbs {
@@ -17,7 +19,12 @@ std::expected<std::unique_ptr<PortDevice>, Error> PortDevice::Create(ibv_pd* pd,
   auto channel = CreateCompletionChannel(pd->context);
   if (!channel) return std::unexpected(channel.error());
   device->channel = std::move(*channel);
-  device->entries_ = kFirstPeers * kPeerCompletions;
+  ibv_device_attr attributes;
+  if (const int failed = ::ibv_query_device(pd->context, &attributes); failed != 0) {
+    return FailErrno("cannot query the RDMA device", failed);
+  }
+  device->entries_max_ = static_cast<size_t>(attributes.max_cqe);
+  device->entries_ = std::min(kFirstPeers * kPeerCompletions, device->entries_max_);
   auto cq = CreateCq(pd->context, device->channel.get(), device->entries_);
   if (!cq) return std::unexpected(cq.error());
   device->cq = std::move(*cq);
@@ -25,10 +32,10 @@ std::expected<std::unique_ptr<PortDevice>, Error> PortDevice::Create(ibv_pd* pd,
 }
 
 std::expected<void, Error> PortDevice::MakeRoom(size_t peers) {
-  const size_t needed = 2 * peers * kPeerCompletions;
+  const size_t needed = peers * kPeerCompletions;
   if (needed <= entries_) return {};
-  const size_t wanted = 2 * needed;
-  if (::ibv_resize_cq(cq.get(), static_cast<int>(wanted)) != 0) {
+  const size_t wanted = std::min(2 * needed, entries_max_);
+  if (wanted < needed || ::ibv_resize_cq(cq.get(), static_cast<int>(wanted)) != 0) {
     return Fail(Code::kNoSpace, "the RDMA device has no room for more connections");
   }
   entries_ = wanted;

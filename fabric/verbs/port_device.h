@@ -23,8 +23,8 @@ class PortDevice {
   // region: registered with `pd`. Both outlive it.
   static std::expected<std::unique_ptr<PortDevice>, Error> Create(ibv_pd* pd, LocalRegion region);
 
-  // In the completion queue, for so many peers; twice that, since completions of peers that are
-  // gone may still lie there. kNoSpace. One thread at a time, others may poll.
+  // In the completion queue, for so many peers, none of which is gone: who closes one polls what it
+  // has left. kNoSpace beyond what the device can. One thread at a time, another may poll.
   std::expected<void, Error> MakeRoom(size_t peers);
 
   ibv_pd* const pd;
@@ -37,6 +37,7 @@ class PortDevice {
   PortDevice(ibv_pd* of, LocalRegion exposed) : pd(of), region(exposed), replies(of) {}
 
   size_t entries_ = 0;
+  size_t entries_max_ = 0;  // of the device
 };
 
 }  // namespace plov::fabric::verbs
