@@ -129,19 +129,23 @@ bool VerbsConnection::PostSend(std::span<const std::byte> bytes, bool announces)
   return false;
 }
 
+// With nothing unanswered, so that whatever reply comes next is one to a later message.
 bool VerbsConnection::AnnounceStaging() {
+  if (unanswered_ > 0) return false;
   const Announcement announcement{kWireMagic, AddressOf(staging_.bytes().data()),
                                   staging_.bytes().size(), staging_.mr->rkey, 0};
-  return PostSend(std::as_bytes(std::span(&announcement, 1)), true);
+  announcement_on_its_way_ = PostSend(std::as_bytes(std::span(&announcement, 1)), true);
+  return announcement_on_its_way_;
 }
 
 bool VerbsConnection::Send(std::span<const std::byte> message) {
-  if (unanswered_ == kCredits || message.size() > kMessageBytesMax) return false;
+  if (message.size() > kMessageBytesMax) return false;
   if (!HasRoom() || sends_posted_ - sends_done_ == kSendBuffers) Drain();
   if (!staging_announced_ && staging_.mr != nullptr) {
-    if (!AnnounceStaging()) return false;
-    staging_announced_ = true;
+    staging_announced_ = AnnounceStaging();
+    if (!staging_announced_) return false;
   }
+  if (unanswered_ + (announcement_on_its_way_ ? 1 : 0) >= kCredits) return false;
   if (!PostSend(message, false)) return false;
   ++unanswered_;
   return true;
@@ -173,6 +177,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
     return std::nullopt;
   }
   --unanswered_;
+  announcement_on_its_way_ = false;
   return std::span<const std::byte>(parts_.replies.at(size_t{reply.buffer} * kMessageBytesMax),
                                     reply.bytes);
 }

@@ -96,6 +96,7 @@ class VerbsConnection final : public Connection {
   std::deque<Reply> received_;
   std::optional<uint32_t> held_;  // the buffer that Receive gave out
   uint32_t unanswered_ = 0;
+  bool announcement_on_its_way_ = false;  // no reply has come since
   uint32_t empty_polls_ = 0;
   bool armed_ = false;
   bool timer_runs_ = false;

@@ -54,11 +54,16 @@ std::span<const std::byte> Peer::BytesOf(const Message& message) const {
   return {requests_.at(size_t{message.buffer} * kMessageBytesMax), message.bytes};
 }
 
-Peer::Message Peer::TakeMessage() {
+// Even a message of the largest size is copied in a microsecond or two, in which it would otherwise
+// keep a third buffer pinned.
+std::optional<std::span<const std::byte>> Peer::TakeMessage(std::span<std::byte> to) {
   const Message message = messages_.front();
   messages_.pop_front();
   owes_reply = true;
-  return message;
+  const auto bytes = BytesOf(message);
+  std::ranges::copy(bytes, to.begin());
+  if (!PostAgain(message.buffer)) return std::nullopt;
+  return to.first(bytes.size());
 }
 
 // A READ of no bytes: the peer's card, or its kernel, answers it, and no key is looked at. When

@@ -1,9 +1,11 @@
 // Peer: one client of a port: its queue pair, its receive buffers, what it has announced.
 //
 // Each peer has receive buffers of its own, as many as it may have messages on their way, and not a
-// share of a shared receive queue: credits that never make a peer wait need as many buffers either
-// way, and so no peer can use up another's, nor does a queue pair that dies in the middle of a
-// message take a buffer of all with it.
+// share of a shared receive queue. For "receiver not ready" never to be said to an honest client, a
+// shared queue needs as many buffers as all credits together, so it would save none; and its
+// buffers could be used up by one peer that sends more than it may, which a card does not know, or
+// be lost with a queue pair that dies in the middle of a message (InfiniBand Architecture
+// Specification, volume 1, 10.3.1). A peer that sends more than its credits only waits for itself.
 #pragma once
 
 #include <array>
@@ -22,9 +24,7 @@
 
 namespace plov::fabric::verbs {
 
-// One more than messages and announcements on their way: the message that Poll gave out last is
-// posted again later.
-inline constexpr uint32_t kRequestBuffers = kCredits + kAnnouncementsMax + 1;
+inline constexpr uint32_t kRequestBuffers = kCredits;
 // READs of staging memory, and as many replies that are not known to have arrived: a few more than
 // between two that are signalled.
 inline constexpr uint32_t kPeerSends = 32;
@@ -79,15 +79,15 @@ class Peer {
   // Appends the READs of its staging memory that are done to `done`; gives buffers back to `pool`.
   bool OnSent(uint32_t number, ReplyPool* pool, std::deque<std::pair<PeerId, ReadDone>>* done);
   bool Reply(std::span<const std::byte> message, ReplyPool* pool);
-  bool PostAgain(uint32_t buffer);
   // Once in a while: a peer that has been silent since the last call is asked for a sign of life.
   bool AskWhetherAlive();
   bool PostReads(const LocalRegion& region, std::deque<std::pair<PeerId, ReadDone>>* done);
 
   void QueueRead(const PeerRead& read) { waiting_.push_back(read); }
   bool has_message() const { return !messages_.empty(); }
-  Message TakeMessage();
-  std::span<const std::byte> BytesOf(const Message& message) const;
+  // Copies the next message out and posts its buffer again; the copy, which lasts as long as `to`,
+  // of kMessageBytesMax. nullopt when the queue pair is broken.
+  std::optional<std::span<const std::byte>> TakeMessage(std::span<std::byte> to);
   void Abandon(ReplyPool* pool);
 
   bool owes_reply = false;
@@ -99,6 +99,8 @@ class Peer {
   };
 
   explicit Peer(PeerId number) : number_(number) {}
+  bool PostAgain(uint32_t buffer);
+  std::span<const std::byte> BytesOf(const Message& message) const;
   bool Announce(const ibv_wc& completion);
   bool InStaging(const PeerRead& read) const;
   uint64_t TagOfNext() const;

@@ -227,23 +227,15 @@ std::optional<PortEvent> VerbsPort::TakeMessage() {
     ready_.pop_front();
     Peer* peer = Find(id);
     if (peer == nullptr || peer->owes_reply || !peer->has_message()) continue;
-    held_ = {id, peer->TakeMessage()};
-    return PortEvent{
-        .kind = PortEvent::Kind::kMessage, .peer = id, .message = peer->BytesOf(held_->second)};
+    if (const auto message = peer->TakeMessage(message_)) {
+      return PortEvent{.kind = PortEvent::Kind::kMessage, .peer = id, .message = *message};
+    }
+    Doom(id);
   }
   return std::nullopt;
 }
 
-// A message's buffer serves again once nobody looks at it.
-void VerbsPort::GiveBackHeld() {
-  if (!held_) return;
-  Peer* peer = Find(held_->first);
-  if (peer != nullptr && !peer->PostAgain(held_->second.buffer)) Doom(held_->first);
-  held_.reset();
-}
-
 std::optional<PortEvent> VerbsPort::Poll() {
-  GiveBackHeld();
   TakeNew();
   if (++polls_ % kPollsPerLook == 0) {
     LookAtEvents();
@@ -290,7 +282,6 @@ void VerbsPort::Close(PeerId id) {
   it->second->Abandon(&device_->replies);
   std::erase(opened_, id);
   std::erase_if(reads_done_, [id](const auto& done) { return done.first == id; });
-  if (held_ && held_->first == id) held_.reset();
   last_found_ = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -308,7 +299,6 @@ bool VerbsPort::HasWork() {
 }
 
 bool VerbsPort::Arm() {
-  GiveBackHeld();
   TakeNew();
   if (device_ != nullptr && ::ibv_req_notify_cq(device_->cq.get(), 0) != 0) return false;
   Drain();

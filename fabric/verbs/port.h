@@ -8,6 +8,7 @@
 //     is_attached() turns false <---------  the device and rings the listener's bell
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -67,7 +68,6 @@ class VerbsPort final : public Port {
   std::optional<PortEvent> TakeRead();
   std::optional<PortEvent> TakeMessage();
   bool HasWork();
-  void GiveBackHeld();
   void LetGo();
   void Drain();
   void OnCompletion(const ibv_wc& completion);
@@ -88,7 +88,7 @@ class VerbsPort final : public Port {
   std::deque<PeerId> ready_;    // peers with a message that may be given out, in turn
   std::deque<PeerId> doomed_;   // peers that have died or broken the protocol
   ReadsDone reads_done_;
-  std::optional<std::pair<PeerId, Peer::Message>> held_;  // the message that Poll gave out last
+  std::array<std::byte, kMessageBytesMax> message_;  // that Poll gave out last
   uint32_t polls_ = 0;
 
   // The listener's thread and the shard's: held while a connection is accepted and while one is

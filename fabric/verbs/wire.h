@@ -5,7 +5,11 @@
 //     REP  {Welcome} or REJ {Refusal} <------------   the port knows the client before the REP goes
 //     RTU                             ------------>
 //     SEND with immediate {Announcement} --------->   when staging memory is registered
-//     SEND {message}                  <----------->   at most kCredits without their replies
+//     SEND {message}                  <----------->
+//
+// A client sends no more than kCredits messages and announcements that no reply has proved to have
+// arrived: a message's own reply does, an announcement's is the next that comes. The server takes
+// what has arrived out of its buffer and posts it again before it replies.
 //
 // Hello, Welcome and Refusal travel as rdmacm's private data, which arrives padded with zeros: 56
 // bytes are the most that a REQ carries, 148 a REJ and 196 a REP (rdma_connect(3), IP port space).
@@ -22,11 +26,9 @@ inline constexpr uint64_t kWireMagic = 0x01007672766f6c70;  // "plovrv\0\1"
 
 // The same as of the other fabrics: the server's replies have no more room (server/shard.h).
 inline constexpr uint32_t kMessageBytesMax = 32 << 10;
-// Messages that a client sends before it has read their replies. Each costs a receive buffer at
-// both ends, pinned as long as the connection; a client keeps at most two in flight by itself.
+// What a client may have on its way. Each costs a receive buffer at both ends, pinned as long as
+// the connection. One is served while the next arrives.
 inline constexpr uint32_t kCredits = 4;
-// Announcements of a connection: one, when its staging memory is registered.
-inline constexpr uint32_t kAnnouncementsMax = 1;
 
 struct Hello {
   uint64_t magic;
