@@ -49,6 +49,9 @@ kernel_log=""
 two=false
 prepare=false
 cache=$(realpath -m "${PLOV_VM_CACHE:-$root/build/vm}")
+first=()  # the command of the only or the first machine
+second=() # that of the second one
+run=""    # the folder that this run works in
 
 refuse() {
   echo "vm.sh: $*; see --help" >&2
@@ -60,70 +63,71 @@ skip() {
   exit 77
 }
 
-while (($# > 0)); do
-  case "$1" in
-    --help)
-      usage
-      exit 0
-      ;;
-    --two) two=true ;;
-    --prepare) prepare=true ;;
-    --memory | --cpus | --timeout | --folder | --kernel-log)
-      (($# > 1)) || refuse "$1 takes an argument"
-      if [[ $1 == --[mct]* && ! $2 =~ ^[1-9][0-9]{0,5}$ ]]; then
-        refuse "$1 takes a number from 1 to 999999"
-      fi
-      case "$1" in
-        --memory) memory=$2 ;;
-        --cpus) cpus=$2 ;;
-        --timeout) seconds=$2 ;;
-        --folder) folder=$(realpath -e "$2") || refuse "there is no folder $2" ;;
-        --kernel-log) kernel_log=$(realpath -m "$2") ;;
-      esac
-      shift
-      ;;
-    -*) refuse "no option $1" ;;
-    *) break ;;
-  esac
-  shift
-done
-
-first=()
-second=()
-if $two; then
-  while (($# > 0)) && [[ $1 != -- ]]; do
-    first+=("$1")
+# Sets what the options and commands say.
+parse() {
+  while (($# > 0)); do
+    case "$1" in
+      --help)
+        usage
+        exit 0
+        ;;
+      --two) two=true ;;
+      --prepare) prepare=true ;;
+      --memory | --cpus | --timeout | --folder | --kernel-log)
+        (($# > 1)) || refuse "$1 takes an argument"
+        if [[ $1 == --[mct]* && ! $2 =~ ^[1-9][0-9]{0,5}$ ]]; then
+          refuse "$1 takes a number from 1 to 999999"
+        fi
+        case "$1" in
+          --memory) memory=$2 ;;
+          --cpus) cpus=$2 ;;
+          --timeout) seconds=$2 ;;
+          --folder) folder=$(realpath -e "$2") || refuse "there is no folder $2" ;;
+          --kernel-log) kernel_log=$(realpath -m "$2") ;;
+        esac
+        shift
+        ;;
+      -*) refuse "no option $1" ;;
+      *) break ;;
+    esac
     shift
   done
-  second=("${@:2}")
-  ((${#first[@]} > 0 && ${#second[@]} > 0)) || refuse "--two takes A -- B"
-else
-  first=("$@")
-  $prepare || ((${#first[@]} > 0)) || refuse "there is no COMMAND"
-fi
-readonly root memory cpus seconds folder kernel_log two prepare cache
+  if $two; then
+    while (($# > 0)) && [[ $1 != -- ]]; do
+      first+=("$1")
+      shift
+    done
+    second=("${@:2}")
+    ((${#first[@]} > 0 && ${#second[@]} > 0)) || refuse "--two takes A -- B"
+  else
+    first=("$@")
+    $prepare || ((${#first[@]} > 0)) || refuse "there is no COMMAND"
+  fi
+  readonly root memory cpus seconds folder kernel_log two prepare cache
+}
 
-[[ $(uname -m) == x86_64 ]] || skip "this is no x86-64 machine"
-for program in qemu-system-x86_64 apt-get dpkg-deb xz ip rdma depmod modprobe; do
-  PATH=$PATH:/usr/sbin:/sbin command -v "$program" > /dev/null ||
-    skip "$program is not installed; run as root: tests/install.sh test"
-done
-bash "$root/tests/vm/kernel.sh" "$cache" || exit
-if $prepare; then exit 0; fi
+# Ends with 77 where there can be no machine.
+require_programs() {
+  local program
+  [[ $(uname -m) == x86_64 ]] || skip "this is no x86-64 machine"
+  for program in qemu-system-x86_64 apt-get dpkg-deb xz ip rdma depmod modprobe; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "$program" > /dev/null ||
+      skip "$program is not installed; run as root: tests/install.sh test"
+  done
+}
 
-run=$(mktemp -d -p "${TMPDIR:-/tmp}" plov-vm.XXXXXX)
-readonly run
 machines=() # the process id of each machine's qemu
 followers=()
 statuses=() # of each machine's qemu, by its number, from 1
 
+# shellcheck disable=SC2317 # The trap reaches it.
 on_exit() {
   trap - EXIT INT TERM HUP
   local id
   for id in "${machines[@]}"; do kill -TERM "$id" 2> /dev/null || true; done
   for id in "${followers[@]}"; do kill -TERM "$id" 2> /dev/null || true; done
   wait
-  rm -rf "$run"
+  if [[ -n $run ]]; then rm -rf "$run"; fi
 }
 trap on_exit EXIT
 trap 'exit 129' HUP
@@ -233,20 +237,31 @@ judge() {
   fi
 }
 
-mkdir "$run/share" "$run/share/both"
-if $two; then : > "$run/share/two"; fi
-echo "$cache/modules" > "$run/share/modules"
-echo "$root/tests/vm/guest.sh" > "$run/share/guest"
-start 1 "${first[@]}"
-if $two; then
-  # The second machine plugs into the socket of the first.
-  while [[ ! -S $run/wire ]] && kill -0 "${machines[0]}" 2> /dev/null; do sleep 0.05; done
-  start 2 "${second[@]}"
-fi
-await
-result=0
-for number in "${!statuses[@]}"; do
-  judge "$number" "${statuses[number]}"
-  if ((result == 0)); then result=$verdict; fi
-done
-exit "$result"
+main() {
+  local result=0 number
+  parse "$@"
+  require_programs
+  bash "$root/tests/vm/kernel.sh" "$cache" || exit
+  if $prepare; then exit 0; fi
+  run=$(mktemp -d -p "${TMPDIR:-/tmp}" plov-vm.XXXXXX)
+  readonly run
+  mkdir "$run/share" "$run/share/both"
+  if $two; then : > "$run/share/two"; fi
+  echo "$cache/modules" > "$run/share/modules"
+  echo "$root/tests/vm/guest.sh" > "$run/share/guest"
+  start 1 "${first[@]}"
+  if $two; then
+    # The second machine plugs into the socket of the first.
+    while [[ ! -S $run/wire ]] && kill -0 "${machines[0]}" 2> /dev/null; do sleep 0.05; done
+    start 2 "${second[@]}"
+  fi
+  await
+  for number in "${!statuses[@]}"; do
+    judge "$number" "${statuses[number]}"
+    if ((result == 0)); then result=$verdict; fi
+  done
+  return "$result"
+}
+
+# All of it has been read before it starts, so that a change of this file does not reach a run.
+main "$@"; exit

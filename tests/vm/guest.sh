@@ -96,7 +96,11 @@ run_command() {
   mv "$mine/status.new" "$mine/status"
 }
 
-echo "plov-vm-$machine" > /proc/sys/kernel/hostname
-add_rxe
-: > "$mine/started"
-run_command
+main() {
+  echo "plov-vm-$machine" > /proc/sys/kernel/hostname
+  add_rxe
+  : > "$mine/started"
+  run_command
+}
+
+main; exit
