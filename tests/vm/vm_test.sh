@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests of tests/vm.sh, one theme at a time: vm_test.sh status|complaint|death|timeout|two|missing|
-# usage. Exit status: 0 passed, 1 failed, 77 there is no virtual machine here.
+# Tests of tests/vm.sh, one theme at a time: vm_test.sh THEME, of those at the end.
+# Exit status: 0 passed, 1 failed, 2 usage, 77 there is no virtual machine here.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -78,9 +78,9 @@ test_status() {
 
 # A complaint of the kernel fails a command that succeeded, and is shown.
 test_complaint() {
-  run sh -c 'echo "<4>WARNING: CPU: 0 PID: 1 at nowhere" > /dev/kmsg; echo done'
+  run sh -c 'echo "<4>WARNING: CPU: 0 PID: 1 at nowhere" > /dev/kmsg; echo finished'
   expect 125
-  shows out done
+  shows out finished
   shows err ".*WARNING: CPU: 0 PID: 1 at nowhere"
   # What was not printed, for the command turned the console off, has left a mark.
   run sh -c 'dmesg -n 1; echo 512 > /proc/sys/kernel/tainted'
@@ -130,11 +130,55 @@ test_two() {
 # What is missing is said, and skips.
 test_missing() {
   mkdir "$work/bin"
-  ln -s "$(command -v bash)" "$(command -v dirname)" "$(command -v uname)" "$work/bin/"
+  ln -s "$(command -v bash)" "$(command -v dirname)" "$(command -v uname)" \
+    "$(command -v realpath)" "$work/bin/"
   status=0
   PATH=$work/bin "$BASH" "$vm" true > "$work/out" 2> "$work/err" || status=$?
   expect 77
   shows err "vm.sh: skipped: [a-z0-9_-]+ is not installed; run as root: tests/install.sh test"
+}
+
+# as_user COMMAND...: as an ordinary user, in a shell of which this process becomes.
+as_user() {
+  if ((EUID == 0)); then exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; fi
+  exec "$@"
+}
+
+# Who is not root has a machine too, with root in it, from files that are there already.
+test_user() {
+  if ! (as_user test -x "$vm"); then
+    echo "vm.sh: skipped: an ordinary user cannot read $here"
+    exit 77
+  fi
+  chmod 755 "$work"
+  chmod 777 "$work/tmp"
+  status=0
+  # shellcheck disable=SC2016 # The guest's shell expands it.
+  (as_user "$vm" sh -c 'id -u; ls "$0" > /dev/kmsg; ibv_devinfo | grep state:; exit 45' /root \
+    > "$work/out" 2> "$work/err") || status=$?
+  expect 45
+  shows out 0
+  shows out ".*PORT_ACTIVE.*"
+}
+
+# Without a network, and without a kernel from before, that is said.
+test_offline() {
+  mkdir -m 777 "$work/cache" "$work/lists"
+  chmod 755 "$work"
+  chmod 777 "$work/tmp"
+  echo "deb http://127.0.0.1:9/debian stable main" > "$work/sources"
+  printf '%s;\n' "Dir::State::Lists \"$work/lists\"" "Dir::Etc::SourceList \"$work/sources\"" \
+    'Dir::Etc::SourceParts "/dev/null"' 'Acquire::Retries "0"' > "$work/apt"
+  status=0
+  APT_CONFIG=$work/apt PLOV_VM_CACHE=$work/cache "$vm" true > "$work/out" 2> "$work/err" ||
+    status=$?
+  expect 77
+  shows err "vm.sh: skipped: apt-get cannot download linux-image-amd64: .*"
+  [[ $(ls "$work/cache") == lock ]] || fail "left: $(ls "$work/cache")"
+  status=0
+  PLOV_VM_CACHE=/proc/nowhere "$vm" true > "$work/out" 2> "$work/err" || status=$?
+  expect 77
+  shows err "vm.sh: skipped: cannot write to /proc/nowhere"
 }
 
 test_usage() {
@@ -151,14 +195,13 @@ test_usage() {
   shows out "usage: .*"
 }
 
+readonly themes=" status complaint death timeout two user missing offline usage "
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
-case "${1:-}" in
-  status | complaint | death | timeout | two | missing | usage) "test_$1" ;;
-  *)
-    echo "usage: vm_test.sh status|complaint|death|timeout|two|missing|usage" >&2
-    exit 2
-    ;;
-esac
+if [[ $# != 1 || $themes != *" $1 "* ]]; then
+  echo "usage: vm_test.sh THEME; the themes are:$themes" >&2
+  exit 2
+fi
+"test_$1"
 nothing_left
 ((failures == 0))
