@@ -151,7 +151,8 @@ std::expected<Welcome, Error> Dialer::Request() {
   if (!welcome || welcome->magic != kWireMagic) {
     return Fail(Code::kProtocol, "what listens on " + uri_ + " is no plovd of this release");
   }
-  if (welcome->format_version != options_.format_version || welcome->region_bytes == 0) {
+  if (welcome->format_version != options_.format_version || welcome->region_bytes == 0 ||
+      welcome->staging_bytes > kStagingBytesMax) {
     return Fail(Code::kProtocol, "the server on " + uri_ + " does not keep to the protocol");
   }
   // The smaller of both sides, by the server's count; the event speaks of what this side may have.

@@ -9,7 +9,8 @@
 namespace plov::fabric::verbs {
 
 std::expected<Mr, Error> Register(ibv_pd* pd, std::span<std::byte> memory, Access access) {
-  Mr mr(::ibv_reg_mr(pd, memory.data(), memory.size(), access));
+  const auto flags = static_cast<unsigned>(access);
+  Mr mr(::ibv_reg_mr(pd, memory.data(), memory.size(), flags));
   if (mr != nullptr) return mr;
   const std::string size = std::to_string((memory.size() + 1023) / 1024) + " KiB";
   if (errno == ENOMEM || errno == EAGAIN || errno == EPERM) {

@@ -30,6 +30,9 @@ inline constexpr uint32_t kMessageBytesMax = 32 << 10;
 // the connection. One is served while the next arrives.
 inline constexpr uint32_t kCredits = 4;
 
+// What a server may ask a client to pin for large values: more than the largest value needs.
+inline constexpr uint64_t kStagingBytesMax = uint64_t{64} << 20;
+
 struct Hello {
   uint64_t magic;
   uint32_t format_version;
