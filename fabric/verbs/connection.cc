@@ -257,6 +257,7 @@ bool VerbsConnection::Arm() {
   if (dead_) return false;
   if (::ibv_req_notify_cq(parts_.cq.get(), 0) != 0) return false;
   Drain();
+  PostReads();  // pieces that had no room: nothing else would end the sleep
   LookAtEvents();
   if (dead_ || !received_.empty() || reads_.has_finished()) return false;
   armed_ = true;

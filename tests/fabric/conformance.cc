@@ -106,12 +106,13 @@ bool NoticesDeath(Connection* connection) {
   return !connection->alive();
 }
 
-TestServer::TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards)
+TestServer::TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards,
+                       size_t region_bytes)
     : uri_(std::move(uri)) {
   ListenOptions options{
       .shards = {}, .format_version = kTestFormatVersion, .staging_bytes = kStagingBytes};
   for (uint32_t shard = 0; shard < shards; ++shard) {
-    memory_.push_back(fabric.make_memory(kRegionBytes));
+    memory_.push_back(fabric.make_memory(region_bytes));
     options.shards.push_back({memory_.back().bytes, memory_.back().fd});
   }
   listener_ = Must(Listener::Listen(uri_, options));

@@ -113,7 +113,8 @@ class TestServer {
   static constexpr size_t kRegionBytes = 64 << 10;
   static constexpr size_t kStagingBytes = 64 << 10;
 
-  TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards = 1);
+  TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards = 1,
+             size_t region_bytes = kRegionBytes);
 
   const std::string& uri() const { return uri_; }
   Listener& listener() { return *listener_; }
@@ -161,7 +162,9 @@ class FabricConformance : public testing::TestWithParam<FabricUnderTest> {
   int Rounds(int among_threads) const {
     return GetParam().news_travel ? among_threads / 10 : among_threads;
   }
-  TestServer Serve(uint32_t shards = 1) { return TestServer(GetParam(), FreshUri(), shards); }
+  TestServer Serve(uint32_t shards = 1, size_t region_bytes = TestServer::kRegionBytes) {
+    return TestServer(GetParam(), FreshUri(), shards, region_bytes);
+  }
 };
 
 }  // namespace plov::fabric

@@ -158,6 +158,28 @@ TEST_P(FabricConformance, ArmedConnectionWakesForAReadThatCompletes) {
   }
 }
 
+// A READ of more bytes than a fabric has on their way at once: nobody polls for the rest.
+TEST_P(FabricConformance, SleeperCollectsALargeRead) {
+  constexpr uint32_t kBytes = 2 << 20;
+  TestServer server = Serve(1, kBytes);
+  const auto content = Pattern(kBytes, 8);
+  server.Fill(content);
+  const auto client = server.Connect();
+  std::vector<std::byte> to(kBytes);
+  const ReadOp op{.bytes = kBytes, .head_bytes = kBytes, .head = to.data()};
+  ASSERT_EQ(client->Read({&op, 1}), 1u);
+  Completion completion{};
+  while (client->Poll({&completion, 1}) == 0) {
+    // Time for all that is on its way to arrive before the client falls asleep.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (!client->Arm()) continue;
+    ASSERT_TRUE(WaitReadable(client->fd()));
+    EXPECT_FALSE(client->Receive().has_value());
+  }
+  EXPECT_EQ(completion.status, Status::kDone);
+  EXPECT_TRUE(Same(to, content));
+}
+
 TEST_P(FabricConformance, NewClientWakesASleepingPort) {
   TestServer server = Serve();
   ASSERT_TRUE(server.FallAsleep());
