@@ -17,7 +17,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTickMax{20};
 constexpr std::chrono::seconds kProgressEvery{1};
 // Of a client's call. Longer than any stop, so that few writes end without an answer.
-constexpr std::chrono::microseconds kTimeout = milliseconds(500);
 constexpr std::chrono::microseconds kReadPause = milliseconds(2);
 // Writes without an answer that one history bears. Each costs a little with every later operation
 // on its key, for ever.
@@ -52,7 +51,7 @@ void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Pla
   plan->value_bytes_min = options.value_bytes_min;
   plan->value_bytes_max = options.value_bytes_max;
   plan->seed = options.seed;
-  plan->timeout_us = static_cast<uint64_t>(kTimeout.count());
+  plan->timeout_us = static_cast<uint64_t>(options.timeout.count());
   if (options.has(Fault::kPause)) plan->read_pause_us = static_cast<uint64_t>(kReadPause.count());
 }
 

@@ -16,6 +16,7 @@ namespace plov::torture {
 struct OwnServerOptions {
   std::string plovd;   // its path
   std::string folder;  // of socket, log and memory file
+  std::string listen;  // a URI; empty: a socket in the folder
   uint64_t memory_bytes = 0;
   uint64_t max_value_bytes = 0;
   uint32_t shards = 1;
@@ -33,7 +34,9 @@ class OwnServer {
  public:
   explicit OwnServer(OwnServerOptions options) : options_(std::move(options)) {}
 
-  std::string uri() const { return "shm:" + options_.folder + "/s.sock"; }
+  std::string uri() const {
+    return options_.listen.empty() ? "shm:" + options_.folder + "/s.sock" : options_.listen;
+  }
 
   // Starts, and waits until it serves. Errors: kUnavailable with the end of its log.
   std::expected<void, Error> Start(Life life);

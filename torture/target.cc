@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds kTimeout{2};
+constexpr std::chrono::microseconds kTimeoutMin = std::chrono::seconds(2);
 constexpr std::chrono::seconds kStopWithin{30};
 constexpr size_t kWindow = 1024;  // DELETEs at once
 
@@ -22,7 +22,9 @@ constexpr size_t kBallastAtOnce = 16;
 constexpr uint64_t kBallastKeys = kKeysMax;  // their numbers start behind those of the run's keys
 constexpr std::chrono::seconds kFillWithin{1};  // then it is full enough, on a slow machine
 
-ClientOptions ToolsOwn() { return {.timeout = kTimeout, .location_cache_bytes = 0}; }
+ClientOptions ToolsOwn(std::chrono::microseconds timeout) {
+  return {.timeout = std::max(timeout, kTimeoutMin), .location_cache_bytes = 0};
+}
 
 // How many of the keys are gone for certain.
 size_t DeleteKeys(Client* client, std::span<const KeyName> keys) {
@@ -40,11 +42,11 @@ size_t DeleteKeys(Client* client, std::span<const KeyName> keys) {
 
 }  // namespace
 
-void DeleteRun(const std::string& uri, uint32_t run) {
+void DeleteRun(const std::string& uri, uint32_t run, std::chrono::microseconds timeout) {
   constexpr int kPassesMax = 10;
   // What killed clients have sent is applied by then.
   std::this_thread::sleep_for(milliseconds(200));
-  auto client = Client::Connect(uri, ToolsOwn());
+  auto client = Client::Connect(uri, ToolsOwn(timeout));
   const KeyName any(run, 0, 0);
   for (int pass = 0; client && pass < kPassesMax; ++pass) {
     std::vector<std::string> found;
@@ -62,11 +64,12 @@ std::expected<std::unique_ptr<Target>, Error> Target::Open(const ToolOptions& op
   std::unique_ptr<Target> target(new Target(run, options.server));
   std::expected<void, Error> opened;
   if (options.has_own_server()) opened = target->OpenOwn(options);
-  if (opened) opened = target->Connect();
+  if (opened) opened = target->Connect(options.timeout);
   if (!opened) return std::unexpected(opened.error());
   if (!target->is_own()) {
     const std::string uri = target->uri_;
-    auto janitor = Janitor::Start([uri, run] { DeleteRun(uri, run); });
+    auto janitor =
+        Janitor::Start([uri, run, timeout = options.timeout] { DeleteRun(uri, run, timeout); });
     if (!janitor) return std::unexpected(janitor.error());
     target->janitor_.emplace(std::move(*janitor));
   }
@@ -86,6 +89,7 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
   server_.emplace(OwnServerOptions{
       .plovd = plovd,
       .folder = folder_,
+      .listen = options.listen,
       .memory_bytes = options.memory_bytes,
       .max_value_bytes = std::max<uint64_t>(options.value_bytes_max, kBallastBytes[0]),
       .shards = options.shards,
@@ -95,8 +99,8 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
   return server_->Start(Life::kFirst);
 }
 
-std::expected<void, Error> Target::Connect() {
-  auto client = Client::Connect(uri_, ToolsOwn());
+std::expected<void, Error> Target::Connect(std::chrono::microseconds timeout) {
+  auto client = Client::Connect(uri_, ToolsOwn(timeout));
   if (!client) return std::unexpected(client.error());
   client_ = std::move(*client);
   const auto texts = client_->ServerStats();

@@ -3,6 +3,7 @@
 
 #include <plov/client.h>
 
+#include <chrono>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -50,7 +51,7 @@ class Target {
 
  private:
   Target(uint32_t run, std::string uri) : run_(run), uri_(std::move(uri)) {}
-  std::expected<void, Error> Connect();
+  std::expected<void, Error> Connect(std::chrono::microseconds timeout);
   std::expected<void, Error> OpenOwn(const ToolOptions& options);
 
   uint32_t run_;
@@ -64,6 +65,7 @@ class Target {
 };
 
 // Deletes all keys of a run, whatever their histories; for when nobody knows any more which.
-void DeleteRun(const std::string& uri, uint32_t run);
+// timeout: of each call.
+void DeleteRun(const std::string& uri, uint32_t run, std::chrono::microseconds timeout);
 
 }  // namespace plov::torture

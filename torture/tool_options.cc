@@ -23,7 +23,8 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr microseconds kDurationMax = std::chrono::hours(24 * 365);
-constexpr uint64_t kValueBytesMax = uint64_t{16} << 20;  // what any server takes
+constexpr microseconds kTimeoutMax = std::chrono::seconds(30);  // less than patience with a client
+constexpr uint64_t kValueBytesMax = uint64_t{16} << 20;         // what any server takes
 constexpr uint64_t kMemoryBytesMin = uint64_t{16} << 20;
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 40;
 constexpr uint64_t kShardsMax = 256;
@@ -40,7 +41,9 @@ po::options_description Described() {
       ("value-bytes", text("MIN-MAX"), "sizes of values, 16 to 16M, as 16-1K (16-1K)")
       ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full (all that are possible)")
       ("seed", text("N"), "seeds what the clients choose (a random one, which is printed)")
-      ("server", text("URI"), "a server that runs, shm:NAME or shm:/path (one of its own)")
+      ("timeout", text("DURATION"), "what each call may take, up to 30s (500ms)")
+      ("server", text("URI"), "a server that runs, shm:NAME, shm:/path or rdma://HOST:PORT (one of its own)")
+      ("listen", text("URI"), "where its own server listens (a socket in a new folder)")
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
       ("memory", text("SIZE"), "memory of its own server (128M)")
       ("shards", text("N"), "shards of its own server (1)")
@@ -97,6 +100,17 @@ std::expected<void, Error> FillDuration(const Given& given, ToolOptions* options
   return {};
 }
 
+std::expected<void, Error> FillTimeout(const Given& given, ToolOptions* options) {
+  if (!given.Has("timeout")) return {};
+  const auto timeout = ParseDuration(given.Text("timeout"));
+  if (!timeout) return Invalid("--timeout: " + timeout.error().message);
+  if (timeout->count() == 0 || *timeout > kTimeoutMax) {
+    return Invalid(fmt::format("--timeout '{}' is not between 1us and 30s", given.Text("timeout")));
+  }
+  options->timeout = *timeout;
+  return {};
+}
+
 std::expected<void, Error> FillValueBytes(const Given& given, ToolOptions* options) {
   if (!given.Has("value-bytes")) return {};
   const std::string text = given.Text("value-bytes");
@@ -142,7 +156,10 @@ std::expected<void, Error> FillServer(const Given& given, ToolOptions* options) 
   options->server = given.Text("server");
   if (given.Has("server") && options->server.empty()) return Invalid("--server is empty");
   if (options->server.size() >= kTextBytes) return Invalid("--server is too long");
-  for (const char* own : {"plovd", "memory", "shards", "bucket-bytes"}) {
+  options->listen = given.Text("listen");
+  if (given.Has("listen") && options->listen.empty()) return Invalid("--listen is empty");
+  if (options->listen.size() >= kTextBytes) return Invalid("--listen is too long");
+  for (const char* own : {"plovd", "listen", "memory", "shards", "bucket-bytes"}) {
     if (given.Has("server") && given.Has(own)) {
       return Invalid(fmt::format("--{} is for a server of the tool's own, without --server", own));
     }
@@ -176,7 +193,7 @@ std::expected<ToolOptions, Error> Digest(const Given& given) {
   if (given.On("version")) options.action = ToolOptions::Action::kVersion;
   if (options.action != ToolOptions::Action::kRun) return options;
   for (const auto fill :
-       {FillDuration, FillKeys, FillValueBytes, FillServer, FillFaults, FillSeed}) {
+       {FillDuration, FillTimeout, FillKeys, FillValueBytes, FillServer, FillFaults, FillSeed}) {
     if (auto filled = fill(given, &options); !filled) return std::unexpected(filled.error());
   }
   options.json = given.Text("json");

@@ -21,10 +21,12 @@ struct ToolOptions {
   uint32_t hot_keys = 8;
   uint64_t value_bytes_min = 16;
   uint64_t value_bytes_max = 1024;
+  std::chrono::microseconds timeout = std::chrono::milliseconds(500);  // of each call
   FaultSet faults;  // those that the server allows
   uint64_t seed = 0;
   std::string server;  // empty: the tool starts its own
   std::string plovd;   // its path; empty with a server given
+  std::string listen;  // where its own server listens; empty: a socket in a new folder
   uint64_t memory_bytes = uint64_t{128} << 20;
   uint32_t shards = 1;
   uint32_t bucket_bytes = 64;

@@ -33,6 +33,7 @@ touch "$work/begin"
 # Wrong command lines.
 torture 2 nonsense && torture 2 --nonsense && says 'nonsense'
 for text in 0 '' 5x -3; do torture 2 --duration "$text" && says '\-\-duration'; done
+for text in 0 '' 5x 31s; do torture 2 --timeout "$text" && says '\-\-timeout'; done
 for text in 0 65 x ''; do torture 2 --clients "$text" && says '\-\-clients'; done
 for text in 0 16777217 x; do torture 2 --keys "$text" && says '\-\-keys'; done
 for text in 15-20 20-16 x 16-17M -; do torture 2 --value-bytes "$text" && says '\-\-value-bytes'; done
@@ -41,6 +42,7 @@ for text in -1 x ''; do torture 2 --seed "$text" && says '\-\-seed'; done
 torture 2 --keys 10 --hot-keys 11 && torture 2 --json '' && torture 2 --bucket-bytes 96
 torture 2 --memory 15M && torture 2 --shards 2 --memory 31M
 torture 2 --server "$uri" --memory 64M && says 'own'
+torture 2 --server "$uri" --listen "$uri" && says '\-\-listen' && torture 2 --listen ''
 torture 2 --server "$uri" --faults stop,kill-server && says 'kill-server needs'
 torture 0 --version && shows '^plov-torture [0-9]'
 torture 0 --help && shows '^Usage: plov-torture'
@@ -55,6 +57,15 @@ verdict "v['exit_status'] == $status and v['counts']['violations'] == 0"
 verdict "v['counts']['checked'] == sum(sum(o.values()) for o in v['operations'].values()) > 0"
 verdict "v['options']['seed'] == 1 and (v['verdict'] == 'pass') == (not v['missing'])"
 shows '^verdict ' && says 'checked/s'
+leaves_nothing
+
+# Its own server where it is told to, and calls that have no time.
+torture 4 --plovd "$plovd" --listen "$uri" --duration 1s --faults none --keys 100 --seed 1 &
+child=$!
+wait_for "$plov" ping
+wait "$child" || fail "with --listen"
+torture '0|4' --plovd "$plovd" --timeout 1us --duration 1s --faults none --json "$work/v.json"
+verdict "sum(v['errors'].values()) > 0 and v['counts']['violations'] == 0"
 leaves_nothing
 
 # Killed clients and servers: writes without an answer, further lives, nothing wrong.
