@@ -26,7 +26,12 @@ class Dialer {
       : uri_(std::move(uri)), options_(options) {}
 
   std::expected<std::unique_ptr<Connection>, Error> Dial() {
-    if (auto reached = Reach(); !reached) return std::unexpected(reached.error());
+    if (auto reached = Reach(); !reached) {
+      // Where no device is, one may have been that waits for this process to let it go.
+      parts_.id.reset();
+      ForgetRemovedDevices();
+      return std::unexpected(reached.error());
+    }
     if (auto made = MakeParts(); !made) return std::unexpected(made.error());
     auto welcome = Request();
     if (!welcome) return std::unexpected(welcome.error());

@@ -32,10 +32,18 @@ VerbsConnection::VerbsConnection(ClientParts parts)
               .read_depth = parts_.depths.initiator},
       reads_(parts_.region, parts_.depths.initiator, std::move(parts_.bounce)) {}
 
-VerbsConnection::~VerbsConnection() {
-  parts_.qp.Destroy();
-  ::rdma_disconnect(parts_.id.get());
+void ClientParts::LetGoOfDevice() {
+  qp.Destroy();
+  sends.mr.reset();
+  replies.mr.reset();
+  cq.reset();
+  completions.reset();
+  pd.reset();
+  if (id != nullptr) ::rdma_disconnect(id.get());
+  id.reset();
 }
+
+VerbsConnection::~VerbsConnection() { Die(); }
 
 std::expected<void, Error> VerbsConnection::Open() {
   for (uint32_t buffer = 0; buffer < kReplyBuffers; ++buffer) {
@@ -54,7 +62,7 @@ void VerbsConnection::Begin() {
 }
 
 std::expected<void, Error> VerbsConnection::Register(std::span<std::byte> memory) {
-  if (memory.size() < kRegisteredBytesMin) return {};
+  if (dead_ || memory.size() < kRegisteredBytesMin) return {};
   auto mr = verbs::Register(parts_.pd.get(), memory, kLocalOnly);
   if (!mr) return std::unexpected(mr.error());
   reads_.Add(std::move(*mr));
@@ -159,7 +167,7 @@ bool VerbsConnection::PostReply(uint32_t buffer) {
 std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
   if (held_ && !dead_ && !PostReply(*held_)) Die();
   held_.reset();
-  if (std::exchange(armed_, false)) {
+  if (std::exchange(armed_, false) && !dead_) {
     DrainEvents(parts_.completions.get());
     LookAtEvents();
     if (fabric::Drain(parts_.timer.get())) AskWhetherAlive();
@@ -185,7 +193,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
 // Large staging memory is pinned by whoever uses it first, and announced before the next message.
 // Without it (a low limit on pinned memory) there is none to put values in.
 std::span<std::byte> VerbsConnection::staging() {
-  if (staging_.mr == nullptr && parts_.staging_bytes > 0) {
+  if (!dead_ && staging_.mr == nullptr && parts_.staging_bytes > 0) {
     auto staging = RegisteredPages::Create(parts_.pd.get(), parts_.staging_bytes, kRemoteRead);
     if (!staging) return {};
     staging_ = std::move(*staging);
@@ -222,11 +230,12 @@ void VerbsConnection::Drain() {
 }
 
 void VerbsConnection::LookAtEvents() {
-  while (const CmEvent event = parts_.channel.Next()) {
-    if (EndsConnection(*event) && !dead_) {
-      Drain();
-      Die();
-    }
+  while (CmEvent event = parts_.channel.Next()) {
+    const bool ends = EndsConnection(*event);
+    event.reset();  // an identifier waits for its events to be acknowledged
+    if (!ends || dead_) continue;
+    Drain();
+    Die();
   }
 }
 
@@ -246,11 +255,14 @@ void VerbsConnection::AskWhetherAlive() {
   if (!parts_.qp.Post(&request)) Die();
 }
 
-// The device is done with all our memory once the queue pair is gone.
+// The device is done with all our memory once the queue pair is gone. All of it is let go: the
+// device may be about to be removed, and whoever owns this connection may keep it for long.
 void VerbsConnection::Die() {
   dead_ = true;
   parts_.qp.Destroy();
   reads_.Fail();
+  staging_.mr.reset();
+  parts_.LetGoOfDevice();
 }
 
 bool VerbsConnection::Arm() {

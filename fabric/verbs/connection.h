@@ -35,6 +35,9 @@ struct ClientParts {
   ReadDepths depths;
   RemoteRegion region;
   uint64_t staging_bytes = 0;
+
+  // Everything but memory, channel and epoll; from then on the device does nothing for us.
+  void LetGoOfDevice();
 };
 
 class VerbsConnection final : public Connection {

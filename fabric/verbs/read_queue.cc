@@ -138,6 +138,8 @@ void ReadQueue::Complete() {
 
 void ReadQueue::Fail() {
   failed_ = true;
+  registered_.clear();
+  bounce_.mr.reset();
   for (uint64_t number = collected_; number < taken_; ++number) {
     Op& left = op(number);
     if (left.arrived_bytes == left.read.bytes && left.read.bytes > 0) continue;

@@ -52,7 +52,8 @@ class ReadQueue {
 
   // The oldest piece that was posted has arrived: its bytes go to the caller's memory.
   void Complete();
-  // Nothing more arrives: every READ that is not finished ends with kPeerGone.
+  // Nothing more arrives: every READ that is not finished ends with kPeerGone. No memory is
+  // registered any more.
   void Fail();
 
   size_t Collect(std::span<Completion> completions);
