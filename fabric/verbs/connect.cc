@@ -156,7 +156,9 @@ std::expected<Welcome, Error> Dialer::Request() {
   if (!welcome || welcome->magic != kWireMagic) {
     return Fail(Code::kProtocol, "what listens on " + uri_ + " is no plovd of this release");
   }
-  if (welcome->format_version != options_.format_version || welcome->region_bytes == 0 ||
+  const bool in_memory = welcome->region_bytes > 0 &&
+                         welcome->region_address <= UINT64_MAX - (welcome->region_bytes - 1);
+  if (welcome->format_version != options_.format_version || !in_memory ||
       welcome->staging_bytes > kStagingBytesMax) {
     return Fail(Code::kProtocol, "the server on " + uri_ + " does not keep to the protocol");
   }

@@ -196,7 +196,9 @@ Welcome VerbsListener::WelcomeTo(uint32_t shard) const {
 void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
                               const rdma_conn_param& asked) {
   if (!device_ || leaving_) return Refuse(id.get(), Code::kUnavailable);
-  const Code code = Judge(hello);
+  Code code = Judge(hello);
+  // One that answers no READs would have its values fetched for ever.
+  if (asked.responder_resources == 0 || asked.initiator_depth == 0) code = Code::kProtocol;
   if (code != Code::kOk) return Refuse(id.get(), code);
   const ReadDepths depths = {std::min(device_->depths.responder, asked.responder_resources),
                              std::min(device_->depths.initiator, asked.initiator_depth)};
