@@ -49,9 +49,10 @@ kernel_log=""
 two=false
 prepare=false
 cache=$(realpath -m "${PLOV_VM_CACHE:-$root/build/vm}")
-first=()  # the command of the only or the first machine
-second=() # that of the second one
-run=""    # the folder that this run works in
+first=()   # the command of the only or the first machine
+second=()  # that of the second one
+run=""     # the folder that this run works in
+tsc_khz="" # of this machine's time stamp counter, which its guests have too
 
 refuse() {
   echo "vm.sh: $*; see --help" >&2
@@ -110,7 +111,7 @@ parse() {
 require_programs() {
   local program
   [[ $(uname -m) == x86_64 ]] || skip "this is no x86-64 machine"
-  for program in qemu-system-x86_64 apt-get dpkg-deb xz ip rdma depmod modprobe; do
+  for program in qemu-system-x86_64 apt-get dpkg-deb xz ip python3 rdma depmod modprobe; do
     PATH=$PATH:/usr/sbin:/sbin command -v "$program" > /dev/null ||
       skip "$program is not installed; run as root: tests/install.sh test"
   done
@@ -159,6 +160,7 @@ boot() {
     cryptomgr.notests no_timer_check tsc=reliable rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=60
     oops=panic panic=-1 reboot=t watchdog_thresh=20 sysctl.kernel.hung_task_timeout_secs=60
     "plov_machine=$1")
+  if [[ -n $tsc_khz ]]; then arguments+=("tsc_early_khz=$tsc_khz"); fi
   if $two; then read -ra wire < <(wire_options "$1"); fi
   cd "$run"
   exec setpriv --pdeathsig TERM timeout --kill-after=5 "$seconds" \
@@ -248,6 +250,7 @@ main() {
   require_programs
   bash "$root/tests/vm/kernel.sh" "$cache" || exit
   if $prepare; then exit 0; fi
+  tsc_khz=$(python3 "$root/tests/vm/tsc_khz.py" 2> /dev/null || true)
   run=$(mktemp -d -p "${TMPDIR:-/tmp}" plov-vm.XXXXXX)
   readonly run
   mkdir "$run/share" "$run/share/both"
