@@ -4,6 +4,7 @@
   PASSED FAILED SKIPPED
   failed NAME
   skipped NAME: REASON
+  over RDMA: N passed, N failed, N skipped    what the tests named rdma.* have counted themselves
 """
 
 import re
@@ -35,12 +36,28 @@ def outcome(case):
     return "failed", f"failed {name}" + (f" ({completion})" if completion else "")
 
 
+def over_rdma(cases):
+    """The sums of what rdma.* say at their end, or None when there are none of them."""
+    texts = [case.findtext("system-out") or "" for case in cases
+             if case.get("name").startswith("rdma.")]
+    said = [re.findall(r"^(?:2: )?over RDMA, \w+: (\d+) passed, (\d+) failed, (\d+) skipped$",
+                       text, re.MULTILINE) for text in texts]
+    if not texts:
+        return None
+    sums = [sum(int(one[i]) for lines in said for one in lines) for i in range(3)]
+    return "over RDMA: {} passed, {} failed, {} skipped".format(*sums)
+
+
 def main(path):
-    outcomes = [outcome(case) for case in ElementTree.parse(path).getroot().iter("testcase")]
+    cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+    outcomes = [outcome(case) for case in cases]
     print(*(sum(kind == one for one, _ in outcomes) for kind in ("passed", "failed", "skipped")))
     for _, line in sorted(outcomes, key=lambda one: one[0]):
         if line:
             print(line)
+    counted = over_rdma(cases)
+    if counted:
+        print(counted)
 
 
 if __name__ == "__main__":

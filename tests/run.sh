@@ -10,9 +10,10 @@ Installs what is missing (tests/install.sh test), then builds and tests plov: wi
 as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
 sanitizers in build-asan/ and under the thread sanitizer in build-tsan/, and without one safeguard
 after the other in build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one
-line per stage, the failed and the skipped tests, and at last the sums.
+line per stage, the failed and the skipped tests, and at last the sums. Tests over RDMA run on a
+device of this machine or in a virtual machine, and where there is neither that is said last.
 
-  --quick  only g++ and its tests
+  --quick  only g++ and its tests, without virtual machines
   --help   this text
 
 Exit status: 0 nothing failed, 1 something failed, 2 usage.
@@ -194,6 +195,18 @@ variant() {
   fi
 }
 
+# What was tested over RDMA, in the last lines, where it is seen: loudly when nothing or not all was.
+tell_rdma() {
+  local missed=""
+  printf '%s\n' "${summary[@]}" | grep -o 'over RDMA: .*' ||
+    missed="its tests did not run or are not built"
+  missed+=$(printf '%s\n' "${summary[@]}" | sed -n 's/^ *skipped \(rdma\..*\)/\1/p')
+  if $quick; then missed="all of it: --quick leaves it out"; fi
+  if [[ -n $missed ]]; then
+    printf '*** RDMA WAS NOT TESTED: %s\n' "${missed//$'\n'/$'\n'*** RDMA WAS NOT TESTED: }"
+  fi
+}
+
 consumer() {
   local log=$root/build/log/consumer.log status=0 good bad
   echo "== consumer"
@@ -230,7 +243,9 @@ main() {
   local sanitized=(-DCMAKE_BUILD_TYPE=RelWithDebInfo)
   step install "$root/build/log/install.log" "$install_seconds" \
     bash "$root/tests/install.sh" test || true
-  variant g++ build g++ gcc -DCMAKE_BUILD_TYPE=Release -DPLOV_SANITIZE=
+  local left_out=()
+  if $quick; then left_out=(--label-exclude 'vm|rdma'); fi
+  variant g++ build g++ gcc -DCMAKE_BUILD_TYPE=Release -DPLOV_SANITIZE= -- "${left_out[@]}"
   if ! $quick; then
     if [[ -f $root/build/build.ninja ]]; then consumer; else
       record skipped consumer 0 0 1 "; not built"
@@ -245,6 +260,7 @@ main() {
   printf '%s\n' "${summary[@]}"
   echo
   echo "$passed passed, $failed failed, $skipped skipped"
+  tell_rdma
   ((failed == 0))
 }
 

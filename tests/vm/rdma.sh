@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Tests over RDMA, a group at a time: rdma.sh conformance|system|torture BUILD. On a machine that
+# has an RDMA device with an IPv4 address (or PLOV_RDMA_ADDRESS) they run here, elsewhere in a virtual
+# machine, tests/vm.sh, in one boot each. The last line tells how many passed. Exit status: 0 passed,
+# 1 failed, 2 usage, 77 there is neither a device nor a virtual machine here.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+readonly here
+readonly boot_seconds=900 group_seconds=600 memory_mib=2048
+readonly ended='^\[ +(OK|FAILED|SKIPPED) +\] .*\([0-9]+ ms\)$' # a test of GoogleTest
+
+usage() {
+  echo "usage: rdma.sh conformance|system|torture BUILD" >&2
+  exit 2
+}
+
+if [[ $# != 2 || ! -d $2 ]]; then usage; fi
+readonly group=$1
+build=$(realpath "$2")
+readonly build
+# What of the system tests a listener's kind can matter to, and does not take minutes in the machine.
+readonly system_tests='ClientDeath.*:Damage.*:Death.*:Idle.GetsUseNoServerCpu:Start.CleanStop*'\
+':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'\
+':Consistency.*'
+readonly client_tests='Async.*:Client.*:Conditions.*:Many.*-Client.NoServerIsSaidAtOnce'
+
+passed=0
+failed=0
+skipped=0
+
+# device_address: of the first active RDMA device of this machine that has an IPv4 address.
+device_address() {
+  local netdev
+  for netdev in $(rdma link show 2> /dev/null | sed -n 's/.*state ACTIVE.* netdev \([^ ]*\).*/\1/p'); do
+    ip -4 -o address show dev "$netdev" 2> /dev/null |
+      sed -n '1s/.* inet \([0-9.]*\).*/\1/p'
+  done | head -n 1
+}
+
+# check NAME COMMAND...: one that passes or fails.
+check() {
+  local name=$1 status=0 begin=$SECONDS
+  shift
+  "$@" > "$work/log" 2>&1 || status=$?
+  if ((status == 0)); then
+    passed=$((passed + 1))
+    echo "passed $name ($((SECONDS - begin)) s)"
+  else
+    failed=$((failed + 1))
+    echo "failed $name: ended with $status"
+    tail -n 80 "$work/log"
+  fi
+}
+
+# A program of GoogleTest: each of its tests counts.
+googletest() {
+  local program=$1 filter=$2 status=0 good bad missed
+  timeout --kill-after=5 "$group_seconds" "$program" --gtest_filter="$filter" --gtest_color=no 2>&1 |
+    tee "$work/log" | grep --line-buffered -E "$ended" || status=${PIPESTATUS[0]}
+  good=$(grep -cE '^\[ +OK \]' "$work/log" || true)
+  bad=$(grep -E "$ended" "$work/log" | grep -c '^\[  FAILED' || true)
+  missed=$(grep -E "$ended" "$work/log" | grep -c '^\[  SKIPPED' || true)
+  if ((status != 0 || good == 0)); then
+    if ((bad == 0)); then bad=1; fi
+    echo "$program ended with $status:"
+    grep -vE '^\[ +(OK|RUN) +\]' "$work/log" | tail -n 100 | cut -c 1-400 # Keys and values can be long.
+  fi
+  passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + missed))
+}
+
+test_conformance() {
+  googletest "$build/tests/fabric/fabric_verbs_test" '*'
+}
+
+# What README says to type, with a server of RDMA.
+command_line() {
+  local uri=rdma://$PLOV_RDMA_ADDRESS:7741 server tries text
+  "$build/server/plovd" --listen "$uri" --memory 64M > "$work/plovd" 2>&1 &
+  server=$!
+  for ((tries = 0; tries < 600; ++tries)); do
+    if grep -qx "plovd: ready on $uri" "$work/plovd"; then break; fi
+    sleep 0.1
+  done
+  export PLOV_SERVER=$uri
+  "$build/client/plov" put user:1 Ada
+  text=$("$build/client/plov" get user:1)
+  [[ $text == Ada ]]
+  head -c 3000000 /dev/urandom > "$work/large"
+  "$build/client/plov" put large - < "$work/large"
+  "$build/client/plov" get large | head -c 3000000 | cmp - "$work/large"
+  "$build/client/plov" stats | tee "$work/stats"
+  grep -qE '^items +2$' "$work/stats"
+  kill -TERM "$server"
+  wait "$server"
+}
+export -f command_line
+
+test_system() {
+  export PLOV_TEST_RDMA=1
+  check "README's example" bash -euo pipefail -c command_line
+  googletest "$build/tests/client/client_test" "$client_tests"
+  googletest "$build/tests/system/system_test" "$system_tests"
+}
+
+# torture NAME OPTION...: a run whose verdict is a pass, or that too little was done of something.
+torture() {
+  local name=$1 status=0
+  shift
+  "$build/torture/plov-torture" --listen "rdma://$PLOV_RDMA_ADDRESS:7742" --timeout 5s --memory 64M \
+    --json "$work/v.json" "$@" > "$work/log" 2> "$work/err" || status=$?
+  cat "$work/log"
+  if ((status == 0 || status == 4)); then
+    passed=$((passed + 1))
+    echo "passed torture: $name"
+  else
+    failed=$((failed + 1))
+    echo "failed torture: $name: ended with $status"
+    tail -n 20 "$work/err"
+  fi
+}
+
+test_torture() {
+  torture "faults of clients and server" --duration 20s --keys 2000 \
+    --faults pause,stop,kill-client,kill-server,full
+  torture "growth, large values" --duration 10s --keys 20000 --value-bytes 16-64K \
+    --faults pause,growth,stop
+}
+
+main() {
+  [[ " conformance system torture " == *" $group "* ]] || usage
+  if [[ -z ${PLOV_RDMA_ADDRESS:-} ]]; then PLOV_RDMA_ADDRESS=$(device_address); fi
+  if [[ -z $PLOV_RDMA_ADDRESS ]]; then
+    exec "$here/../vm.sh" --cpus 2 --timeout "$boot_seconds" --memory "$memory_mib" \
+      "$here/rdma.sh" "$group" "$build"
+  fi
+  export PLOV_RDMA_ADDRESS build
+  work=$(mktemp -d)
+  export work
+  trap 'rm -rf "$work"' EXIT
+  case "$group" in
+    conformance) test_conformance ;;
+    system) test_system ;;
+    torture) test_torture ;;
+    *) usage ;;
+  esac
+  echo "over RDMA, $group: $passed passed, $failed failed, $skipped skipped"
+  ((failed == 0 && passed > 0))
+}
+
+main
