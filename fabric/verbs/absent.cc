@@ -1,5 +1,6 @@
 // In place of the verbs fabric where rdma-core was not there when plov was built.
 
+#include "fabric/verbs/survey.h"
 #include "fabric/verbs/verbs.h"
 
 namespace plov::fabric::verbs {
@@ -23,5 +24,7 @@ std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view, cons
 std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view, const ListenOptions&) {
   return Absent();
 }
+
+Survey TakeSurvey() { return {}; }
 
 }  // namespace plov::fabric::verbs

@@ -12,7 +12,7 @@
 //
 // Only this folder knows rdma-core. Files: address (URIs), wire (private data, announcements), cm
 // (rdmacm events), memory (registered memory), qp (queue pairs), client: connect, connection,
-// read_queue; server: listener, port, peer.
+// read_queue; server: listener, port, peer; survey (of the machine's devices).
 #pragma once
 
 #include <expected>
