@@ -1,13 +1,15 @@
 #include "client/cli/machine.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+
+#include "fabric/os.h"
 
 namespace plov::cli {
 
@@ -27,11 +29,19 @@ std::string Machine::PathOf(std::string_view path) const {
   return fmt::format("{}{}", root_, path);
 }
 
+// Not by a stream: files of sysfs may fail to be read after they were opened (the carrier of an
+// interface that is down), and then libstdc++'s throw.
 std::optional<std::string> Machine::Read(std::string_view path) const {
-  std::ifstream file(PathOf(path));
+  const fabric::Fd file(::open(PathOf(path).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> piece;
+  while (true) {
+    const ssize_t bytes = ::read(file.get(), piece.data(), piece.size());
+    if (bytes < 0) return std::nullopt;
+    if (bytes == 0) break;
+    text.append(piece.data(), static_cast<size_t>(bytes));
+  }
   text.erase(std::min(text.find_last_not_of(" \t\n") + 1, text.size()));
   return text;
 }
