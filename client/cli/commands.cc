@@ -36,9 +36,11 @@ constexpr auto kCommands = std::to_array<Command>({
      "With --json: {\"shards\":[...],\"total\":{...}} with every number.\n", 0, 0, "", Stats},
     {"ping", "", "print how long a message to the server and back takes", "", 0, 0, "", Ping},
     {"doctor", "", "look for what on this machine keeps plov from working, or from working fast",
-     "Needs no server. Each finding is ok, a note or a PROBLEM, with the command that mends it.\n"
-     "Ends with 0 when there is no PROBLEM, with 3 otherwise.\n",
-     0, 0, "", Doctor},
+     "Needs no server, but tests the one there is: --server rdma://HOST:PORT one over RDMA. Each\n"
+     "finding is ok, a note or a PROBLEM, with the command that mends it. Ends with 0 when there "
+     "is\n"
+     "no PROBLEM, with 3 otherwise.\n",
+     0, 0, "memory", Doctor},
 });
 
 }  // namespace

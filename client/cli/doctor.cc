@@ -30,12 +30,12 @@ Findings Examine(const Options& options) {
   ProbeKernel(machine, &findings);
   ProbeSharedMemory(&findings);
   ProbeRuntimeFolder(options.server, &findings);
-  ProbeServer(options.server, options.timeout, &findings);
-  ProbeMemory(machine, &findings);
-  ProbeLimits(&findings);
-  ProbePages(machine, &findings);
+  ProbeMemory(machine, options.memory_bytes, &findings);
+  ProbeLimits(options.memory_bytes, &findings);
+  ProbePages(machine, options.memory_bytes, &findings);
   ProbeProcessors(machine, &findings);
-  ProbeDevices(machine, &findings);
+  ProbeRdma(machine, options.server, options.memory_bytes, &findings);
+  ProbeServer(options.server, options.timeout, &findings);  // after RDMA, which it may depend on
   return findings;
 }
 

@@ -1,7 +1,9 @@
 // Finding: one thing that `plov doctor` has to say.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,12 @@ class Findings {
   }
 
   const std::vector<Finding>& all() const { return all_; }
+  // Whether there is a problem with a subject that begins so.
+  bool HasProblem(std::string_view subject) const {
+    return std::ranges::any_of(all_, [subject](const Finding& finding) {
+      return finding.verdict == Verdict::kProblem && finding.subject.starts_with(subject);
+    });
+  }
 
  private:
   void Add(Finding finding) { all_.push_back(std::move(finding)); }

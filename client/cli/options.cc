@@ -28,7 +28,7 @@ po::options_description GlobalOptions() {
   // clang-format off
   options.add_options()
       ("server", po::value<std::string>()->value_name("URI"),
-       "shm:NAME or shm:/path/to.sock (PLOV_SERVER, else shm:default)")
+       "shm:NAME, shm:/path.sock, rdma://HOST:PORT (PLOV_SERVER, else shm:default)")
       ("timeout", po::value<std::string>()->value_name("DURATION"),
        "give up after this long, as 100us, 5ms or 2s (5s)")
       ("json", po::bool_switch(), "print JSON, one object a line")
@@ -39,7 +39,8 @@ po::options_description GlobalOptions() {
 }
 
 po::options_description CommandOptions() {
-  po::options_description options("Options of put (and --if-version also of delete)", 100);
+  po::options_description options(
+      "Options of put (--if-version also of delete) and of doctor (--memory)", 100);
   // clang-format off
   options.add_options()
       ("ttl", po::value<std::string>()->value_name("DURATION"),
@@ -49,7 +50,9 @@ po::options_description CommandOptions() {
       ("add", po::bool_switch(), "only when KEY is not there")
       ("replace", po::bool_switch(), "only when KEY is there")
       ("if-version", po::value<std::string>()->value_name("N"),
-       "only over this version of KEY, as get --json shows it");
+       "only over this version of KEY, as get --json shows it")
+      ("memory", po::value<std::string>()->value_name("SIZE"),
+       "hold the machine against a server with this much, as 512M or 2G (1G)");
   // clang-format on
   return options;
 }
@@ -92,6 +95,17 @@ std::expected<microseconds, Error> DurationOf(const po::variables_map& given, co
                                std::chrono::floor<seconds>(most).count()));
   }
   return *duration;
+}
+
+std::expected<uint64_t, Error> SizeOf(const po::variables_map& given, const char* name,
+                                      uint64_t otherwise) {
+  const auto text = ValueOf(given, name);
+  if (!text) return otherwise;
+  const auto size = ParseSize(*text);
+  if (!size) return Invalid(fmt::format("--{}: {}", name, size.error().message));
+  if (*size == 0)
+    return Invalid(fmt::format("--{} '{}': it must be more than nothing", name, *text));
+  return *size;
 }
 
 std::expected<PutOptions, Error> PutOptionsOf(const po::variables_map& given) {
@@ -181,6 +195,9 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   const auto put = PutOptionsOf(given);
   if (!put) return std::unexpected(put.error());
   options.put = *put;
+  const auto memory = SizeOf(given, "memory", options.memory_bytes);
+  if (!memory) return std::unexpected(memory.error());
+  options.memory_bytes = *memory;
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <plov/client.h>
 
 #include <chrono>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct Options {
   std::chrono::microseconds timeout = std::chrono::seconds(5);
   bool json = false;
   PutOptions put;  // of put; delete uses expected_version
+  // Of doctor: the --memory of the server; what plovd takes when it is given none.
+  uint64_t memory_bytes = uint64_t{1} << 30;
 };
 
 // kInvalidArgument with one line that says what is wrong.

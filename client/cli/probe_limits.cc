@@ -38,24 +38,24 @@ void ProbeFiles(Findings* findings) {
   findings->Note("open files", meaning, "ulimit -n 1024");
 }
 
-void ProbeAddressSpace(Findings* findings) {
+void ProbeAddressSpace(uint64_t memory_bytes, Findings* findings) {
   const uint64_t bytes = LimitOf(RLIMIT_AS);
-  if (bytes >= kDefaultAddressBytes + kAddressSpaceBeside) {
+  if (bytes >= AddressBytes(memory_bytes) + kAddressSpaceBeside) {
     return findings->Ok("address space", bytes == RLIM_INFINITY
                                              ? std::string("no limit")
                                              : fmt::format("{} (ulimit -v)", Bytes(bytes)));
   }
   findings->Problem("address space",
                     fmt::format("at most {} (ulimit -v): client and server map three times the "
-                                "server's --memory, {} unless told otherwise",
-                                Bytes(bytes), Bytes(kDefaultAddressBytes)),
+                                "server's --memory, which is {}",
+                                Bytes(bytes), Bytes(AddressBytes(memory_bytes))),
                     "ulimit -v unlimited");
 }
 
 // Shared memory is a file for the kernel, and limited as one, its holes counted.
-void ProbeFileSize(Findings* findings) {
+void ProbeFileSize(uint64_t memory_bytes, Findings* findings) {
   const uint64_t bytes = LimitOf(RLIMIT_FSIZE);
-  if (bytes >= kDefaultAddressBytes) {
+  if (bytes >= AddressBytes(memory_bytes)) {
     return findings->Ok("file size", bytes == RLIM_INFINITY
                                          ? std::string("no limit")
                                          : fmt::format("{} (ulimit -f)", Bytes(bytes)));
@@ -67,27 +67,12 @@ void ProbeFileSize(Findings* findings) {
       "ulimit -f unlimited");
 }
 
-void ProbeLockedMemory(Findings* findings) {
-  const uint64_t bytes = LimitOf(RLIMIT_MEMLOCK);
-  if (bytes >= kDefaultMemoryBytes) {
-    return findings->Ok("locked memory", bytes == RLIM_INFINITY
-                                             ? std::string("no limit")
-                                             : fmt::format("{} (ulimit -l)", Bytes(bytes)));
-  }
-  findings->Note("locked memory",
-                 fmt::format("at most {} (ulimit -l): shared memory needs none, but a server on an "
-                             "RDMA device locks all of its memory",
-                             Bytes(bytes)),
-                 "ulimit -l unlimited");
-}
-
 }  // namespace
 
-void ProbeLimits(Findings* findings) {
+void ProbeLimits(uint64_t memory_bytes, Findings* findings) {
   ProbeFiles(findings);
-  ProbeAddressSpace(findings);
-  ProbeFileSize(findings);
-  ProbeLockedMemory(findings);
+  ProbeAddressSpace(memory_bytes, findings);
+  ProbeFileSize(memory_bytes, findings);
 }
 
 }  // namespace plov::cli

@@ -83,13 +83,4 @@ void ProbeProcessors(const Machine& machine, Findings* findings) {
   ProbeGovernor(machine, findings);
 }
 
-void ProbeDevices(const Machine& machine, Findings* findings) {
-  std::string names;
-  for (const std::string& name : machine.List("/sys/class/infiniband")) {
-    names.append(names.empty() ? "" : ", ").append(name);
-  }
-  findings->Ok("RDMA devices",
-               names.empty() ? std::string("none, and none is needed on one host") : names);
-}
-
 }  // namespace plov::cli

@@ -80,19 +80,21 @@ std::optional<uint64_t> MemoryGroupLimit(const Machine& machine) {
   return std::nullopt;
 }
 
-void ProbeGroup(const Machine& machine, uint64_t physical_bytes, Findings* findings) {
+// physical_bytes: of the machine.
+void ProbeGroup(const Machine& machine, uint64_t physical_bytes, uint64_t memory_bytes,
+                Findings* findings) {
   const auto limit = MemoryGroupLimit(machine);
   if (!limit || *limit >= physical_bytes) {
     return findings->Ok("cgroup", "no memory limit below the machine's");
   }
-  if (*limit > kDefaultMemoryBytes) {
+  if (*limit > memory_bytes) {
     return findings->Ok("cgroup", fmt::format("limits memory to {}, a server's shared memory "
                                               "counted",
                                               Bytes(*limit)));
   }
   findings->Problem("cgroup",
-                    fmt::format("limits memory to {}: a plovd of 1 GiB would be killed as it fills",
-                                Bytes(*limit)),
+                    fmt::format("limits memory to {}: a plovd of {} would be killed as it fills",
+                                Bytes(*limit), Bytes(memory_bytes)),
                     SmallerServer(*limit));
 }
 
@@ -108,13 +110,13 @@ void ProbeOvercommit(const Machine& machine, Findings* findings) {
                  AsRoot("sysctl vm.overcommit_memory=0"));
 }
 
-void ProbeHugePages(const Machine& machine, Findings* findings) {
+void ProbeHugePages(const Machine& machine, uint64_t memory_bytes, Findings* findings) {
   const auto free = machine.ReadNumber("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
   const uint64_t bytes = free.value_or(0) << 21;
-  if (bytes >= kDefaultMemoryBytes) {
+  if (bytes >= memory_bytes) {
     return findings->Ok("huge pages", fmt::format("{} free, for plovd --hugepages", Bytes(bytes)));
   }
-  const uint64_t wanted = kDefaultMemoryBytes >> 21;
+  const uint64_t wanted = ((memory_bytes - 1) >> 21) + 1;
   findings->Note(
       "huge pages",
       fmt::format("{} free: plovd --hugepages needs as much as its --memory", Bytes(bytes)),
@@ -158,27 +160,29 @@ void ProbeSharedMemory(Findings* findings) {
                     "docker run --security-opt seccomp=unconfined ...");
 }
 
-void ProbeMemory(const Machine& machine, Findings* findings) {
+void ProbeMemory(const Machine& machine, uint64_t memory_bytes, Findings* findings) {
   const uint64_t total = machine.ReadField("/proc/meminfo", "MemTotal").value_or(0) << 10;
   const uint64_t available = machine.ReadField("/proc/meminfo", "MemAvailable").value_or(0) << 10;
   const std::string amount = fmt::format("{} available of {}", Bytes(available), Bytes(total));
   if (total == 0) {
     findings->Note("memory", "cannot be told without /proc", AsRoot("mount -t proc proc /proc"));
-  } else if (total < kDefaultMemoryBytes) {
-    findings->Problem("memory", fmt::format("{}: too little for a plovd of 1 GiB", amount),
+  } else if (total < memory_bytes) {
+    findings->Problem("memory",
+                      fmt::format("{}: too little for a plovd of {}", amount, Bytes(memory_bytes)),
                       SmallerServer(total));
-  } else if (available < kDefaultMemoryBytes) {
-    findings->Note("memory", fmt::format("{}: a plovd of 1 GiB could not be filled", amount),
-                   SmallerServer(available));
+  } else if (available < memory_bytes) {
+    findings->Note(
+        "memory", fmt::format("{}: a plovd of {} could not be filled", amount, Bytes(memory_bytes)),
+        SmallerServer(available));
   } else {
     findings->Ok("memory", amount);
   }
-  ProbeGroup(machine, total, findings);
+  ProbeGroup(machine, total, memory_bytes, findings);
   ProbeOvercommit(machine, findings);
 }
 
-void ProbePages(const Machine& machine, Findings* findings) {
-  ProbeHugePages(machine, findings);
+void ProbePages(const Machine& machine, uint64_t memory_bytes, Findings* findings) {
+  ProbeHugePages(machine, memory_bytes, findings);
   ProbeTransparent(machine, findings);
   ProbeShmMount(machine, findings);
 }

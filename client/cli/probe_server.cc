@@ -10,6 +10,7 @@
 
 #include "client/cli/probes.h"
 #include "fabric/shm/shm.h"
+#include "fabric/verbs/verbs.h"
 
 namespace plov::cli {
 
@@ -35,6 +36,22 @@ std::string MendOf(Code code, const std::string& uri, const std::string& path) {
       return "plov --version; plovd --version";
     default:
       return StartCommand(uri);
+  }
+}
+
+// The same of a server over RDMA, which may be on another machine: there is no file to look at.
+std::string MendOfRdma(Code code, const std::string& uri) {
+  switch (code) {
+    case Code::kProtocol:
+      return "plov --version; plovd --version";
+    case Code::kInvalidArgument:
+      return "plov --server rdma://192.0.2.1:7777 doctor";
+    case Code::kTimeout:
+      return "kill -CONT $(pidof plovd)  # where it runs";
+    case Code::kNoSpace:
+      return "ulimit -l unlimited";
+    default:
+      return StartCommand(uri) + "  # on the machine that has this address";
   }
 }
 
@@ -65,11 +82,21 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
   auto client = Client::Connect(uri, options);
   const auto time = client ? client->Ping() : std::unexpected(client.error());
   if (time) {
-    return findings->Ok(
-        "server", fmt::format("{} answers in {:.1f} us, {} shard(s)", uri,
-                              static_cast<double>(time->count()) / 1e3, client->shard_count()));
+    findings->Ok("server",
+                 fmt::format("{} answers in {:.1f} us, {} shard(s)", uri,
+                             static_cast<double>(time->count()) / 1e3, client->shard_count()));
+    return ProbeReads(uri, timeout, findings);
   }
   const Error& error = time.error();
+  if (fabric::verbs::IsRdma(uri)) {
+    // And not on the server's machine.
+    const bool here = findings->HasProblem("RDMA") || findings->HasProblem("locked memory");
+    return findings->Problem("server", error.message,
+                             here ? fmt::format("plov --server {} doctor  # again, when what "
+                                                "is wrong here is mended",
+                                                Quoted(uri))
+                                  : MendOfRdma(error.code, uri));
+  }
   const auto path = fabric::shm::IsShm(uri) ? fabric::shm::SocketPath(uri) : std::unexpected(error);
   if (!path) return findings->Problem("server", path.error().message, "plov --server shm:default");
   if (error.code == Code::kUnavailable && !Exists(*path)) {
@@ -82,7 +109,7 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
 void ProbeRuntimeFolder(const std::string& uri, Findings* findings) {
   constexpr auto kSubject = "XDG_RUNTIME_DIR";
   if (!uri.starts_with("shm:") || uri.starts_with("shm:/")) {
-    return findings->Ok(kSubject, "not used: the server is named by a path");
+    return findings->Ok(kSubject, "not used: the server is named by a path or an address");
   }
   if (::geteuid() == 0) return findings->Ok(kSubject, "not used: root's sockets are in /run/plov");
   const char* folder = std::getenv(kSubject);

@@ -1,5 +1,6 @@
 // The probes of `plov doctor`: each looks at a few things and says what it found. None needs a
 // server or a right that users do not have, and none changes anything.
+// memory_bytes: the --memory of the server that there is or shall be.
 #pragma once
 
 #include <chrono>
@@ -11,26 +12,33 @@
 
 namespace plov::cli {
 
-// What plovd takes when it is given no --memory.
-inline constexpr uint64_t kDefaultMemoryBytes = uint64_t{1} << 30;
-// The addresses and the sparse file that it lies in (server/region.h).
-inline constexpr uint64_t kDefaultAddressBytes = 3 * kDefaultMemoryBytes;
+// The addresses and the sparse file that a server's --memory lies in (server/region.h).
+constexpr uint64_t AddressBytes(uint64_t memory_bytes) {
+  constexpr uint64_t kTimes = 3;
+  return memory_bytes > UINT64_MAX / kTimes ? UINT64_MAX : kTimes * memory_bytes;
+}
 
 // The server at `uri`, its socket and the folder of the socket.
 void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Findings* findings);
 void ProbeRuntimeFolder(const std::string& uri, Findings* findings);
 
+// How long a connection and READs take, on whatever fabric.
+void ProbeReads(const std::string& uri, std::chrono::microseconds timeout, Findings* findings);
+
 // Shared memory: whether it can be made, how much there is, in which pages.
 void ProbeSharedMemory(Findings* findings);
-void ProbeMemory(const Machine& machine, Findings* findings);
-void ProbePages(const Machine& machine, Findings* findings);
+void ProbeMemory(const Machine& machine, uint64_t memory_bytes, Findings* findings);
+void ProbePages(const Machine& machine, uint64_t memory_bytes, Findings* findings);
 
 // What ulimit limits.
-void ProbeLimits(Findings* findings);
+void ProbeLimits(uint64_t memory_bytes, Findings* findings);
 
-// The kernel, processors, clock and RDMA devices.
+// The kernel, processors and clock.
 void ProbeKernel(const Machine& machine, Findings* findings);
 void ProbeProcessors(const Machine& machine, Findings* findings);
-void ProbeDevices(const Machine& machine, Findings* findings);
+
+// RDMA devices and what they need, locked memory among it.
+void ProbeRdma(const Machine& machine, const std::string& uri, uint64_t memory_bytes,
+               Findings* findings);
 
 }  // namespace plov::cli

@@ -14,6 +14,13 @@
 namespace plov::cli {
 namespace {
 
+void ProbeMemoryOfOneGib(const Machine& machine, Findings* findings) {
+  ProbeMemory(machine, uint64_t{1} << 30, findings);
+}
+void ProbePagesOfOneGib(const Machine& machine, Findings* findings) {
+  ProbePages(machine, uint64_t{1} << 30, findings);
+}
+
 class Probes : public testing::Test {
  protected:
   Probes() {
@@ -64,51 +71,51 @@ TEST_F(Probes, KernelsBefore5_1AreAProblem) {
 
 TEST_F(Probes, MemoryIsHeldAgainstWhatAServerTakes) {
   WriteMemory(8192, 4096);
-  EXPECT_EQ(VerdictOf(ProbeMemory, "memory"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Verdict::kOk);
   WriteMemory(8192, 512);
-  EXPECT_EQ(VerdictOf(ProbeMemory, "memory"), Verdict::kNote);
-  EXPECT_EQ(Find(ProbeMemory, "memory")->mend, "plovd --memory 256M");
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Verdict::kNote);
+  EXPECT_EQ(Find(ProbeMemoryOfOneGib, "memory")->mend, "plovd --memory 256M");
   WriteMemory(512, 400);
-  EXPECT_EQ(VerdictOf(ProbeMemory, "memory"), Verdict::kProblem);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Verdict::kProblem);
 }
 
 TEST_F(Probes, TheSmallestLimitOfTheControlGroupsCounts) {
   WriteMemory(8192, 8000);
-  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kOk);
   Write("/proc/self/cgroup", "0::/a/b\n");
   Write("/sys/fs/cgroup/a/b/memory.max", "max\n");
-  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kOk);
   Write("/sys/fs/cgroup/a/memory.max", std::to_string(512 << 20));
-  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kProblem);
-  EXPECT_EQ(Find(ProbeMemory, "cgroup")->mend, "plovd --memory 256M");
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kProblem);
+  EXPECT_EQ(Find(ProbeMemoryOfOneGib, "cgroup")->mend, "plovd --memory 256M");
   Write("/sys/fs/cgroup/a/memory.max", std::to_string(uint64_t{2} << 30));
-  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kOk);
   Write("/proc/self/cgroup", "12:cpu:/\n7:memory:/\n0::/\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
-  EXPECT_EQ(VerdictOf(ProbeMemory, "cgroup"), Verdict::kProblem);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kProblem);
 }
 
 TEST_F(Probes, StrictOvercommitIsNoted) {
   Write("/proc/sys/vm/overcommit_memory", "0\n");
-  EXPECT_EQ(VerdictOf(ProbeMemory, "overcommit"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "overcommit"), Verdict::kOk);
   Write("/proc/sys/vm/overcommit_memory", "2\n");
-  EXPECT_EQ(VerdictOf(ProbeMemory, "overcommit"), Verdict::kNote);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "overcommit"), Verdict::kNote);
 }
 
 TEST_F(Probes, HugePagesAreOfferedWhenTheyAreMissing) {
   constexpr auto kFree = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
   Write(kFree, "0\n");
-  const auto finding = Find(ProbePages, "huge pages");
+  const auto finding = Find(ProbePagesOfOneGib, "huge pages");
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->verdict, Verdict::kNote);
   EXPECT_NE(finding->mend.find("sysctl vm.nr_hugepages=512"), std::string::npos);
   Write(kFree, "512\n");
-  EXPECT_EQ(VerdictOf(ProbePages, "huge pages"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "huge pages"), Verdict::kOk);
   constexpr auto kTransparent = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
   Write(kTransparent, "always within_size advise [never] deny force\n");
-  EXPECT_EQ(VerdictOf(ProbePages, "transparent huge pages"), Verdict::kNote);
+  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Verdict::kNote);
   Write(kTransparent, "always [within_size] advise never deny force\n");
-  EXPECT_EQ(VerdictOf(ProbePages, "transparent huge pages"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Verdict::kOk);
 }
 
 TEST_F(Probes, SlowClocksAndGovernorsAreNoted) {
@@ -125,11 +132,19 @@ TEST_F(Probes, SlowClocksAndGovernorsAreNoted) {
   EXPECT_EQ(VerdictOf(ProbeProcessors, "frequency"), Verdict::kNote);
 }
 
-TEST_F(Probes, RdmaDevicesAreListed) {
-  EXPECT_EQ(VerdictOf(ProbeDevices, "RDMA devices"), Verdict::kOk);
-  Write("/sys/class/infiniband/mlx5_1/x", "");
-  Write("/sys/class/infiniband/mlx5_0/x", "");
-  EXPECT_EQ(Find(ProbeDevices, "RDMA devices")->meaning, "mlx5_0, mlx5_1");
+TEST_F(Probes, WhatIsWantedIsTheMemoryOfTheServer) {
+  WriteMemory(8192, 4096);
+  Findings findings;
+  ProbeMemory(Machine(root_), uint64_t{16} << 30, &findings);
+  ASSERT_FALSE(findings.all().empty());
+  EXPECT_EQ(findings.all()[0].verdict, Verdict::kProblem);
+  EXPECT_NE(findings.all()[0].meaning.find("a plovd of 16.0 GiB"), std::string::npos);
+}
+
+TEST(Machine, AFileThatCannotBeReadIsNone) {
+  EXPECT_FALSE(Machine().Read("/proc"));
+  EXPECT_FALSE(Machine().Read("/proc/self/mem"));  // opens, and fails to be read
+  EXPECT_EQ(Machine().Read("/dev/null"), "");
 }
 
 TEST(Machine, WordsForTheShellAreQuotedWhenTheyMust) {
@@ -143,10 +158,9 @@ TEST(Machine, AnEmptyMachineMakesNoProbeFail) {
   const Machine nothing("/nonexistent");
   Findings findings;
   ProbeKernel(nothing, &findings);
-  ProbeMemory(nothing, &findings);
-  ProbePages(nothing, &findings);
+  ProbeMemoryOfOneGib(nothing, &findings);
+  ProbePagesOfOneGib(nothing, &findings);
   ProbeProcessors(nothing, &findings);
-  ProbeDevices(nothing, &findings);
   for (const Finding& finding : findings.all()) {
     EXPECT_NE(finding.verdict, Verdict::kProblem) << finding.subject;
   }
