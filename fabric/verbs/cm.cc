@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -51,7 +52,8 @@ std::expected<EventChannel, Error> EventChannel::Create() {
   EventChannel channel;
   channel.channel_.reset(::rdma_create_event_channel());
   if (channel.channel_ == nullptr) {
-    if (errno == EACCES || errno == EPERM) {
+    // Asked, because librdmacm tells ENOENT where it is forbidden.
+    if (::access("/dev/infiniband/rdma_cm", R_OK | W_OK) != 0 && errno == EACCES) {
       return Fail(Code::kPermission,
                   "no permission on /dev/infiniband/rdma_cm: let this user open it (chmod, udev)");
     }

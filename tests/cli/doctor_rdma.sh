@@ -113,6 +113,7 @@ nobody "$plov" doctor > "$work/out" 2> "$work/err" || status=$?
 check_status 3 "doctor without permissions"
 shows "^PROBLEM  RDMA device $device: this user may not open /dev/infiniband/uverbs0"
 shows '^PROBLEM  RDMA connections: this user may not open /dev/infiniband/rdma_cm'
+shows '^PROBLEM  server: no permission on /dev/infiniband/rdma_cm'
 for subject in "RDMA device $device" "RDMA connections"; do
   mend=$(mend_of "$subject")
   [[ $mend == "sudo "* ]] || fail "'$mend' is for root, but without sudo"
