@@ -4,11 +4,9 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 namespace plov::torture {
 
@@ -90,17 +88,12 @@ std::string OwnServer::Log() const {
 
 std::string FindPlovd() {
   const files::path folder = files::path(OwnPath()).parent_path();
-  const char* path = std::getenv("PATH");
-  std::vector<files::path> places = {folder / "plovd", folder.parent_path() / "sbin/plovd",
-                                     folder.parent_path() / "server/plovd"};
-  std::istringstream list(path == nullptr ? "" : path);
-  for (std::string place; std::getline(list, place, ':');) {
-    if (!place.empty()) places.push_back(files::path(place) / "plovd");
-  }
-  for (const files::path& place : places) {
+  const auto beside = {folder / "plovd", folder.parent_path() / "sbin/plovd",
+                       folder.parent_path() / "server/plovd"};
+  for (const files::path& place : beside) {
     if (::access(place.c_str(), X_OK) == 0) return place;
   }
-  return {};
+  return FindInPath("plovd");
 }
 
 }  // namespace plov::torture

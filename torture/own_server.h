@@ -14,9 +14,9 @@
 namespace plov::torture {
 
 struct OwnServerOptions {
-  std::string plovd;   // its path
-  std::string folder;  // of socket, log and memory file
-  std::string listen;  // a URI; empty: a socket in the folder
+  std::string plovd;        // its path
+  std::string folder;       // of socket, log and memory file
+  std::string listen = {};  // a URI; empty: the socket in the folder
   uint64_t memory_bytes = 0;
   uint64_t max_value_bytes = 0;
   uint32_t shards = 1;

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -105,6 +107,16 @@ std::string Process::ending() const {
 std::string OwnPath() {
   std::error_code failed;
   return std::filesystem::read_symlink("/proc/self/exe", failed);
+}
+
+std::string FindInPath(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream list(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    const std::filesystem::path place = std::filesystem::path(folder) / name;
+    if (!folder.empty() && ::access(place.c_str(), X_OK) == 0) return place;
+  }
+  return {};
 }
 
 }  // namespace plov::torture

@@ -55,4 +55,7 @@ class Process {
 // The path of this program's own file.
 std::string OwnPath();
 
+// The path of a program by its name, of the PATH. Empty: there is none.
+std::string FindInPath(const std::string& name);
+
 }  // namespace plov::torture

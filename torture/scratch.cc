@@ -62,14 +62,14 @@ void Janitor::Dismiss() {
   ::waitpid(std::exchange(pid_, -1), nullptr, 0);
 }
 
-std::expected<std::string, Error> MakeFolder(Place place) {
+std::expected<std::string, Error> MakeFolder(Place place, const std::string& tool) {
   const std::filesystem::path memory = "/dev/shm";
   const bool in_memory = place == Place::kMemory && ::access(memory.c_str(), W_OK) == 0;
   std::error_code failed;
   auto parent = in_memory ? memory : std::filesystem::temp_directory_path(failed);
   // The name of a socket has at most 107 bytes.
   if (failed || parent.native().size() > 60) parent = "/tmp";
-  std::string path = parent / "plov-torture-XXXXXX";
+  std::string path = parent / (tool + "-XXXXXX");
   if (::mkdtemp(path.data()) == nullptr) {
     return Fail(Code::kSystem,
                 "cannot make a folder in " + parent.string() + ": " + std::strerror(errno));

@@ -33,9 +33,9 @@ class Janitor {
 };
 
 // A new folder: in memory (/dev/shm) where that is asked for and there is one, else where temporary
-// files go. Errors: kSystem.
+// files go. It is called as the tool, and six characters more. Errors: kSystem.
 enum class Place { kDisk, kMemory };
-std::expected<std::string, Error> MakeFolder(Place place);
+std::expected<std::string, Error> MakeFolder(Place place, const std::string& tool = "plov-torture");
 void RemoveFolder(const std::string& path);
 
 }  // namespace plov::torture

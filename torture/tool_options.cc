@@ -4,10 +4,11 @@
 
 #include <boost/program_options.hpp>
 #include <charconv>
-#include <optional>
 #include <random>
 #include <sstream>
+#include <vector>
 
+#include "torture/given.h"
 #include "torture/key_names.h"
 #include "torture/own_server.h"
 #include "torture/run_memory.h"
@@ -20,11 +21,9 @@ namespace po = boost::program_options;
 
 namespace {
 
-using std::chrono::microseconds;
-
-constexpr microseconds kDurationMax = std::chrono::hours(24 * 365);
-constexpr microseconds kTimeoutMax = std::chrono::seconds(30);  // less than patience with a client
-constexpr uint64_t kValueBytesMax = uint64_t{16} << 20;         // what any server takes
+constexpr std::chrono::hours kDurationMax{24 * 365};
+constexpr std::chrono::seconds kTimeoutMax{30};          // less than patience with a client
+constexpr uint64_t kValueBytesMax = uint64_t{16} << 20;  // what any server takes
 constexpr uint64_t kMemoryBytesMin = uint64_t{16} << 20;
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 40;
 constexpr uint64_t kShardsMax = 256;
@@ -55,60 +54,12 @@ po::options_description Described() {
   return options;
 }
 
-std::unexpected<Error> Invalid(std::string message) {
-  return Fail(Code::kInvalidArgument, std::move(message) + " (try plov-torture --help)");
-}
-
-// The options that were given, by name.
-class Given {
- public:
-  explicit Given(const po::variables_map& map) : map_(map) {}
-
-  bool Has(const char* name) const { return map_.count(name) > 0; }
-  bool On(const char* name) const { return map_[name].as<bool>(); }
-  std::string Text(const char* name) const {
-    return Has(name) ? map_[name].as<std::string>() : std::string();
-  }
-
-  // Sets `to` when the option was given: a number, or a size with a unit, from `least` to `most`.
-  template <typename Number>
-  std::expected<void, Error> Fill(const char* name, uint64_t least, uint64_t most,
-                                  Number* to) const {
-    if (!Has(name)) return {};
-    const auto number = ParseSize(Text(name));
-    if (!number || *number < least || *number > most) {
-      return Invalid(
-          fmt::format("--{} '{}' is not a number from {} to {}", name, Text(name), least, most));
-    }
-    *to = static_cast<Number>(*number);
-    return {};
-  }
-
- private:
-  const po::variables_map& map_;
-};
-
 std::expected<void, Error> FillDuration(const Given& given, ToolOptions* options) {
-  if (!given.Has("duration")) return {};
-  const auto duration = ParseDuration(given.Text("duration"));
-  if (!duration) return Invalid("--duration: " + duration.error().message);
-  if (duration->count() == 0 || *duration > kDurationMax) {
-    return Invalid(
-        fmt::format("--duration '{}' is not between 1us and 8760h", given.Text("duration")));
-  }
-  options->duration = *duration;
-  return {};
+  return given.FillDuration("duration", kDurationMax, &options->duration);
 }
 
 std::expected<void, Error> FillTimeout(const Given& given, ToolOptions* options) {
-  if (!given.Has("timeout")) return {};
-  const auto timeout = ParseDuration(given.Text("timeout"));
-  if (!timeout) return Invalid("--timeout: " + timeout.error().message);
-  if (timeout->count() == 0 || *timeout > kTimeoutMax) {
-    return Invalid(fmt::format("--timeout '{}' is not between 1us and 30s", given.Text("timeout")));
-  }
-  options->timeout = *timeout;
-  return {};
+  return given.FillDuration("timeout", kTimeoutMax, &options->timeout);
 }
 
 std::expected<void, Error> FillValueBytes(const Given& given, ToolOptions* options) {
@@ -118,7 +69,7 @@ std::expected<void, Error> FillValueBytes(const Given& given, ToolOptions* optio
   const auto least = ParseSize(text.substr(0, dash));
   const auto most = dash == std::string::npos ? least : ParseSize(text.substr(dash + 1));
   if (!least || !most || *least < kValueBytesMin || *most > kValueBytesMax || *least > *most) {
-    return Invalid(
+    return given.Invalid(
         fmt::format("--value-bytes '{}' is not MIN-MAX, from {} to 16M", text, kValueBytesMin));
   }
   options->value_bytes_min = *least;
@@ -130,13 +81,13 @@ std::expected<void, Error> FillValueBytes(const Given& given, ToolOptions* optio
 std::expected<void, Error> FillFaults(const Given& given, ToolOptions* options) {
   const std::string list = given.Has("faults") ? given.Text("faults") : "all";
   const auto faults = ParseFaults(list);
-  if (!faults) return Invalid("--faults: " + faults.error().message);
+  if (!faults) return given.Invalid("--faults: " + faults.error().message);
   options->faults = *faults;
   if (options->has_own_server()) return {};
   const FaultSet impossible = *faults & OwnServerFaults();
   if (impossible.any() && list != "all") {
-    return Invalid(fmt::format("--faults {} needs a server of the tool's own, without --server",
-                               FaultText(impossible)));
+    return given.Invalid(fmt::format(
+        "--faults {} needs a server of the tool's own, without --server", FaultText(impossible)));
   }
   options->faults &= ~OwnServerFaults();
   return {};
@@ -149,19 +100,20 @@ std::expected<void, Error> FillSeed(const Given& given, ToolOptions* options) {
   const char* end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, options->seed);
   if (failure == std::errc() && rest == end) return {};
-  return Invalid(fmt::format("--seed '{}' is not a number from 0 to {}", text, UINT64_MAX));
+  return given.Invalid(fmt::format("--seed '{}' is not a number from 0 to {}", text, UINT64_MAX));
 }
 
 std::expected<void, Error> FillServer(const Given& given, ToolOptions* options) {
   options->server = given.Text("server");
-  if (given.Has("server") && options->server.empty()) return Invalid("--server is empty");
-  if (options->server.size() >= kTextBytes) return Invalid("--server is too long");
+  if (given.Has("server") && options->server.empty()) return given.Invalid("--server is empty");
+  if (options->server.size() >= kTextBytes) return given.Invalid("--server is too long");
   options->listen = given.Text("listen");
-  if (given.Has("listen") && options->listen.empty()) return Invalid("--listen is empty");
-  if (options->listen.size() >= kTextBytes) return Invalid("--listen is too long");
+  if (given.Has("listen") && options->listen.empty()) return given.Invalid("--listen is empty");
+  if (options->listen.size() >= kTextBytes) return given.Invalid("--listen is too long");
   for (const char* own : {"plovd", "listen", "memory", "shards", "bucket-bytes"}) {
     if (given.Has("server") && given.Has(own)) {
-      return Invalid(fmt::format("--{} is for a server of the tool's own, without --server", own));
+      return given.Invalid(
+          fmt::format("--{} is for a server of the tool's own, without --server", own));
     }
   }
   options->plovd = given.Text("plovd");
@@ -174,7 +126,7 @@ std::expected<void, Error> FillServer(const Given& given, ToolOptions* options) 
   if (auto filled = given.Fill("bucket-bytes", 64, 128, &options->bucket_bytes); !filled) {
     return filled;
   }
-  if (options->bucket_bytes % 64 != 0) return Invalid("--bucket-bytes is 64 or 128");
+  if (options->bucket_bytes % 64 != 0) return given.Invalid("--bucket-bytes is 64 or 128");
   return {};
 }
 
@@ -197,7 +149,9 @@ std::expected<ToolOptions, Error> Digest(const Given& given) {
     if (auto filled = fill(given, &options); !filled) return std::unexpected(filled.error());
   }
   options.json = given.Text("json");
-  if (given.Has("json") && options.json.empty()) return Invalid("--json is empty: name a file");
+  if (given.Has("json") && options.json.empty()) {
+    return given.Invalid("--json is empty: name a file");
+  }
   return options;
 }
 
@@ -215,20 +169,10 @@ std::string ToolHelpText() {
 }
 
 std::expected<ToolOptions, Error> ParseToolOptions(int argc, const char* const* argv) {
-  const po::options_description described = Described();
-  po::variables_map given;
-  try {
-    namespace style = po::command_line_style;
-    po::store(po::command_line_parser(argc, argv)
-                  .options(described)
-                  .positional({})
-                  .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
-                  .run(),
-              given);
-  } catch (const po::error& error) {
-    return Invalid(error.what());
-  }
-  return Digest(Given(given));
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto given = Given::Parse(Described(), words, "plov-torture");
+  if (!given) return std::unexpected(given.error());
+  return Digest(*given);
 }
 
 }  // namespace plov::torture
