@@ -31,13 +31,21 @@ TABLE = {
         "never": ("cuckoo/growing_table.h", "cuckoo/table.h", "cuckoo/path.h"),
         "libraries": _DEBIAN,  # no jemalloc: the library brings no allocator into an application
     },
+    # Measures anything; but what it does by verbs is in a folder of its own.
+    "bench": {
+        "ours": ("bench/", "torture/", "plov/", "client/", "server/", "fabric/", "cuckoo/",
+                 "verify/"),
+        "libraries": _DEBIAN,
+    },
     # A user of the store like any other: it sees what applications see, and checks it.
     "torture": {
         "ours": ("torture/", "plov/", "verify/error.h", "verify/quantity.h"),
         "libraries": _DEBIAN,
     },
 }
-_VERBS = "fabric/verbs"  # a folder or the start of file names, and the only user of rdma-core
+# Folders or the start of file names: the only users of rdma-core. The fabric, and the measurement
+# of what RDMA could do besides what the fabric asks of it.
+_VERBS = ("fabric/verbs", "bench/verbs")
 _VERBS_LIBRARIES = ("infiniband/", "rdma/")
 _LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "gtest/", "gmock/")
 _STANDARD_C = re.compile(r"^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal"

@@ -40,6 +40,8 @@ BAD = {
         "torture/b.h": '#include "verify/bucket.h"\n',
         "tests/a.cc": '#include "server/main.cc"\n',
         "bench/a.cc": '#include "../verify/words.h"\n',
+        "bench/tool/a.h": "#include <infiniband/verbs.h>\n",
+        "bench/tool/b.h": '#include "tests/fake.h"\n',
     },
     "headers_alone": {
         "verify/a.h": "#pragma once\ninline std::string f() { return {}; }\n",
@@ -109,6 +111,8 @@ GOOD = {
         "server/a.h": "#include <jemalloc/jemalloc.h>\n#include <fmt/format.h>\n",
         "client/a.h": '#include <plov/client.h>\n#include "cuckoo/lookup.h"\n',
         "torture/a.h": '#include <plov/client.h>\n#include "verify/error.h"\n',
+        "bench/tool/a.h": '#include <fmt/core.h>\n#include "torture/process.h"\n',
+        "bench/verbs/a.h": "#include <infiniband/verbs.h>\n",
         "tests/a.cc": '#include <gtest/gtest.h>\n#include "tests/a.h"\n#include "cuckoo/table.h"\n',
     },
     "headers_alone": {

@@ -1,0 +1,131 @@
+// The server's side of the measurements.
+
+#include <time.h>
+
+#include <thread>
+#include <utility>
+
+#include "bench/verbs/device.h"
+#include "bench/verbs/measure.h"
+#include "bench/verbs/responder.h"
+#include "bench/verbs/talk.h"
+
+namespace plov::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kWithin{10'000};
+// A client that sends nothing for so long is gone without a word. One that only READs is not heard
+// for as long as a run takes.
+constexpr std::chrono::seconds kSilenceMax{60};
+constexpr std::chrono::hours kRunMax{2};
+// Polls between two looks at the stream, which are a system call; and between two yields, without
+// which a machine with one processor would stand still.
+constexpr uint32_t kPollsPerLook = 4096;
+constexpr uint32_t kPollsPerYield = 256;
+
+uint64_t CpuNs() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+using Outcome = std::expected<void, Error>;
+
+Outcome Silent() { return Fail(Code::kTimeout, "the client has said nothing for too long"); }
+
+class Server {
+ public:
+  Server(Device device, fabric::Fd stream)
+      : device_(std::move(device)), stream_(std::move(stream)) {}
+
+  Outcome Run();
+
+ private:
+  std::expected<bench::Run, Error> NextOrder();
+  Outcome Execute(const bench::Run& run);
+  Outcome Reply(const bench::Run& run, Responder* responder);
+
+  Device device_;
+  Stream stream_;
+};
+
+// Orders come from another machine: nothing of them is believed.
+std::expected<bench::Run, Error> Server::NextOrder() {
+  const auto order = stream_.Receive<Order>(kWithin);
+  if (!order) return std::unexpected(order.error());
+  if (order->magic != kTalkMagic || order->combination >= kCombinations.size() ||
+      order->bytes < kBytesMin || order->bytes > kBytesMax || order->bytes % 8 != 0 ||
+      order->window == 0 || order->window > kWindowMax) {
+    return Fail(Code::kProtocol, "the client is no plov-bench, or one of another release");
+  }
+  return bench::Run{.combination = &kCombinations[order->combination],
+                    .bytes = order->bytes,
+                    .window = order->window};
+}
+
+// Until the client says Stop. One that only READs needs nothing of us.
+Outcome Server::Reply(const bench::Run& run, Responder* responder) {
+  if (run.combination->request == RequestBy::kNothing) {
+    return stream_.Wait(kRunMax) ? Outcome() : Silent();
+  }
+  auto heard_at = Clock::now();
+  uint64_t heard = 0;
+  for (uint32_t polls = 1;; ++polls) {
+    const auto replied = responder->Poll();
+    if (!replied) return std::unexpected(replied.error());
+    if (*replied == 0 && polls % kPollsPerYield == 0) std::this_thread::yield();
+    if (polls % kPollsPerLook != 0) continue;
+    if (stream_.Wait(std::chrono::milliseconds(0))) return {};
+    if (std::exchange(heard, responder->replied()) != responder->replied()) heard_at = Clock::now();
+    if (Clock::now() - heard_at > kSilenceMax) return Silent();
+  }
+}
+
+// A run that cannot be, or that breaks, is told to the client, and the next may come.
+Outcome Server::Execute(const bench::Run& run) {
+  const auto theirs = stream_.Receive<Introduction>(kWithin);
+  if (!theirs) return std::unexpected(theirs.error());
+  auto endpoint = Endpoint::Create(device_, run, Side::kServer);
+  Outcome ready;
+  if (!endpoint) {
+    ready = std::unexpected(endpoint.error());
+    return stream_.Send(Answer{VerdictOf(ready), {}});
+  }
+  Responder responder(&*endpoint, run);
+  ready = responder.Open();
+  if (ready) ready = endpoint->Connect(*theirs);
+  if (auto sent = stream_.Send(Answer{VerdictOf(ready), endpoint->introduction()}); !sent) {
+    return sent;
+  }
+  if (!ready) return {};
+  const uint64_t cpu_before = CpuNs();
+  const auto outcome = Reply(run, &responder);
+  const auto stopped = stream_.Receive<Stop>(kSilenceMax);
+  if (!stopped) return std::unexpected(stopped.error());
+  return stream_.Send(Report{VerdictOf(outcome), responder.replied(), CpuNs() - cpu_before});
+}
+
+Outcome Server::Run() {
+  while (true) {
+    if (!stream_.Wait(kSilenceMax)) return Silent();
+    const auto run = NextOrder();
+    if (!run) {
+      if (run.error().code == Code::kUnavailable) return {};  // the client is done
+      return std::unexpected(run.error());
+    }
+    if (auto executed = Execute(*run); !executed) return executed;
+  }
+}
+
+}  // namespace
+
+std::expected<void, Error> Serve(const WantedDevice& wanted, fabric::Fd stream) {
+  auto device = Device::Open(wanted);
+  if (!device) return std::unexpected(device.error());
+  return Server(std::move(*device), std::move(stream)).Run();
+}
+
+}  // namespace plov::bench
