@@ -15,6 +15,8 @@ readonly test_packages=(
   spin
   # for tests/vm.sh
   qemu-system-x86 iproute2 kmod xz-utils ibverbs-providers ibverbs-utils
+  # beside it, in plov-bench fabric
+  perftest
 )
 
 fail() {

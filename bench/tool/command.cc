@@ -1,0 +1,121 @@
+#include "bench/tool/command.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <sstream>
+
+#include "client/cli/report.h"
+
+namespace plov::bench {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr auto kCommands = std::to_array<Command>({
+    {"fabric", "GETs beside perftest's READs over the same fabric, in one run",
+     "Starts a plovd of its own, stores items, and gets them over the RDMA device, in rounds that\n"
+     "alternate with perftest's ib_read_bw and ib_read_lat of the same size. Prints the medians,\n"
+     "how many READs a GET took, and the rate of GETs as a part of what so many READs allow.\n"
+     "Over shm: there is no perftest, and only GETs are measured.\n",
+     FabricOptions, RunFabric},
+    {"verbs", "which verbs carry requests and replies best on this RDMA device",
+     "A server and a client process, both here unless --server and --client say otherwise, send\n"
+     "requests and replies of the same size by one combination of verbs after the other; every\n"
+     "reply is checked. Prints tables and a plot: requests a second, latency, server CPU.\n",
+     VerbsOptions, RunVerbs},
+});
+
+po::options_description HelpOption() {
+  po::options_description options("Options", 100);
+  options.add_options()("help", po::bool_switch(), "print this help and exit");
+  return options;
+}
+
+std::string ProgramOf(const Command& command) { return fmt::format("plov-bench {}", command.name); }
+
+int Complain(const std::string& program, const Error& error) {
+  fmt::print(stderr, "{}: {}\n", program, cli::Printable(error.message));
+  return cli::ExitStatusOf(error.code);
+}
+
+int RunCommand(const Command& command, std::span<const std::string> words) {
+  po::options_description described;
+  described.add(command.options()).add(HelpOption());
+  const auto given = Given::Parse(described, words, ProgramOf(command));
+  if (!given) return Complain("plov-bench", given.error());
+  cli::Output output;
+  Outcome outcome;
+  if (given->On("help")) {
+    output.Write(HelpText(command));
+  } else {
+    outcome = command.run(*given, &output);
+  }
+  if (const auto written = output.Finish(); outcome && !written) outcome = written;
+  return outcome ? 0 : Complain(ProgramOf(command), outcome.error());
+}
+
+int Print(const std::string& text) {
+  cli::Output output;
+  output.Write(text);
+  const auto written = output.Finish();
+  return written ? 0 : Complain("plov-bench", written.error());
+}
+
+std::string TextOf(const po::options_description& options) {
+  std::ostringstream text;
+  text << options;
+  return text.str();
+}
+
+}  // namespace
+
+po::typed_value<std::string>* Text(const char* name) {
+  return po::value<std::string>()->value_name(name);
+}
+
+std::span<const Command> Commands() { return kCommands; }
+
+const Command* FindCommand(std::string_view name) {
+  const auto found = std::ranges::find(kCommands, name, &Command::name);
+  return found == kCommands.end() ? nullptr : &*found;
+}
+
+std::string HelpText(const Command& command) {
+  return fmt::format("{0} - {1}\n\nUsage: {0} [OPTION]...\n\n{2}\n{3}{4}", ProgramOf(command),
+                     command.summary, command.details, TextOf(command.options()),
+                     TextOf(HelpOption()).substr(sizeof("Options:")));
+}
+
+std::string HelpText() {
+  std::string text =
+      "plov-bench - measures plov, and what it stands on\n\n"
+      "Usage: plov-bench COMMAND [OPTION]...\n       plov-bench --help | --version\n\nCommands:\n";
+  for (const Command& command : Commands()) {
+    text += fmt::format("  {:<10} {}\n", command.name, command.summary);
+  }
+  for (const Command& command : Commands()) text += "\n" + TextOf(command.options());
+  text +=
+      "\nplov-bench COMMAND --help says more of one.\n"
+      "Exit status: 0 done, 2 usage, 3 it could not be measured.\n";
+  return text;
+}
+
+int RunTool(std::span<const std::string> words) {
+  const std::string first = words.empty() ? "" : words[0];
+  const bool asks = first == "help" && words.size() > 1;
+  if (first == "--version") return Print(fmt::format("plov-bench {}\n", PLOV_VERSION));
+  if (first == "--help" || (first == "help" && !asks)) return Print(HelpText());
+  const Command* command = FindCommand(asks ? words[1] : first);
+  if (command == nullptr) {
+    const std::string problem =
+        first.empty() ? "which command?" : fmt::format("no command '{}'", asks ? words[1] : first);
+    return Complain("plov-bench", {Code::kInvalidArgument, problem + " (try plov-bench --help)"});
+  }
+  return asks ? Print(HelpText(*command)) : RunCommand(*command, words.subspan(1));
+}
+
+}  // namespace plov::bench

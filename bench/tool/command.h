@@ -1,0 +1,48 @@
+// The commands of plov-bench: what each is called, takes and does.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "client/cli/output.h"
+#include "torture/given.h"
+#include "verify/error.h"
+
+namespace plov::bench {
+
+using torture::Given;
+using Outcome = std::expected<void, Error>;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;  // one line of `plov-bench --help`
+  std::string_view details;  // the rest of `plov-bench NAME --help`
+  // Its own options; --help comes with them.
+  boost::program_options::options_description (*options)();
+  // kInvalidArgument is a wrong command line; all other codes end with the status of an error.
+  Outcome (*run)(const Given& given, cli::Output* output);
+};
+
+std::span<const Command> Commands();
+const Command* FindCommand(std::string_view name);  // nullptr: there is none
+
+// What --help prints, of one command or of plov-bench.
+std::string HelpText(const Command& command);
+std::string HelpText();
+
+// Does what the words after the program's name say. Returns the exit status, that of plov (plov(1))
+// for the same kind of error, which is told in one line on standard error.
+int RunTool(std::span<const std::string> words);
+
+// An option that takes a text, shown as `name`.
+boost::program_options::typed_value<std::string>* Text(const char* name);
+
+boost::program_options::options_description VerbsOptions();
+Outcome RunVerbs(const Given& given, cli::Output* output);
+boost::program_options::options_description FabricOptions();
+Outcome RunFabric(const Given& given, cli::Output* output);
+
+}  // namespace plov::bench

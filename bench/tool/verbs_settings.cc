@@ -1,0 +1,149 @@
+#include "bench/tool/verbs_settings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "verify/quantity.h"
+
+namespace plov::bench {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::chrono::hours kDurationMax{1};
+constexpr uint32_t kRoundsMax = 1000;
+constexpr std::chrono::milliseconds kQuickDuration{60};
+
+std::vector<std::string> Split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream text(list + ",");
+  for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+// Numbers with commas between, ascending.
+std::expected<std::vector<uint32_t>, Error> Numbers(const Given& given, const char* name,
+                                                    uint32_t least, uint32_t most) {
+  std::vector<uint32_t> numbers;
+  for (const std::string& part : Split(given.Text(name))) {
+    const auto number = ParseSize(part);
+    if (!number || *number < least || *number > most) {
+      return given.Invalid(fmt::format("--{} '{}' is not a list of numbers from {} to {}", name,
+                                       given.Text(name), least, most));
+    }
+    numbers.push_back(static_cast<uint32_t>(*number));
+  }
+  std::ranges::sort(numbers);
+  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  return numbers;
+}
+
+Outcome FillCombinations(const Given& given, VerbsSettings* settings) {
+  if (!given.Has("combinations")) {
+    for (const Combination& one : kCombinations) settings->combinations.push_back(&one);
+    return {};
+  }
+  for (const std::string& name : Split(given.Text("combinations"))) {
+    const Combination* found = FindCombination(name);
+    if (found == nullptr) {
+      std::string names;
+      for (const Combination& one : kCombinations) names.append(" ").append(one.name);
+      return given.Invalid(
+          fmt::format("--combinations: no combination '{}'; there are{}", name, names));
+    }
+    settings->combinations.push_back(found);
+  }
+  return {};
+}
+
+Outcome FillLoad(const Given& given, VerbsSettings* settings) {
+  const bool quick = given.On("quick");
+  settings->bytes = quick ? std::vector<uint32_t>{64} : std::vector<uint32_t>{16, 64, 256, 1024};
+  settings->windows = quick ? std::vector<uint32_t>{1, 16} : std::vector<uint32_t>{1, 4, 16, 32};
+  if (quick) {
+    settings->rounds = 1;
+    settings->duration = kQuickDuration;
+  }
+  if (given.Has("bytes")) {
+    auto bytes = Numbers(given, "bytes", kBytesMin, kBytesMax);
+    if (!bytes) return std::unexpected(bytes.error());
+    if (std::ranges::any_of(*bytes, [](uint32_t number) { return number % 8 != 0; })) {
+      return given.Invalid("--bytes: sizes are multiples of 8");
+    }
+    settings->bytes = std::move(*bytes);
+  }
+  if (given.Has("windows")) {
+    auto windows = Numbers(given, "windows", 1, kWindowMax);
+    if (!windows) return std::unexpected(windows.error());
+    if (windows->front() != 1) windows->insert(windows->begin(), 1);
+    settings->windows = std::move(*windows);
+  }
+  if (auto filled = given.Fill("rounds", 1, kRoundsMax, &settings->rounds); !filled) return filled;
+  return given.FillDuration("duration", kDurationMax, &settings->duration);
+}
+
+Outcome FillRole(const Given& given, VerbsSettings* settings) {
+  if (given.On("server") && given.Has("client")) {
+    return given.Invalid("--server and --client are for two machines: one of them on each");
+  }
+  if (given.Has("client") && given.Text("client").empty()) {
+    return given.Invalid("--client is empty: name the server's host");
+  }
+  if (given.Has("port") && !given.On("server") && !given.Has("client")) {
+    return given.Invalid("--port is for --server and --client");
+  }
+  if (given.On("server")) settings->role = VerbsSettings::Role::kServer;
+  if (given.Has("client")) settings->role = VerbsSettings::Role::kClient;
+  settings->host = given.Text("client");
+  settings->device = {given.Text("device"), given.Text("address")};
+  return given.Fill("port", 1, UINT16_MAX, &settings->port);
+}
+
+Outcome FillOutput(const Given& given, VerbsSettings* settings) {
+  settings->json = given.On("json");
+  settings->svg = given.Text("svg");
+  settings->html = given.Text("html");
+  for (const char* name : {"svg", "html"}) {
+    if (given.Has(name) && given.Text(name).empty()) {
+      return given.Invalid(fmt::format("--{} is empty: name a file", name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+po::options_description VerbsOptions() {
+  po::options_description options("Options of verbs", 100);
+  // clang-format off
+  options.add_options()
+      ("device", Text("NAME"), "the RDMA device (the first with an active port)")
+      ("address", Text("ADDRESS"), "the device whose netdev has this address")
+      ("combinations", Text("LIST"), "of READ, SEND/SEND, WRITE/SEND, WRITE_IMM/SEND, WRITE/WRITE, WRITE/READ, WRITE_UC/SEND_UD (all)")
+      ("bytes", Text("LIST"), "sizes of a request and of a reply, multiples of 8 from 16 to 64K (16,64,256,1K)")
+      ("windows", Text("LIST"), "requests in flight, 1 to 256; latency is that of 1, which is always measured (1,4,16,32)")
+      ("duration", Text("DURATION"), "of each measurement in each round (300ms)")
+      ("rounds", Text("N"), "rounds, whose medians are shown (3)")
+      ("server", po::bool_switch(), "be the server, of one client after the other, until ended")
+      ("client", Text("HOST"), "measure with the server that runs there")
+      ("port", Text("PORT"), "TCP port of --server and --client (7471)")
+      ("svg", Text("FILE"), "write the plot there, too, as a picture")
+      ("html", Text("FILE"), "write tables and plots there, too, as a page")
+      ("json", po::bool_switch(), "print JSON, one object, instead of tables and plot")
+      ("quick", po::bool_switch(), "little of everything, to see that it works");
+  // clang-format on
+  return options;
+}
+
+std::expected<VerbsSettings, Error> VerbsSettingsOf(const Given& given) {
+  VerbsSettings settings;
+  for (const auto fill : {FillRole, FillCombinations, FillLoad, FillOutput}) {
+    if (auto filled = fill(given, &settings); !filled) return std::unexpected(filled.error());
+  }
+  return settings;
+}
+
+}  // namespace plov::bench

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# plov-bench on an RDMA device: this machine's, or that of a virtual machine. Called with the paths
+# of plov-bench and plovd.
+set -euo pipefail
+
+tool=$1 plovd=$2
+if [[ -z ${PLOV_VM:-} ]] && ! compgen -G '/sys/class/infiniband/*' > /dev/null; then
+  exec bash "$(dirname "${BASH_SOURCE[0]}")/../vm.sh" --cpus 2 --memory 2048 --timeout 500 \
+    bash "${BASH_SOURCE[0]}" "$tool" "$plovd"
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/plov-test-XXXXXX")
+server=""
+on_exit() {
+  if [[ -n $server ]]; then kill "$server" 2> /dev/null || true; fi
+  rm -rf "$work"
+}
+trap on_exit EXIT
+export TMPDIR=$work
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+# holds FILE EXPRESSION: of v, the JSON in the file.
+holds() {
+  python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); sys.exit(not eval(f"({sys.argv[2]})"))' \
+    "$work/$1" "$2" || fail "it is not so: $2: $(< "$work/$1")"
+}
+
+# Every combination works, with one packet, and with several where it has several: a datagram has
+# one, of 4096 bytes at most.
+"$tool" verbs --quick --bytes 64,8K --json > "$work/verbs"
+holds verbs 'len(v["results"]) == 7 * 2 * 2'
+holds verbs '[(r["combination"], r["bytes"]) for r in v["results"] if "unsupported" in r] ==
+             [("WRITE_UC/SEND_UD", 8192)] * 2'
+holds verbs 'all(r["per_second"] > 0 for r in v["results"] if "unsupported" not in r)'
+holds verbs 'all(r["p99_us"] >= r["median_us"] > 0 for r in v["results"] if "median_us" in r)'
+holds verbs 'all((r["reads"] >= 1) == ("READ" in r["combination"])
+             for r in v["results"] if "reads" in r)'
+
+# Two sides that know of each other by address only; tables, plot, picture, page.
+"$tool" verbs --server --address "${PLOV_RDMA_ADDRESS:-}" --port 7481 > "$work/ready" &
+server=$!
+for ((tries = 0; tries < 600; ++tries)); do
+  if grep -q 'ready on port 7481' "$work/ready"; then break; fi
+  kill -0 "$server" || fail "the server did not start"
+  sleep 0.1
+done
+"$tool" verbs --client "${PLOV_RDMA_ADDRESS:-127.0.0.1}" --port 7481 --quick \
+  --combinations READ,SEND/SEND --svg "$work/svg" --html "$work/html" > "$work/text"
+grep -q '^SEND/SEND  *[0-9]' "$work/text" || fail "no row: $(< "$work/text")"
+grep -q '^  READ .*|##' "$work/text" || fail "no bar: $(< "$work/text")"
+grep -q '^<svg ' "$work/svg" || fail "no picture"
+grep -q '>SEND/SEND<' "$work/svg" || fail "no name in the picture"
+grep -q '^<!DOCTYPE html>' "$work/html" || fail "no page"
+grep -q '</html>' "$work/html" || fail "no end of the page"
+kill "$server"
+wait "$server" || true
+server=""
+
+# GETs beside perftest's READs.
+if ! command -v ib_read_bw > /dev/null; then
+  echo "skipped: perftest is not installed; run as root: tests/install.sh test" >&2
+  exit 77
+fi
+"$tool" fabric --quick --plovd "$plovd" --json > "$work/fabric"
+holds fabric '[r["bytes"] for r in v["perftest"]] == [64, 120]'
+holds fabric 'all(r["per_second"]["median"] > 0 and r["p99_us"]["median"] > 0 for r in v["perftest"])'
+holds fabric 'all(r["part"]["median"] > 0 and r["single_part"]["median"] > 0 for r in v["gets"])'
+holds fabric 'v["gets"][2]["reads_per_get"] == 1 and v["goal"] == 0.9'
+holds fabric 'v["reached"] == all(r["part"]["median"] >= 0.9 for r in v["gets"])'
+"$tool" fabric --quick --plovd "$plovd" > "$work/text"
+grep -q '^goal: at least 0.90' "$work/text" || fail "no verdict: $(< "$work/text")"
+left=$(find "$work" -maxdepth 1 -name 'plov-bench-*')
+[[ -z $left ]] || fail "left behind: $left"
+# Where nobody else runs any.
+for name in ib_read_bw ib_read_lat plovd; do
+  if [[ -n ${PLOV_VM:-} ]] && pgrep -x "$name"; then fail "$name is left running"; fi
+done
