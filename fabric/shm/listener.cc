@@ -22,7 +22,8 @@ namespace plov::fabric::shm {
 
 namespace {
 
-// Connections that have not said Hello; the oldest is dropped for a new one beyond this.
+// Connections that have not said Hello; the oldest is dropped for a new one beyond this, once all
+// that have said it are served.
 constexpr size_t kPendingMax = 64;
 
 // Holds a name against a second server: an flock on "<socket>.lock", which the kernel drops when
@@ -164,8 +165,12 @@ void ShmListener::RefuseOne() {
   spare_ = OpenSpare();
 }
 
+// As many as there is room for, or one for the oldest. The rest stays at the door until those who
+// have spoken meanwhile are heard: among many that come at once, nobody is dropped for being served
+// late.
 void ShmListener::Accept() {
-  while (true) {
+  const size_t count = std::max<size_t>(kPendingMax - pending_.size(), 1);
+  for (size_t i = 0; i < count; ++i) {
     Fd fresh(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fresh && (errno == EMFILE || errno == ENFILE)) {
       RefuseOne();
@@ -179,7 +184,7 @@ void ShmListener::Accept() {
 }
 
 void ShmListener::HandleEvents() {
-  std::array<epoll_event, 16> events;
+  std::array<epoll_event, kPendingMax + 1> events;  // all that there can be
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   bool accepts = false;
   for (int i = 0; i < count; ++i) {

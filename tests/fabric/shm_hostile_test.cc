@@ -4,10 +4,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "fabric/shm/life.h"
 #include "fabric/shm/shm.h"
@@ -268,6 +270,28 @@ TEST(ShmHostileClient, HelloThatCameInTimeIsNotDroppedForNewcomers) {
     server.Accept();
     HandshakeFds fds;
     EXPECT_TRUE(ReceiveWelcome(socket->get(), &fds).has_value());
+  }
+}
+
+// More than may be silent at a time, all at the door before the server looks: a client that has said
+// Hello is never dropped for a newer one, and one that is slower is not dropped for those.
+TEST(ShmHostileClient, AllThatSpeakAreServedHoweverManyCome) {
+  TestServer server = ServeShm();
+  std::vector<Fd> slow, quick;
+  for (int i = 0; i < 40; ++i) slow.push_back(Dial(server));
+  for (int i = 0; i < 80; ++i) {
+    quick.push_back(Dial(server));
+    SendHello(quick.back().get(), GoodHello());
+  }
+  server.Accept();
+  for (const Fd& socket : slow) SendHello(socket.get(), GoodHello());
+  server.Accept();
+  for (const std::vector<Fd>* sockets : {&quick, &slow}) {
+    const auto served = std::ranges::count_if(*sockets, [](const Fd& socket) {
+      HandshakeFds fds;
+      return ReceiveWelcome(socket.get(), &fds).has_value();
+    });
+    EXPECT_EQ(static_cast<size_t>(served), sockets->size());
   }
 }
 
