@@ -7,7 +7,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here
-readonly boot_seconds=900 group_seconds=600 memory_mib=2048
+readonly boot_seconds=900 group_seconds=600 memory_mib=4096
 readonly ended='^\[ +(OK|FAILED|SKIPPED) +\] .*\([0-9]+ ms\)$' # a test of GoogleTest
 
 usage() {
