@@ -48,7 +48,13 @@ Error Refused(const rdma_cm_event& event, const std::string& uri) {
 
 }  // namespace
 
+bool IsForkOfUser() {
+  static const pid_t first_user = ::getpid();
+  return first_user != ::getpid();
+}
+
 std::expected<EventChannel, Error> EventChannel::Create() {
+  IsForkOfUser();  // notes who is the first
   EventChannel channel;
   channel.channel_.reset(::rdma_create_event_channel());
   if (channel.channel_ == nullptr) {

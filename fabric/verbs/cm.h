@@ -49,6 +49,11 @@ class EventChannel {
 // force (rxe) is not gone. It does not look while the machine has no other device.
 void ForgetRemovedDevices();
 
+// Whether this process was forked (fork(2)) from one that had used rdmacm by then. What the parent
+// had opened does not serve the child: the kernel refuses its requests, and what the child makes of
+// it lives as long as the parent.
+bool IsForkOfUser();
+
 // What a private data field of a peer begins with; nullopt when it is shorter than T.
 template <typename T>
 std::optional<T> PrivateData(const rdma_cm_event& event);

@@ -105,6 +105,11 @@ std::expected<void, Error> Dialer::Watch(int fd) {
 
 std::expected<void, Error> Dialer::MakeParts() {
   ibv_context* device = parts_.id->verbs;
+  if (IsForkOfUser()) {
+    parts_.device.reset(::ibv_open_device(device->device));
+    if (parts_.device == nullptr) return FailErrno("cannot open the RDMA device", errno);
+    device = parts_.device.get();
+  }
   auto depths = DepthsOf(device);
   if (!depths) return std::unexpected(depths.error());
   parts_.depths = *depths;

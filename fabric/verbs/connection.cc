@@ -39,6 +39,7 @@ void ClientParts::LetGoOfDevice() {
   cq.reset();
   completions.reset();
   pd.reset();
+  device.reset();
   if (id != nullptr) ::rdma_disconnect(id.get());
   id.reset();
 }

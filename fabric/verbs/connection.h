@@ -23,6 +23,7 @@ inline constexpr uint32_t kSendBuffers = kCredits;
 struct ClientParts {
   EventChannel channel;
   CmId id;
+  Device device;  // none where the one that librdmacm has opened will do
   Pd pd;
   CompletionChannel completions;
   Cq cq;

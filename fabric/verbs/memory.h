@@ -16,6 +16,7 @@
 namespace plov::fabric::verbs {
 
 // Destroyed in reverse: completion queues before channels, memory before its domain.
+using Device = std::unique_ptr<ibv_context, FreeBy<ibv_close_device>>;
 using Pd = std::unique_ptr<ibv_pd, FreeBy<ibv_dealloc_pd>>;
 using CompletionChannel = std::unique_ptr<ibv_comp_channel, FreeBy<ibv_destroy_comp_channel>>;
 using Cq = std::unique_ptr<ibv_cq, FreeBy<ibv_destroy_cq>>;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -18,7 +20,19 @@ namespace plov::test {
 namespace {
 
 constexpr int kStillRuns = -1000;
+constexpr int kThrew = 99;
 constexpr std::chrono::microseconds kPauseMin{50}, kPauseMax{2000};
+
+// What is thrown stays here: GoogleTest would take it for the parent's, and go on with the tests
+// that follow in the child.
+int Run(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& thrown) {
+    std::fprintf(stderr, "child: %s\n", thrown.what());
+    return kThrew;
+  }
+}
 
 }  // namespace
 
@@ -42,7 +56,7 @@ Child Child::Fork(const std::function<int()>& body) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::_exit(body());
+    ::_exit(Run(body));
   }
   return Child(pid);
 }

@@ -13,7 +13,8 @@ class Child {
  public:
   // Runs a program; its standard output goes to `output_path`, its errors too.
   static Child Exec(const std::vector<std::string>& arguments, const std::string& output_path);
-  // Runs a function in a forked process, which exits with what it returns. Fork before threads.
+  // Runs a function in a forked process, which exits with what it returns, or 99 when it throws.
+  // Fork before threads.
   static Child Fork(const std::function<int()>& body);
 
   Child(Child&& other) noexcept;
