@@ -96,7 +96,7 @@ std::expected<Evidence, Error> Conductor::Run() {
   std::expected<void, Error> going;
   while (going && !IsOver()) going = Tick();
   evidence_.seconds = seconds();
-  const bool answers = going && target_->Observe();
+  const bool answers = going && target_->ObserveAtLast();
   Evidence evidence = Finish();
   // What was found counts, even when the server is gone.
   if (evidence.wrongs.empty() && evidence.audited.violations == 0) {

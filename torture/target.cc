@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::microseconds kTimeoutMin = std::chrono::seconds(2);
 constexpr std::chrono::seconds kStopWithin{30};
+// A question ends with its connection, which may have been broken unnoticed since the last.
+constexpr int kQuestionsMax = 5;
 constexpr size_t kWindow = 1024;  // DELETEs at once
 
 // Ballast: large values first, then ever smaller ones into what they leave.
@@ -126,6 +128,13 @@ bool Target::Observe() {
   const auto texts = client_->ServerStats();
   if (texts) tally_.Observe(ReadServerCounts(*texts));
   return texts.has_value();
+}
+
+bool Target::ObserveAtLast() {
+  for (int question = 0; question < kQuestionsMax; ++question) {
+    if (Observe()) return true;
+  }
+  return false;
 }
 
 void Target::Fill(uint32_t history) {

@@ -37,6 +37,9 @@ class Target {
 
   // Asks the server what it has counted. Whether it answered.
   bool Observe();
+  // The same of a server that may not have heard the first question: asks some times, each with
+  // its own time-out, before it takes the server for gone.
+  bool ObserveAtLast();
   ServerCounts counts() const { return tally_.sum(); }
 
   // Fills the memory up to the last PUT; Drain gives it back.
