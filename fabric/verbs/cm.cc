@@ -39,6 +39,10 @@ Error Refused(const rdma_cm_event& event, const std::string& uri) {
   if (event.status == kStaleConnection) {
     return {Code::kUnavailable, "a former connection to " + uri + " is not over yet: try again"};
   }
+  // The kernel says no for a process that ends with requests it has not looked at, without a word.
+  if (event.status == kConsumerReject && (!refusal || refusal->magic == 0)) {
+    return {Code::kUnavailable, "the server on " + uri + " is ending, or is no plovd: try again"};
+  }
   if (event.status == kConsumerReject) {
     return {Code::kProtocol, "what listens on " + uri + " is no plovd, or one of another release"};
   }
