@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "fabric/verbs/peer.h"
 #include "tests/fabric/verbs_hand.h"
@@ -329,15 +331,34 @@ TEST_F(VerbsHostileClient, OneThatAnswersNoReadsIsRefused) {
   ExpectNothingLeft();
 }
 
+// After its first READ has arrived, and before most are posted. Once it is closed, nothing that was
+// on its way touches the region.
 TEST_F(VerbsHostileClient, OneThatDiesInTheMiddleOfARendezvousIsClosed) {
+  constexpr uint64_t kReads = 4000;  // a quarter of a GiB: seconds, where it dies within one
   {
     const auto client = Join();
     ASSERT_EQ(client->Announce(BytesOf(client->GoodAnnouncement())), IBV_WC_SUCCESS);
-    ASSERT_TRUE(server_->Silent());
-    client->qp().Destroy();
-    server_->port().Read(
-        peer_, {.bytes = TestServer::kStagingBytes, .shared = server_->words(), .tag = kTag});
-    ExpectClosed();
+    const std::atomic_ref<uint64_t> first(*server_->words());
+    first.store(~uint64_t{0}, std::memory_order_relaxed);  // not what is READ
+    std::jthread death([&] {
+      Eventually([&] { return first.load(std::memory_order_relaxed) == 0; });
+      client->qp().Destroy();
+    });
+    for (uint64_t tag = 0; tag < kReads; ++tag) {
+      server_->port().Read(
+          peer_, {.bytes = TestServer::kStagingBytes, .shared = server_->words(), .tag = tag});
+    }
+    uint64_t arrived = 0;
+    Event event = server_->Next();
+    for (; event.kind == Kind::kReadDone; event = server_->Next()) {
+      EXPECT_TRUE(event.ok);
+      EXPECT_EQ(event.tag, arrived++);
+    }
+    death.join();
+    EXPECT_EQ(event.kind, Kind::kClosed);
+    EXPECT_EQ(event.peer, peer_);
+    EXPECT_LT(arrived, kReads);
+    server_->Fill(Pattern(TestServer::kRegionBytes, 5));
   }
   ExpectNothingLeft();
 }
