@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/support/probe.h"
+
 namespace plov::test {
 
 std::string PlovdPath() { return PLOVD_PATH; }
@@ -57,7 +59,9 @@ std::string Plovd::Log() const {
 }
 
 Client Plovd::Connect(const ClientOptions& options) const {
-  auto client = Client::Connect(uri_, options);
+  ClientOptions patient = options;
+  patient.timeout *= Slowness();
+  auto client = Client::Connect(uri_, patient);
   if (!client) throw std::runtime_error("no client: " + client.error().message);
   return std::move(*client);
 }

@@ -29,7 +29,7 @@ class Plovd {
   // Starts again on the same name, after the former process ended.
   void Restart();
 
-  // A connected client; throws when that fails.
+  // A connected client, whose timeout is longer on a slow machine; throws when that fails.
   Client Connect(const ClientOptions& options = {}) const;
 
  private:

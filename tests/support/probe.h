@@ -43,6 +43,10 @@ inline uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+// How many times longer than elsewhere a call may take here: in the virtual machine of tests/vm.sh
+// the processor is emulated. Plovd::Connect reckons with it.
+inline int Slowness() { return std::getenv("PLOV_VM") == nullptr ? 1 : 10; }
+
 // An object of T, zero at first, that is the same in this process and its children. T holds
 // atomics, or an array of them at its end for which `bytes` has room.
 template <typename T>

@@ -37,7 +37,7 @@ constexpr uint64_t kWritesMax = uint64_t{1} << 22;  // of one key
 constexpr size_t kProcesses = 5;
 constexpr milliseconds kTimeout{500};
 // A call ends within its timeout and one connection attempt; the rest is the machine's.
-constexpr milliseconds kCallMax = kTimeout * 2 + seconds(1);
+const milliseconds kCallMax = (kTimeout * 2 + seconds(1)) * test::Slowness();
 
 // An acknowledged write whose life did not change meanwhile: life << 32 | number.
 struct Key {
@@ -252,7 +252,8 @@ void EndOneLife(Plovd* server, World* world, std::mt19937_64* random, uint64_t r
       return std::ranges::all_of(world->good_in,
                                  [world](const auto& life) { return life == world->life; });
     };
-    ASSERT_TRUE(Eventually(all_good, seconds(20))) << "a client did not find life " << world->life;
+    ASSERT_TRUE(Eventually(all_good, seconds(20) * test::Slowness()))
+        << "a client did not find life " << world->life;
   }
   std::this_thread::sleep_for(std::chrono::microseconds((*random)() % 150'000));
   server->Signal(SIGKILL);

@@ -20,10 +20,11 @@ readonly group=$1
 build=$(realpath "$2")
 readonly build
 # What of the system tests a listener's kind can matter to, and does not take minutes in the machine.
-readonly system_tests='ClientDeath.*:Damage.*:Death.*:Idle.GetsUseNoServerCpu:Start.CleanStop*'\
-':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'\
-':Consistency.*'
-readonly client_tests='Async.*:Client.*:Conditions.*:Many.*-Client.NoServerIsSaidAtOnce'
+# (Consistency, which needs a table that grows, is left to the group torture.)
+readonly system_tests='ClientDeath.*:Damage.*:Death.*:Fork.*:Idle.GetsUseNoServerCpu'\
+':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'
+readonly client_tests='Async.*:Client.*:Conditions.*:Many.*-Client.NoServerIsSaidAtOnce'\
+':Client.EachThreadHasItsOwn:Client.ManyShardsShareTheKeys'
 
 passed=0
 failed=0
@@ -97,7 +98,8 @@ command_line() {
 export -f command_line
 
 test_system() {
-  export PLOV_TEST_RDMA=1
+  # Fewer than elsewhere: each life takes seconds in the machine.
+  export PLOV_TEST_RDMA=1 PLOV_DEATH_ROUNDS=4
   check "README's example" bash -euo pipefail -c command_line
   googletest "$build/tests/client/client_test" "$client_tests"
   googletest "$build/tests/system/system_test" "$system_tests"
