@@ -22,7 +22,8 @@ readonly build
 # What of the system tests a listener's kind can matter to, and does not take minutes in the machine.
 # (Consistency, which needs a table that grows, is left to the group torture.)
 readonly system_tests='ClientDeath.*:Damage.*:Death.*:Fork.*:Idle.GetsUseNoServerCpu'\
-':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'
+':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'\
+'-ClientDeath.WhileARecordIsHeldForIt' # it forks with one fabric, and connects with a second copy
 readonly client_tests='Async.*:Client.*:Conditions.*:Many.*-Client.NoServerIsSaidAtOnce'\
 ':Client.EachThreadHasItsOwn:Client.ManyShardsShareTheKeys'
 
@@ -89,7 +90,8 @@ command_line() {
   [[ $text == Ada ]]
   head -c 3000000 /dev/urandom > "$work/large"
   "$build/client/plov" put large - < "$work/large"
-  "$build/client/plov" get large | head -c 3000000 | cmp - "$work/large"
+  "$build/client/plov" get large > "$work/got"
+  cmp <(head -c 3000000 "$work/got") "$work/large"
   "$build/client/plov" stats | tee "$work/stats"
   grep -qE '^items +2$' "$work/stats"
   kill -TERM "$server"
