@@ -49,10 +49,10 @@ class EventChannel {
 // force (rxe) is not gone. It does not look while the machine has no other device.
 void ForgetRemovedDevices();
 
-// Whether this process was forked (fork(2)) from one that had used rdmacm by then. What the parent
-// had opened does not serve the child: the kernel refuses its requests, and what the child makes of
-// it lives as long as the parent.
-bool IsForkOfUser();
+// Whether the device that librdmacm has opened serves this process. One that was opened before a
+// fork(2) does not serve the child: the kernel refuses what another process than the one that
+// opened it (by its credentials) writes to it, and what is made of it lives as long as the parent.
+bool IsOurs(const ibv_context& device);
 
 // What a private data field of a peer begins with; nullopt when it is shorter than T.
 template <typename T>

@@ -105,7 +105,7 @@ std::expected<void, Error> Dialer::Watch(int fd) {
 
 std::expected<void, Error> Dialer::MakeParts() {
   ibv_context* device = parts_.id->verbs;
-  if (IsForkOfUser()) {
+  if (!IsOurs(*device)) {
     parts_.device.reset(::ibv_open_device(device->device));
     if (parts_.device == nullptr) return FailErrno("cannot open the RDMA device", errno);
     device = parts_.device.get();

@@ -22,8 +22,7 @@ readonly build
 # What of the system tests a listener's kind can matter to, and does not take minutes in the machine.
 # (Consistency, which needs a table that grows, is left to the group torture.)
 readonly system_tests='ClientDeath.*:Damage.*:Death.*:Fork.*:Idle.GetsUseNoServerCpu'\
-':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'\
-'-ClientDeath.WhileARecordIsHeldForIt' # it forks with one fabric, and connects with a second copy
+':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'
 readonly client_tests='Async.*:Client.*:Conditions.*:Many.*-Client.NoServerIsSaidAtOnce'\
 ':Client.EachThreadHasItsOwn:Client.ManyShardsShareTheKeys'
 
@@ -101,20 +100,25 @@ export -f command_line
 
 test_system() {
   # Fewer than elsewhere: each life takes seconds in the machine.
-  export PLOV_TEST_RDMA=1 PLOV_DEATH_ROUNDS=4
+  export PLOV_TEST_RDMA=1 PLOV_DEATH_ROUNDS=2
   check "README's example" bash -euo pipefail -c command_line
   googletest "$build/tests/client/client_test" "$client_tests"
   googletest "$build/tests/system/system_test" "$system_tests"
 }
 
-# torture NAME OPTION...: a run whose verdict is a pass, or that too little was done of something.
+# torture NAME OPTION...: a run without a violation, in which every fault that was asked for happened.
+# Torn READs and displacements are rare in so short a one: exit status 4 for want of them alone passes.
 torture() {
   local name=$1 status=0
   shift
   "$build/torture/plov-torture" --listen "rdma://$PLOV_RDMA_ADDRESS:7742" --timeout 5s --memory 64M \
     --json "$work/v.json" "$@" > "$work/log" 2> "$work/err" || status=$?
   cat "$work/log"
-  if ((status == 0 || status == 4)); then
+  if ((status == 4)) && ! grep '^too little' "$work/log" | grep -vE 'no (torn read|displacement) was'
+  then
+    status=0
+  fi
+  if ((status == 0)); then
     passed=$((passed + 1))
     echo "passed torture: $name"
   else
@@ -125,10 +129,8 @@ torture() {
 }
 
 test_torture() {
-  torture "faults of clients and server" --duration 20s --keys 2000 \
-    --faults pause,stop,kill-client,kill-server,full
-  torture "growth, large values" --duration 10s --keys 20000 --value-bytes 16-64K \
-    --faults pause,growth,stop
+  torture "stopped clients and server" --duration 15s --keys 2000 --faults pause,stop
+  torture "large values" --duration 10s --keys 20000 --value-bytes 16-64K --faults pause,stop
 }
 
 main() {
