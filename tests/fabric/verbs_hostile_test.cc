@@ -339,9 +339,10 @@ TEST_F(VerbsHostileClient, OneThatDiesInTheMiddleOfARendezvousIsClosed) {
     const auto client = Join();
     ASSERT_EQ(client->Announce(BytesOf(client->GoodAnnouncement())), IBV_WC_SUCCESS);
     const std::atomic_ref<uint64_t> first(*server_->words());
-    first.store(~uint64_t{0}, std::memory_order_relaxed);  // not what is READ
+    constexpr uint64_t kNotRead = 0xfedcba9876543210;
+    first.store(kNotRead, std::memory_order_relaxed);
     std::jthread death([&] {
-      Eventually([&] { return first.load(std::memory_order_relaxed) == 0; });
+      EXPECT_TRUE(Eventually([&] { return first.load(std::memory_order_relaxed) != kNotRead; }));
       client->qp().Destroy();
     });
     for (uint64_t tag = 0; tag < kReads; ++tag) {
