@@ -273,8 +273,8 @@ TEST(ShmHostileClient, HelloThatCameInTimeIsNotDroppedForNewcomers) {
   }
 }
 
-// More than may be silent at a time, all at the door before the server looks: a client that has said
-// Hello is never dropped for a newer one, and one that is slower is not dropped for those.
+// More than may be silent at a time, all at the door before the server looks: a client that has
+// said Hello is never dropped for a newer one, and one that is slower is not dropped for those.
 TEST(ShmHostileClient, AllThatSpeakAreServedHoweverManyCome) {
   TestServer server = ServeShm();
   std::vector<Fd> slow, quick;
