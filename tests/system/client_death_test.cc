@@ -30,7 +30,7 @@ using test::Plovd;
 using test::SharedMemory;
 using test::StatOf;
 
-// What issue 3 promises.
+// What a dead client held is free again within this.
 const milliseconds kFreedWithin = seconds(1) * test::Slowness();
 // The server's patience with a client that does not confirm a table (server/shard.h), and as much
 // again for a slow machine.
