@@ -1,6 +1,7 @@
 #include "fabric/os.h"
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -60,6 +61,23 @@ std::expected<Fd, Error> CreateEventFd() {
   Fd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!fd) return FailErrno("cannot create an eventfd", errno);
   return fd;
+}
+
+std::expected<void, Error> Watch(int epoll_fd, int fd) {
+  epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+  if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+    return FailErrno("cannot watch a descriptor", errno);
+  }
+  return {};
+}
+
+std::expected<Fd, Error> CreateEpoll(std::initializer_list<int> fds) {
+  Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return FailErrno("cannot create an epoll", errno);
+  for (const int fd : fds) {
+    if (auto watched = Watch(epoll.get(), fd); !watched) return std::unexpected(watched.error());
+  }
+  return epoll;
 }
 
 std::expected<Fd, Error> CreateTimerFd() {

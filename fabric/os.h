@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <expected>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -71,6 +72,10 @@ std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes);
 std::expected<Fd, Error> ReopenReadOnly(int fd);
 
 std::expected<Fd, Error> CreateEventFd();
+
+// An epoll that is readable when one of `fds` is; Watch adds another. One that is closed leaves it.
+std::expected<Fd, Error> CreateEpoll(std::initializer_list<int> fds);
+std::expected<void, Error> Watch(int epoll_fd, int fd);
 
 // A timer that does not block and does not run yet; SetTimer makes its descriptor readable every
 // `period` from now on, zero stops it. Drain takes what has come.

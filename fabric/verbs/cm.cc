@@ -133,13 +133,17 @@ bool EndsConnection(const rdma_cm_event& event) {
   }
 }
 
+Error NoDeviceReaches(const std::string& uri, int error_number) {
+  return {Code::kUnavailable, "no RDMA device of this machine reaches " + uri + " (" +
+                                  std::strerror(error_number) +
+                                  "): see rdma link and ip route, or use shm: on one host"};
+}
+
 Error ConnectError(const rdma_cm_event& event, const std::string& uri) {
   switch (event.event) {
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
-      return {Code::kUnavailable, "no RDMA device of this machine reaches " + uri + " (" +
-                                      std::strerror(std::abs(event.status)) +
-                                      "): see rdma link and ip route, or use shm: on one host"};
+      return NoDeviceReaches(uri, std::abs(event.status));
     case RDMA_CM_EVENT_REJECTED:
       return Refused(event, uri);
     case RDMA_CM_EVENT_DEVICE_REMOVAL:

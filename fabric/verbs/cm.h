@@ -64,6 +64,8 @@ std::expected<CmId, Error> CreateId(const EventChannel& channel, void* context);
 // An event that ends an established connection.
 bool EndsConnection(const rdma_cm_event& event);
 
+Error NoDeviceReaches(const std::string& uri, int error_number);
+
 // Why a connection did not come about, for the event that came instead of the one awaited.
 Error ConnectError(const rdma_cm_event& event, const std::string& uri);
 

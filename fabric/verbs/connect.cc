@@ -1,7 +1,5 @@
 // The client's set-up: address, route, REQ, REP, RTU, each waited for until the deadline.
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -41,7 +39,6 @@ class Dialer {
  private:
   std::expected<void, Error> Reach();
   std::expected<void, Error> MakeParts();
-  std::expected<void, Error> Watch(int fd);
   std::expected<Welcome, Error> Request();
   std::expected<std::unique_ptr<Connection>, Error> Establish(const Welcome& welcome);
 
@@ -61,9 +58,7 @@ class Dialer {
   }
 
   std::unexpected<Error> Unreachable(int error_number) const {
-    return Fail(Code::kUnavailable, "no RDMA device of this machine reaches " + uri_ + " (" +
-                                        std::strerror(error_number) +
-                                        "): see rdma link and ip route, or use shm: on one host");
+    return std::unexpected(NoDeviceReaches(uri_, error_number));
   }
 
   std::string uri_;
@@ -91,14 +86,6 @@ std::expected<void, Error> Dialer::Reach() {
   if (::rdma_resolve_route(parts_.id.get(), LeftMs()) != 0) return Unreachable(errno);
   if (auto event = Await(RDMA_CM_EVENT_ROUTE_RESOLVED); !event) {
     return std::unexpected(event.error());
-  }
-  return {};
-}
-
-std::expected<void, Error> Dialer::Watch(int fd) {
-  epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
-  if (::epoll_ctl(parts_.epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    return FailErrno("cannot watch an RDMA connection", errno);
   }
   return {};
 }
@@ -133,15 +120,13 @@ std::expected<void, Error> Dialer::MakeParts() {
   auto qp = Qp::Create(parts_.id.get(), parts_.pd.get(), parts_.cq.get(), VerbsConnection::kSizes);
   if (!qp) return std::unexpected(qp.error());
   parts_.qp = std::move(*qp);
-  parts_.epoll = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!parts_.epoll) return FailErrno("cannot create an epoll", errno);
   auto timer = CreateTimerFd();
   if (!timer) return std::unexpected(timer.error());
   parts_.timer = std::move(*timer);
-  for (const int fd : {parts_.channel.fd(), parts_.timer.get()}) {
-    if (auto watched = Watch(fd); !watched) return watched;
-  }
-  return Watch(parts_.completions->fd);
+  auto epoll = CreateEpoll({parts_.channel.fd(), parts_.timer.get(), parts_.completions->fd});
+  if (!epoll) return std::unexpected(epoll.error());
+  parts_.epoll = std::move(*epoll);
+  return {};
 }
 
 std::expected<Welcome, Error> Dialer::Request() {

@@ -1,7 +1,5 @@
 // The server's end of the verbs fabric: the address, the registered regions, who is let in.
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -150,14 +148,9 @@ std::expected<void, Error> VerbsListener::MakeParts() {
   auto timer = CreateTimerFd();
   if (!timer) return std::unexpected(timer.error());
   timer_ = std::move(*timer);
-  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) return FailErrno("cannot create an epoll", errno);
-  for (const int fd : {channel_.fd(), bell_.get(), timer_.get()}) {
-    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      return FailErrno("cannot watch an RDMA listener", errno);
-    }
-  }
+  auto epoll = CreateEpoll({channel_.fd(), bell_.get(), timer_.get()});
+  if (!epoll) return std::unexpected(epoll.error());
+  epoll_ = std::move(*epoll);
   return {};
 }
 

@@ -1,7 +1,5 @@
 #include "fabric/verbs/port.h"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -33,19 +31,9 @@ std::expected<void, Error> VerbsPort::Open() {
   auto timer = CreateTimerFd();
   if (!timer) return std::unexpected(timer.error());
   timer_ = std::move(*timer);
-  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) return FailErrno("cannot create an epoll", errno);
-  for (const int fd : {bell_.get(), timer_.get(), events_.fd()}) {
-    if (auto watched = Watch(fd); !watched) return watched;
-  }
-  return {};
-}
-
-std::expected<void, Error> VerbsPort::Watch(int fd) {
-  epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    return FailErrno("cannot watch an RDMA port", errno);
-  }
+  auto epoll = CreateEpoll({bell_.get(), timer_.get(), events_.fd()});
+  if (!epoll) return std::unexpected(epoll.error());
+  epoll_ = std::move(*epoll);
   return {};
 }
 
@@ -60,7 +48,7 @@ VerbsPort::~VerbsPort() {
 std::expected<void, Error> VerbsPort::Attach(std::unique_ptr<PortDevice> device) {
   const std::lock_guard lock(mutex_);
   // Closing the channel, at last, takes it out of the epoll.
-  if (auto watched = Watch(device->channel->fd); !watched) return watched;
+  if (auto watched = Watch(epoll_.get(), device->channel->fd); !watched) return watched;
   new_device_ = std::move(device);
   admits_to_ = new_device_.get();
   is_attached_ = true;

@@ -57,7 +57,6 @@ class VerbsPort final : public Port {
   explicit VerbsPort(int detached_bell) : detached_bell_(detached_bell) {}
 
   std::expected<void, Error> Open();
-  std::expected<void, Error> Watch(int fd);
 
   Peer* Find(PeerId id);
   Peer* FindNow(PeerId id);
