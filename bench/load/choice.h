@@ -1,0 +1,60 @@
+// Choice: which item the next operation is for.
+//
+// Threads: one each. Cost: a few dozen nanoseconds, without tables.
+#pragma once
+
+#include <cstdint>
+
+#include "torture/random.h"
+
+namespace plov::bench {
+
+// Ranks 0.. from most to least frequent; rank r with a frequency proportional to 1/(r +
+// 1)^exponent.
+//
+// Source: rejection-inversion; Hoermann, Derflinger, "Rejection-inversion to generate variates from
+//         monotone discrete distributions", ACM TOMACS 6(3), 1996.
+class Zipf {
+ public:
+  // count: from 1 to 2^40. exponent: over 0.
+  Zipf(uint64_t count, double exponent);
+
+  uint64_t Next(torture::Random* random) const;
+
+ private:
+  double Integral(double x) const;
+  double InverseIntegral(double y) const;
+
+  double count_;
+  double exponent_;
+  double integral_of_first_;
+  double integral_of_last_;
+  double shortcut_;
+};
+
+enum class Popularity : uint8_t {
+  kUniform,
+  kZipf,    // the popular ones are spread over the items, as YCSB scrambles them
+  kLatest,  // the newest are the most popular, as in YCSB D
+};
+
+class Choice {
+ public:
+  // count: items there are at first, at least 1.
+  Choice(Popularity popularity, double exponent, uint64_t count, uint64_t seed);
+
+  uint64_t Next();
+
+  // An item was added: its number is the former count.
+  void Grow() { ++count_; }
+  uint64_t count() const { return count_; }
+
+ private:
+  Popularity popularity_;
+  uint64_t first_count_;
+  uint64_t count_;
+  Zipf zipf_;
+  torture::Random random_;
+};
+
+}  // namespace plov::bench

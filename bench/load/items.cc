@@ -1,0 +1,34 @@
+#include "bench/load/items.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace plov::bench {
+
+// 40 bits as eight digits of five; what the key is longer by is the same in all keys.
+void Items::FillKey(uint64_t number, std::string* key) const {
+  constexpr uint64_t kDigitBits = 5;
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
+  static_assert(kDigits.size() == 1 << kDigitBits);
+  key->assign(shape_.key_bytes, 'k');
+  for (size_t at = key->size(); at > key->size() - kKeyBytesMin; number >>= kDigitBits) {
+    (*key)[--at] = kDigits[number & (kDigits.size() - 1)];
+  }
+}
+
+void Items::FillValue(uint64_t number, std::string_view key, std::string* value) const {
+  value->resize(ValueBytes(number));
+  for (size_t at = 0; at < value->size(); at += key.size()) {
+    key.copy(value->data() + at, value->size() - at);
+  }
+}
+
+// Every key's worth of bytes is the one before it, so two comparisons say it all.
+bool Items::IsValue(uint64_t number, std::string_view key, std::string_view value) const {
+  if (value.size() != ValueBytes(number)) return false;
+  const size_t first = std::min(key.size(), value.size());
+  return value.substr(0, first) == key.substr(0, first) &&
+         value.substr(first) == value.substr(0, value.size() - first);
+}
+
+}  // namespace plov::bench
