@@ -26,6 +26,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "cuckoo/table.h"
@@ -44,6 +45,8 @@ class GrowingTable {
   // As Table's; a slot is valid until the next call of anything that writes.
   Table::Verdict Find(uint64_t hash, std::string_view key, Table::Slot* slot);
   bool Insert(uint64_t hash, const verify::Bucket& item);
+  // As Table's, of the table that is searched first.
+  void PrefetchItems(std::span<const uint64_t> hashes) const { current_->PrefetchItems(hashes); }
   // Whether `test` holds for any whole bucket that a key of this hash can be in.
   template <typename Test>
   bool AnyOf(uint64_t hash, Test&& test) {

@@ -114,6 +114,37 @@ Table::Verdict Table::Find(uint64_t hash, std::string_view key, Slot* slot) {
   return Verdict::kAbsent;
 }
 
+// Whether the bucket seems to hold an item of this hash.
+bool Table::PrefetchRecordOf(uint64_t hash, uint64_t index) const {
+  // What is no address is damage, for Find to see.
+  constexpr uint64_t kOffsetsEnd = uint64_t{1} << 46;
+  Bucket bucket;
+  verify::CopyFromShared(bucket.words(), WordsOf(index), verify::kBucketBytesMin);
+  if (bucket.kind() != BucketKind::kReference) return bucket.kind() == BucketKind::kInline;
+  const verify::Reference reference = bucket.reference();
+  if (reference.hash != hash) return false;
+  if (reference.offset < kOffsetsEnd) verify::Prefetch(region_ + reference.offset);
+  return true;
+}
+
+void Table::PrefetchItems(std::span<const uint64_t> hashes) const {
+  constexpr size_t kHashesMax = 64;
+  hashes = hashes.first(std::min(hashes.size(), kHashesMax));
+  for (const uint64_t hash : hashes) Prefetch(WaysOf(hash)[0]);
+  std::array<uint64_t, kHashesMax> elsewhere;
+  size_t elsewhere_count = 0;
+  for (const uint64_t hash : hashes) {
+    const auto ways = WaysOf(hash);
+    if (PrefetchRecordOf(hash, ways[0])) continue;
+    for (size_t way = 1; way < kWays; ++way) Prefetch(ways[way]);
+    elsewhere[elsewhere_count++] = hash;
+  }
+  for (const uint64_t hash : std::span(elsewhere).first(elsewhere_count)) {
+    const auto ways = WaysOf(hash);
+    for (size_t way = 1; way < kWays; ++way) PrefetchRecordOf(hash, ways[way]);
+  }
+}
+
 // Lists a displaced key in its home: entry if one is free, else overflow. Does not rewrite the
 // home.
 void Table::List(uint64_t home, Bucket* bucket, DirectoryEntry entry) {

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -95,7 +96,10 @@ class Table {
   // Clears what is left in directories and stands for no key.
   void FinishTakeOver();
   // Tells the processor that a bucket will be looked at.
-  void Prefetch(uint64_t index) const { __builtin_prefetch(WordsOf(index)); }
+  void Prefetch(uint64_t index) const { verify::Prefetch(WordsOf(index)); }
+  // The same of what Find looks at, for many keys at once: the homes; once they are there, what
+  // they lead to; and what the displaced ones' buckets lead to. Nothing is verified or believed.
+  void PrefetchItems(std::span<const uint64_t> hashes) const;
 
   // The private copy of one bucket; nullopt when it fails its seal.
   std::optional<verify::Bucket> Load(uint64_t index);
@@ -119,6 +123,7 @@ class Table {
   std::array<uint64_t, kWays> WaysOf(uint64_t hash) const {
     return cuckoo::WaysOf(hash, geometry_.bucket_count);
   }
+  bool PrefetchRecordOf(uint64_t hash, uint64_t index) const;
   Verdict Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
   bool Belongs(const verify::Bucket& bucket, uint64_t index) const;
   void Rewrite(uint64_t index, verify::Bucket* bucket);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 
@@ -169,6 +170,18 @@ void Shard::LookHowFull() {
                store_->superblock().shard, *percent, store_->region().budget_bytes() >> 20);
 }
 
+// Reads ahead in a message, with a reader of its own.
+void Shard::Foresee(MessageReader requests) const {
+  std::array<std::string_view, Store::kForeseenMax> keys;
+  size_t count = 0;
+  while (count < keys.size() && requests.remaining() > 0) {
+    const auto request = requests.NextRequest();
+    if (!request) break;
+    keys[count++] = request->key;
+  }
+  store_->Foresee(std::span(keys).first(count));
+}
+
 void Shard::OnMessage(Gate* gate, const PortEvent& event) {
   Peer& peer = gate->peers.at(event.peer);
   ReleaseHeld(&peer, UINT64_MAX);
@@ -177,7 +190,8 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
       MessageReader::Open(event.message, peer.client_id, MessageReader::Holds::kRequests);
   MessageWriter replies(reply_, peer.client_id);
   bool sound = requests.has_value();
-  while (sound && requests->remaining() > 0) {
+  for (uint32_t done = 0; sound && requests->remaining() > 0; ++done) {
+    if (done % Store::kForeseenMax == 0 && requests->remaining() > 1) Foresee(*requests);
     const auto request = requests->NextRequest();
     // A rendezvous travels alone: its reply is the message's.
     sound = request.has_value() &&

@@ -93,6 +93,7 @@ class Shard {
   void Open(Gate* gate, const fabric::PortEvent& event);
   void Drop(Gate* gate, fabric::PeerId id);
   void Abandon(Peer* peer);
+  void Foresee(verify::MessageReader requests) const;
   void OnMessage(Gate* gate, const fabric::PortEvent& event);
   void OnReadDone(Gate* gate, const fabric::PortEvent& event);
 

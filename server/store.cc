@@ -1,6 +1,8 @@
 #include "server/store.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "verify/record.h"
 
@@ -82,6 +84,13 @@ Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
     return Code::kVersionMismatch;
   }
   return Code::kOk;
+}
+
+void Store::Foresee(std::span<const std::string_view> keys) const {
+  std::array<uint64_t, kForeseenMax> hashes;
+  const size_t count = std::min(keys.size(), hashes.size());
+  for (size_t i = 0; i < count; ++i) hashes[i] = HashOf(keys[i]);
+  table_->PrefetchItems(std::span(hashes).first(count));
 }
 
 WriteReply Store::Refuse(Code status, const Target& target) {

@@ -9,6 +9,7 @@
 #include <expected>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -76,6 +77,11 @@ class Store {
   void Abandon(const Prepared& prepared);
 
   WriteReply Delete(const verify::Request& request, uint64_t now_us);
+
+  // Tells the processor of the keys that come next, at most kForeseenMax, so that it waits for
+  // memory once and not for each.
+  static constexpr size_t kForeseenMax = 64;
+  void Foresee(std::span<const std::string_view> keys) const;
 
   // GET by message. The item is a view of the shard's own memory, valid until the next operation.
   // `record_bytes` is 0 for an inline item. kNotFound, kCorrupt.

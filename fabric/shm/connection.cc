@@ -42,6 +42,8 @@ class ShmConnection final : public Connection {
   const Limits& limits() const override { return limits_; }
   std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
 
+  std::span<const std::byte> region() const override { return parts_.region.bytes(); }
+
   // Posting starts to fetch the lines; the copy is made when the completion is polled, so that the
   // misses of a batch overlap.
   size_t Read(std::span<const ReadOp> batch) override {
@@ -119,7 +121,7 @@ class ShmConnection final : public Connection {
   void Prefetch(const ReadOp& op) const {
     const std::byte* from = parts_.region.bytes().data() + op.offset;
     for (uint32_t at = 0; at < std::min(op.bytes, kPrefetchBytesMax); at += kLineBytes) {
-      __builtin_prefetch(from + at);
+      verify::Prefetch(from + at);
     }
   }
 
