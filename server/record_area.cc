@@ -21,14 +21,20 @@ constexpr size_t kReserveBlocks = 4;
 
 size_t PagesFor(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
-uint32_t Rounded(size_t record_bytes) {
-  return static_cast<uint32_t>(verify::RoundUpToWord(record_bytes));
-}
+// A READ costs by the lines it touches, so records are whole lines where that costs little.
+constexpr size_t kLineBytes = 64;
+constexpr size_t kLinePart = 8;  // of a record, may be lost to fill its last line
 
 }  // namespace
 
 size_t RecordArea::BlockBytesFor(size_t budget_bytes) {
   return std::clamp(std::bit_floor(budget_bytes / kBlocksMin), kBlockBytesMin, kBlockBytesMax);
+}
+
+uint32_t RecordArea::PlacedBytes(size_t record_bytes) {
+  const size_t words = verify::RoundUpToWord(record_bytes);
+  const size_t lines = (words + kLineBytes - 1) / kLineBytes * kLineBytes;
+  return static_cast<uint32_t>((lines - words) * kLinePart <= words ? lines : words);
 }
 
 RecordArea::RecordArea(Region* region, Memory* memory, size_t block_bytes)
@@ -42,7 +48,7 @@ RecordArea::RecordArea(Region* region, Memory* memory, size_t block_bytes)
 }
 
 bool RecordArea::IsRun(size_t record_bytes) const {
-  return Rounded(record_bytes) > block_bytes_ / kWorthPart;
+  return PlacedBytes(record_bytes) > block_bytes_ / kWorthPart;
 }
 
 // True when nothing keeps a block but what lives in it.
@@ -76,12 +82,12 @@ std::optional<uint64_t> RecordArea::AllocateRun(size_t record_bytes) {
 }
 
 bool RecordArea::HasRoom(const Index& open, size_t record_bytes) const {
-  return open && blocks_[*open].used_bytes + Rounded(record_bytes) <= block_bytes_;
+  return open && blocks_[*open].used_bytes + PlacedBytes(record_bytes) <= block_bytes_;
 }
 
 // A new record leaves a spare block; a moved one may take it.
 std::optional<uint64_t> RecordArea::Append(Index* open, size_t record_bytes) {
-  const uint32_t bytes = Rounded(record_bytes);
+  const uint32_t bytes = PlacedBytes(record_bytes);
   if (*open && blocks_[**open].live_bytes == 0 && blocks_[**open].pins == 0) {
     blocks_[**open].used_bytes = 0;  // as good as a fresh one
   }
@@ -118,17 +124,22 @@ RecordArea::Index RecordArea::BlockWithMostDead() const {
   return most;
 }
 
-// Where in a block dead records, one behind the other, are exactly so long, or longer by a head.
+// Whether nothing is left there, or what a dead record fills.
+bool RecordArea::IsGap(size_t bytes) {
+  return bytes == 0 || (bytes >= verify::kRecordHeaderBytes && PlacedBytes(bytes) == bytes);
+}
+
+// Where in a block dead records, one behind the other, are exactly so long, or longer by a gap.
 std::optional<RecordArea::Hole> RecordArea::FindHole(size_t index, size_t bytes) const {
   const size_t used_bytes = blocks_[index].used_bytes;
   size_t hole = 0;
   for (size_t at = 0; at + verify::kRecordHeaderBytes <= used_bytes;) {
     const verify::OwnHead head = verify::OwnRecordHead(region_->data(), index * block_bytes_ + at);
-    const size_t next = at + Rounded(head.record_bytes);
+    const size_t next = at + PlacedBytes(head.record_bytes);
     if (head.record_bytes == 0 || IsRun(head.record_bytes) || next > used_bytes) break;
     if (head.live != 0) {
       hole = next;
-    } else if (next - hole == bytes || next - hole >= bytes + verify::kRecordHeaderBytes) {
+    } else if (const size_t rest = next - hole - bytes; next - hole >= bytes && IsGap(rest)) {
       return Hole{hole, next - hole};
     }
     at = next;
@@ -138,7 +149,7 @@ std::optional<RecordArea::Hole> RecordArea::FindHole(size_t index, size_t bytes)
 
 std::optional<uint64_t> RecordArea::AllocateInHole(size_t record_bytes) {
   if (IsRun(record_bytes)) return std::nullopt;
-  const uint32_t bytes = Rounded(record_bytes);
+  const uint32_t bytes = PlacedBytes(record_bytes);
   const Index index = BlockWithMostDead();
   if (!index) return std::nullopt;
   const auto hole = FindHole(*index, bytes);
@@ -162,7 +173,7 @@ std::optional<uint64_t> RecordArea::MoveTo(size_t record_bytes) {
   const auto offset = Append(&moved_, record_bytes);
   if (offset) {
     ++moved_records_;
-    moved_bytes_ += Rounded(record_bytes);
+    moved_bytes_ += PlacedBytes(record_bytes);
   } else {
     move_failed_ = true;
   }
@@ -234,7 +245,7 @@ void RecordArea::Free(uint64_t offset, size_t record_bytes) {
     run_bytes_ -= PagesFor(record_bytes);
     memory_->Give(offset, PagesFor(record_bytes));
   } else {
-    const uint32_t bytes = Rounded(record_bytes);
+    const uint32_t bytes = PlacedBytes(record_bytes);
     const size_t index = offset / block_bytes_;
     Block& block = blocks_[index];
     assert(block.state != State::kNone && block.live_bytes >= bytes);
@@ -272,7 +283,7 @@ bool RecordArea::MayFit(size_t record_bytes) const {
 
 size_t RecordArea::WorthBytes(size_t wanted_bytes) const {
   if (wanted_bytes > block_bytes_ / kWorthPart) return WorthBytes();
-  return std::max<size_t>(Rounded(wanted_bytes), block_bytes_ / kWorthPartWhenFull);
+  return std::max<size_t>(PlacedBytes(wanted_bytes), block_bytes_ / kWorthPartWhenFull);
 }
 
 // The block in which the most was freed, if it is worth it and what lives in it has a place.
@@ -327,13 +338,13 @@ size_t RecordArea::WalkOne(const Relocate& relocate) {
     head = verify::OwnRecordHead(region_->data(), offset);
   }
   if (head.record_bytes == 0 || IsRun(head.record_bytes) ||
-      Rounded(head.record_bytes) > rest_bytes) {
+      PlacedBytes(head.record_bytes) > rest_bytes) {
     block.state = State::kDamaged;
     ++damaged_blocks_;
     victim_.reset();
     return verify::kRecordHeaderBytes;
   }
-  cursor_ += Rounded(head.record_bytes);
+  cursor_ += PlacedBytes(head.record_bytes);
   if (head.live == 0) return verify::kRecordHeaderBytes;
   relocate(offset, head.record_bytes);
   if (move_failed_) {  // until more is free; the block is sound
@@ -358,7 +369,7 @@ bool RecordArea::Adopt(uint64_t offset, size_t record_bytes) {
   }
   if (IsRun(record_bytes)) return AdoptRun(offset, record_bytes);
   const size_t index = offset / block_bytes_;
-  const uint32_t bytes = Rounded(record_bytes);
+  const uint32_t bytes = PlacedBytes(record_bytes);
   if (index >= blocks_.size() || offset % block_bytes_ + bytes > block_bytes_) return false;
   Block& block = blocks_[index];
   if (block.state == State::kNone) {

@@ -35,6 +35,10 @@ class RecordArea {
 
   static size_t BlockBytesFor(size_t budget_bytes);
 
+  // What a record takes of a block: whole words, and whole cache lines where that loses at most an
+  // eighth of it.
+  static uint32_t PlacedBytes(size_t record_bytes);
+
   // The region offset of a fresh record, word-aligned; nullopt when memory is full. Its head says
   // that it is dead and how long it is, so that the block can be walked.
   std::optional<uint64_t> Allocate(size_t record_bytes);
@@ -112,6 +116,7 @@ class RecordArea {
     size_t bytes;
   };
   std::optional<Hole> FindHole(size_t index, size_t bytes) const;
+  static bool IsGap(size_t bytes);
   size_t WalkOne(const Relocate& relocate);
   bool AdoptRun(uint64_t offset, size_t record_bytes);
 

@@ -38,7 +38,7 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr size_t kSuperblockBytes = 4096;
 inline constexpr size_t kMirrorOffset = kSuperblockBytes;
 inline constexpr size_t kJournalOffset = 2 * kSuperblockBytes;  // verify/journal.h

@@ -162,7 +162,7 @@ TEST(RecordArea, ClosedBlockIsGivenBackAsSoonAsNothingLivesInIt) {
   std::vector<uint64_t> versions;
   while (world.area().used_bytes() < 4 * block) versions.push_back(world.Put(1000).value());
   // Spare, two closed ones, an open one.
-  const size_t per_block = block / 1000;
+  const size_t per_block = block / RecordArea::PlacedBytes(1000);
   for (size_t i = 0; i + 1 < per_block; ++i) world.Remove(versions[i]);
   EXPECT_EQ(world.area().used_bytes(), 4 * block);
   world.Remove(versions[per_block - 1]);

@@ -131,8 +131,8 @@ TEST_F(Cleaning, SearchInVainIsNotRepeatedUntilMoreIsFreed) {
   size_t freed = 0;
   while (!world.area().wants_cleaning()) {
     world.Remove(world.owned().begin()->first);
-    freed += kBytes;
-    ASSERT_LE(freed, block() / 16 + kBytes);
+    freed += RecordArea::PlacedBytes(kBytes);
+    ASSERT_LE(freed, block() / 16 + RecordArea::PlacedBytes(kBytes));
   }
   EXPECT_GE(freed, block() / 16);
   EXPECT_TRUE(world.Clean(kAll));

@@ -76,7 +76,7 @@ inline size_t AllocatedBytes(StoreWorld* world) {
   for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
     const auto bucket = world->BucketAt(index);
     if (!bucket || bucket->kind() != verify::BucketKind::kReference) continue;
-    const size_t rounded = verify::RoundUpToWord(bucket->reference().record_bytes);
+    const size_t rounded = RecordArea::PlacedBytes(bucket->reference().record_bytes);
     const bool run = rounded > block_bytes / 16;
     bytes += run ? (rounded + kPageBytes - 1) / kPageBytes * kPageBytes : rounded;
   }
