@@ -1,5 +1,6 @@
 #include "cuckoo/location_cache.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace plov::cuckoo {
@@ -10,32 +11,31 @@ LocationCache::LocationCache(size_t bytes) {
   Clear();
 }
 
-void LocationCache::Remember(const Location& location) {
-  if (sets_ == nullptr || location.hash == 0) return;
-  Set& set = sets_[IndexOf(location.hash)];
-  if (set[0].hash != location.hash && (set[0].hash != 0 || set[1].hash == location.hash)) {
-    set[1] = set[0];
-  }
-  set[0] = location;
+void LocationCache::Remember(uint64_t hash, const Location& location) {
+  const uint64_t words = location.offset / verify::kWordBytes;
+  if (set_count_ == 0 || words >> kOffsetBits != 0 || location.bytes > kBytesMask) return;
+  const uint64_t bytes = location.is_record ? location.bytes : location.way + uint64_t{1};
+  const Entry entry{TagOf(hash) << 32 | location.stamp, words << kBytesBits | bytes};
+  Set& set = SetOf(hash);
+  const auto same = [hash](const Entry& other) { return other.key >> 32 == TagOf(hash); };
+  auto place = std::ranges::find_if(set, same);
+  if (place == set.end()) place = std::ranges::find(set, uint64_t{0}, &Entry::place);
+  if (place == set.end()) --place;  // the oldest
+  std::move_backward(set.begin(), place, place + 1);
+  set[0] = entry;
 }
 
 void LocationCache::Forget(uint64_t hash) {
-  if (sets_ == nullptr) return;
-  for (Location& location : sets_[IndexOf(hash)]) {
-    if (location.hash == hash) location = {};
+  if (set_count_ == 0) return;
+  for (Entry& entry : SetOf(hash)) {
+    if (entry.key >> 32 == TagOf(hash)) entry = {};
   }
 }
 
-// Large allocations of calloc come zeroed and untouched from the kernel, and zero means "nothing
-// remembered"; wiping the old memory would commit all of it.
 void LocationCache::Clear() {
-  sets_ = nullptr;
   if (set_count_ == 0) return;
-  size_t room = (set_count_ + 1) * sizeof(Set);  // one set more, to align
-  memory_.reset(static_cast<std::byte*>(std::calloc(room, 1)));
-  void* aligned = memory_.get();
-  if (aligned == nullptr) return;
-  sets_ = static_cast<Set*>(std::align(sizeof(Set), set_count_ * sizeof(Set), aligned, room));
+  memory_ = ZeroedMemory(set_count_ * sizeof(Set));
+  if (memory_.empty()) set_count_ = 0;
 }
 
 }  // namespace plov::cuckoo

@@ -12,6 +12,13 @@ using verify::BucketKind;
 using verify::Keep;
 using verify::Safeguard;
 
+namespace {
+
+// What a mutant that remembers absence remembers: no record is so short.
+constexpr Location kAbsence = Location::Record(0, verify::kRecordHeaderBytes - 1, 0);
+
+}  // namespace
+
 Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint64_t hash,
                              uint64_t posted_us) {
   context_ = context;
@@ -23,13 +30,17 @@ Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint6
   torn_digest_ = 0;
   home_posted_us_ = posted_us;
   table_ = 0;
-  if (const Location* known = context.cache->Find(hash)) return StartKnown(*known);
+  if (const auto known = context.cache->Find(hash)) return StartKnown(*known);
   return GoHome();
 }
 
-Lookup::Action Lookup::ReadBucket(State state, uint64_t index) {
+// Most lookups end at home, so the other ways are computed when they are wanted.
+Lookup::Action Lookup::ReadWay(State state, uint8_t way) {
+  const Geometry& in = table();
   state_ = state;
-  want_ = {table().BucketOffset(index), table().bucket_bytes, false};
+  way_ = way;
+  index_ = way == 0 ? HomeOf(hash_, in.bucket_count) : WaysOf(hash_, in.bucket_count)[way];
+  want_ = {in.BucketOffset(index_), in.bucket_bytes, false};
   ++context_.stats->bucket_reads;
   return Action::kRead;
 }
@@ -55,18 +66,16 @@ Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) 
 // offsets are inside the region.
 Lookup::Action Lookup::StartKnown(const Location& known) {
   ++context_.stats->known_reads;
-  if (!Keep(Safeguard::kAbsenceForgotten) && known.bytes == UINT32_MAX) return Action::kAbsent;
-  if (known.is_record()) {
-    expected_version_ = known.version;
+  if (!Keep(Safeguard::kAbsenceForgotten) && known == kAbsence) return Action::kAbsent;
+  if (known.is_record) {
+    known_stamp_ = known.stamp;
     return ReadRecord(State::kKnownRecord, known.offset, known.bytes);
   }
   for (table_ = 0; table_ < context_.view->tables.size(); ++table_) {
-    if (table().generation == 0 || static_cast<uint32_t>(table().generation) != known.generation) {
+    if (table().generation == 0 || static_cast<uint32_t>(table().generation) != known.stamp) {
       continue;
     }
-    ways_ = WaysOf(hash_, table().bucket_count);
-    way_ = static_cast<uint8_t>(known.bytes);
-    return ReadBucket(State::kKnownBucket, ways_[way_]);
+    return ReadWay(State::kKnownBucket, known.way);
   }
   return ForgetKnown();
 }
@@ -77,11 +86,7 @@ Lookup::Action Lookup::ForgetKnown() {
   return StartOver();
 }
 
-Lookup::Action Lookup::GoHome() {
-  ways_ = WaysOf(hash_, table().bucket_count);
-  way_ = 0;
-  return ReadBucket(State::kHome, ways_[0]);
-}
+Lookup::Action Lookup::GoHome() { return ReadWay(State::kHome, 0); }
 
 // Begins again from the first table, as new. The clock is asked first: it must not be later than
 // the READ.
@@ -95,7 +100,7 @@ Lookup::Action Lookup::StartOver() {
 // R5: after a miss under `forward` the key can only be in the next generation.
 Lookup::Action Lookup::NextTable() {
   if (!forward_ || !Keep(Safeguard::kForwardFollowed)) {
-    if (!Keep(Safeguard::kAbsenceForgotten)) context_.cache->Remember({hash_, 0, 0, UINT32_MAX, 0});
+    if (!Keep(Safeguard::kAbsenceForgotten)) context_.cache->Remember(hash_, kAbsence);
     return Action::kAbsent;
   }
   if (table_ == 1 || context_.view->tables[1].generation == 0) return Action::kRefresh;
@@ -108,7 +113,7 @@ Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
   bucket_ = &bucket;
   bucket_state_ = state_;
   const uint32_t bytes = table().bucket_bytes;
-  if (Keep(Safeguard::kBucketChecksum) && !bucket.Whole(bytes, table().SeedOf(ways_[way_]))) {
+  if (Keep(Safeguard::kBucketChecksum) && !bucket.Whole(bytes, table().SeedOf(index_))) {
     ++context_.stats->torn_buckets;
     if (state_ == State::kKnownBucket) return ForgetKnown();
     if (!Keep(Safeguard::kTornReadAgain)) return Action::kAbsent;
@@ -122,8 +127,7 @@ Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
       if (!item || (Keep(Safeguard::kInlineKey) && item->key != key_)) break;
       item_ = *item;
       if (state_ != State::kKnownBucket) {
-        context_.cache->Remember(
-            {hash_, 0, want_.offset, way_, static_cast<uint32_t>(table().generation)});
+        context_.cache->Remember(hash_, Location::Bucket(way_, table().generation));
       }
       return Action::kHit;
     }
@@ -173,14 +177,12 @@ Lookup::Action Lookup::OnWay() {
   for (uint8_t way = 1; way < kWays; ++way) {
     if ((pending_ways_ & 1u << way) == 0) continue;
     pending_ways_ = static_cast<uint8_t>(pending_ways_ & ~(1u << way));
-    way_ = way;
-    return ReadBucket(State::kWay, ways_[way]);
+    return ReadWay(State::kWay, way);
   }
   if (!Keep(Safeguard::kMissConfirmed)) return NextTable();
   ++context_.stats->confirmations;
   confirm_posted_us_ = context_.now_us();
-  way_ = 0;
-  return ReadBucket(State::kConfirm, ways_[0]);
+  return ReadWay(State::kConfirm, 0);
 }
 
 // The second half of R3: an unchanged home means that the key was nowhere while the ways were read.
@@ -198,15 +200,21 @@ Lookup::Action Lookup::OnConfirm() {
   return attempts_ > kImmediateRereads + kPausedRereads ? Action::kAskServer : OnHome();
 }
 
-// R4: one READ decides if the record is whole, the key's, and was current when its `live` word was
-// read.
+// R4: one READ decides if the record is whole, the key's, the one that was remembered, and was
+// current when its `live` word was read.
 Lookup::Action Lookup::OnKnownRecord(std::span<const std::byte> bytes,
                                      std::span<const std::byte> tail) {
-  if (Keep(Safeguard::kKnownLive) && verify::LiveOf(bytes) != expected_version_) {
+  const uint64_t live = verify::LiveOf(bytes);
+  const bool is_live = live != 0 && static_cast<uint32_t>(live) == known_stamp_;
+  if (!is_live && Keep(Safeguard::kKnownLive)) {
     return Keep(Safeguard::kKnownDeadIsNoMiss) ? ForgetKnown() : Action::kAbsent;
   }
   const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  if (!item || (Keep(Safeguard::kKnownVersion) && item->version != expected_version_) ||
+  const auto is_known = [&] {
+    return static_cast<uint32_t>(item->version) == known_stamp_ &&
+           (item->version == live || !Keep(Safeguard::kKnownLive));
+  };
+  if (!item || (Keep(Safeguard::kKnownVersion) && !is_known()) ||
       (Keep(Safeguard::kKnownKey) && item->key != key_)) {
     return ForgetKnown();
   }
@@ -224,7 +232,7 @@ Lookup::Action Lookup::OnRecord(std::span<const std::byte> bytes, std::span<cons
   // Another key with the same 64-bit hash.
   if (Keep(Safeguard::kRecordKey) && item->key != key_) return OnNotHere();
   item_ = *item;
-  context_.cache->Remember({hash_, expected_version_, want_.offset, want_.bytes, 0});
+  context_.cache->Remember(hash_, Location::Record(want_.offset, want_.bytes, expected_version_));
   return Action::kHit;
 }
 

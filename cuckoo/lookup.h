@@ -97,7 +97,7 @@ class Lookup {
 
   const Geometry& table() const { return context_.view->tables[table_]; }
 
-  Action ReadBucket(State state, uint64_t index);
+  Action ReadWay(State state, uint8_t way);
   Action ReadRecord(State state, uint64_t offset, uint32_t bytes);
   Action StartKnown(const Location& known);
   Action GoHome();
@@ -116,14 +116,14 @@ class Lookup {
   Context context_{};
   std::string_view key_;
   uint64_t hash_ = 0;
-  std::array<uint64_t, kWays> ways_{};
+  uint64_t index_ = 0;  // of the bucket that is READ
   Want want_{};
   verify::ItemView item_{};
   const verify::Bucket* bucket_ = nullptr;  // the bucket fed last
   State state_ = State::kHome;
   State bucket_state_ = State::kHome;  // the state that bucket_ was READ in
   uint8_t table_ = 0;
-  uint8_t way_ = 0;           // the way that was read last
+  uint8_t way_ = 0;           // of the bucket that is READ, as seen from the key
   uint8_t pending_ways_ = 0;  // bit per way still to look at
   bool forward_ = false;
   bool torn_alike_ = false;
@@ -134,7 +134,8 @@ class Lookup {
   uint64_t home_posted_us_ = 0;     // at or before the READ that home_version_ comes from
   uint64_t confirm_posted_us_ = 0;  // the same of the confirmation
   uint64_t torn_digest_ = 0;
-  uint64_t expected_version_ = 0;  // of the record being READ
+  uint64_t expected_version_ = 0;  // of the record being READ through a bucket
+  uint32_t known_stamp_ = 0;       // low bits of the version of the one READ as remembered
 };
 
 }  // namespace plov::cuckoo

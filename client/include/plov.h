@@ -90,7 +90,7 @@ typedef struct plov_item {
 
 typedef struct plov_options {
   uint64_t timeout_us;            // of a call; 1 to PLOV_TIMEOUT_US_MAX
-  uint64_t location_cache_bytes;  // for remembered locations, 32 bytes each; 0 remembers nothing
+  uint64_t location_cache_bytes;  // for remembered locations, 16 bytes each; 0 remembers nothing
   uint64_t spin_us;               // how long a call polls before it sleeps; as timeout_us, or 0
   uint32_t window;                // lookups in flight in plov_get_many, 1 to 64
 } plov_options;

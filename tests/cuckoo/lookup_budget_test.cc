@@ -237,7 +237,7 @@ TEST_F(LookupBudget, TheLastRecordOfTheRegionIsRead) {
 
 // The cache is only a hint, also when its memory is damaged.
 TEST_F(LookupBudget, ARememberedRecordOutsideTheRegionIsNeverRead) {
-  cache_.Remember({hash_, 5, kRegionBytes, 48, 0});
+  cache_.Remember(hash_, Location::Record(kRegionBytes, 48, 5));
   const Action action = Start();
   EXPECT_TRUE(action == Action::kAskServer || (action == Action::kRead && Wants(0)));
   EXPECT_EQ(stats_.record_reads, 0u);

@@ -127,7 +127,7 @@ TEST_F(LookupGrowth, ALocationOfARetiredTableIsForgottenWithoutARead) {
   ASSERT_TRUE(Wants(0, 0));
   EXPECT_EQ(stats_.bucket_reads, 1);
   EXPECT_EQ(stats_.known_misses, 1);
-  EXPECT_EQ(cache_.Find(hash_), nullptr);
+  EXPECT_FALSE(cache_.Find(hash_).has_value());
 }
 
 // What is remembered of a key that has travelled leads to the old table first, then after it.

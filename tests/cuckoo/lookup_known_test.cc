@@ -11,10 +11,10 @@ namespace {
 class LookupKnown : public LookupFixture {
  protected:
   void RememberRecord(const Image& record, uint64_t version, uint64_t offset = kRecordOffset) {
-    cache_.Remember({hash_, version, offset, static_cast<uint32_t>(record.size()), 0});
+    cache_.Remember(hash_, Location::Record(offset, static_cast<uint32_t>(record.size()), version));
   }
-  void RememberBucket(uint32_t way, uint32_t generation = 7) {
-    cache_.Remember({hash_, 0, view_.tables[0].BucketOffset(IndexOf(way)), way, generation});
+  void RememberBucket(uint8_t way, uint32_t generation = 7) {
+    cache_.Remember(hash_, Location::Bucket(way, generation));
   }
 
   static Image WithLive(Image record, uint64_t live) {
@@ -25,7 +25,7 @@ class LookupKnown : public LookupFixture {
   // What was remembered is gone, and the lookup begins at home.
   void ExpectForgotten() {
     EXPECT_TRUE(Wants(0));
-    EXPECT_EQ(cache_.Find(hash_), nullptr);
+    EXPECT_FALSE(cache_.Find(hash_).has_value());
     EXPECT_EQ(stats_.known_misses, 1u);
     EXPECT_EQ(Feed(Empty()), Action::kAbsent);
   }
@@ -43,7 +43,7 @@ TEST_F(LookupKnown, ARecordIsOneRead) {
   EXPECT_EQ(stats_.record_reads, 1u);
   EXPECT_EQ(stats_.known_reads, 1u);
   EXPECT_EQ(stats_.known_misses, 0u);
-  EXPECT_NE(cache_.Find(hash_), nullptr);
+  EXPECT_TRUE(cache_.Find(hash_).has_value());
 }
 
 TEST_F(LookupKnown, ARecordThatIsNotLiveIsForgotten) {
@@ -91,7 +91,7 @@ TEST_F(LookupKnown, ATornRecordIsForgottenAndNotReadAgain) {
 }
 
 TEST_F(LookupKnown, ABucketIsOneRead) {
-  for (const uint32_t way : {0u, 1u, 2u}) {
+  for (uint8_t way = 0; way < 3; ++way) {
     stats_ = {};
     RememberBucket(way);
     ASSERT_EQ(Start(), Action::kRead);
@@ -99,7 +99,7 @@ TEST_F(LookupKnown, ABucketIsOneRead) {
     ASSERT_EQ(Feed(Inline(key_, "rice")), Action::kHit);
     EXPECT_EQ(stats_.bucket_reads, 1u);
     EXPECT_EQ(stats_.known_reads, 1u);
-    EXPECT_NE(cache_.Find(hash_), nullptr);
+    EXPECT_TRUE(cache_.Find(hash_).has_value());
   }
 }
 
@@ -109,8 +109,8 @@ TEST_F(LookupKnown, ABucketThatHoldsTheKeyByReferenceNowIsStillAHit) {
   Start();
   ASSERT_EQ(Feed(ReferenceTo(record, 9)), Action::kRead);
   ASSERT_EQ(FeedRecord(record), Action::kHit);
-  ASSERT_NE(cache_.Find(hash_), nullptr);
-  EXPECT_TRUE(cache_.Find(hash_)->is_record());
+  ASSERT_TRUE(cache_.Find(hash_).has_value());
+  EXPECT_TRUE(cache_.Find(hash_)->is_record);
 }
 
 // Not there is not absent: only the home knows.
@@ -154,7 +154,7 @@ TEST_F(LookupKnown, ABucketOfAForgottenGenerationIsForgottenWithoutARead) {
 
 TEST_F(LookupKnown, ABucketOfTheNextTableIsReadThere) {
   AddNextTable();
-  cache_.Remember({hash_, 0, view_.tables[1].BucketOffset(IndexOf(2, 1)), 2, 8});
+  cache_.Remember(hash_, Location::Bucket(2, 8));
   ASSERT_EQ(Start(), Action::kRead);
   ASSERT_TRUE(Wants(2, 1));
   ASSERT_EQ(Feed(Empty()), Action::kRead);
@@ -174,8 +174,8 @@ TEST_F(LookupKnown, HitsAreRemembered) {
   Start();
   Feed(ReferenceTo(record, 5));
   ASSERT_EQ(FeedRecord(record), Action::kHit);
-  ASSERT_NE(cache_.Find(hash_), nullptr);
-  EXPECT_EQ(cache_.Find(hash_)->version, 5u);
+  ASSERT_TRUE(cache_.Find(hash_).has_value());
+  EXPECT_EQ(cache_.Find(hash_)->stamp, 5u);
   EXPECT_EQ(cache_.Find(hash_)->offset, kRecordOffset);
   EXPECT_EQ(cache_.Find(hash_)->bytes, record.size());
 
@@ -194,7 +194,7 @@ TEST_F(LookupKnown, AbsenceIsNeverRemembered) {
   Feed(Listing({1}));
   Feed(Empty());
   ASSERT_EQ(Feed(Listing({1})), Action::kAbsent);
-  EXPECT_EQ(cache_.Find(hash_), nullptr);
+  EXPECT_FALSE(cache_.Find(hash_).has_value());
 }
 
 }  // namespace

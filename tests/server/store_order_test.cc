@@ -54,7 +54,8 @@ class Watch {
     }
     OneSidedReader remembering(world_, size_t{1} << 12);
     remembering.cache().Remember(
-        {old_record_.hash, old_record_.version, old_record_.offset, old_record_.record_bytes, 0});
+        old_record_.hash, cuckoo::Location::Record(old_record_.offset, old_record_.record_bytes,
+                                                   old_record_.version));
     const Answer known = remembering.Get(key_);
     if (known.hit() && known.item.version == before_->version) wrong_ = "stale by memory";
   }
@@ -182,7 +183,8 @@ class StoreMove : public ::testing::Test {
   }
   Answer GetRemembering(const verify::Reference& known) {
     OneSidedReader reader(&world, size_t{1} << 12);
-    reader.cache().Remember({known.hash, known.version, known.offset, known.record_bytes, 0});
+    reader.cache().Remember(
+        known.hash, cuckoo::Location::Record(known.offset, known.record_bytes, known.version));
     return reader.Get(key);
   }
   bool IsWholeAt(uint64_t offset) {
