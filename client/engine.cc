@@ -89,6 +89,7 @@ void Engine::Adopt(std::vector<Connected> fresh) {
   for (size_t i = 0; i < fresh.size(); ++i) {
     Link& link = *links_[i];
     link.connection = std::move(fresh[i].connection);
+    link.region = link.connection->region();
     link.view = fresh[i].view;
     link.messages_in_flight = 0;
     link.reads_in_flight = 0;
@@ -281,7 +282,10 @@ std::chrono::microseconds Engine::next_poll() const {
 void Engine::AbandonAll() {
   closing_ = true;
   down_ = {Code::kUnavailable, "the client was destroyed"};
-  for (const auto& link : links_) link->connection.reset();
+  for (const auto& link : links_) {
+    link->connection.reset();
+    link->region = {};
+  }
   for (Slot& slot : slots_) {
     if (slot.state == Slot::State::kFree || slot.state == Slot::State::kDrained) continue;
     slot.sink.done(slot.sink.context, slot.sink.index, std::unexpected(down_));

@@ -20,6 +20,7 @@
 #include "cuckoo/location_cache.h"
 #include "cuckoo/lookup.h"
 #include "fabric/fabric.h"
+#include "verify/record.h"
 
 namespace plov {
 
@@ -35,6 +36,13 @@ struct GetSink {
 // Whether an item is expired at `now_us` of this host's monotonic clock, by the server's Unix time.
 bool IsExpired(uint32_t expiry, const cuckoo::ShardView& view, uint64_t now_us);
 uint64_t MonotonicUs();
+// Some milliseconds behind, which only makes a confirmation look older than it is; costs a third.
+uint64_t CoarseMonotonicUs();
+
+inline bool KeyIsGood(std::string_view key) {
+  return !key.empty() && key.size() <= verify::kKeyBytesMax;
+}
+Error BadKey();
 
 class Engine {
  public:
@@ -144,7 +152,7 @@ class Engine {
   // engine_get.cc: lookups; engine_call.cc: the calls over them.
   void Begin(Slot* slot, std::string_view key, Deadline deadline, const GetSink& sink);
   cuckoo::Lookup::Action StartLookup(Slot* slot);
-  cuckoo::Lookup::Action StartLookupAt(Slot* slot, uint64_t now_us);
+  cuckoo::Lookup::Action StartLookupAt(Slot* slot, uint64_t hash, uint64_t now_us);
   void RestartSlots();
   bool StartQueuedGets();
   void Advance(Slot* slot, cuckoo::Lookup::Action action);
@@ -165,6 +173,18 @@ class Engine {
   Slot* FreeSlot();
   Client::GetResult DriveSlot(Slot* slot);
   std::expected<void, Error> AwaitDrained(const Slot& slot);
+
+  // engine_many.cc: GetMany.
+  struct Lanes;
+  struct ManyGets;
+  bool CanGoStraight() const;
+  bool GoStraight(ManyGets* many);
+  void GatherLanes(ManyGets* many, uint64_t now_us);
+  bool BeginNext(ManyGets* many, Slot* slot, uint64_t now_us);
+  bool StepLane(ManyGets* many, Slot* slot, uint64_t now_us);
+  bool TakeTurn(ManyGets* many, Lanes* lanes);
+  void PrefetchWants(const Lanes& lanes) const;
+  bool CopyWant(Slot* slot) const;
 
   // engine_view.cc: the superblocks.
   void MarkStale(uint32_t shard);

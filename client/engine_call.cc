@@ -1,24 +1,14 @@
-// Engine: the calls that get - blocking, many at once, asynchronous - over the lookups in flight.
+// Engine: the calls that get - blocking, asynchronous - over the lookups in flight.
 
 #include <optional>
 
 #include "client/engine.h"
-#include "verify/record.h"
 
 namespace plov {
 
 using Action = cuckoo::Lookup::Action;
 
-namespace {
-
-// How often a busy GetMany lets everything move that is no READ.
-constexpr size_t kRoundsPerPump = 16;
-
 Error BadKey() { return {Code::kInvalidArgument, "keys are 1 to 1024 bytes"}; }
-
-bool KeyIsGood(std::string_view key) { return !key.empty() && key.size() <= verify::kKeyBytesMax; }
-
-}  // namespace
 
 bool Engine::StartQueuedGets() {
   bool moved = false;
@@ -82,6 +72,11 @@ Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std:
   fabric::Connection* connection = link->connection.get();
   alone = alone && link->quiet();
   slot->state = Slot::State::kWant;
+  // A long value goes straight to the caller's buffer, by a READ into two places.
+  while (alone && action == Action::kRead && !slot->has_into && CopyWant(slot)) {
+    if (!connection->alive()) return DriveSlot(slot);
+    action = Feed(slot);
+  }
   while (alone && action == Action::kRead) {
     const fabric::ReadOp op = OpOf(slot);
     if (connection->Read({&op, 1}) != 1) break;
@@ -102,45 +97,6 @@ Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std:
   }
   Advance(slot, action);
   return DriveSlot(slot);
-}
-
-void Engine::GetMany(std::span<const std::string_view> keys,
-                     void (*done)(void*, size_t, Client::GetResult), void* context) {
-  // Counts what ended; the caller's function is called from here.
-  struct Tally {
-    void (*done)(void*, size_t, Client::GetResult);
-    void* context;
-    size_t left;
-  } tally{done, context, keys.size()};
-  const GetSink sink{[](void* tally_context, size_t index, Client::GetResult result) {
-                       auto* mine = static_cast<Tally*>(tally_context);
-                       --mine->left;
-                       mine->done(mine->context, index, std::move(result));
-                     },
-                     &tally, 0};
-  size_t next = 0;
-  size_t rounds = 0;
-  Deadline deadline = DeadlineFromNow();
-  while (tally.left > 0) {
-    bool moved = false;
-    for (auto slot = slots_.begin() + 1; slot != slots_.end() && next < keys.size(); ++slot) {
-      if (slot->state != Slot::State::kFree) continue;
-      Begin(&*slot, keys[next], deadline, {sink.done, sink.context, next});
-      ++next;
-      if (KeyIsGood(slot->key)) {
-        Advance(&*slot, StartLookup(&*slot));
-      } else {
-        Finish(&*slot, std::unexpected(BadKey()));
-      }
-      moved = true;
-    }
-    moved = PostReads() || moved;
-    moved = (CollectReads() && alive()) || moved;
-    if (moved) deadline = DeadlineFromNow();
-    // Whatever is not a READ moves on in Pump, which a busy window must not starve.
-    if (moved && alive() && ++rounds % kRoundsPerPump != 0) continue;
-    if (!Pump() && (!moved || !alive())) Idle(NextEvent(deadline));
-  }
 }
 
 }  // namespace plov

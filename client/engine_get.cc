@@ -32,9 +32,6 @@ uint64_t ClockUs(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 
-// Some milliseconds behind, which only makes a confirmation look older than it is; costs a third.
-uint64_t CoarseMonotonicUs() { return ClockUs(CLOCK_MONOTONIC_COARSE); }
-
 // What verifying in place, in memory that a writer shares, would come to: the bytes that are used
 // are not those that were verified.
 void ReadAgain(fabric::Connection* connection, const fabric::ReadOp& op) {
@@ -52,6 +49,7 @@ bool IsExpired(uint32_t expiry, const cuckoo::ShardView& view, uint64_t now_us) 
 }
 
 uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
+uint64_t CoarseMonotonicUs() { return ClockUs(CLOCK_MONOTONIC_COARSE); }
 
 void Engine::Begin(Slot* slot, std::string_view key, Deadline deadline, const GetSink& sink) {
   slot->key = key;
@@ -63,11 +61,12 @@ void Engine::Begin(Slot* slot, std::string_view key, Deadline deadline, const Ge
   ++stats_.gets;
 }
 
-Action Engine::StartLookup(Slot* slot) { return StartLookupAt(slot, CoarseMonotonicUs()); }
+Action Engine::StartLookup(Slot* slot) {
+  return StartLookupAt(slot, cuckoo::HashKey(slot->key, hash_seed_), CoarseMonotonicUs());
+}
 
-Action Engine::StartLookupAt(Slot* slot, uint64_t now_us) {
+Action Engine::StartLookupAt(Slot* slot, uint64_t hash, uint64_t now_us) {
   slot->started_us = now_us;
-  const uint64_t hash = cuckoo::HashKey(slot->key, hash_seed_);
   slot->shard = cuckoo::ShardOf(hash, static_cast<uint32_t>(links_.size()));
   if (slot->record.empty()) slot->record.resize(kRecordWordsAtFirst);
   return slot->lookup.Start({&links_[slot->shard]->view, &cache_, &lookup_stats_, &MonotonicUs},
@@ -164,7 +163,7 @@ Action Engine::JudgeExpiry(Slot* slot) {
   const uint64_t now_us = MonotonicUs();
   if (!IsExpired(expiry, view, now_us)) return Action::kHit;
   if (IsExpired(expiry, view, slot->started_us)) return Action::kAbsent;
-  return StartLookupAt(slot, now_us);
+  return StartLookupAt(slot, slot->lookup.hash(), now_us);
 }
 
 Client::GetResult Engine::Deliver(Slot* slot, const verify::ItemView& item) {

@@ -1,10 +1,12 @@
 // Link: a client's connection to one shard, and the shard's superblock as last read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,8 @@ struct Link {
   bool quiet() const { return reads_in_flight == 0 && !confirm_due; }
 
   std::unique_ptr<fabric::Connection> connection;
-  uint32_t reads_in_flight = 0;  // of lookups and of the superblock
+  std::span<const std::byte> region;  // of the connection, where READs are loads; else empty
+  uint32_t reads_in_flight = 0;       // of lookups and of the superblock
   // The superblock is to be READ anew. No READ is posted beside that one, so the view changes under
   // none.
   bool stale = false;

@@ -94,6 +94,11 @@ class Connection {
   // Tells the fabric of memory that READs will go to; it stays valid as long as the connection.
   virtual std::expected<void, Error> Register(std::span<std::byte> memory) = 0;
 
+  // The region, where a READ is nothing but loads: a copy of words that are inside of it
+  // (verify::CopyFromShared) is as good as READ once alive() was true after it. Empty where READs
+  // are requests. Stays as long as the connection.
+  virtual std::span<const std::byte> region() const { return {}; }
+
   // Posts READs, as many as fit under read_depth, with one doorbell; returns how many.
   virtual size_t Read(std::span<const ReadOp> batch) = 0;
   // Collects completions; returns how many.

@@ -13,6 +13,15 @@ RecordHeader HeaderOf(std::span<const std::byte> copy) {
   return header;
 }
 
+// One field of a copy that was made word by word just now: a load of more than a word would wait
+// until all of them have reached the cache.
+template <typename Field>
+Field FieldOf(const std::byte* copy, size_t offset) {
+  Field field;
+  std::memcpy(&field, copy + offset, sizeof(field));
+  return field;
+}
+
 ItemView ViewOf(const RecordHeader& header, const std::byte* key, const std::byte* value) {
   return {{reinterpret_cast<const char*>(key), header.key_bytes},
           {reinterpret_cast<const char*>(value), header.value_bytes},
@@ -79,18 +88,23 @@ ItemView OwnRecord(const std::byte* region, uint64_t record_offset) {
 
 std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t seed) {
   if (copy.size() < kRecordHeaderBytes) return std::nullopt;
-  const RecordHeader header = HeaderOf(copy);
-  if (Keep(Safeguard::kRecordLengths) &&
-      RecordBytes(header.key_bytes, header.value_bytes) != copy.size()) {
+  const std::byte* record = copy.data();
+  const auto key_bytes = FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes));
+  const auto value_bytes = FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
+  if (Keep(Safeguard::kRecordLengths) && RecordBytes(key_bytes, value_bytes) != copy.size()) {
     return std::nullopt;
   }
   if (Keep(Safeguard::kRecordChecksum) &&
-      header.checksum !=
-          Checksum(copy.data() + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
+      FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum)) !=
+          Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
     return std::nullopt;
   }
-  const std::byte* key = copy.data() + kRecordHeaderBytes;
-  return ViewOf(header, key, key + header.key_bytes);
+  const auto* key = reinterpret_cast<const char*>(record + kRecordHeaderBytes);
+  return ItemView{{key, key_bytes},
+                  {key + key_bytes, value_bytes},
+                  FieldOf<uint64_t>(record, offsetof(RecordHeader, version)),
+                  FieldOf<uint32_t>(record, offsetof(RecordHeader, flags)),
+                  FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry))};
 }
 
 std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
@@ -113,6 +127,8 @@ std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
   return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
 }
 
-uint64_t LiveOf(std::span<const std::byte> copy) { return HeaderOf(copy).live; }
+uint64_t LiveOf(std::span<const std::byte> copy) {
+  return FieldOf<uint64_t>(copy.data(), offsetof(RecordHeader, live));
+}
 
 }  // namespace plov::verify

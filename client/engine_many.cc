@@ -1,0 +1,222 @@
+// Engine: many GETs at once.
+//
+// Where READs are loads, lookups go the straight way: no READ is posted or polled for, and the
+// misses of the processor's caches overlap. The lookups under way are the lanes of two groups,
+// which take turns: what the lanes want is copied out of the regions; then one look at the
+// connections tells that the copies are as good as READs; then each lookup is fed its copy, and one
+// that ended makes room for the next key; at last all that the lanes want next is prefetched, and
+// comes while the other group has its turn. Whatever is rare (torn too often, a table that grew, a
+// dead server) leaves this way, its slot like that of any lookup that Pump moves on.
+
+#include <algorithm>
+#include <array>
+
+#include "client/engine.h"
+
+namespace plov {
+
+using Action = cuckoo::Lookup::Action;
+
+namespace {
+
+constexpr size_t kLineBytes = 64;
+// Beyond this the hardware's own prefetcher has taken over.
+constexpr uint32_t kPrefetchBytesMax = 512;
+// Half of the slots, rounded up.
+constexpr size_t kLanesMax = 32;
+// Turns of the straight way before everything else gets one.
+constexpr size_t kTurnsMax = 64;
+// How often a busy GetMany lets everything move that is no READ.
+constexpr size_t kRoundsPerPump = 16;
+// Keys that are hashed, and their remembered locations prefetched, before their turn comes.
+constexpr size_t kKeysAhead = 16;
+
+}  // namespace
+
+// Lookups that want a READ.
+struct Engine::Lanes {
+  size_t count = 0;
+  std::array<Slot*, kLanesMax> slots{};
+
+  void Add(Slot* slot) { slots[count++] = slot; }
+};
+
+struct Engine::ManyGets {
+  std::span<const std::string_view> keys;
+  void (*done)(void* context, size_t index, Client::GetResult result);
+  void* context;
+  size_t left;  // that have not ended
+
+  size_t next = 0;  // key to begin
+  Deadline deadline = {};
+  size_t hashed = 0;                          // keys whose hash is, or was, in `hashes`
+  std::array<uint64_t, kKeysAhead> hashes{};  // of key number n at n % kKeysAhead
+  std::array<Lanes, 2> groups = {};
+
+  void Done(size_t index, Client::GetResult result) {
+    --left;
+    done(context, index, std::move(result));
+  }
+  GetSink SinkOf(size_t index) {
+    return {[](void* many, size_t at, Client::GetResult result) {
+              static_cast<ManyGets*>(many)->Done(at, std::move(result));
+            },
+            this, index};
+  }
+};
+
+bool Engine::CanGoStraight() const {
+  const auto quiet = [](const auto& link) {
+    return !link->region.empty() && !link->stale && link->quiet();
+  };
+  return options_.read_pause.count() == 0 && std::ranges::all_of(links_, quiet);
+}
+
+// A prefetch waits for its address to be translated, and does so beside others only when they
+// follow at once: so all lanes' first lines, then the rest.
+void Engine::PrefetchWants(const Lanes& lanes) const {
+  struct Place {
+    const std::byte* from;
+    uint32_t bytes;
+  };
+  std::array<Place, kLanesMax> places;
+  for (size_t i = 0; i < lanes.count; ++i) {
+    const Slot& slot = *lanes.slots[i];
+    const cuckoo::Lookup::Want& want = slot.lookup.want();
+    places[i] = {links_[slot.shard]->region.data() + want.offset,
+                 std::min(want.bytes, kPrefetchBytesMax)};
+  }
+  for (const Place& place : std::span(places).first(lanes.count)) verify::Prefetch(place.from);
+  for (const Place& place : std::span(places).first(lanes.count)) {
+    const std::byte* last = place.from + place.bytes - 1;
+    for (const std::byte* at = place.from + kLineBytes; at < last; at += kLineBytes) {
+      verify::Prefetch(at);
+    }
+    verify::Prefetch(last);
+  }
+}
+
+// False when what the lookup wants is not in a region where READs are loads.
+bool Engine::CopyWant(Slot* slot) const {
+  const cuckoo::Lookup::Want& want = slot->lookup.want();
+  const std::span<const std::byte> region = links_[slot->shard]->region;
+  const size_t covered_bytes = verify::RoundUpToWord(want.bytes);
+  if (want.offset % verify::kWordBytes != 0 || want.offset > region.size() ||
+      covered_bytes > region.size() - want.offset) {
+    return false;
+  }
+  const std::byte* from = region.data() + want.offset;
+  if (!want.record) {
+    verify::CopyFromShared(slot->bucket.words(), from, want.bytes);
+    return true;
+  }
+  slot->split_bytes = 0;
+  const size_t words = covered_bytes / verify::kWordBytes;
+  if (slot->record.size() < words) slot->record.resize(words);
+  verify::CopyFromShared(slot->record.data(), from, want.bytes);
+  return true;
+}
+
+// Begins keys in a free slot until one wants a READ.
+bool Engine::BeginNext(ManyGets* many, Slot* slot, uint64_t now_us) {
+  while (many->next < many->keys.size()) {
+    for (; many->hashed < std::min(many->next + kKeysAhead, many->keys.size()); ++many->hashed) {
+      const uint64_t hash = cuckoo::HashKey(many->keys[many->hashed], hash_seed_);
+      many->hashes[many->hashed % kKeysAhead] = hash;
+      cache_.Prefetch(hash);
+    }
+    const size_t index = many->next++;
+    Begin(slot, many->keys[index], many->deadline, many->SinkOf(index));
+    if (!KeyIsGood(slot->key)) {
+      Finish(slot, std::unexpected(BadKey()));
+      continue;
+    }
+    const Action action = StartLookupAt(slot, many->hashes[index % kKeysAhead], now_us);
+    Advance(slot, action);
+    if (action == Action::kRead) return true;
+    if (slot->state != Slot::State::kFree) return false;
+  }
+  return false;
+}
+
+void Engine::GatherLanes(ManyGets* many, uint64_t now_us) {
+  size_t next_group = 0;
+  for (Slot& slot : std::span(slots_).subspan(1)) {
+    const bool wants = slot.state == Slot::State::kWant ||
+                       (slot.state == Slot::State::kFree && BeginNext(many, &slot, now_us));
+    if (wants) many->groups[next_group++ % 2].Add(&slot);
+  }
+  for (const Lanes& lanes : many->groups) PrefetchWants(lanes);
+}
+
+// A lane's copy is fed to its lookup. Returns whether the slot stays a lane.
+bool Engine::StepLane(ManyGets* many, Slot* slot, uint64_t now_us) {
+  const Action action = Feed(slot);
+  if (action == Action::kRead) return true;
+  const bool ended = action == Action::kHit || action == Action::kAbsent;
+  if (!ended || slot->sink.context != many) {
+    Advance(slot, action);
+    return false;
+  }
+  if (action == Action::kHit) {
+    many->Done(slot->sink.index, Deliver(slot, slot->lookup.item()));
+  } else {
+    many->Done(slot->sink.index, std::nullopt);
+  }
+  --busy_slots_;
+  slot->state = Slot::State::kFree;
+  return BeginNext(many, slot, now_us);
+}
+
+// A turn of one group. False when its READs are not to be had this way.
+bool Engine::TakeTurn(ManyGets* many, Lanes* lanes) {
+  const uint64_t now_us = CoarseMonotonicUs();  // before READs of lookups that begin now
+  const std::span<Slot*> slots = std::span(lanes->slots).first(lanes->count);
+  const bool inside = std::ranges::all_of(slots, [this](Slot* slot) { return CopyWant(slot); });
+  if (!inside || !alive()) return false;
+  lanes->count = 0;
+  for (Slot* slot : slots) {
+    if (StepLane(many, slot, now_us)) lanes->Add(slot);
+  }
+  PrefetchWants(*lanes);
+  return true;
+}
+
+// Takes turns until no lane is left, or everything else needs a turn. Returns whether any lookup
+// went on.
+bool Engine::GoStraight(ManyGets* many) {
+  many->groups = {};
+  GatherLanes(many, CoarseMonotonicUs());
+  bool moved = false;
+  for (size_t turn = 0; turn < kTurnsMax; ++turn) {
+    Lanes* lanes = &many->groups[turn % 2];
+    if (lanes->count == 0 && many->groups[(turn + 1) % 2].count == 0) break;
+    if (!TakeTurn(many, lanes)) return false;
+    moved = true;
+  }
+  return moved;
+}
+
+void Engine::GetMany(std::span<const std::string_view> keys,
+                     void (*done)(void*, size_t, Client::GetResult), void* context) {
+  ManyGets many{.keys = keys, .done = done, .context = context, .left = keys.size()};
+  size_t rounds = 0;
+  many.deadline = DeadlineFromNow();
+  while (many.left > 0) {
+    const bool straight = alive() && CanGoStraight();
+    bool moved = straight && GoStraight(&many);
+    for (auto slot = slots_.begin() + 1; slot != slots_.end() && !straight; ++slot) {
+      if (slot->state == Slot::State::kFree) {
+        moved = BeginNext(&many, &*slot, CoarseMonotonicUs()) || moved;
+      }
+    }
+    if (!straight) moved = PostReads() || moved;
+    if (!straight) moved = (CollectReads() && alive()) || moved;
+    if (moved) many.deadline = DeadlineFromNow();
+    // Whatever is not a READ moves on in Pump, which a busy window must not starve.
+    if (moved && alive() && !straight && ++rounds % kRoundsPerPump != 0) continue;
+    if (many.left > 0 && !Pump() && (!moved || !alive())) Idle(NextEvent(many.deadline));
+  }
+}
+
+}  // namespace plov
