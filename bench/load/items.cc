@@ -16,19 +16,26 @@ void Items::FillKey(uint64_t number, std::string* key) const {
   }
 }
 
-void Items::FillValue(uint64_t number, std::string_view key, std::string* value) const {
-  value->resize(ValueBytes(number));
+void FillRepeated(std::string_view key, uint32_t value_bytes, std::string* value) {
+  value->resize(value_bytes);
   for (size_t at = 0; at < value->size(); at += key.size()) {
     key.copy(value->data() + at, value->size() - at);
   }
 }
 
 // Every key's worth of bytes is the one before it, so two comparisons say it all.
-bool Items::IsValue(uint64_t number, std::string_view key, std::string_view value) const {
-  if (value.size() != ValueBytes(number)) return false;
+bool IsRepeated(std::string_view key, std::string_view value) {
   const size_t first = std::min(key.size(), value.size());
   return value.substr(0, first) == key.substr(0, first) &&
          value.substr(first) == value.substr(0, value.size() - first);
+}
+
+void Items::FillValue(uint64_t number, std::string_view key, std::string* value) const {
+  FillRepeated(key, ValueBytes(number), value);
+}
+
+bool Items::IsValue(uint64_t number, std::string_view key, std::string_view value) const {
+  return value.size() == ValueBytes(number) && IsRepeated(key, value);
 }
 
 }  // namespace plov::bench

@@ -20,6 +20,11 @@ struct ItemShape {
   uint32_t value_bytes_most = 64;
 };
 
+// Writes `key` again and again over `value`, this many bytes of it.
+void FillRepeated(std::string_view key, uint32_t value_bytes, std::string* value);
+// Whether `value` is that, of whatever size.
+bool IsRepeated(std::string_view key, std::string_view value);
+
 class Items {
  public:
   static constexpr uint32_t kKeyBytesMin = 8;

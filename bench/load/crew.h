@@ -1,0 +1,66 @@
+// Crew: processes that do the same work side by side, and the memory they share.
+//
+// Started by fork, for each gets a function rather than a command line; so before this process has
+// threads, and from its main thread: the kernel kills a child when the thread that started it ends.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <vector>
+
+#include "client/cli/json.h"
+#include "verify/error.h"
+
+namespace plov::bench {
+
+inline constexpr uint32_t kClientsMax = 256;
+
+// One member's own line of memory. It writes, all others read.
+struct alignas(64) Slot {
+  std::atomic<uint64_t> operations;  // so far, also of a warm-up
+  std::atomic<uint64_t> bytes;       // of keys and values, likewise
+  std::atomic<uint64_t> inserted;    // new items that the server has
+};
+
+// Zeroed memory is a valid one.
+struct Shared {
+  std::atomic<uint32_t> ready;     // members that wait for the start
+  std::atomic<int64_t> start_ns;   // on NowNs's clock; 0: not yet
+  std::atomic<uint32_t> stopping;  // somebody failed: the others may end
+  std::array<Slot, kClientsMax> slots;
+
+  // Of `count` members.
+  uint64_t operations(uint32_t count) const;
+  uint64_t bytes(uint32_t count) const;
+};
+
+// Of the monotonic clock, the same in all processes.
+int64_t NowNs();
+
+struct CrewOptions {
+  uint32_t members = 1;
+  // Called when all are ready, right before the start, and when the last has ended; may be empty.
+  std::function<void()> before;
+  std::function<void()> after;
+  // Called about ten times a second; may be empty.
+  std::function<void(uint64_t operations, uint64_t bytes)> progress;
+};
+
+// In a member's process: what it came to, or why it failed.
+using MemberWork = std::function<std::expected<cli::Json, Error>(uint32_t index, Shared* shared)>;
+
+// Starts the members, and them together once each has called AwaitStart, and returns what they came
+// to. None outlives this call, nor this process.
+// Errors: the first member's that failed; kSystem; kTimeout when none has done anything for a
+//         minute.
+std::expected<std::vector<cli::Json>, Error> RunCrew(const CrewOptions& options,
+                                                     const MemberWork& work);
+
+// A member's: waits for all the others. Returns when it started.
+int64_t AwaitStart(Shared* shared);
+
+}  // namespace plov::bench

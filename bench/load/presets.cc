@@ -1,0 +1,110 @@
+#include "bench/load/presets.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+namespace plov::bench {
+
+namespace {
+
+constexpr uint64_t kDefaultBytes = uint64_t{512} << 20;
+constexpr uint64_t kDefaultItemsMin = 1000;
+constexpr uint64_t kDefaultItemsMax = 1'000'000;
+constexpr std::string_view kTwitter = "twitter:";
+
+// YCSB's keys are "user" and a hash of up to 20 digits, mostly 23 or 24 bytes; its values ten
+// fields of 100 bytes.
+constexpr ItemShape kYcsbShape{
+    .key_bytes = 24, .value_bytes_least = 1000, .value_bytes_most = 1000};
+constexpr ItemShape kHerdShape{.key_bytes = 16, .value_bytes_least = 32, .value_bytes_most = 32};
+constexpr double kYcsbExponent = 0.99;
+
+struct Preset {
+  std::string_view name;
+  ItemShape shape;
+  Popularity popularity;
+  double gets;
+  Kind other;
+};
+
+constexpr auto kPresets = std::to_array<Preset>({
+    {"ycsb-a", kYcsbShape, Popularity::kZipf, 0.50, Kind::kPut},
+    {"ycsb-b", kYcsbShape, Popularity::kZipf, 0.95, Kind::kPut},
+    {"ycsb-c", kYcsbShape, Popularity::kZipf, 1.00, Kind::kPut},
+    {"ycsb-d", kYcsbShape, Popularity::kLatest, 0.95, Kind::kInsert},
+    {"ycsb-f", kYcsbShape, Popularity::kZipf, 0.50, Kind::kModify},
+    {"herd-95", kHerdShape, Popularity::kUniform, 0.95, Kind::kPut},
+    {"herd-50", kHerdShape, Popularity::kUniform, 0.50, Kind::kPut},
+});
+
+std::expected<Workload, Error> FindCluster(std::string_view text) {
+  const auto clusters = ParseClusters(ClustersCsv());
+  if (!clusters) return std::unexpected(clusters.error());
+  uint32_t number = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto found = std::ranges::find(*clusters, number, &Cluster::number);
+  if (failure != std::errc() || rest != text.data() + text.size() || found == clusters->end()) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("there is no twitter:{}: the table has clusters 1 to {} without 5",
+                            text, clusters->back().number));
+  }
+  return WorkloadOf(*found);
+}
+
+}  // namespace
+
+uint64_t DefaultItems(const ItemShape& shape) {
+  const uint64_t bytes = uint64_t{shape.key_bytes} + shape.value_bytes_most;
+  return std::clamp(kDefaultBytes / bytes, kDefaultItemsMin, kDefaultItemsMax);
+}
+
+std::expected<Workload, Error> WorkloadOf(const Cluster& cluster) {
+  Workload workload;
+  workload.name = fmt::format("{}{}", kTwitter, cluster.number);
+  workload.shape = {.key_bytes = cluster.key_bytes,
+                    .value_bytes_least = cluster.value_bytes,
+                    .value_bytes_most = cluster.value_bytes};
+  workload.items = DefaultItems(workload.shape);
+  for (const auto& [name, part] : cluster.operations) {
+    const auto kind = KindOfMemcached(name);
+    if (!kind) {
+      return Fail(Code::kInvalidArgument,
+                  fmt::format("{}: no operation for '{}'", workload.name, name));
+    }
+    workload.mix[*kind] += part;
+  }
+  if (cluster.exponent.value_or(0) > 0) {
+    workload.popularity = Popularity::kZipf;
+    workload.exponent = *cluster.exponent;
+  }
+  return workload;
+}
+
+std::expected<Workload, Error> FindPreset(std::string_view name) {
+  if (name.starts_with(kTwitter)) return FindCluster(name.substr(kTwitter.size()));
+  if (name == "ycsb-e") {
+    return Fail(Code::kInvalidArgument,
+                "ycsb-e scans ranges of keys in their order, and a hash table has no order: plov "
+                "cannot run it");
+  }
+  const auto found = std::ranges::find(kPresets, name, &Preset::name);
+  if (found == kPresets.end()) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("no workload '{}'; there are {}", name, kPresetNames));
+  }
+  Workload workload;
+  workload.name = name;
+  workload.shape = found->shape;
+  workload.items = DefaultItems(found->shape);
+  workload.popularity = found->popularity;
+  workload.exponent = kYcsbExponent;
+  workload.mix[Kind::kGet] = found->gets;
+  workload.mix[found->other] += 1 - found->gets;
+  return workload;
+}
+
+}  // namespace plov::bench

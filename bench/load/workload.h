@@ -1,0 +1,43 @@
+// Workload: which operations come how often, on which items.
+//
+// Threads: constant once made.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "bench/load/choice.h"
+#include "bench/load/items.h"
+#include "bench/load/operation.h"
+#include "bench/load/replay.h"
+
+namespace plov::bench {
+
+// Shares of the kinds; they need not add up to one.
+struct Mix {
+  std::array<double, kKinds> shares{};
+
+  double& operator[](Kind kind) { return shares[static_cast<size_t>(kind)]; }
+  double operator[](Kind kind) const { return shares[static_cast<size_t>(kind)]; }
+  double total() const;
+  double part(Kind kind) const { return (*this)[kind] / total(); }
+};
+
+struct Workload {
+  std::string name;
+  ItemShape shape;
+  uint64_t items = 0;
+  Popularity popularity = Popularity::kUniform;
+  double exponent = 0.99;
+  Mix mix;
+  // Instead of all of the above.
+  std::shared_ptr<const Replay> replay;
+  bool repeats = false;  // the replay, from its start when it is over
+
+  // Keys and values of an item, in the mean.
+  double item_bytes() const;
+};
+
+}  // namespace plov::bench
