@@ -15,8 +15,6 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr std::chrono::seconds kReadyWithin{60};
-// Clients and checker have better uses for a processor than a server's waiting; measured on two.
-constexpr const char* kSpinUs = "5";
 constexpr size_t kLogBytes = 2000;  // as much of the end as one looks at
 
 }  // namespace
@@ -32,7 +30,7 @@ std::expected<void, Error> OwnServer::Start(Life life) {
                                         "--log-level",
                                         "warn",
                                         "--spin-us",
-                                        kSpinUs,
+                                        std::to_string(options_.spin_us),
                                         "--memory",
                                         std::to_string(options_.memory_bytes),
                                         "--max-value",
@@ -41,6 +39,7 @@ std::expected<void, Error> OwnServer::Start(Life life) {
                                         std::to_string(options_.shards),
                                         "--bucket-bytes",
                                         std::to_string(options_.bucket_bytes)};
+  if (options_.huge_pages) arguments.emplace_back("--hugepages");
   if (options_.is_warm) arguments.insert(arguments.end(), {"--warm", path("memory")});
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe");
