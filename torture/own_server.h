@@ -46,6 +46,7 @@ class OwnServer {
 
   // Has a process, from Start on.
   Process& process() { return *process_; }
+  const Process& process() const { return *process_; }
 
   // What it wrote, its last lines.
   std::string Log() const;

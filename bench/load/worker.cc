@@ -171,23 +171,23 @@ void Worker::Announce(size_t first, size_t count) {
   slot.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// Looks at the clock once for each call: one operation's end is the next one's beginning.
+// Looks at the clock once for each call: one operation's end is the next one's beginning. Something
+// is done even where this process had no processor while the time passed.
 std::expected<void, Error> Worker::RunClosed(int64_t end_ns) {
-  now_ns_ = NowNs();
-  while (now_ns_ < end_ns && MayGoOn()) {
+  do {
     // What a warm-up has left is done first: its new items are counted on.
     if (next_ == prepared_ && !Prepare()) break;
     const size_t first = next_;
     const int64_t began_ns = now_ns_ = NowNs();
-    while (next_ < prepared_ && now_ns_ < end_ns) {
+    do {
       const size_t count = std::min<size_t>(options_.window, prepared_ - next_);
       if (auto done = Do(next_, count); !done) return done;
       next_ += count;
-    }
+    } while (next_ < prepared_ && now_ns_ < end_ns);
     busy_ns_ += now_ns_ - began_ns;
     CountSlice(now_ns_, next_ - first);
     Announce(first, next_ - first);
-  }
+  } while (now_ns_ < end_ns && MayGoOn());
   return {};
 }
 

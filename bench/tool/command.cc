@@ -16,6 +16,13 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr auto kCommands = std::to_array<Command>({
+    {"run", "a load of many clients on a server: YCSB's, HERD's, Twitter's, your own",
+     "Stores items on a plovd, one of its own or --server, and puts a load on it from several\n"
+     "processes: a known workload, a mix of your own, or a file of requests. Every value that "
+     "comes\n"
+     "back is checked. Prints operations a second, latencies to p99.99, READs, and what they "
+     "cost.\n",
+     RunOptions, RunRun},
     {"fabric", "GETs beside perftest's READs over the same fabric, in one run",
      "Starts a plovd of its own, stores items, and gets them over the RDMA device, in rounds that\n"
      "alternate with perftest's ib_read_bw and ib_read_lat of the same size. Prints the medians,\n"

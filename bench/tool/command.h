@@ -44,5 +44,7 @@ boost::program_options::options_description VerbsOptions();
 Outcome RunVerbs(const Given& given, cli::Output* output);
 boost::program_options::options_description FabricOptions();
 Outcome RunFabric(const Given& given, cli::Output* output);
+boost::program_options::options_description RunOptions();
+Outcome RunRun(const Given& given, cli::Output* output);
 
 }  // namespace plov::bench

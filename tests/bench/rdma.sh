@@ -60,6 +60,14 @@ kill "$server"
 wait "$server" || true
 server=""
 
+# A load of two clients, of processes that were forked, on a server of the tool's own.
+if [[ -n ${PLOV_RDMA_ADDRESS:-} ]]; then
+  "$tool" run --quick --plovd "$plovd" --listen "rdma://$PLOV_RDMA_ADDRESS:7482" --items 500 \
+    --workload ycsb-a --clients 2 --window 8 --json > "$work/run"
+  holds run 'v["runs"][0]["count"] > 0 and v["runs"][0]["misses"] == 0'
+  holds run '1 <= v["runs"][0]["reads_per_get"] < 3 and v["memory"]["items"] == 500'
+fi
+
 # GETs beside perftest's READs.
 if ! command -v ib_read_bw > /dev/null; then
   echo "skipped: perftest is not installed; run as root: tests/install.sh test" >&2

@@ -54,9 +54,52 @@ for text in 0 255 x; do expect 2 fabric --items "$text" && says '\-\-items'; don
 for text in 63 65K x; do expect 2 fabric --value-bytes "$text" && says '\-\-value-bytes'; done
 for text in 0 65 x; do expect 2 fabric --window "$text" && says '\-\-window'; done
 
+expect 2 run nonsense
+expect 2 run --workload ycsb-e && says 'hash table has no order'
+expect 2 run --workload ycsb-g && says 'there are ycsb-a'
+for text in twitter:5 twitter:55 twitter:x; do expect 2 run --workload "$text" && says 'without 5'; done
+for text in 0 x '' 1.5; do expect 2 run --items "$text" && says '\-\-items'; done
+for text in 7 1025 x; do expect 2 run --key-bytes "$text" && says '\-\-key-bytes'; done
+for text in x 17M '' 5.. ..5 6..5 1..17M 1...2; do
+  expect 2 run --value-bytes "$text" && says '\-\-value-bytes'
+done
+expect 2 run --distribution normal && says 'uniform, zipfian or latest'
+for text in 0 -1 11 x '' nan; do expect 2 run --exponent "$text" && says '\-\-exponent'; done
+expect 2 run --exponent 1 --distribution uniform && says 'exponent is for'
+for text in -1 101 x '' nan; do expect 2 run --reads "$text" && says '\-\-reads'; done
+for text in 0 257 x; do
+  expect 2 run --clients "$text" && says '\-\-clients'
+  expect 2 run --window "$text" && says '\-\-window'
+done
+for text in 0 x 2G 1M nan 1e10; do expect 2 run --rate "$text" && says '\-\-rate'; done
+for text in 0 1001 x; do expect 2 run --rounds "$text" && says '\-\-rounds'; done
+for text in 0 '' 5x 25h; do expect 2 run --duration "$text" && says '\-\-duration'; done
+for text in '' 5x 25h; do expect 2 run --warmup "$text" && says '\-\-warmup'; done
+expect 2 run --location-cache x && says '\-\-location-cache'
+expect 2 run --rate 5 --sweep && says 'leave \-\-rate out'
+expect 2 run --load --no-load && says 'not both'
+expect 2 run --load && says 'needs \-\-server'
+expect 2 run --server '' && says 'server is empty'
+for word in --shards --memory --bucket-bytes --spin-us --listen --plovd; do
+  expect 2 run --server shm:/none "$word" 64 && says 'of the tool'
+done
+expect 2 run --server shm:/none --hugepages && says 'of the tool'
+for text in 63 96 129 x; do expect 2 run --bucket-bytes "$text" && says '\-\-bucket-bytes'; done
+for text in 0 65 x; do expect 2 run --shards "$text" && says '\-\-shards'; done
+expect 2 run --memory 1K && says '\-\-memory'
+expect 2 run --html '' && says 'html is empty'
+printf 'get a\nput a\n' > "$work/broken"
+expect 2 run --replay "$work/broken" && says "broken:2: write put KEY BYTES"
+printf 'get a\n' > "$work/one"
+expect 2 run --replay "$work/one" --items 5 && says 'a replay says itself'
+expect 2 run --replay "$work/one" --warmup 1s && says '\-\-warmup'
+expect 2 run --replay "$work/one" --sweep && says 'needs \-\-duration'
+expect 2 run --replay "$work/one" --load --server shm:/none && says 'nothing before'
+expect 3 run --replay "$work/none" && says 'cannot read'
+
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in verbs fabric; do
+for command in run verbs fabric; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
@@ -66,3 +109,5 @@ done
 expect 3 verbs --quick --device nonsense && says 'RDMA'
 expect 3 fabric --quick --plovd "$plovd" --device nonsense && says 'RDMA'
 expect 3 fabric --fabric shm --quick --plovd "$work/none" && says 'did not start'
+expect 3 run --quick --plovd "$work/none" && says 'did not start'
+expect 3 run --quick --server "shm:$work/none.sock" && says 'none.sock'

@@ -1,0 +1,86 @@
+#include "bench/tool/tested_server.h"
+
+#include <plov/client.h>
+#include <time.h>
+
+#include <sstream>
+#include <utility>
+
+namespace plov::bench {
+
+namespace {
+
+constexpr std::chrono::seconds kTimeout{10};
+
+// "name value" lines of all shards, summed for one name.
+uint64_t SumOf(const std::vector<std::string>& shards, const std::string& name) {
+  uint64_t sum = 0;
+  for (const std::string& shard : shards) {
+    std::istringstream lines(shard);
+    std::string word;
+    for (uint64_t value = 0; lines >> word >> value;) {
+      if (word == name) sum += value;
+    }
+  }
+  return sum;
+}
+
+std::expected<std::vector<std::string>, Error> StatsOf(const std::string& uri) {
+  ClientOptions options;
+  options.timeout = kTimeout;
+  options.location_cache_bytes = 0;
+  auto client = Client::Connect(uri, options);
+  if (!client) return std::unexpected(client.error());
+  return client->ServerStats();
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<TestedServer>, Error> TestedServer::Start(
+    const TestedServerOptions& options) {
+  std::unique_ptr<TestedServer> server(new TestedServer());
+  server->uri_ = options.uri;
+  if (!options.uri.empty()) return server;
+  auto folder = torture::MakeFolder(torture::Place::kDisk, "plov-bench");
+  if (!folder) return std::unexpected(folder.error());
+  server->folder_ = *folder;
+  auto janitor = torture::Janitor::Start([path = *folder] { torture::RemoveFolder(path); });
+  if (!janitor) return std::unexpected(janitor.error());
+  server->janitor_.emplace(std::move(*janitor));
+  torture::OwnServerOptions own = options.own;
+  own.folder = *folder;
+  server->own_.emplace(std::move(own));
+  server->uri_ = server->own_->uri();
+  if (auto started = server->own_->Start(torture::Life::kFirst); !started) {
+    return std::unexpected(started.error());
+  }
+  return server;
+}
+
+TestedServer::~TestedServer() {
+  own_.reset();
+  if (!folder_.empty()) torture::RemoveFolder(folder_);
+}
+
+std::optional<double> TestedServer::CpuSeconds() const {
+  if (own_) {
+    clockid_t clock{};
+    timespec time{};
+    const pid_t pid = own_->process().pid();
+    if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return {};
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  }
+  const auto shards = StatsOf(uri_);
+  if (!shards) return {};
+  return static_cast<double>(SumOf(*shards, "cpu_us")) * 1e-6;
+}
+
+std::expected<ServerMemory, Error> TestedServer::Memory() const {
+  const auto shards = StatsOf(uri_);
+  if (!shards) return std::unexpected(shards.error());
+  return ServerMemory{.items = SumOf(*shards, "items"),
+                      .used_bytes = SumOf(*shards, "memory_used_bytes"),
+                      .payload_bytes = SumOf(*shards, "payload_bytes")};
+}
+
+}  // namespace plov::bench
