@@ -23,6 +23,12 @@ constexpr auto kCommands = std::to_array<Command>({
      "back is checked. Prints operations a second, latencies to p99.99, READs, and what they "
      "cost.\n",
      RunOptions, RunRun},
+    {"compare", "plov and its peers at the same work, in one run, with a verdict",
+     "Starts a plovd and the peers, stores the same items in all of them, and gets and puts them\n"
+     "in the same random order, one side after the other in each round. Prints the goals that\n"
+     "plov has set itself, each with the measured ratio, and whether it was reached; and all\n"
+     "rates. Peers that are not installed are named as skipped.\n",
+     CompareOptions, RunCompare},
     {"fabric", "GETs beside perftest's READs over the same fabric, in one run",
      "Starts a plovd of its own, stores items, and gets them over the RDMA device, in rounds that\n"
      "alternate with perftest's ib_read_bw and ib_read_lat of the same size. Prints the medians,\n"

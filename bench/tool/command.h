@@ -40,6 +40,8 @@ int RunTool(std::span<const std::string> words);
 // An option that takes a text, shown as `name`.
 boost::program_options::typed_value<std::string>* Text(const char* name);
 
+boost::program_options::options_description CompareOptions();
+Outcome RunCompare(const Given& given, cli::Output* output);
 boost::program_options::options_description VerbsOptions();
 Outcome RunVerbs(const Given& given, cli::Output* output);
 boost::program_options::options_description FabricOptions();

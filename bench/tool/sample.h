@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace plov::bench {
@@ -23,9 +24,19 @@ class Sample {
   double last() const { return values_.back(); }  // not of an empty sample
   double least() const { return empty() ? 0 : std::ranges::min(values_); }
   double most() const { return empty() ? 0 : std::ranges::max(values_); }
+  double at(size_t round) const { return values_.at(round); }
 
  private:
   std::vector<double> values_;
 };
+
+// Round by round, of two samples of the same rounds.
+inline Sample RatiosOf(const Sample& ours, const Sample& theirs) {
+  Sample ratios;
+  for (size_t round = 0; round < ours.size(); ++round) {
+    ratios.Add(ours.at(round) / theirs.at(round));
+  }
+  return ratios;
+}
 
 }  // namespace plov::bench

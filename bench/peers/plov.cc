@@ -1,0 +1,105 @@
+#include "bench/peers/plov.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace plov::bench {
+
+namespace {
+
+constexpr std::chrono::seconds kTimeout{10};  // machines have pauses
+
+}  // namespace
+
+std::expected<std::unique_ptr<Plov>, Error> Plov::Connect(const Work& work, const std::string& uri,
+                                                          size_t location_cache_bytes) {
+  ClientOptions options;
+  options.timeout = kTimeout;
+  options.window = kPipelined;
+  options.location_cache_bytes = location_cache_bytes;
+  auto client = Client::Connect(uri, options);
+  if (!client) return std::unexpected(client.error());
+  return std::unique_ptr<Plov>(new Plov(work, std::move(*client)));
+}
+
+std::expected<void, Error> Plov::Fill() {
+  constexpr size_t kPutsPerBatch = 512;
+  std::vector<std::string> keys(kPutsPerBatch);
+  std::vector<std::string> values(kPutsPerBatch);
+  std::vector<PutItem> items(kPutsPerBatch);
+  std::expected<void, Error> outcome;
+  for (uint64_t first = 0; first < work_->count() && outcome; first += kPutsPerBatch) {
+    const size_t count = std::min<uint64_t>(kPutsPerBatch, work_->count() - first);
+    for (size_t i = 0; i < count; ++i) {
+      work_->items().FillKey(first + i, &keys[i]);
+      work_->items().FillValue(first + i, keys[i], &values[i]);
+      items[i] = {.key = keys[i], .value = values[i]};
+    }
+    client_.PutMany(std::span(items).first(count), [&outcome](size_t, const auto& result) {
+      if (!result) outcome = std::unexpected(result.error());
+    });
+  }
+  return outcome;
+}
+
+std::expected<void, Error> Plov::Do(Way way, Turn turn) {
+  switch (way) {
+    case Way::kGet:
+      return Get(work_->keys().subspan(turn.first, turn.count));
+    case Way::kGetMany:
+      return GetMany(work_->keys().subspan(turn.first, turn.count));
+    case Way::kPut:
+      return Put(turn);
+    case Way::kPutMany:
+      return PutMany(turn);
+  }
+  std::unreachable();
+}
+
+std::expected<void, Error> Plov::Get(std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const auto result = client_.Get(key);
+    if (!result) return std::unexpected(result.error());
+    if (!*result || !work_->IsRight(key, (*result)->value)) return work_->Wrong(key);
+  }
+  return {};
+}
+
+std::expected<void, Error> Plov::GetMany(std::span<const std::string_view> keys) {
+  std::expected<void, Error> outcome;
+  client_.GetMany(keys, [&](size_t index, const auto& result) {
+    if (result && *result && work_->IsRight(keys[index], (*result)->value)) return;
+    outcome = result ? work_->Wrong(keys[index]) : std::unexpected(result.error());
+  });
+  return outcome;
+}
+
+std::expected<void, Error> Plov::Put(Turn turn) {
+  std::string& value = values_[0];
+  for (size_t place = turn.first; place < turn.first + turn.count; ++place) {
+    const std::string_view key = work_->keys()[place];
+    work_->items().FillValue(work_->order()[place], key, &value);
+    if (const auto put = client_.Put(key, value); !put) return std::unexpected(put.error());
+  }
+  return {};
+}
+
+// So many in flight, and then the next so many, as Redis is asked.
+std::expected<void, Error> Plov::PutMany(Turn turn) {
+  std::array<PutItem, kPipelined> items;
+  std::expected<void, Error> outcome;
+  for (size_t done = 0; done < turn.count && outcome; done += kPipelined) {
+    const size_t count = std::min(kPipelined, turn.count - done);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t place = turn.first + done + i;
+      work_->items().FillValue(work_->order()[place], work_->keys()[place], &values_[i]);
+      items[i] = {.key = work_->keys()[place], .value = values_[i]};
+    }
+    client_.PutMany(std::span(items).first(count), [&outcome](size_t, const auto& result) {
+      if (!result) outcome = std::unexpected(result.error());
+    });
+  }
+  return outcome;
+}
+
+}  // namespace plov::bench

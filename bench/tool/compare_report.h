@@ -1,0 +1,23 @@
+// What a comparison comes to: its rates beside the goals.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bench/tool/compare_study.h"
+
+namespace plov::bench {
+
+// The number after `name` in the text of a server's statistics; 0 where there is none.
+uint64_t StatOf(std::string_view stats, std::string_view name);
+
+// "1,234 (1,200..1,300)".
+std::string Spread(const Sample& sample);
+
+// "reached", "missed by 12 %", "skipped: redis is not installed".
+std::string VerdictOf(const GoalRow& row);
+
+// Adds a row for each goal that is a ratio of rates.
+void AddRateGoals(Comparison* comparison);
+
+}  // namespace plov::bench

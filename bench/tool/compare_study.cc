@@ -1,0 +1,193 @@
+#include "bench/tool/compare_study.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "bench/peers/plov.h"
+#include "bench/tool/compare_report.h"
+#include "torture/own_server.h"
+#include "torture/scratch.h"
+
+namespace plov::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr ItemShape kShape{.key_bytes = 16, .value_bytes_least = 64, .value_bytes_most = 64};
+constexpr size_t kTurn = 1024;                         // operations between two looks at the clock
+constexpr uint64_t kServerBytes = uint64_t{64} << 20;  // besides the items
+constexpr uint64_t kBytesPerItem = 512;                // generous; what is not used is not taken
+constexpr uint32_t kSpinUs = 10'000;  // the server is awake when the next PUT comes
+
+// One side at one kind of work.
+struct Measured {
+  Peer* peer;
+  size_t row;       // of Comparison::rates
+  size_t next = 0;  // place in the order
+};
+
+class Bench {
+ public:
+  explicit Bench(const CompareSettings& settings) : work_(settings.items, kShape) {
+    comparison_.settings = settings;
+  }
+  ~Bench() {
+    for (const std::string& folder : folders_) torture::RemoveFolder(folder);
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  std::expected<Comparison, Error> Run();
+
+ private:
+  Outcome MakeFolders();
+  Outcome StartPlov();
+  Outcome StartPeers();
+  void AddSides();
+  Outcome Round(bool counts);
+  Outcome Measure(Measured* measured, bool counts);
+  void Say(const std::string& what) const { fmt::print(stderr, "plov-bench compare: {}\n", what); }
+
+  Comparison comparison_;
+  Work work_;
+  std::vector<std::string> folders_;  // one on disk, one in memory
+  std::optional<torture::Janitor> janitor_;
+  std::optional<torture::OwnServer> server_;
+  std::unique_ptr<Plov> cold_;
+  std::unique_ptr<Plov> known_;
+  std::vector<std::pair<const PeerKind*, std::unique_ptr<Peer>>> peers_;
+  std::vector<Measured> sides_;
+};
+
+Outcome Bench::MakeFolders() {
+  for (const auto place : {torture::Place::kDisk, torture::Place::kMemory}) {
+    auto folder = torture::MakeFolder(place, "plov-bench");
+    if (!folder) return std::unexpected(folder.error());
+    folders_.push_back(std::move(*folder));
+  }
+  auto janitor = torture::Janitor::Start([folders = folders_] {
+    for (const std::string& folder : folders) torture::RemoveFolder(folder);
+  });
+  if (!janitor) return std::unexpected(janitor.error());
+  janitor_.emplace(std::move(*janitor));
+  return {};
+}
+
+Outcome Bench::StartPlov() {
+  Say(fmt::format("storing {} items in plov", comparison_.settings.items));
+  torture::OwnServerOptions options;
+  options.plovd = comparison_.settings.plovd;
+  options.folder = folders_[0];
+  options.memory_bytes = kServerBytes + comparison_.settings.items * kBytesPerItem;
+  options.max_value_bytes = uint64_t{1} << 20;
+  options.spin_us = kSpinUs;
+  server_.emplace(options);
+  if (auto started = server_->Start(torture::Life::kFirst); !started) return started;
+  auto cold = Plov::Connect(work_, server_->uri(), 0);
+  if (!cold) return std::unexpected(cold.error());
+  auto known = Plov::Connect(work_, server_->uri(), CacheBytesFor(work_.count()));
+  if (!known) return std::unexpected(known.error());
+  cold_ = std::move(*cold);
+  known_ = std::move(*known);
+  return cold_->Fill();
+}
+
+Outcome Bench::StartPeers() {
+  auto stats = cold_->client().ServerStats();
+  if (!stats) return std::unexpected(stats.error());
+  comparison_.buckets = StatOf(stats->at(0), "buckets");
+  const PeerPlace place{
+      .folder = folders_[0], .memory_folder = folders_[1], .buckets = comparison_.buckets};
+  for (const PeerKind* kind : comparison_.settings.peers) {
+    Say(fmt::format("storing them in {}", kind->title));
+    if (kind->start == nullptr) {
+      comparison_.skipped.push_back(
+          {kind, fmt::format("plov-bench was built without {}", kind->package)});
+      continue;
+    }
+    auto peer = kind->start(work_, place);
+    if (!peer && peer.error().code != Code::kUnavailable) return std::unexpected(peer.error());
+    if (peer) {
+      peers_.emplace_back(kind, std::move(*peer));
+    } else {
+      comparison_.skipped.push_back({kind, peer.error().message});
+    }
+  }
+  return {};
+}
+
+// What is compared with each other stands together, so that it is measured at about one time.
+void Bench::AddSides() {
+  const auto add = [this](std::string_view who, std::string_view title, Way way, Peer* peer) {
+    sides_.push_back({.peer = peer, .row = comparison_.rates.size()});
+    comparison_.rates.push_back({.who = who, .title = title, .way = way, .per_second = {}});
+  };
+  for (const Way way : {Way::kGet, Way::kGetMany, Way::kPut, Way::kPutMany}) {
+    const bool puts = way == Way::kPut || way == Way::kPutMany;
+    add(kCold, puts ? "plov" : "plov, location unknown", way, cold_.get());
+    if (!puts) add(kKnown, "plov, location known", way, known_.get());
+    for (const auto& [kind, peer] : peers_) {
+      if (peer->Can(way)) add(kind->name, kind->title, way, peer.get());
+    }
+  }
+}
+
+Outcome Bench::Measure(Measured* measured, bool counts) {
+  RateRow& row = comparison_.rates[measured->row];
+  const auto start = Clock::now();
+  auto now = start;
+  uint64_t done = 0;
+  do {
+    if (measured->next >= work_.count()) measured->next = 0;
+    const Turn turn{measured->next, std::min(kTurn, work_.count() - measured->next)};
+    if (auto did = measured->peer->Do(row.way, turn); !did) return did;
+    measured->next += turn.count;
+    done += turn.count;
+    now = Clock::now();
+  } while (now < start + comparison_.settings.duration);
+  const double seconds = std::chrono::duration<double>(now - start).count();
+  if (counts) row.per_second.Add(static_cast<double>(done) / seconds);
+  return {};
+}
+
+Outcome Bench::Round(bool counts) {
+  // What the PUTs of the round before have made old is found again.
+  if (auto warm = known_->WarmUp(); !warm) return warm;
+  for (Measured& side : sides_) {
+    if (auto measured = Measure(&side, counts); !measured) return measured;
+  }
+  return {};
+}
+
+std::expected<Comparison, Error> Bench::Run() {
+  for (const auto step : {&Bench::MakeFolders, &Bench::StartPlov, &Bench::StartPeers}) {
+    if (auto done = (this->*step)(); !done) return std::unexpected(done.error());
+  }
+  AddSides();
+  const uint32_t rounds = comparison_.settings.rounds;
+  for (uint32_t round = 0; round <= rounds; ++round) {
+    Say(round == 0 ? "warming up" : fmt::format("round {} of {}", round, rounds));
+    if (auto measured = Round(round > 0); !measured) return std::unexpected(measured.error());
+  }
+  AddRateGoals(&comparison_);
+  return std::move(comparison_);
+}
+
+}  // namespace
+
+const RateRow* Comparison::FindRate(std::string_view who, Way way) const {
+  const auto found = std::ranges::find_if(
+      rates, [&](const RateRow& row) { return row.who == who && row.way == way; });
+  return found == rates.end() ? nullptr : &*found;
+}
+
+std::expected<Comparison, Error> Compare(const CompareSettings& settings) {
+  return Bench(settings).Run();
+}
+
+}  // namespace plov::bench

@@ -1,0 +1,59 @@
+// Comparison: plov and its peers at the same work, in rounds that go over all of them.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/peers/peer.h"
+#include "bench/tool/compare_goals.h"
+#include "bench/tool/compare_settings.h"
+#include "bench/tool/sample.h"
+
+namespace plov::bench {
+
+// What one side did of one kind, operations a second.
+struct RateRow {
+  std::string_view who;  // kCold, kKnown, a PeerKind's name
+  std::string_view title;
+  Way way;
+  Sample per_second;
+};
+
+struct SkippedPeer {
+  const PeerKind* kind;
+  std::string reason;
+};
+
+struct GoalRow {
+  std::string_view name;
+  std::string what;
+  std::string peer;        // what it is compared with
+  std::string peer_value;  // medians with their spread, as text
+  std::string own_value;
+  Bound bound = Bound::kAtLeast;
+  double target = 0;
+  std::string unit;     // of target and measured
+  Sample measured;      // of ratios one for each round
+  std::string skipped;  // why it was not measured; empty: it was
+};
+
+struct Comparison {
+  CompareSettings settings;
+  uint64_t buckets = 0;  // of plov's table
+  std::vector<RateRow> rates;
+  std::vector<GoalRow> goals;
+  std::vector<SkippedPeer> skipped;
+
+  const RateRow* FindRate(std::string_view who, Way way) const;
+};
+
+// Starts everything, measures, ends it. Errors: those of plov's server and clients; of peers, but
+// not that they are not installed.
+std::expected<Comparison, Error> Compare(const CompareSettings& settings);
+
+std::string TextOf(const Comparison& comparison);
+std::string JsonOf(const Comparison& comparison);  // one line
+
+}  // namespace plov::bench
