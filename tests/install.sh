@@ -17,6 +17,8 @@ readonly test_packages=(
   qemu-system-x86 iproute2 kmod xz-utils ibverbs-providers ibverbs-utils
   # beside it, in plov-bench fabric
   perftest
+  # beside it, in plov-bench compare
+  liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev redis-server redis-tools memcached
 )
 
 fail() {

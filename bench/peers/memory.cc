@@ -37,14 +37,12 @@ uint64_t Xor(const uint64_t* words) {
 class Memory final : public Peer {
  public:
   Memory(const Work& work, uint64_t buckets)
-      : buckets_(std::max(buckets, work.count())), count_(work.count()) {}
+      : Peer(work), buckets_(std::max(buckets, work.count())), count_(work.count()) {}
   ~Memory() override {
     if (words_ != nullptr) ::munmap(const_cast<uint64_t*>(words_), bytes());
   }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
-  std::expected<void, Error> Open(const Work& work);
+  std::expected<void, Error> Open();
 
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
   std::expected<void, Error> Do(Way way, Turn turn) override {
@@ -55,7 +53,7 @@ class Memory final : public Peer {
 
  private:
   size_t bytes() const { return (buckets_ * kBucketWords + count_ * kRecordStride) * 8; }
-  void Fill(const Work& work, uint64_t* words);
+  void Fill(uint64_t* words);
   uint64_t Chain(Turn turn) const;
   uint64_t Prefetched(Turn turn) const;
 
@@ -67,7 +65,7 @@ class Memory final : public Peer {
 
 // The words of a bucket come to the record's place when all are xored, those of a record to 0, so
 // that whoever wants to go on has to have read them all.
-void Memory::Fill(const Work& work, uint64_t* words) {
+void Memory::Fill(uint64_t* words) {
   std::vector<uint32_t> free(buckets_);
   for (uint32_t index = 0; index < free.size(); ++index) free[index] = index;
   torture::Random random(kSeed);
@@ -82,7 +80,7 @@ void Memory::Fill(const Work& work, uint64_t* words) {
   };
   homes_.resize(count_);
   for (uint64_t place = 0; place < count_; ++place) {
-    const uint32_t number = work.order()[place];  // in whose order records were stored
+    const uint32_t number = work().order()[place];  // in whose order records were stored
     const uint64_t record = buckets_ * kBucketWords + number * kRecordStride;
     homes_[place] = free[number];
     fill(words + homes_[place] * kBucketWords, kBucketWords, record);
@@ -90,7 +88,7 @@ void Memory::Fill(const Work& work, uint64_t* words) {
   }
 }
 
-std::expected<void, Error> Memory::Open(const Work& work) {
+std::expected<void, Error> Memory::Open() {
   const auto failed = [](const char* what) {
     return Fail(Code::kSystem, std::string(what) + ": " + std::strerror(errno));
   };
@@ -104,7 +102,7 @@ std::expected<void, Error> Memory::Open(const Work& work) {
   }
   ::close(fd);
   if (own != MAP_FAILED && shared != MAP_FAILED) {
-    Fill(work, static_cast<uint64_t*>(own));
+    Fill(static_cast<uint64_t*>(own));
     words_ = static_cast<const uint64_t*>(shared);
     shared = MAP_FAILED;
   }
@@ -147,7 +145,7 @@ uint64_t Memory::Prefetched(Turn turn) const {
 
 StartedPeer StartMemory(const Work& work, const PeerPlace& place) {
   auto memory = std::make_unique<Memory>(work, place.buckets);
-  if (auto opened = memory->Open(work); !opened) return std::unexpected(opened.error());
+  if (auto opened = memory->Open(); !opened) return std::unexpected(opened.error());
   return memory;
 }
 

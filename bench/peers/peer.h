@@ -3,13 +3,11 @@
 // Threads: one.
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,13 +33,29 @@ struct Turn {
 
 class Peer {
  public:
+  explicit Peer(const Work& work) : work_(&work) {}
   virtual ~Peer() = default;
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
 
   virtual bool Can(Way way) const = 0;
 
   // Gets or puts the items of a turn, one call for about a thousand operations. What was got was
   // looked at (Work::IsRight). Errors: kCorrupt (a wrong value), the peer's own.
   virtual std::expected<void, Error> Do(Way way, Turn turn) = 0;
+
+  // Operations a second: turn after turn for a time, from where it was left the last time.
+  virtual std::expected<double, Error> Rate(Way way, std::chrono::microseconds duration);
+
+ protected:
+  const Work& work() const { return *work_; }
+  std::span<const std::string_view> keys(Turn turn) const {
+    return work_->keys().subspan(turn.first, turn.count);
+  }
+
+ private:
+  const Work* work_;
+  std::array<size_t, kWayNames.size()> next_{};  // place in the order
 };
 
 using StartedPeer = std::expected<std::unique_ptr<Peer>, Error>;
@@ -54,13 +68,15 @@ struct PeerPlace {
   uint64_t buckets = 0;
 };
 
+using PeerStart = StartedPeer (*)(const Work& work, const PeerPlace& place);
+
 struct PeerKind {
   std::string_view name;     // in --peers
   std::string_view title;    // in tables
-  std::string_view package;  // Debian's, without which it is skipped
+  std::string_view package;  // Debian's, that plov-bench has to be built with
   // Starts it with all items stored; nullptr where the package was not there to build with. Errors:
   // kUnavailable (its program is not installed), others.
-  StartedPeer (*start)(const Work& work, const PeerPlace& place);
+  PeerStart start;
 };
 
 std::span<const PeerKind> PeerKinds();
@@ -68,5 +84,10 @@ const PeerKind* FindPeerKind(std::string_view name);  // nullptr: there is none
 
 // One for each file of this folder. `work` outlives the peer.
 StartedPeer StartMemory(const Work& work, const PeerPlace& place);
+StartedPeer StartLmdb(const Work& work, const PeerPlace& place);
+StartedPeer StartLibcuckoo(const Work& work, const PeerPlace& place);
+StartedPeer StartRedis(const Work& work, const PeerPlace& place);
+StartedPeer StartRedisBenchmark(const Work& work, const PeerPlace& place);
+StartedPeer StartMemcached(const Work& work, const PeerPlace& place);
 
 }  // namespace plov::bench

@@ -22,7 +22,7 @@ class Plov final : public Peer {
   // Stores all items, in the order of their numbers.
   std::expected<void, Error> Fill();
   // Gets all items, so that what can be remembered is.
-  std::expected<void, Error> WarmUp() { return GetMany(work_->keys()); }
+  std::expected<void, Error> WarmUp() { return GetMany(work().keys()); }
 
   bool Can(Way) const override { return true; }
   std::expected<void, Error> Do(Way way, Turn turn) override;
@@ -30,13 +30,12 @@ class Plov final : public Peer {
   Client& client() { return client_; }
 
  private:
-  Plov(const Work& work, Client client) : work_(&work), client_(std::move(client)) {}
+  Plov(const Work& work, Client client) : Peer(work), client_(std::move(client)) {}
   std::expected<void, Error> Get(std::span<const std::string_view> keys);
   std::expected<void, Error> GetMany(std::span<const std::string_view> keys);
   std::expected<void, Error> Put(Turn turn);
   std::expected<void, Error> PutMany(Turn turn);
 
-  const Work* work_;
   Client client_;
   std::array<std::string, kPipelined> values_;
 };

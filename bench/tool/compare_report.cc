@@ -5,9 +5,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 
+#include "bench/tool/chart.h"
 #include "client/cli/format.h"
 #include "client/cli/json.h"
 
@@ -32,16 +35,30 @@ std::string TargetOf(const GoalRow& row) {
   return fmt::format("{} {:g}{}", row.bound == Bound::kAtLeast ? ">=" : "<=", row.target, row.unit);
 }
 
+// What is judged.
+double MeasuredOf(const GoalRow& row) {
+  const double measured = row.measured.median();
+  if (row.digits < 0) return measured;
+  const double scale = std::pow(10, row.digits);
+  return std::round(measured * scale) / scale;
+}
+
+std::string MeasuredText(const GoalRow& row) {
+  const double measured = row.measured.median();
+  return (row.digits < 0 ? Number(measured) : fmt::format("{:.{}f}", measured, row.digits)) +
+         row.unit;
+}
+
 std::string GoalsOf(const Comparison& comparison) {
-  std::string text = fmt::format("\n{:<21} {:<19} {:>28} {:>28} {:>8} {:>8}  {}\n", "what", "peer",
-                                 "peer's", "plov's", "measured", "target", "verdict");
+  constexpr auto kFormat = "{:<20} {:<21} {:>22} {:>24} {:>9} {:>8}  {}\n";
+  std::string text = fmt::format(kFormat, "what", "beside", "the peer's", "plov's", "measured",
+                                 "target", "verdict");
   for (const GoalRow& row : comparison.goals) {
-    const std::string measured =
-        row.measured.empty() ? "-" : Number(row.measured.median()) + row.unit;
-    text += fmt::format("{:<21} {:<19} {:>28} {:>28} {:>8} {:>8}  {}\n", row.what, row.peer,
-                        row.peer_value, row.own_value, measured, TargetOf(row), VerdictOf(row));
+    const std::string measured = row.measured.empty() ? "-" : MeasuredText(row);
+    text += fmt::format(kFormat, row.what, row.peer, row.peer_value, row.own_value, measured,
+                        TargetOf(row), VerdictOf(row));
   }
-  return text;
+  return "\n" + text;
 }
 
 std::string RatesOf(const Comparison& comparison) {
@@ -58,19 +75,25 @@ std::string RatesOf(const Comparison& comparison) {
   return text;
 }
 
+const RateRow* FasterOf(const Comparison& comparison, const RateGoal& goal) {
+  const RateRow* one = comparison.FindRate(goal.peer, goal.way);
+  const RateRow* other = comparison.FindRate(goal.or_peer, goal.way);
+  if (one == nullptr || other == nullptr) return one == nullptr ? other : one;
+  return one->per_second.median() < other->per_second.median() ? other : one;
+}
+
 cli::Json JsonOf(const Sample& sample) {
   return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
 }
 
 cli::Json JsonOf(const GoalRow& row) {
-  cli::Json object = {{"name", row.name},
-                      {"what", row.what},
-                      {"peer", row.peer},
-                      {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
-                      {"target", row.target}};
+  cli::Json object = {
+      {"name", row.name},     {"what", row.what},
+      {"peer", row.peer},     {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
+      {"target", row.target}, {"unit", row.unit}};
   if (row.skipped.empty()) {
     object["measured"] = JsonOf(row.measured);
-    object["reached"] = MissedBy(row.bound, row.target, row.measured.median()) == 0;
+    object["reached"] = IsReached(row);
   } else {
     object["skipped"] = row.skipped;
   }
@@ -92,15 +115,38 @@ uint64_t StatOf(std::string_view stats, std::string_view name) {
 }
 
 std::string Spread(const Sample& sample) {
+  constexpr std::array<std::pair<double, std::string_view>, 2> kUnits = {
+      {{1e6, " M"}, {1e3, " k"}}};
+  for (const auto& [unit, name] : kUnits) {
+    if (sample.median() < unit) continue;
+    return fmt::format("{}{} ({}..{})", Number(sample.median() / unit), name,
+                       Number(sample.least() / unit), Number(sample.most() / unit));
+  }
   return fmt::format("{} ({}..{})", Number(sample.median()), Number(sample.least()),
                      Number(sample.most()));
 }
 
+bool IsReached(const GoalRow& row) { return MissedBy(row.bound, row.target, MeasuredOf(row)) == 0; }
+
 std::string VerdictOf(const GoalRow& row) {
   if (!row.skipped.empty()) return "skipped: " + row.skipped;
-  const double missed = MissedBy(row.bound, row.target, row.measured.median());
-  if (missed == 0) return "reached";
-  return fmt::format("missed by {} %", Number(missed * 100));
+  if (IsReached(row)) return "reached";
+  const double missed = MissedBy(row.bound, row.target, MeasuredOf(row));
+  if (row.target == 0) return fmt::format("missed by {}{}", Number(missed), row.unit);
+  return fmt::format("missed by {} %", Number(missed / row.target * 100));
+}
+
+GoalRow RowOf(const FactGoal& goal) {
+  GoalRow row;
+  row.name = goal.name;
+  row.what = goal.what;
+  row.peer = goal.peer;
+  row.peer_value = goal.peer_value;
+  row.bound = goal.bound;
+  row.target = goal.target;
+  row.unit = goal.unit;
+  row.digits = goal.digits;
+  return row;
 }
 
 void AddRateGoals(Comparison* comparison) {
@@ -108,15 +154,16 @@ void AddRateGoals(Comparison* comparison) {
     GoalRow row;
     row.name = goal.name;
     row.what = goal.what;
-    row.peer = FindPeerKind(goal.peer) == nullptr ? goal.peer : FindPeerKind(goal.peer)->title;
+    row.peer = FindPeerKind(goal.peer)->title;
     row.target = goal.target;
     row.unit = "x";
     const RateRow* ours = comparison->FindRate(goal.ours, goal.way);
-    const RateRow* theirs = comparison->FindRate(goal.peer, goal.way);
+    const RateRow* theirs = FasterOf(*comparison, goal);
     row.own_value = Spread(ours->per_second);
     if (theirs == nullptr) {
       row.skipped = WhySkipped(*comparison, goal.peer);
     } else {
+      row.peer = theirs->title;
       row.peer_value = Spread(theirs->per_second);
       row.measured = RatiosOf(ours->per_second, theirs->per_second);
     }
@@ -159,13 +206,33 @@ std::string JsonOf(const Comparison& comparison) {
   return cli::LineOf(object);
 }
 
+// How far the goals are reached, 1 and more: reached. A target of 0 has no such part.
+Chart ChartOf(const Comparison& comparison) {
+  Chart chart{.title = "plov beside its peers",
+              .category = "",
+              .categories = {},
+              .unit = "measured / target",
+              .series = {{.name = "goals that are to be at least", .values = {}}}};
+  for (const GoalRow& row : comparison.goals) {
+    if (row.measured.empty() || row.bound == Bound::kAtMost) continue;
+    chart.categories.emplace_back(row.name);
+    chart.series[0].values.emplace_back(row.measured.median() / row.target);
+  }
+  return chart;
+}
+
 Outcome RunCompare(const Given& given, cli::Output* output) {
   const auto settings = CompareSettingsOf(given);
   if (!settings) return std::unexpected(settings.error());
   const auto comparison = Compare(*settings);
   if (!comparison) return std::unexpected(comparison.error());
   output->Write(settings->json ? JsonOf(*comparison) : TextOf(*comparison));
-  return {};
+  if (settings->html.empty()) return {};
+  std::ofstream page(settings->html);
+  page << HtmlOf("plov-bench compare", {ChartOf(*comparison)}, TextOf(*comparison));
+  page.close();
+  if (page) return {};
+  return Fail(Code::kSystem, fmt::format("cannot write {}", settings->html));
 }
 
 }  // namespace plov::bench

@@ -50,6 +50,7 @@ po::options_description CompareOptions() {
       ("items", Text("N"), "items, with keys of 16 and values of 64 bytes (4000000)")
       ("rounds", Text("N"), "rounds, whose medians are shown (5)")
       ("duration", Text("DURATION"), "of each measurement in each round (500ms)")
+      ("html", Text("FILE"), "write a page with a plot and the tables there, too")
       ("json", po::bool_switch(), "print JSON, one object, instead of tables")
       ("quick", po::bool_switch(), "fewer items and short rounds: under a minute");
   // clang-format on
@@ -73,6 +74,8 @@ std::expected<CompareSettings, Error> CompareSettingsOf(const Given& given) {
                       given.FillDuration("duration", kDurationMax, &settings.duration)}) {
     if (!filled) return std::unexpected(filled.error());
   }
+  settings.html = given.Text("html");
+  if (given.Has("html") && settings.html.empty()) return given.Invalid("--html is empty");
   settings.plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
   if (settings.plovd.empty()) {
     return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");

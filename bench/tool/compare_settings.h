@@ -20,6 +20,7 @@ struct CompareSettings {
   std::chrono::microseconds duration = std::chrono::milliseconds(500);
   bool quick = false;
   bool json = false;
+  std::string html;  // a file's path; empty: none
 };
 
 // kInvalidArgument with one line that says what is wrong; kUnavailable where there is no plovd.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "bench/peers/plov.h"
+#include "bench/tool/compare_facts.h"
 #include "bench/tool/compare_report.h"
 #include "torture/own_server.h"
 #include "torture/scratch.h"
@@ -16,19 +17,15 @@ namespace plov::bench {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr ItemShape kShape{.key_bytes = 16, .value_bytes_least = 64, .value_bytes_most = 64};
-constexpr size_t kTurn = 1024;                         // operations between two looks at the clock
 constexpr uint64_t kServerBytes = uint64_t{64} << 20;  // besides the items
 constexpr uint64_t kBytesPerItem = 512;                // generous; what is not used is not taken
-constexpr uint32_t kSpinUs = 10'000;  // the server is awake when the next PUT comes
+constexpr uint32_t kSpinUs = 1000;  // the server is awake when the next PUT comes
 
 // One side at one kind of work.
 struct Measured {
   Peer* peer;
-  size_t row;       // of Comparison::rates
-  size_t next = 0;  // place in the order
+  size_t row;  // of Comparison::rates
 };
 
 class Bench {
@@ -50,7 +47,7 @@ class Bench {
   Outcome StartPeers();
   void AddSides();
   Outcome Round(bool counts);
-  Outcome Measure(Measured* measured, bool counts);
+  Outcome AddFacts();
   void Say(const std::string& what) const { fmt::print(stderr, "plov-bench compare: {}\n", what); }
 
   Comparison comparison_;
@@ -107,7 +104,7 @@ Outcome Bench::StartPeers() {
     Say(fmt::format("storing them in {}", kind->title));
     if (kind->start == nullptr) {
       comparison_.skipped.push_back(
-          {kind, fmt::format("plov-bench was built without {}", kind->package)});
+          {kind, fmt::format("plov-bench was built without the package {}", kind->package)});
       continue;
     }
     auto peer = kind->start(work_, place);
@@ -137,30 +134,33 @@ void Bench::AddSides() {
   }
 }
 
-Outcome Bench::Measure(Measured* measured, bool counts) {
-  RateRow& row = comparison_.rates[measured->row];
-  const auto start = Clock::now();
-  auto now = start;
-  uint64_t done = 0;
-  do {
-    if (measured->next >= work_.count()) measured->next = 0;
-    const Turn turn{measured->next, std::min(kTurn, work_.count() - measured->next)};
-    if (auto did = measured->peer->Do(row.way, turn); !did) return did;
-    measured->next += turn.count;
-    done += turn.count;
-    now = Clock::now();
-  } while (now < start + comparison_.settings.duration);
-  const double seconds = std::chrono::duration<double>(now - start).count();
-  if (counts) row.per_second.Add(static_cast<double>(done) / seconds);
-  return {};
-}
-
 Outcome Bench::Round(bool counts) {
   // What the PUTs of the round before have made old is found again.
   if (auto warm = known_->WarmUp(); !warm) return warm;
   for (Measured& side : sides_) {
-    if (auto measured = Measure(&side, counts); !measured) return measured;
+    RateRow& row = comparison_.rates[side.row];
+    const auto rate = side.peer->Rate(row.way, comparison_.settings.duration);
+    if (!rate) return std::unexpected(rate.error());
+    if (counts) row.per_second.Add(*rate);
   }
+  return {};
+}
+
+Outcome Bench::AddFacts() {
+  AddRateGoals(&comparison_);
+  const CompareSettings& settings = comparison_.settings;
+  const auto add = [this](std::vector<GoalRow> rows) {
+    for (GoalRow& row : rows) comparison_.goals.push_back(std::move(row));
+  };
+  Say("what the server does meanwhile");
+  auto server = ServerFacts(&server_->process(), cold_.get(), known_.get(), settings);
+  if (!server) return std::unexpected(server.error());
+  add(std::move(*server));
+  Say("READs");
+  auto reads = ReadFacts(settings.plovd, folders_[0] + "/reads");
+  if (!reads) return std::unexpected(reads.error());
+  add(std::move(*reads));
+  add({FillFact(), WireFact(settings)});
   return {};
 }
 
@@ -174,7 +174,7 @@ std::expected<Comparison, Error> Bench::Run() {
     Say(round == 0 ? "warming up" : fmt::format("round {} of {}", round, rounds));
     if (auto measured = Round(round > 0); !measured) return std::unexpected(measured.error());
   }
-  AddRateGoals(&comparison_);
+  if (auto added = AddFacts(); !added) return std::unexpected(added.error());
   return std::move(comparison_);
 }
 

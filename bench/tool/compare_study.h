@@ -35,6 +35,7 @@ struct GoalRow {
   Bound bound = Bound::kAtLeast;
   double target = 0;
   std::string unit;     // of target and measured
+  int digits = -1;      // that are judged; -1: all
   Sample measured;      // of ratios one for each round
   std::string skipped;  // why it was not measured; empty: it was
 };

@@ -53,6 +53,11 @@ expect 2 fabric --fabric shm --device rxe0 && says 'device is for'
 for text in 0 255 x; do expect 2 fabric --items "$text" && says '\-\-items'; done
 for text in 63 65K x; do expect 2 fabric --value-bytes "$text" && says '\-\-value-bytes'; done
 for text in 0 65 x; do expect 2 fabric --window "$text" && says '\-\-window'; done
+for text in 0 999 x; do expect 2 compare --items "$text" && says '\-\-items'; done
+for text in 'memory,' '' nonsense; do expect 2 compare --peers "$text" && says 'there are memory,lmdb'; done
+for text in 0 1001 x; do expect 2 compare --rounds "$text" && says '\-\-rounds'; done
+expect 2 compare --duration 25h && says '\-\-duration'
+expect 2 compare --html '' && says 'html is empty'
 
 expect 2 run nonsense
 expect 2 run --workload ycsb-e && says 'hash table has no order'
@@ -99,7 +104,7 @@ expect 3 run --replay "$work/none" && says 'cannot read'
 
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in run verbs fabric; do
+for command in run compare fabric verbs; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
@@ -111,3 +116,4 @@ expect 3 fabric --quick --plovd "$plovd" --device nonsense && says 'RDMA'
 expect 3 fabric --fabric shm --quick --plovd "$work/none" && says 'did not start'
 expect 3 run --quick --plovd "$work/none" && says 'did not start'
 expect 3 run --quick --server "shm:$work/none.sock" && says 'none.sock'
+expect 3 compare --quick --plovd "$work/none" && says 'did not start'

@@ -48,13 +48,16 @@ TABLE = {
 # of what RDMA could do besides what the fabric asks of it.
 _VERBS = ("fabric/verbs", "bench/verbs")
 _VERBS_LIBRARIES = ("infiniband/", "rdma/")
+# What plov is compared with, each in a file of one folder.
+_PEERS = "bench/peers"
+_PEER_LIBRARIES = ("lmdb.h", "libcuckoo/", "hiredis/", "libmemcached/")
 _LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "gtest/", "gmock/")
 _STANDARD_C = re.compile(r"^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal"
                          r"|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h$")
 
 
 def _is_library(header):
-    return header.startswith(_LIBRARY_ROOTS + _VERBS_LIBRARIES)
+    return header.startswith(_LIBRARY_ROOTS + _VERBS_LIBRARIES + _PEER_LIBRARIES)
 
 
 def _allowed(path, row, header):
@@ -65,6 +68,8 @@ def _allowed(path, row, header):
     if header.startswith(row["ours"] + row["libraries"]):
         return True
     if path.startswith(_VERBS) and header.startswith(_VERBS_LIBRARIES):
+        return True
+    if path.startswith(_PEERS) and header.startswith(_PEER_LIBRARIES):
         return True
     is_ours = header.split("/")[0] in (*LIBRARY_FOLDERS, "plov", "plov.h", "tests", "bench")
     return "posix" in row["libraries"] and not is_ours and not _is_library(header)
