@@ -10,7 +10,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "bench/tool/chart.h"
+#include "bench/page/chart.h"
 #include "client/cli/format.h"
 #include "client/cli/json.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/tool/chart.h"
+#include "bench/page/chart.h"
 #include "bench/tool/compare_study.h"
 
 namespace plov::bench {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/tool/chart.h"
+#include "bench/page/chart.h"
 #include "bench/tool/run_study.h"
 
 namespace plov::bench {

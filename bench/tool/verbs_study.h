@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/tool/chart.h"
+#include "bench/page/chart.h"
 #include "bench/tool/sample.h"
 #include "bench/tool/verbs_settings.h"
 #include "bench/verbs/measure.h"

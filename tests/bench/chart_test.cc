@@ -1,4 +1,4 @@
-#include "bench/tool/chart.h"
+#include "bench/page/chart.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "bench/tool/chart.h"
+#include "bench/page/chart.h"
 #include "client/cli/format.h"
 
 namespace plov::bench {
