@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace plov::bench {
@@ -26,13 +25,7 @@ struct Chart {
 // Bars, grouped by category, as wide as a terminal of 80 columns.
 std::string TextOf(const Chart& chart);
 
-// A whole SVG document: one line of points for each series, values from 0 up.
+// A whole SVG document: bars to the right, of all series below each category.
 std::string SvgOf(const Chart& chart);
-
-// A whole HTML document that refers to nothing outside: charts, and text as it is.
-std::string HtmlOf(std::string_view title, const std::vector<Chart>& charts, std::string_view text);
-
-// For HTML and SVG.
-std::string Escaped(std::string_view text);
 
 }  // namespace plov::bench

@@ -1,112 +1,110 @@
-// A chart as SVG: axes, a line and points for each series, and whose is which beside it.
+// A chart as a picture: bars to the right, below each category those of its series.
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
+#include "bench/page/axis.h"
 #include "bench/page/chart.h"
-#include "client/cli/format.h"
+#include "bench/page/number.h"
+#include "bench/page/svg.h"
 
 namespace plov::bench {
 
 namespace {
 
-constexpr double kWidth = 860;
-constexpr double kHeight = 420;
-constexpr double kLeft = 90;
-constexpr double kRight = 640;  // beside it the names
-constexpr double kTop = 50;
-constexpr double kBottom = 360;
-constexpr int kTicks = 5;
-
-// Told apart also by those who do not see all colours. Source: Okabe and Ito, "Color Universal
-// Design", 2008.
-constexpr auto kColors = std::to_array<std::string_view>(
-    {"#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7"});
-
-// The next 1, 2 or 5 times a power of ten, as the distance of the ticks.
-double TickOf(double most) {
-  if (most <= 0) return 1;
-  const double rough = most / kTicks;
-  const double power = std::pow(10, std::floor(std::log10(rough)));
-  for (const double step : {1.0, 2.0, 5.0}) {
-    if (step * power >= rough) return step * power;
-  }
-  return 10 * power;
-}
+constexpr double kSide = 12;  // left free at every side
+constexpr double kTop = 40;   // of the bars; above them the title
+constexpr double kAreaWidth = 480;
+constexpr double kBarHeight = 12;
+constexpr double kGap = 8;  // between bars and texts, between categories
 
 class Drawing {
  public:
   explicit Drawing(const Chart& chart)
-      : chart_(chart), tick_(TickOf(chart.most())), top_value_(tick_) {
-    while (top_value_ < chart.most()) top_value_ += tick_;
-  }
+      : chart_(chart), ruler_({.label = chart.unit}, 0, chart.most()), left_(LeftOf(chart)) {}
 
   std::string Draw() {
-    svg_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-        "height=\"{1}\" font-family=\"sans-serif\" font-size=\"13\">\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        kWidth, kHeight);
-    Write(kLeft, 25, "start", chart_.title);
-    DrawAxes();
-    for (size_t i = 0; i < chart_.series.size(); ++i) DrawSeries(i);
-    return svg_ + "</svg>\n";
+    svg_.Title(kSide, 24, chart_.title);
+    DrawGrid();
+    double y = kTop;
+    for (size_t at = 0; at < chart_.categories.size(); ++at) {
+      if (!is_single()) {
+        y += Svg::kLineHeight;
+        svg_.Text(kSide, y - 5, Anchor::kStart, CategoryOf(at));
+      }
+      for (size_t i = 0; i < chart_.series.size(); ++i, y += Svg::kLineHeight) DrawBar(i, at, y);
+      if (!is_single()) y += kGap;
+    }
+    const double width = left_ + kAreaWidth + kGap + WidestValue() + kSide;
+    return svg_.Finish(std::max(width, 2 * kSide + WidthOfTitle(chart_.title)),
+                       bottom() + 44 + kSide, chart_.title);
   }
 
  private:
-  double X(size_t at) const {
-    const auto count = static_cast<double>(chart_.categories.size());
-    return kLeft + (kRight - kLeft) * (static_cast<double>(at) + 0.5) / count;
-  }
-  double Y(double value) const { return kBottom - (kBottom - kTop) * value / top_value_; }
+  // The only series needs no name: bars have the categories'.
+  bool is_single() const { return chart_.series.size() == 1; }
+  std::string CategoryOf(size_t at) const { return Named(chart_, chart_.categories[at]); }
 
-  void Write(double x, double y, std::string_view anchor, std::string_view text) {
-    svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y,
-                        anchor, Escaped(text));
+  static std::string Named(const Chart& chart, const std::string& category) {
+    return chart.category.empty() ? category : category + " " + chart.category;
   }
 
-  void DrawAxes() {
-    for (double value = 0; value <= top_value_ * 1.001; value += tick_) {
-      svg_ +=
-          fmt::format("<line x1=\"{}\" y1=\"{:.1f}\" x2=\"{}\" y2=\"{:.1f}\" stroke=\"#ccc\"/>\n",
-                      kLeft, Y(value), kRight, Y(value));
-      const std::string text = value >= 1000
-                                   ? cli::Grouped(static_cast<uint64_t>(std::llround(value)))
-                                   : fmt::format("{:.4g}", value);
-      Write(kLeft - 8, Y(value) + 4, "end", text);
+  static double LeftOf(const Chart& chart) {
+    const bool is_single = chart.series.size() == 1;
+    double widest = 0;
+    for (const Series& one : chart.series) {
+      if (!is_single) widest = std::max(widest, WidthOf(one.name));
     }
-    for (size_t at = 0; at < chart_.categories.size(); ++at) {
-      Write(X(at), kBottom + 20, "middle", chart_.categories[at]);
+    for (const std::string& name : chart.categories) {
+      if (is_single) widest = std::max(widest, WidthOf(Named(chart, name)));
     }
-    Write((kLeft + kRight) / 2, kBottom + 44, "middle", chart_.category);
-    Write(kLeft, kTop - 8, "end", chart_.unit);
+    return kSide + widest + 2 * kGap;
   }
 
-  void DrawSeries(size_t i) {
+  double WidestValue() const {
+    double widest = 0;
+    for (const Series& one : chart_.series) {
+      for (const auto& value : one.values) {
+        if (value) widest = std::max(widest, WidthOf(Readable(*value)));
+      }
+    }
+    return widest;
+  }
+
+  double bottom() const {
+    const auto categories = static_cast<double>(chart_.categories.size());
+    const double bars = Svg::kLineHeight * static_cast<double>(chart_.series.size());
+    return kTop + categories * (is_single() ? bars : Svg::kLineHeight + bars + kGap);
+  }
+
+  void DrawGrid() {
+    for (const Tick& tick : ruler_.ticks()) {
+      const double x = left_ + kAreaWidth * tick.part;
+      svg_.GridLine(x, kTop - 4, x, bottom() + 4);
+      svg_.Text(x, bottom() + 20, Anchor::kMiddle, tick.label);
+    }
+    svg_.Text(left_ + kAreaWidth / 2, bottom() + 42, Anchor::kMiddle, chart_.unit);
+  }
+
+  void DrawBar(size_t i, size_t at, double y) {
     const Series& series = chart_.series[i];
-    const std::string_view color = kColors[i % kColors.size()];
-    std::string points;
-    for (size_t at = 0; at < series.values.size(); ++at) {
-      if (!series.values[at]) continue;
-      const double y = Y(*series.values[at]);
-      points += fmt::format("{:.1f},{:.1f} ", X(at), y);
-      svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", X(at), y,
-                          color);
-    }
-    svg_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", points, color);
-    const double y = kTop + 20 * static_cast<double>(i);
-    svg_ += fmt::format("<circle cx=\"{}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", kRight + 20, y,
-                        color);
-    Write(kRight + 32, y + 4, "start", series.name);
+    const std::string name = is_single() ? CategoryOf(at) : series.name;
+    const auto value = series.values.at(at);
+    const double baseline = y + kBarHeight;
+    svg_.Text(left_ - kGap, baseline - 1, Anchor::kEnd, name);
+    if (!value) return svg_.Text(left_ + kGap, baseline - 1, Anchor::kStart, "-");
+    const double width = kAreaWidth * ruler_.PartOf(*value);
+    svg_.Bar(
+        i, left_, y + 2, width, kBarHeight,
+        fmt::format("{}, {}: {} {}", CategoryOf(at), series.name, Readable(*value), chart_.unit));
+    svg_.Text(left_ + width + kGap, baseline - 1, Anchor::kStart, Readable(*value));
   }
 
   const Chart& chart_;
-  double tick_;
-  double top_value_;
-  std::string svg_;
+  Ruler ruler_;
+  double left_;
+  Svg svg_;
 };
 
 }  // namespace

@@ -1,62 +1,77 @@
-// A study of a fabric as text and JSON, and the command itself.
+// A study of a fabric as a page and JSON, and the command itself.
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
-
+#include "bench/page/number.h"
 #include "bench/tool/fabric_study.h"
-#include "client/cli/format.h"
 #include "client/cli/json.h"
 
 namespace plov::bench {
 
 namespace {
 
-std::string Whole(double value) {
-  return cli::Grouped(static_cast<uint64_t>(std::llround(std::max(0.0, value))));
+std::string SpreadOf(const Sample& sample, std::string (*shown)(double)) {
+  return shown(sample.least()) + ".." + shown(sample.most());
 }
+std::string Hundredths(double value) { return Fixed(value, 2); }
 
-std::string Spread(const Sample& sample) {
-  return fmt::format("{:>9} {:>19}", Whole(sample.median()),
-                     fmt::format("{}..{}", Whole(sample.least()), Whole(sample.most())));
-}
-
-std::string RatesOf(const FabricStudy& study) {
-  std::string text = fmt::format("\n{:<26} {:>9} {:>19} {:>9} {:>8} {:>12}\n", "many in flight",
-                                 "a second", "", "READs/GET", "of READs", "");
+Table RatesOf(const FabricStudy& study) {
+  Table table{
+      .title = "",
+      .columns = {{"many in flight", Align::kLeft}, {"a second"}, {"from..to"}, {"READs/GET"}},
+      .rows = {}};
+  if (!study.raw.empty()) table.columns.insert(table.columns.end(), {{"of READs"}, {"from..to"}});
   for (const RawReads& raw : study.raw) {
-    text += fmt::format("{:<26} {}\n", fmt::format("ib_read_bw, {} bytes", raw.bytes),
-                        Spread(raw.per_second));
+    table.rows.push_back({fmt::format("ib_read_bw, {} bytes", raw.bytes),
+                          Whole(raw.per_second.median()), SpreadOf(raw.per_second, Whole)});
   }
   for (const GetRow& row : study.gets) {
-    text += fmt::format("{:<26} {} {:>9.2f}", "GET, " + row.name, Spread(row.per_second),
-                        row.bucket_reads.median() + row.record_reads.median());
-    if (!row.part.empty()) {
-      text += fmt::format(" {:>8.2f} {:>12}", row.part.median(),
-                          fmt::format("{:.2f}..{:.2f}", row.part.least(), row.part.most()));
+    table.rows.push_back({"GET, " + row.name, Whole(row.per_second.median()),
+                          SpreadOf(row.per_second, Whole),
+                          Hundredths(row.bucket_reads.median() + row.record_reads.median())});
+    if (row.part.empty()) continue;
+    table.rows.back().push_back(Hundredths(row.part.median()));
+    table.rows.back().push_back(SpreadOf(row.part, Hundredths));
+  }
+  return table;
+}
+
+Table LatenciesOf(const FabricStudy& study) {
+  Table table{
+      .title = "",
+      .columns = {{"one at a time", Align::kLeft}, {"median us"}, {"p99 us"}, {"READs/GET"}},
+      .rows = {}};
+  if (!study.raw.empty()) table.columns.push_back({"of READs"});
+  for (const RawReads& raw : study.raw) {
+    table.rows.push_back({fmt::format("ib_read_lat, {} bytes", raw.bytes),
+                          Hundredths(raw.typical_us.median()), Hundredths(raw.p99_us.median())});
+  }
+  for (const GetRow& row : study.gets) {
+    table.rows.push_back({"GET, " + row.name, Hundredths(row.single_us.median()),
+                          Hundredths(row.single_p99_us.median()),
+                          Hundredths(row.single_reads.median())});
+    if (!row.single_part.empty()) {
+      table.rows.back().push_back(Hundredths(row.single_part.median()));
     }
-    text += '\n';
   }
-  return text;
+  return table;
 }
 
-std::string LatenciesOf(const FabricStudy& study) {
-  std::string text = fmt::format("\n{:<26} {:>9} {:>9} {:>9} {:>8}\n", "one at a time", "median us",
-                                 "p99 us", "READs/GET", "of READs");
+Chart RatesChartOf(const FabricStudy& study) {
+  Chart chart{.title = fmt::format("Many in flight, window {}", study.settings.window),
+              .category = "",
+              .categories = {},
+              .unit = "a second",
+              .series = {{"a second", {}}}};
   for (const RawReads& raw : study.raw) {
-    text +=
-        fmt::format("{:<26} {:>9.2f} {:>9.2f}\n", fmt::format("ib_read_lat, {} bytes", raw.bytes),
-                    raw.typical_us.median(), raw.p99_us.median());
+    chart.categories.push_back(fmt::format("ib_read_bw, {} bytes", raw.bytes));
+    chart.series[0].values.push_back(raw.per_second.median());
   }
   for (const GetRow& row : study.gets) {
-    text +=
-        fmt::format("{:<26} {:>9.2f} {:>9.2f} {:>9.2f}", "GET, " + row.name, row.single_us.median(),
-                    row.single_p99_us.median(), row.single_reads.median());
-    if (!row.single_part.empty()) text += fmt::format(" {:>8.2f}", row.single_part.median());
-    text += '\n';
+    chart.categories.push_back("GET, " + row.name);
+    chart.series[0].values.push_back(row.per_second.median());
   }
-  return text;
+  return chart;
 }
 
 cli::Json JsonOf(const Sample& sample) {
@@ -80,21 +95,26 @@ cli::Json JsonOf(const GetRow& row) {
 
 }  // namespace
 
-std::string TextOf(const FabricStudy& study) {
+Page PageOf(const FabricStudy& study) {
   const FabricSettings& settings = study.settings;
-  std::string text = fmt::format(
+  Page page{.title = "plov-bench fabric", .facts = FactsOfRun(), .parts = {}};
+  page.parts.push_back(Paragraph{fmt::format(
       "{}{}: {} items of each kind, keys of {} bytes, values of {} and {}, window {}\n"
-      "medians of {} round{} of {} ms, with the least and the most\n",
-      study.uri, study.device.empty() ? "" : " on " + study.device, cli::Grouped(settings.items),
-      GetLoad::kKeyBytes, study.gets.front().value_bytes, settings.value_bytes, settings.window,
-      settings.rounds, settings.rounds == 1 ? "" : "s",
-      static_cast<double>(settings.duration.count()) / 1000);
-  text += RatesOf(study) + LatenciesOf(study);
-  if (study.raw.empty()) return text;
-  return text + fmt::format(
-                    "\nof READs: the GETs' part of what perftest's READs of these sizes allow\n"
-                    "goal: at least {:.2f} with many in flight: {}\n",
-                    kGoal, study.reached() ? "reached" : "MISSED");
+      "medians of {} round{} of {} ms, with the least and the most",
+      study.uri, study.device.empty() ? "" : " on " + study.device,
+      Whole(static_cast<double>(settings.items)), GetLoad::kKeyBytes,
+      study.gets.front().value_bytes, settings.value_bytes, settings.window, settings.rounds,
+      settings.rounds == 1 ? "" : "s", static_cast<double>(settings.duration.count()) / 1000)});
+  page.parts.push_back(RatesOf(study));
+  page.parts.push_back(LatenciesOf(study));
+  if (!study.raw.empty()) {
+    page.parts.push_back(Paragraph{
+        fmt::format("of READs: the GETs' part of what perftest's READs of these sizes allow\n"
+                    "goal: at least {:.2f} with many in flight: {}",
+                    kGoal, study.reached() ? "reached" : "MISSED")});
+  }
+  page.parts.push_back(RatesChartOf(study));
+  return page;
 }
 
 std::string JsonOf(const FabricStudy& study) {
@@ -126,8 +146,9 @@ Outcome RunFabric(const Given& given, cli::Output* output) {
   if (!settings) return std::unexpected(settings.error());
   const auto study = StudyFabric(*settings);
   if (!study) return std::unexpected(study.error());
-  output->Write(settings->json ? JsonOf(*study) : TextOf(*study));
-  return {};
+  const Page page = PageOf(*study);
+  output->Write(settings->json ? JsonOf(*study) : TextOf(page));
+  return settings->html.empty() ? Outcome() : Save(settings->html, HtmlOf(page));
 }
 
 }  // namespace plov::bench

@@ -34,6 +34,7 @@ po::options_description FabricOptions() {
       ("window", Text("N"), "GETs in flight, 1 to 64 (32)")
       ("duration", Text("DURATION"), "of each measurement in each round (500ms)")
       ("rounds", Text("N"), "rounds, whose medians are shown (5)")
+      ("html", Text("FILE"), "write tables and a plot there, too, as a page")
       ("json", po::bool_switch(), "print JSON, one object, instead of tables")
       ("quick", po::bool_switch(), "little of everything, to see that it works");
   // clang-format on
@@ -57,6 +58,9 @@ std::expected<FabricSettings, Error> FabricSettingsOf(const Given& given) {
     settings.duration = std::chrono::milliseconds(50);
   }
   settings.json = given.On("json");
+  settings.html = given.Text("html");
+  if (given.Has("html") && settings.html.empty())
+    return given.Invalid("--html is empty: name a file");
   for (auto filled :
        {given.Fill("items", kItemsMin, kItemsMax, &settings.items),
         given.Fill("value-bytes", kValueBytesMin, kValueBytesMax, &settings.value_bytes),

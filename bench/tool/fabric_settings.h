@@ -21,6 +21,7 @@ struct FabricSettings {
   uint32_t rounds = 5;
   std::chrono::microseconds duration = std::chrono::milliseconds(500);
   bool json = false;
+  std::string html;  // a file; empty: none
 };
 
 // kInvalidArgument with one line that says what is wrong; kUnavailable where there is no plovd.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/page/page.h"
 #include "bench/tool/fabric_settings.h"
 #include "bench/tool/get_load.h"
 #include "bench/tool/sample.h"
@@ -55,7 +56,7 @@ struct FabricStudy {
 // Starts the server, measures, ends it. Errors: those of device, server, clients and perftest.
 std::expected<FabricStudy, Error> StudyFabric(const FabricSettings& settings);
 
-std::string TextOf(const FabricStudy& study);
+Page PageOf(const FabricStudy& study);
 std::string JsonOf(const FabricStudy& study);  // one line
 
 }  // namespace plov::bench

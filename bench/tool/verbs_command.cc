@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 
 #include "bench/tool/command.h"
 #include "bench/tool/sockets.h"
@@ -65,26 +64,14 @@ Outcome RunServer(const VerbsSettings& settings) {
   }
 }
 
-Outcome Save(const std::string& path, const std::string& text) {
-  if (path.empty()) return {};
-  std::ofstream file(path);
-  file << text << std::flush;
-  return file ? Outcome() : FailErrno("cannot write " + path, errno);
-}
-
 Outcome Show(const VerbsStudy& study, cli::Output* output) {
-  const Chart by_size = ChartBySize(study);
-  const Chart by_window = ChartByWindow(study);
-  if (study.settings.json) {
-    output->Write(JsonOf(study));
-  } else {
-    output->Write(TablesOf(study) + "\n" + TextOf(by_size));
-  }
-  if (auto saved = Save(study.settings.svg, SvgOf(by_size)); !saved) return saved;
-  return Save(study.settings.html,
-              study.settings.html.empty()
-                  ? ""
-                  : HtmlOf("plov-bench verbs", {by_size, by_window}, TablesOf(study)));
+  const VerbsSettings& settings = study.settings;
+  const Page page = PageOf(study);
+  output->Write(settings.json ? JsonOf(study) : TextOf(page));
+  Outcome saved;
+  if (!settings.svg.empty()) saved = Save(settings.svg, SvgOf(ChartBySize(study)));
+  if (saved && !settings.html.empty()) saved = Save(settings.html, HtmlOf(page));
+  return saved;
 }
 
 Outcome RunClient(const VerbsSettings& settings, fabric::Fd stream, cli::Output* output) {

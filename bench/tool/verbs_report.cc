@@ -1,52 +1,79 @@
-// A study of verbs as tables, JSON and charts.
+// A study of verbs as a page and JSON.
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <set>
 
+#include "bench/page/number.h"
 #include "bench/tool/verbs_study.h"
-#include "client/cli/format.h"
 #include "client/cli/json.h"
 
 namespace plov::bench {
 
 namespace {
 
-std::string Whole(double value) {
-  return cli::Grouped(static_cast<uint64_t>(std::llround(std::max(0.0, value))));
-}
-
 std::string HeadOf(const VerbsStudy& study) {
   const VerbsSettings& settings = study.settings;
   return fmt::format(
       "{}: requests and replies of the same size; medians of {} round{} of {} ms\n"
-      "latency at window 1; server CPU of one request at window {}, while it polls\n",
+      "latency at window 1; server CPU of one request at window {}, while it polls",
       study.device, settings.rounds, settings.rounds == 1 ? "" : "s",
       static_cast<double>(settings.duration.count()) / 1000, settings.windows.back());
 }
 
 // A row of the table for one size; why a combination cannot be is told below.
-std::string LineOf(const VerbsStudy& study, const Combination* combination, uint32_t bytes) {
-  std::string line = fmt::format("{:<16}", combination->name);
+std::vector<std::string> RowOf(const VerbsStudy& study, const Combination* combination,
+                               uint32_t bytes) {
+  std::vector<std::string> row = {std::string(combination->name)};
   const VerbsRow* single = study.Find(combination, bytes, 1);
-  if (!single->unsupported.empty()) return line + "  not supported\n";
+  if (!single->unsupported.empty()) {
+    row.emplace_back("not supported");
+    return row;
+  }
   for (const uint32_t window : study.settings.windows) {
-    line += fmt::format(" {:>11}", Whole(study.Find(combination, bytes, window)->rate.median()));
+    row.push_back(Whole(study.Find(combination, bytes, window)->rate.median()));
   }
   const VerbsRow* widest = study.Find(combination, bytes, study.settings.windows.back());
-  return line + fmt::format(" {:>9.2f} {:>9.2f} {:>9.3f}\n", single->median_us.median(),
-                            single->p99_us.median(), widest->server_cpu_us.median());
+  row.push_back(Fixed(single->median_us.median(), 2));
+  row.push_back(Fixed(single->p99_us.median(), 2));
+  row.push_back(Fixed(widest->server_cpu_us.median(), 3));
+  return row;
 }
 
-std::string TableOf(const VerbsStudy& study, uint32_t bytes) {
-  std::string text = fmt::format("\n{} bytes\n{:<16}", bytes, "requests/s");
+Table TableOf(const VerbsStudy& study, uint32_t bytes) {
+  Table table{.title = fmt::format("{} bytes", bytes),
+              .columns = {{"requests/s", Align::kLeft}},
+              .rows = {}};
   for (const uint32_t window : study.settings.windows) {
-    text += fmt::format(" {:>11}", fmt::format("window {}", window));
+    table.columns.push_back({fmt::format("window {}", window)});
   }
-  text += fmt::format(" {:>9} {:>9} {:>9}\n", "median us", "p99 us", "CPU us");
-  for (const Combination* one : study.settings.combinations) text += LineOf(study, one, bytes);
+  for (const char* name : {"median us", "p99 us", "CPU us"}) table.columns.push_back({name});
+  for (const Combination* one : study.settings.combinations) {
+    table.rows.push_back(RowOf(study, one, bytes));
+  }
+  return table;
+}
+
+std::string ReasonsOf(const VerbsStudy& study) {
+  std::set<std::string> reasons;
+  for (const VerbsRow& row : study.rows) {
+    if (row.unsupported.empty()) continue;
+    reasons.insert(fmt::format("not supported: {} of {} bytes: {}", row.combination->name,
+                               row.bytes, row.unsupported));
+  }
+  std::string text;
+  for (const std::string& reason : reasons) text += text.empty() ? reason : "\n" + reason;
   return text;
+}
+
+Table MeaningsOf(const VerbsStudy& study) {
+  Table table{.title = "",
+              .columns = {{"combination", Align::kLeft}, {"meaning", Align::kLeft}},
+              .rows = {}};
+  for (const Combination* one : study.settings.combinations) {
+    table.rows.push_back({std::string(one->name), std::string(one->meaning)});
+  }
+  return table;
 }
 
 cli::Json JsonOf(const VerbsRow& row) {
@@ -77,22 +104,16 @@ std::optional<double> RateOf(const VerbsRow* row) {
 
 }  // namespace
 
-std::string TablesOf(const VerbsStudy& study) {
-  std::string text = HeadOf(study);
-  for (const uint32_t bytes : study.settings.bytes) text += TableOf(study, bytes);
-  std::set<std::string> reasons;
-  for (const VerbsRow& row : study.rows) {
-    if (row.unsupported.empty()) continue;
-    reasons.insert(fmt::format("not supported: {} of {} bytes: {}\n", row.combination->name,
-                               row.bytes, row.unsupported));
-  }
-  if (!reasons.empty()) text += '\n';
-  for (const std::string& reason : reasons) text += reason;
-  text += '\n';
-  for (const Combination* one : study.settings.combinations) {
-    text += fmt::format("{:<16}  {}\n", one->name, one->meaning);
-  }
-  return text;
+Page PageOf(const VerbsStudy& study) {
+  Page page{
+      .title = "plov-bench verbs", .facts = FactsOfRun(), .parts = {Paragraph{HeadOf(study)}}};
+  for (const uint32_t bytes : study.settings.bytes) page.parts.push_back(TableOf(study, bytes));
+  const std::string reasons = ReasonsOf(study);
+  if (!reasons.empty()) page.parts.push_back(Paragraph{reasons});
+  page.parts.push_back(MeaningsOf(study));
+  page.parts.push_back(ChartBySize(study));
+  page.parts.push_back(PlotByWindow(study));
+  return page;
 }
 
 std::string JsonOf(const VerbsStudy& study) {
@@ -125,25 +146,22 @@ Chart ChartBySize(const VerbsStudy& study) {
   return chart;
 }
 
-Chart ChartByWindow(const VerbsStudy& study) {
+Plot PlotByWindow(const VerbsStudy& study) {
   const auto& sizes = study.settings.bytes;
   const uint32_t bytes = sizes[(sizes.size() - 1) / 2];
-  Chart chart{.title = fmt::format("Requests by window, {} bytes, {}", bytes, study.device),
-              .category = "in flight",
-              .categories = {},
-              .unit = "requests/s",
-              .series = {}};
-  for (const uint32_t window : study.settings.windows) {
-    chart.categories.push_back(fmt::format("{}", window));
-  }
+  Plot plot{.title = fmt::format("Requests by window, {} bytes, {}", bytes, study.device),
+            .x = {.label = "in flight"},
+            .y = {.label = "requests/s"},
+            .curves = {}};
   for (const Combination* one : study.settings.combinations) {
-    Series series{std::string(one->name), {}};
+    Curve curve{std::string(one->name), {}};
     for (const uint32_t window : study.settings.windows) {
-      series.values.push_back(RateOf(study.Find(one, bytes, window)));
+      const auto rate = RateOf(study.Find(one, bytes, window));
+      if (rate) curve.points.push_back({static_cast<double>(window), *rate});
     }
-    chart.series.push_back(std::move(series));
+    plot.curves.push_back(std::move(curve));
   }
-  return chart;
+  return plot;
 }
 
 }  // namespace plov::bench

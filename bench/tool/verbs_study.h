@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/page/chart.h"
+#include "bench/page/page.h"
 #include "bench/tool/sample.h"
 #include "bench/tool/verbs_settings.h"
 #include "bench/verbs/measure.h"
@@ -38,10 +38,10 @@ struct VerbsStudy {
 // Errors: as Measure's but for kInvalidArgument, which a row tells of.
 std::expected<VerbsStudy, Error> Study(Measurer* measurer, const VerbsSettings& settings);
 
-std::string TablesOf(const VerbsStudy& study);
+Page PageOf(const VerbsStudy& study);
 std::string JsonOf(const VerbsStudy& study);  // one line
 // Rates at the largest window by size; at the middle size by window.
 Chart ChartBySize(const VerbsStudy& study);
-Chart ChartByWindow(const VerbsStudy& study);
+Plot PlotByWindow(const VerbsStudy& study);
 
 }  // namespace plov::bench

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace plov::bench {
 namespace {
@@ -49,44 +50,41 @@ TEST(Chart, EmptyChartIsDrawn) {
   EXPECT_NE(SvgOf(none).find("</svg>"), std::string::npos);
 }
 
-TEST(Chart, PictureHasAPointForEachValue) {
-  const std::string svg = SvgOf(Sample());
-  EXPECT_TRUE(svg.starts_with("<svg "));
-  EXPECT_EQ(Count(svg, "<polyline"), 2u);
-  EXPECT_EQ(Count(svg, "<circle"), 3u + 2u);  // the names have one, too
-  EXPECT_NE(svg.find(">first<"), std::string::npos);
-  EXPECT_NE(svg.find(">second<"), std::string::npos);
+TEST(Chart, OnlySeriesHasALineForEachCategory) {
+  Chart chart = Sample();
+  chart.series.resize(1);
+  EXPECT_EQ(Count(TextOf(chart), "\n"), 3u);
+  EXPECT_TRUE(LineWith(TextOf(chart), "64 ").ends_with(" 50"));
 }
 
-// Higher values are higher up, and the highest is under the top.
-TEST(Chart, PictureShowsValuesByHeight) {
+TEST(Chart, PictureHasABarForEachValue) {
   const std::string svg = SvgOf(Sample());
-  const std::string line = LineWith(svg, "<polyline");
-  double x[2];
-  double y[2];
-  ASSERT_EQ(
-      std::sscanf(line.c_str(), "<polyline points=\"%lf,%lf %lf,%lf", &x[0], &y[0], &x[1], &y[1]),
-      4)
-      << line;
-  EXPECT_LT(x[0], x[1]);
-  EXPECT_LT(y[0], y[1]);
-  EXPECT_GE(y[0], 50);
-  EXPECT_NEAR(360 - y[0], 2 * (360 - y[1]), 0.2);
+  EXPECT_TRUE(svg.starts_with("<svg "));
+  EXPECT_EQ(Count(svg, "<rect class=\"s"), 3u);
+  EXPECT_EQ(Count(svg, "<title>"), 3u);
+  EXPECT_NE(svg.find("<title>64 bytes, first: 50 requests/s</title>"), std::string::npos);
+  EXPECT_EQ(Count(svg, ">second<"), 2u);
+  EXPECT_EQ(Count(svg, ">-<"), 1u);
+}
+
+TEST(Chart, PictureShowsValuesByLength) {
+  const std::string svg = SvgOf(Sample());
+  std::vector<double> widths;
+  for (size_t at = svg.find("<rect class=\"s"); at != std::string::npos;
+       at = svg.find("<rect class=\"s", at + 1)) {
+    const size_t width = svg.find(" width=\"", at);
+    widths.push_back(std::stod(svg.substr(width + 8)));
+  }
+  ASSERT_EQ(widths.size(), 3u);
+  EXPECT_GT(widths[1], 50);
+  EXPECT_NEAR(widths[0], 4 * widths[1], 0.3);
+  EXPECT_NEAR(widths[0], 2 * widths[2], 0.3);
 }
 
 TEST(Chart, TextInAPictureIsEscaped) {
   const std::string svg = SvgOf(Sample());
   EXPECT_NE(svg.find("a &lt; b &amp; &quot;c&quot;"), std::string::npos);
   EXPECT_EQ(svg.find("a < b"), std::string::npos);
-}
-
-TEST(Chart, PageHoldsEverythingItself) {
-  const std::string html = HtmlOf("title", {Sample(), Sample()}, "a <table>");
-  EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
-  EXPECT_EQ(Count(html, "<svg "), 2u);
-  EXPECT_NE(html.find("<pre>a &lt;table&gt;</pre>"), std::string::npos);
-  EXPECT_EQ(html.find("src="), std::string::npos);
-  EXPECT_EQ(html.find("href="), std::string::npos);
 }
 
 }  // namespace

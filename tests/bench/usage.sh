@@ -48,6 +48,7 @@ expect 2 verbs --port 5 && says '\-\-port is for'
 for text in 0 65536 x; do expect 2 verbs --server --port "$text" && says '\-\-port'; done
 expect 2 verbs --svg '' && says 'svg is empty'
 expect 2 verbs --html '' && says 'html is empty'
+expect 2 fabric --html '' && says 'html is empty'
 expect 2 fabric --fabric tcp && says 'rdma or shm'
 expect 2 fabric --fabric shm --device rxe0 && says 'device is for'
 for text in 0 255 x; do expect 2 fabric --items "$text" && says '\-\-items'; done

@@ -65,7 +65,7 @@ TEST(VerbsStudy, WhatCannotBeIsToldWithItsReasonAndTriedOnce) {
   EXPECT_TRUE(study->Find(herd, 64, 8)->unsupported.empty());
   EXPECT_EQ(study->Find(herd, 4096, 8)->unsupported, "a SEND over UD is one packet");
   EXPECT_EQ(measurer.calls, 3 * 26u + 2);
-  const std::string tables = TablesOf(*study);
+  const std::string tables = TextOf(PageOf(*study));
   EXPECT_NE(tables.find("WRITE_UC/SEND_UD  not supported\n"), std::string::npos) << tables;
   EXPECT_NE(tables.find("of 4096 bytes: a SEND over UD is one packet\n"), std::string::npos);
   const auto json = nlohmann::json::parse(JsonOf(*study));
@@ -97,7 +97,7 @@ TEST(VerbsStudy, MedianOfTheRoundsIsShown) {
   EXPECT_EQ(json["results"][0]["per_second"], 1090.0);
   EXPECT_EQ(json["results"][0]["per_second_least"], 1000.0);
   EXPECT_EQ(json["results"][0]["per_second_most"], 1500.0);
-  EXPECT_NE(TablesOf(*study).find(" 1,090 "), std::string::npos);
+  EXPECT_NE(TextOf(PageOf(*study)).find(" 1,090 "), std::string::npos);
 }
 
 TEST(VerbsStudy, ChartsAreOfTheLargestWindowAndTheMiddleSize) {
@@ -109,9 +109,11 @@ TEST(VerbsStudy, ChartsAreOfTheLargestWindowAndTheMiddleSize) {
   ASSERT_EQ(by_size.series.size(), kCombinations.size());
   EXPECT_EQ(by_size.series[0].values[1], 8000.0);
   EXPECT_EQ(by_size.series.back().values[1], std::nullopt);
-  const Chart by_window = ChartByWindow(*study);
-  EXPECT_EQ(by_window.categories, (std::vector<std::string>{"1", "8"}));
-  EXPECT_EQ(by_window.series[0].values[0], 1000.0);
+  const Plot by_window = PlotByWindow(*study);
+  ASSERT_EQ(by_window.curves[0].points.size(), 2u);
+  EXPECT_EQ(by_window.curves[0].points[0].x, 1);
+  EXPECT_EQ(by_window.curves[0].points[0].y, 1000);
+  EXPECT_EQ(by_window.curves[0].points[1].x, 8);
 }
 
 }  // namespace
