@@ -19,6 +19,8 @@ readonly test_packages=(
   perftest
   # beside it, in plov-bench compare
   liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev redis-server redis-tools memcached
+  # looks at the pages of plov-bench
+  chromium-headless-shell
 )
 
 fail() {
