@@ -35,6 +35,12 @@ constexpr auto kCommands = std::to_array<Command>({
      "how many READs a GET took, and the rate of GETs as a part of what so many READs allow.\n"
      "Over shm: there is no perftest, and only GETs are measured.\n",
      FabricOptions, RunFabric},
+    {"table", "how full the cuckoo table becomes, and what lookups and PUTs cost in it",
+     "Fills the writer's real table in this process under several seeds, and looks items up with\n"
+     "the client's real lookups: bucket READs of hits and misses, items away from home, homes\n"
+     "that overflow, items displaced by a PUT, by size of bucket and fill; and whether what the\n"
+     "design claims of them holds. Counts, not times: the same seeds give the same.\n",
+     TableOptions, RunTable},
     {"verbs", "which verbs carry requests and replies best on this RDMA device",
      "A server and a client process, both here unless --server and --client say otherwise, send\n"
      "requests and replies of the same size by one combination of verbs after the other; every\n"

@@ -48,5 +48,7 @@ boost::program_options::options_description FabricOptions();
 Outcome RunFabric(const Given& given, cli::Output* output);
 boost::program_options::options_description RunOptions();
 Outcome RunRun(const Given& given, cli::Output* output);
+boost::program_options::options_description TableOptions();
+Outcome RunTable(const Given& given, cli::Output* output);
 
 }  // namespace plov::bench

@@ -3,9 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <sstream>
 
-#include "verify/quantity.h"
+#include "bench/tool/lists.h"
 
 namespace plov::bench {
 
@@ -17,36 +16,12 @@ constexpr std::chrono::hours kDurationMax{1};
 constexpr uint32_t kRoundsMax = 1000;
 constexpr std::chrono::milliseconds kQuickDuration{60};
 
-std::vector<std::string> Split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream text(list + ",");
-  for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
-  return parts;
-}
-
-// Numbers with commas between, ascending.
-std::expected<std::vector<uint32_t>, Error> Numbers(const Given& given, const char* name,
-                                                    uint32_t least, uint32_t most) {
-  std::vector<uint32_t> numbers;
-  for (const std::string& part : Split(given.Text(name))) {
-    const auto number = ParseSize(part);
-    if (!number || *number < least || *number > most) {
-      return given.Invalid(fmt::format("--{} '{}' is not a list of numbers from {} to {}", name,
-                                       given.Text(name), least, most));
-    }
-    numbers.push_back(static_cast<uint32_t>(*number));
-  }
-  std::ranges::sort(numbers);
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
-  return numbers;
-}
-
 Outcome FillCombinations(const Given& given, VerbsSettings* settings) {
   if (!given.Has("combinations")) {
     for (const Combination& one : kCombinations) settings->combinations.push_back(&one);
     return {};
   }
-  for (const std::string& name : Split(given.Text("combinations"))) {
+  for (const std::string& name : SplitList(given.Text("combinations"))) {
     const Combination* found = FindCombination(name);
     if (found == nullptr) {
       std::string names;
@@ -68,7 +43,7 @@ Outcome FillLoad(const Given& given, VerbsSettings* settings) {
     settings->duration = kQuickDuration;
   }
   if (given.Has("bytes")) {
-    auto bytes = Numbers(given, "bytes", kBytesMin, kBytesMax);
+    auto bytes = NumbersOf(given, "bytes", kBytesMin, kBytesMax);
     if (!bytes) return std::unexpected(bytes.error());
     if (std::ranges::any_of(*bytes, [](uint32_t number) { return number % 8 != 0; })) {
       return given.Invalid("--bytes: sizes are multiples of 8");
@@ -76,7 +51,7 @@ Outcome FillLoad(const Given& given, VerbsSettings* settings) {
     settings->bytes = std::move(*bytes);
   }
   if (given.Has("windows")) {
-    auto windows = Numbers(given, "windows", 1, kWindowMax);
+    auto windows = NumbersOf(given, "windows", 1, kWindowMax);
     if (!windows) return std::unexpected(windows.error());
     if (windows->front() != 1) windows->insert(windows->begin(), 1);
     settings->windows = std::move(*windows);

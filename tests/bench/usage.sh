@@ -103,9 +103,16 @@ expect 2 run --replay "$work/one" --sweep && says 'needs \-\-duration'
 expect 2 run --replay "$work/one" --load --server shm:/none && says 'nothing before'
 expect 3 run --replay "$work/none" && says 'cannot read'
 
+for text in 0 9999 x; do expect 2 table --items "$text" && says '\-\-items'; done
+for text in 0 1001 x; do expect 2 table --seeds "$text" && says '\-\-seeds'; done
+for text in 63 96 256 64, ''; do
+  expect 2 table --bucket-bytes "$text" && says '\-\-bucket-bytes'
+done
+expect 2 table --html '' && says 'html is empty'
+
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in run compare fabric verbs; do
+for command in run compare designs fabric table verbs; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
