@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "bench/designs/serve.h"
 #include "client/cli/report.h"
 
 namespace plov::bench {
@@ -29,6 +30,12 @@ constexpr auto kCommands = std::to_array<Command>({
      "plov has set itself, each with the measured ratio, and whether it was reached; and all\n"
      "rates. Peers that are not installed are named as skipped.\n",
      CompareOptions, RunCompare},
+    {"designs", "GETs of the designs that plov comes from, and of plov, over the same fabric",
+     "Lays the same items out as Pilaf, FaRM-KV (inline, and behind pointers) and HERD do, each "
+     "in\n"
+     "a server process of its own, and in a plovd, and gets them in rounds that go over all of\n"
+     "them, every value checked. Prints READs, bytes, GETs a second, latency and server CPU.\n",
+     DesignsOptions, RunDesigns},
     {"fabric", "GETs beside perftest's READs over the same fabric, in one run",
      "Starts a plovd of its own, stores items, and gets them over the RDMA device, in rounds that\n"
      "alternate with perftest's ib_read_bw and ib_read_lat of the same size. Prints the medians,\n"
@@ -125,6 +132,7 @@ std::string HelpText() {
 
 int RunTool(std::span<const std::string> words) {
   const std::string first = words.empty() ? "" : words[0];
+  if (first == kServeDesign) return ServeDesign(words.subspan(1));
   const bool asks = first == "help" && words.size() > 1;
   if (first == "--version") return Print(fmt::format("plov-bench {}\n", PLOV_VERSION));
   if (first == "--help" || (first == "help" && !asks)) return Print(HelpText());

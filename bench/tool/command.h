@@ -48,6 +48,8 @@ boost::program_options::options_description FabricOptions();
 Outcome RunFabric(const Given& given, cli::Output* output);
 boost::program_options::options_description RunOptions();
 Outcome RunRun(const Given& given, cli::Output* output);
+boost::program_options::options_description DesignsOptions();
+Outcome RunDesigns(const Given& given, cli::Output* output);
 boost::program_options::options_description TableOptions();
 Outcome RunTable(const Given& given, cli::Output* output);
 

@@ -103,9 +103,15 @@ expect 2 run --replay "$work/one" --sweep && says 'needs \-\-duration'
 expect 2 run --replay "$work/one" --load --server shm:/none && says 'nothing before'
 expect 3 run --replay "$work/none" && says 'cannot read'
 
+expect 2 designs --fabric tcp && says 'shm or rdma'
+expect 2 designs --device rxe0 && says 'device is for'
+for text in 0 255 x; do expect 2 designs --items "$text" && says '\-\-items'; done
+for text in 7 17K '64,' ''; do expect 2 designs --value-bytes "$text" && says '\-\-value-bytes'; done
+for text in 0 65 x; do expect 2 designs --window "$text" && says '\-\-window'; done
+expect 2 designs --html '' && says 'html is empty'
 for text in 0 9999 x; do expect 2 table --items "$text" && says '\-\-items'; done
 for text in 0 1001 x; do expect 2 table --seeds "$text" && says '\-\-seeds'; done
-for text in 63 96 256 64, ''; do
+for text in 63 96 256 '64,' ''; do
   expect 2 table --bucket-bytes "$text" && says '\-\-bucket-bytes'
 done
 expect 2 table --html '' && says 'html is empty'
@@ -125,3 +131,4 @@ expect 3 fabric --fabric shm --quick --plovd "$work/none" && says 'did not start
 expect 3 run --quick --plovd "$work/none" && says 'did not start'
 expect 3 run --quick --server "shm:$work/none.sock" && says 'none.sock'
 expect 3 compare --quick --plovd "$work/none" && says 'did not start'
+expect 3 designs --quick --plovd "$work/none" && says 'did not start'

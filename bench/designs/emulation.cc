@@ -1,0 +1,255 @@
+// The client of an emulated design: a window of probes over one-sided READs, or of messages.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <random>
+
+#include "bench/designs/probe.h"
+#include "bench/designs/serve.h"
+#include "bench/designs/side.h"
+#include "fabric/fabric.h"
+#include "fabric/random.h"
+
+namespace plov::bench {
+
+namespace {
+
+using fabric::Clock;
+
+constexpr std::chrono::seconds kWithin{10};
+constexpr uint32_t kIdlePollsMax = 2000;  // before the client sleeps: about 20 us
+constexpr uint64_t kGetsPerLook = 64;     // at the clock, with several in flight
+constexpr uint64_t kSeed = 6;
+
+class Emulation final : public Side {
+ public:
+  Emulation(torture::Process server, std::unique_ptr<fabric::Connection> connection,
+            const Layout& layout, const DesignLoad& load)
+      : server_(std::move(server)),
+        connection_(std::move(connection)),
+        layout_(layout),
+        load_(load),
+        buffer_bytes_((Probe::BytesMax(layout) + 63) / 64 * 64),
+        memory_(kSideWindowMax * buffer_bytes_) {}
+
+  std::expected<void, Error> Register() { return connection_->Register(memory_); }
+
+  std::expected<SideResult, Error> Measure(uint32_t window,
+                                           std::chrono::microseconds duration) override;
+  pid_t server_pid() const override { return server_.pid(); }
+
+ private:
+  struct Flight {
+    Probe probe;
+    uint32_t number = 0;
+    Clock::time_point begun;
+  };
+
+  uint32_t NextNumber() {
+    if (next_ == load_.order.size()) next_ = 0;
+    return load_.order[next_++];
+  }
+  void Begin(size_t at);
+  void Post(size_t at);
+  std::expected<void, Error> Take(const fabric::Completion& completion);
+  std::expected<void, Error> TakeReads();
+  std::expected<void, Error> TakeReplies();
+  void SendRequests();
+  std::expected<void, Error> Count(uint32_t number, std::string_view value,
+                                   Clock::time_point begun);
+  std::expected<void, Error> Idle();
+
+  torture::Process server_;
+  std::unique_ptr<fabric::Connection> connection_;
+  Layout layout_;
+  const DesignLoad& load_;
+  size_t buffer_bytes_;
+  std::vector<std::byte> memory_;  // a READ of each probe
+
+  size_t next_ = 0;
+  // Of the measurement under way.
+  uint32_t window_ = 0;
+  bool ends_ = false;
+  Clock::time_point end_;
+  SideResult result_;
+  std::vector<Flight> flights_;
+  std::vector<fabric::ReadOp> unposted_;
+  std::deque<std::pair<uint32_t, Clock::time_point>> asked_;
+  size_t in_flight_ = 0;
+  uint32_t idle_polls_ = 0;
+};
+
+void Emulation::Post(size_t at) {
+  const Probe& probe = flights_[at].probe;
+  ++result_.reads;
+  result_.bytes += probe.bytes();
+  unposted_.push_back({.offset = probe.offset(),
+                       .bytes = probe.bytes(),
+                       .head_bytes = probe.bytes(),
+                       .head = &memory_[at * buffer_bytes_],
+                       .tail = nullptr,
+                       .tag = at});
+}
+
+void Emulation::Begin(size_t at) {
+  Flight& flight = flights_[at];
+  flight.number = NextNumber();
+  if (window_ == 1) flight.begun = Clock::now();
+  flight.probe.Start(&layout_, load_.keys[flight.number]);
+  ++in_flight_;
+  Post(at);
+}
+
+std::expected<void, Error> Emulation::Count(uint32_t number, std::string_view value,
+                                            Clock::time_point begun) {
+  if (!load_.items.IsValue(number, load_.keys[number], value)) {
+    return Fail(Code::kCorrupt,
+                fmt::format("the value of {} is not what was stored", load_.keys[number]));
+  }
+  ++result_.gets;
+  if (window_ > 1 && result_.gets % kGetsPerLook != 0) return {};
+  const auto now = Clock::now();
+  ends_ = now >= end_;
+  if (window_ == 1) {
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - begun).count();
+    result_.latency.Count(static_cast<uint64_t>(ns));
+  }
+  return {};
+}
+
+std::expected<void, Error> Emulation::Take(const fabric::Completion& completion) {
+  Flight& flight = flights_[completion.tag];
+  if (completion.status != fabric::Status::kDone) {
+    return Fail(Code::kUnavailable, "the server of an emulated design is gone");
+  }
+  const auto verdict = flight.probe.Feed(
+      std::span(memory_).subspan(completion.tag * buffer_bytes_, flight.probe.bytes()));
+  if (verdict == Probe::Verdict::kRead) {
+    Post(completion.tag);
+    return {};
+  }
+  if (verdict != Probe::Verdict::kFound) {
+    return Fail(Code::kCorrupt,
+                fmt::format("{} is {}, in memory that nobody writes", load_.keys[flight.number],
+                            verdict == Probe::Verdict::kTorn ? "torn" : "absent"));
+  }
+  --in_flight_;
+  auto counted = Count(flight.number, flight.probe.value(), flight.begun);
+  if (counted && !ends_) Begin(completion.tag);
+  return counted;
+}
+
+// With nothing to do for a while: sleeps until there is.
+std::expected<void, Error> Emulation::Idle() {
+  if (++idle_polls_ < kIdlePollsMax) return {};
+  idle_polls_ = 0;
+  if (!connection_->alive()) {
+    return Fail(Code::kUnavailable, "the server of an emulated design is gone");
+  }
+  fabric::Wait(connection_.get(), Clock::now() + kWithin);
+  return {};
+}
+
+std::expected<void, Error> Emulation::TakeReads() {
+  const size_t posted = connection_->Read(unposted_);
+  unposted_.erase(unposted_.begin(), unposted_.begin() + static_cast<std::ptrdiff_t>(posted));
+  std::array<fabric::Completion, kSideWindowMax> completions;
+  const size_t count = connection_->Poll(completions);
+  if (count == 0) return Idle();
+  idle_polls_ = 0;
+  for (const fabric::Completion& completion : std::span(completions).first(count)) {
+    if (auto taken = Take(completion); !taken) return taken;
+  }
+  return {};
+}
+
+void Emulation::SendRequests() {
+  while (!ends_ && in_flight_ < window_) {
+    const uint32_t number = load_.order[next_ % load_.order.size()];
+    const auto key = std::as_bytes(std::span(load_.keys[number]));
+    const auto begun = window_ == 1 ? Clock::now() : Clock::time_point();
+    if (!connection_->Send(key)) return;  // as many as the fabric lets wait for replies
+    NextNumber();
+    asked_.emplace_back(number, begun);
+    ++in_flight_;
+    ++result_.reads;
+    result_.bytes += key.size();
+  }
+}
+
+std::expected<void, Error> Emulation::TakeReplies() {
+  SendRequests();
+  bool any = false;
+  while (const auto reply = connection_->Receive()) {
+    any = true;
+    if (reply->empty() || reply->front() != kReplyFound || asked_.empty()) {
+      return Fail(Code::kCorrupt, "the server of an emulated design replied with something else");
+    }
+    ++result_.reads;
+    result_.bytes += reply->size();
+    --in_flight_;
+    const auto [number, begun] = asked_.front();
+    asked_.pop_front();
+    const std::string_view text(static_cast<const char*>(static_cast<const void*>(reply->data())),
+                                reply->size());
+    if (auto counted = Count(number, text.substr(1), begun); !counted) return counted;
+    SendRequests();
+  }
+  if (!any) return Idle();
+  idle_polls_ = 0;
+  return {};
+}
+
+std::expected<SideResult, Error> Emulation::Measure(uint32_t window,
+                                                    std::chrono::microseconds duration) {
+  window_ = std::min(window, kSideWindowMax);
+  ends_ = false;
+  result_ = SideResult();
+  flights_.assign(window_, {});
+  const auto start = Clock::now();
+  end_ = start + duration;
+  const bool by_messages = layout_.design == Design::kHerd;
+  if (by_messages) {
+    SendRequests();
+  } else {
+    for (size_t at = 0; at < window_; ++at) Begin(at);
+  }
+  while (in_flight_ > 0) {
+    auto taken = by_messages ? TakeReplies() : TakeReads();
+    if (!taken) return std::unexpected(taken.error());
+  }
+  result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return std::move(result_);
+}
+
+}  // namespace
+
+DesignLoad::DesignLoad(const ItemShape& shape, uint64_t count) : items(shape), keys(count) {
+  for (uint64_t number = 0; number < count; ++number) {
+    items.FillKey(number, &keys[number]);
+    order.push_back(static_cast<uint32_t>(number));
+  }
+  std::ranges::shuffle(order, std::mt19937_64(kSeed));
+}
+
+std::expected<std::unique_ptr<Side>, Error> StartEmulation(Design design, const std::string& uri,
+                                                           const DesignLoad& load) {
+  const ItemShape& shape = load.items.shape();
+  auto server =
+      StartDesignServer({.uri = uri, .design = design, .shape = shape, .items = load.keys.size()});
+  if (!server) return std::unexpected(server.error());
+  auto connection = fabric::Connection::Connect(uri, {.shard = 0,
+                                                      .format_version = kDesignFormat,
+                                                      .client_id = fabric::RandomId(),
+                                                      .deadline = Clock::now() + kWithin});
+  if (!connection) return std::unexpected(connection.error());
+  auto side = std::make_unique<Emulation>(std::move(*server), std::move(*connection),
+                                          LayoutOf(design, shape, load.keys.size()), load);
+  if (auto registered = side->Register(); !registered) return std::unexpected(registered.error());
+  return side;
+}
+
+}  // namespace plov::bench

@@ -1,0 +1,151 @@
+// plov's own client library as a side.
+
+#include <fmt/core.h>
+#include <plov/client.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "bench/designs/side.h"
+#include "verify/bucket.h"
+#include "verify/record.h"
+
+namespace plov::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kTimeout{30};
+constexpr size_t kKeysPerTurn = 1024;
+constexpr size_t kPutsPerBatch = 256;
+// 32 bytes each, in sets of two: so roomy that hardly any is forgotten.
+constexpr size_t kCacheBytesPerItem = 1024;
+constexpr size_t kCacheBytesMax = size_t{1} << 30;
+
+class Ours final : public Side {
+ public:
+  Ours(const OursOptions& options, const DesignLoad& load)
+      : options_(options), load_(load), order_(load.order.size()) {
+    std::ranges::transform(load.order, order_.begin(), [&load](uint32_t number) {
+      return std::string_view(load.keys[number]);
+    });
+  }
+
+  std::expected<SideResult, Error> Measure(uint32_t window,
+                                           std::chrono::microseconds duration) override;
+  pid_t server_pid() const override { return options_.server_pid; }
+
+ private:
+  std::expected<Client*, Error> ClientOf(uint32_t window);
+  std::expected<void, Error> Check(size_t at, const Client::GetResult& result) const;
+  std::expected<void, Error> GetSome(Client* client);
+  std::expected<void, Error> GetOne(Client* client, SideResult* result);
+  uint64_t RecordBytes() const {
+    const ItemShape& shape = load_.items.shape();
+    return verify::RecordBytes(shape.key_bytes, shape.value_bytes_most);
+  }
+
+  OursOptions options_;
+  const DesignLoad& load_;
+  std::vector<std::string_view> order_;
+  std::map<uint32_t, Client> clients_;  // by their windows
+  size_t next_ = 0;
+};
+
+std::expected<Client*, Error> Ours::ClientOf(uint32_t window) {
+  if (const auto found = clients_.find(window); found != clients_.end()) return &found->second;
+  ClientOptions options;
+  options.timeout = kTimeout;
+  options.window = window;
+  options.location_cache_bytes =
+      options_.remembers ? std::min(kCacheBytesMax, order_.size() * kCacheBytesPerItem) : 0;
+  auto connected = Client::Connect(options_.uri, options);
+  if (!connected) return std::unexpected(connected.error());
+  Client* client = &clients_.emplace(window, std::move(*connected)).first->second;
+  next_ = 0;
+  while (options_.remembers && next_ < order_.size()) {
+    if (auto got = GetSome(client); !got) return std::unexpected(got.error());
+  }
+  return client;
+}
+
+std::expected<void, Error> Ours::Check(size_t at, const Client::GetResult& result) const {
+  if (!result) return std::unexpected(result.error());
+  if (*result && load_.items.IsValue(load_.order[at], order_[at], (*result)->value)) return {};
+  return Fail(Code::kCorrupt, fmt::format("the value of {} is not what was stored", order_[at]));
+}
+
+std::expected<void, Error> Ours::GetSome(Client* client) {
+  if (next_ >= order_.size()) next_ = 0;
+  const size_t first = next_;
+  const auto turn = std::span(order_).subspan(first, std::min(kKeysPerTurn, order_.size() - first));
+  next_ += turn.size();
+  std::expected<void, Error> outcome;
+  client->GetMany(turn, [&](size_t index, const auto& result) {
+    if (auto checked = Check(first + index, result); !checked) outcome = checked;
+  });
+  return outcome;
+}
+
+std::expected<void, Error> Ours::GetOne(Client* client, SideResult* result) {
+  if (next_ >= order_.size()) next_ = 0;
+  const size_t at = next_++;
+  const auto begun = Clock::now();
+  if (auto checked = Check(at, client->Get(order_[at])); !checked) return checked;
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun);
+  result->latency.Count(static_cast<uint64_t>(ns.count()));
+  return {};
+}
+
+std::expected<SideResult, Error> Ours::Measure(uint32_t window,
+                                               std::chrono::microseconds duration) {
+  const auto client = ClientOf(window);
+  if (!client) return std::unexpected(client.error());
+  const ClientStats before = (*client)->stats();
+  SideResult result;
+  const auto start = Clock::now();
+  do {
+    const auto got = window == 1 ? GetOne(*client, &result) : GetSome(*client);
+    if (!got) return std::unexpected(got.error());
+  } while (Clock::now() < start + duration);
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const ClientStats after = (*client)->stats();
+  const uint64_t buckets = after.bucket_reads - before.bucket_reads;
+  result.gets = after.gets - before.gets;
+  result.reads = after.reads - before.reads;
+  result.bytes = buckets * verify::kBucketBytesMin + (result.reads - buckets) * RecordBytes();
+  return result;
+}
+
+}  // namespace
+
+std::expected<void, Error> StoreItems(const std::string& uri, const DesignLoad& load) {
+  ClientOptions options;
+  options.timeout = kTimeout;
+  auto client = Client::Connect(uri, options);
+  if (!client) return std::unexpected(client.error());
+  std::vector<std::string> values(kPutsPerBatch);
+  for (size_t first = 0; first < load.keys.size(); first += kPutsPerBatch) {
+    const size_t count = std::min(kPutsPerBatch, load.keys.size() - first);
+    std::vector<PutItem> items;
+    for (size_t i = 0; i < count; ++i) {
+      load.items.FillValue(first + i, load.keys[first + i], &values[i]);
+      items.push_back({.key = load.keys[first + i], .value = values[i]});
+    }
+    std::expected<void, Error> outcome;
+    client->PutMany(items, [&outcome](size_t, const auto& result) {
+      if (!result) outcome = std::unexpected(result.error());
+    });
+    if (!outcome) return outcome;
+  }
+  return {};
+}
+
+std::unique_ptr<Side> OursOn(const OursOptions& options, const DesignLoad& load) {
+  return std::make_unique<Ours>(options, load);
+}
+
+}  // namespace plov::bench

@@ -1,0 +1,190 @@
+#include "bench/designs/serve.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "bench/designs/image.h"
+#include "bench/designs/probe.h"
+#include "client/cli/output.h"
+#include "fabric/fabric.h"
+#include "fabric/os.h"
+#include "verify/quantity.h"
+#include "verify/words.h"
+
+namespace plov::bench {
+
+namespace {
+
+using fabric::PortEvent;
+
+constexpr std::string_view kReady = "ready\n";
+constexpr std::chrono::seconds kReadyWithin{120};
+constexpr size_t kWords = 5;
+constexpr uint64_t kStagingBytes = 1 << 20;
+// Polls without work before it sleeps: about 100 us.
+constexpr uint32_t kIdlePollsMax = 2000;
+
+class DesignServer {
+ public:
+  static std::expected<DesignServer, Error> Create(const DesignServerOptions& options) {
+    const Layout layout = LayoutOf(options.design, options.shape, options.items);
+    auto fd = fabric::CreateMemory("plov-design", layout.region_bytes);
+    if (!fd) return std::unexpected(fd.error());
+    auto memory = fabric::Mapping::Map(fd->get(), layout.region_bytes, PROT_READ | PROT_WRITE);
+    if (!memory) return std::unexpected(memory.error());
+    if (auto written = WriteImage(layout, memory->bytes()); !written) {
+      return std::unexpected(written.error());
+    }
+    auto listener = fabric::Listener::Listen(options.uri, {.shards = {{memory->bytes(), fd->get()}},
+                                                           .format_version = kDesignFormat,
+                                                           .staging_bytes = kStagingBytes});
+    if (!listener) return std::unexpected(listener.error());
+    return DesignServer(layout, std::move(*fd), std::move(*memory), std::move(*listener));
+  }
+
+  [[noreturn]] void Run() {
+    uint32_t idle_polls = 0;
+    while (true) {
+      if (const auto event = port_->Poll()) {
+        idle_polls = 0;
+        if (event->kind == PortEvent::Kind::kMessage) Reply(*event);
+      } else if (++idle_polls > kIdlePollsMax) {
+        Sleep();
+        idle_polls = 0;
+      }
+    }
+  }
+
+ private:
+  DesignServer(const Layout& layout, fabric::Fd fd, fabric::Mapping memory,
+               std::unique_ptr<fabric::Listener> listener)
+      : layout_(layout),
+        fd_(std::move(fd)),
+        memory_(std::move(memory)),
+        listener_(std::move(listener)),
+        port_(&listener_->port(0)) {}
+
+  void Reply(const PortEvent& event) {
+    const std::string_view key(
+        static_cast<const char*>(static_cast<const void*>(event.message.data())),
+        event.message.size());
+    Probe probe;
+    probe.Start(&layout_, key);
+    auto verdict = Probe::Verdict::kRead;
+    while (verdict == Probe::Verdict::kRead) {
+      verdict = probe.Feed(memory_.bytes().subspan(probe.offset(), probe.bytes()));
+    }
+    reply_.assign(1, verdict == Probe::Verdict::kFound ? kReplyFound : kReplyAbsent);
+    if (verdict == Probe::Verdict::kFound) {
+      const auto value = std::as_bytes(std::span(probe.value()));
+      reply_.insert(reply_.end(), value.begin(), value.end());
+    }
+    port_->Send(event.peer, reply_);
+  }
+
+  void Sleep() {
+    if (port_->Arm()) {
+      pollfd poll_fds[] = {{listener_->fd(), POLLIN, 0}, {port_->fd(), POLLIN, 0}};
+      ::poll(poll_fds, 2, -1);
+    }
+    port_->Disarm();
+    listener_->HandleEvents();
+  }
+
+  Layout layout_;
+  fabric::Fd fd_;
+  fabric::Mapping memory_;
+  std::unique_ptr<fabric::Listener> listener_;
+  fabric::Port* port_;
+  std::vector<std::byte> reply_;
+};
+
+std::string WhatItSaid(int output) {
+  const auto end = std::chrono::steady_clock::now() + kReadyWithin;
+  std::string said;
+  while (said != kReady) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd poll_fd{output, POLLIN, 0};
+    char bytes[256];
+    const bool any = left.count() > 0 && ::poll(&poll_fd, 1, static_cast<int>(left.count())) == 1;
+    const ssize_t count = any ? ::read(output, bytes, sizeof(bytes)) : 0;
+    if (count <= 0) return said.empty() ? "it said nothing" : said;
+    said.append(bytes, static_cast<size_t>(count));
+  }
+  return said;
+}
+
+std::expected<DesignServerOptions, Error> OptionsOf(std::span<const std::string> words) {
+  DesignServerOptions options;
+  if (words.size() != kWords) return Fail(Code::kInvalidArgument, "started by hand");
+  std::vector<uint64_t> numbers;
+  for (const std::string& word : words.subspan(1)) {
+    const auto number = ParseSize(word);
+    if (!number) return std::unexpected(number.error());
+    numbers.push_back(*number);
+  }
+  if (numbers[0] > static_cast<uint64_t>(Design::kHerd)) {
+    return Fail(Code::kInvalidArgument, "started by hand");
+  }
+  options.uri = words[0];
+  options.design = static_cast<Design>(numbers[0]);
+  options.items = numbers[1];
+  options.shape.key_bytes = static_cast<uint32_t>(numbers[2]);
+  options.shape.value_bytes_least = static_cast<uint32_t>(numbers[3]);
+  options.shape.value_bytes_most = options.shape.value_bytes_least;
+  return options;
+}
+
+}  // namespace
+
+std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptions& options) {
+  const std::vector<std::string> arguments = {torture::OwnPath(),
+                                              kServeDesign,
+                                              options.uri,
+                                              std::to_string(static_cast<uint64_t>(options.design)),
+                                              std::to_string(options.items),
+                                              std::to_string(options.shape.key_bytes),
+                                              std::to_string(options.shape.value_bytes_most)};
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
+  auto started = torture::Process::Start(arguments, {.output = pipe[1]});
+  ::close(pipe[1]);
+  std::string said;
+  if (started) said = WhatItSaid(pipe[0]);
+  ::close(pipe[0]);
+  if (started && said != kReady) {
+    return Fail(Code::kUnavailable, "a server of an emulated design did not start: " + said);
+  }
+  return started;
+}
+
+int ServeDesign(std::span<const std::string> words) {
+  cli::Output output;
+  auto options = OptionsOf(words);
+  auto server = options ? DesignServer::Create(*options) : std::unexpected(options.error());
+  output.Write(server ? kReady : std::string_view(server.error().message));
+  if (!output.Finish() || !server) return 3;
+  server->Run();
+}
+
+std::expected<std::chrono::nanoseconds, Error> CpuTimeOf(pid_t pid) {
+  clockid_t clock = 0;
+  timespec time{};
+  const int error = ::clock_getcpuclockid(pid, &clock);
+  if (error != 0) return FailErrno("cannot see the server's CPU time", error);
+  if (::clock_gettime(clock, &time) != 0) {
+    return FailErrno("cannot see the server's CPU time", errno);
+  }
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace plov::bench

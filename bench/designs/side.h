@@ -1,0 +1,65 @@
+// Side: one design's client and server, measured like the others'.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/designs/layout.h"
+#include "bench/load/histogram.h"
+#include "bench/load/items.h"
+#include "verify/error.h"
+
+namespace plov::bench {
+
+// The same items in the same random order for every side, made before anything is measured.
+struct DesignLoad {
+  DesignLoad(const ItemShape& shape, uint64_t count);
+
+  Items items;
+  std::vector<std::string> keys;
+  std::vector<uint32_t> order;
+};
+
+// What GETs came to. Reads: one-sided READs, or messages both ways; bytes of their payloads.
+struct SideResult {
+  uint64_t gets = 0;
+  double seconds = 0;
+  uint64_t reads = 0;
+  uint64_t bytes = 0;
+  Histogram latency;  // of single GETs, only one at a time
+};
+
+// Threads: one.
+class Side {
+ public:
+  virtual ~Side() = default;
+
+  // Gets items for a time, `window` in flight. Errors: kCorrupt (a wrong value), the fabric's.
+  virtual std::expected<SideResult, Error> Measure(uint32_t window,
+                                                   std::chrono::microseconds duration) = 0;
+  virtual pid_t server_pid() const = 0;
+};
+
+inline constexpr uint32_t kSideWindowMax = 64;
+
+// uri: where the side's server is to listen. `load` outlives the side.
+std::expected<std::unique_ptr<Side>, Error> StartEmulation(Design design, const std::string& uri,
+                                                           const DesignLoad& load);
+
+// Ours: plov's client library and a plovd that already runs.
+struct OursOptions {
+  std::string uri;
+  pid_t server_pid = 0;
+  bool remembers = false;  // where items are; known of all of them before anything is measured
+};
+// Stores the items, where another has not.
+std::expected<void, Error> StoreItems(const std::string& uri, const DesignLoad& load);
+std::unique_ptr<Side> OursOn(const OursOptions& options, const DesignLoad& load);
+
+}  // namespace plov::bench

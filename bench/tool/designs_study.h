@@ -1,0 +1,54 @@
+// DesignsStudy: the designs that plov comes from, and plov, side by side, in rounds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/tool/designs_settings.h"
+#include "bench/tool/sample.h"
+
+namespace plov::bench {
+
+inline constexpr auto kDesignNames = std::to_array<std::string_view>(
+    {"Pilaf", "FaRM-KV, inline", "FaRM-KV, pointers", "HERD", "plov, cold", "plov, known"});
+
+// One design, size of values and window; a value of each round's.
+struct DesignRow {
+  size_t design = 0;  // its index in kDesignNames
+  uint32_t value_bytes = 0;
+  uint32_t window = 0;
+  Sample per_second;
+  Sample reads;          // a GET
+  Sample bytes;          // a GET
+  Sample server_cpu_us;  // a GET
+  Sample median_us;      // one at a time
+  Sample p99_us;
+
+  // By Little's law.
+  double mean_us() const { return per_second.empty() ? 0 : 1e6 * window / per_second.median(); }
+};
+
+struct DesignsStudy {
+  DesignsSettings settings;
+  std::string fabric;  // its URI's scheme
+  std::string device;  // empty: no RDMA
+  std::vector<DesignRow> rows;
+
+  const DesignRow* Find(size_t design, uint32_t value_bytes, uint32_t window) const;
+};
+
+// The windows that latency by load is measured at, ascending, the largest `window`.
+std::vector<uint32_t> WindowsUpTo(uint32_t window);
+
+// Starts the servers, measures, ends them. Errors: those of device, servers and clients; kCorrupt
+// (a wrong value).
+std::expected<DesignsStudy, Error> StudyDesigns(const DesignsSettings& settings);
+
+std::string TextOf(const DesignsStudy& study);
+std::string JsonOf(const DesignsStudy& study);  // one line
+
+}  // namespace plov::bench
