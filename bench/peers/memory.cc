@@ -1,142 +1,148 @@
-// The memory itself, as the limit of what any store of this kind can do: for each item 64 bytes at
-// a random place, which say where 120 more are. Nothing is verified, nothing compared.
+// The memory itself, as the limit of what any store of this kind can do: for each item the bucket
+// that holds its reference, 64 bytes, and the record that the bucket leads to, 120 bytes, READ
+// where they lie in the server's memory. Nothing is verified, nothing compared.
 //
-// The memory is shared like a plovd's: an anonymous file, filled through one mapping, read through
-// another that is read-only. So pages, and what it costs to look them up, are the same.
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+// It is that very memory, as its clients map it: the same pages, the same places.
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include "bench/peers/peer.h"
-#include "torture/random.h"
+#include "cuckoo/geometry.h"
+#include "cuckoo/hash.h"
+#include "fabric/fabric.h"
+#include "fabric/random.h"
+#include "verify/record.h"
+#include "verify/superblock.h"
 
 namespace plov::bench {
 
 namespace {
 
-constexpr size_t kBucketWords = 8;
-constexpr size_t kRecordWords = 15;
-constexpr size_t kRecordStride = 16;  // words; the allocator's size class for 120 bytes
-constexpr size_t kBatch = 16;         // READs that are prefetched before the first is done
-constexpr uint64_t kSeed = 7;         // any, but the order's
+constexpr size_t kBatch = 16;  // READs that are prefetched before the first is done
+constexpr size_t kReferenceOffsetWord = verify::Bucket::kPayloadWord + 2;
+constexpr std::chrono::seconds kPatience{10};
+// No sum of words comes to this but by chance: what is compared with it has to have been read.
+constexpr uint64_t kNoSum = 0x9e3779b97f4a7c15;
 
-template <size_t kWords>
-uint64_t Xor(const uint64_t* words) {
-  uint64_t all = 0;
-  for (size_t at = 0; at < kWords; ++at) all ^= words[at];
-  return all;
+uint64_t Sum(const std::byte* from, size_t words) {
+  uint64_t sum = 0;
+  for (size_t at = 0; at < words; ++at) {
+    uint64_t word;
+    std::memcpy(&word, from + at * verify::kWordBytes, sizeof(word));
+    sum += word;
+  }
+  return sum;
+}
+
+uint64_t RecordOffsetIn(const std::byte* bucket) {
+  uint64_t offset;
+  std::memcpy(&offset, bucket + kReferenceOffsetWord * verify::kWordBytes, sizeof(offset));
+  return offset;
 }
 
 class Memory final : public Peer {
  public:
-  Memory(const Work& work, uint64_t buckets)
-      : Peer(work), buckets_(std::max(buckets, work.count())), count_(work.count()) {}
-  ~Memory() override {
-    if (words_ != nullptr) ::munmap(const_cast<uint64_t*>(words_), bytes());
-  }
+  Memory(const Work& work, std::unique_ptr<fabric::Connection> connection)
+      : Peer(work), connection_(std::move(connection)), region_(connection_->region()) {}
 
-  std::expected<void, Error> Open();
+  std::expected<void, Error> FindBuckets();
 
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
   std::expected<void, Error> Do(Way way, Turn turn) override {
-    const uint64_t sum = way == Way::kGet ? Chain(turn) : Prefetched(turn);
-    if (sum == 0) return {};
-    return Fail(Code::kCorrupt, "the memory does not hold what was stored there");
+    sum_ += way == Way::kGet ? Chain(turn) : Prefetched(turn);
+    if (connection_->alive()) return {};
+    return Fail(Code::kUnavailable, "the server went away");
   }
 
  private:
-  size_t bytes() const { return (buckets_ * kBucketWords + count_ * kRecordStride) * 8; }
-  void Fill(uint64_t* words);
+  std::optional<uint64_t> BucketOf(std::string_view key, const cuckoo::ShardView& view) const;
   uint64_t Chain(Turn turn) const;
   uint64_t Prefetched(Turn turn) const;
 
-  uint64_t buckets_;
-  uint64_t count_;
-  const uint64_t* words_ = nullptr;
-  std::vector<uint32_t> homes_;  // by place in the order
+  std::unique_ptr<fabric::Connection> connection_;
+  std::span<const std::byte> region_;
+  size_t record_words_ = 0;
+  std::vector<uint64_t> buckets_;  // offsets, by place in the order
+  uint64_t sum_ = 0;               // so that nothing is left out
 };
 
-// The words of a bucket come to the record's place when all are xored, those of a record to 0, so
-// that whoever wants to go on has to have read them all.
-void Memory::Fill(uint64_t* words) {
-  std::vector<uint32_t> free(buckets_);
-  for (uint32_t index = 0; index < free.size(); ++index) free[index] = index;
-  torture::Random random(kSeed);
-  for (uint64_t left = buckets_; left > 1; --left) {
-    std::swap(free[left - 1], free[random.Below(left)]);
+std::optional<uint64_t> Memory::BucketOf(std::string_view key,
+                                         const cuckoo::ShardView& view) const {
+  const cuckoo::Geometry& table = view.tables[0];
+  const uint64_t hash = cuckoo::HashKey(key, view.hash_seed);
+  for (const uint64_t index : cuckoo::WaysOf(hash, table.bucket_count)) {
+    verify::Bucket bucket;
+    verify::CopyFromShared(bucket.words(), region_.data() + table.BucketOffset(index),
+                           table.bucket_bytes);
+    if (bucket.kind() == verify::BucketKind::kReference && bucket.reference().hash == hash) {
+      return table.BucketOffset(index);
+    }
   }
-  const auto fill = [&random](uint64_t* to, size_t count, uint64_t all) {
-    for (size_t at = 0; at + 1 < count; ++at) to[at] = random.Next();
-    to[count - 1] = 0;
-    for (size_t at = 0; at + 1 < count; ++at) all ^= to[at];
-    to[count - 1] = all;
-  };
-  homes_.resize(count_);
-  for (uint64_t place = 0; place < count_; ++place) {
-    const uint32_t number = work().order()[place];  // in whose order records were stored
-    const uint64_t record = buckets_ * kBucketWords + number * kRecordStride;
-    homes_[place] = free[number];
-    fill(words + homes_[place] * kBucketWords, kBucketWords, record);
-    fill(words + record, kRecordWords, 0);
-  }
+  return std::nullopt;
 }
 
-std::expected<void, Error> Memory::Open() {
-  const auto failed = [](const char* what) {
-    return Fail(Code::kSystem, std::string(what) + ": " + std::strerror(errno));
-  };
-  const int fd = ::memfd_create("plov-bench", MFD_CLOEXEC);
-  if (fd < 0) return failed("cannot create memory");
-  void* own = MAP_FAILED;
-  void* shared = MAP_FAILED;
-  if (::ftruncate(fd, static_cast<off_t>(bytes())) == 0) {
-    own = ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    shared = ::mmap(nullptr, bytes(), PROT_READ, MAP_SHARED, fd, 0);
+// Where items are: a PUT over one changes its record, not its bucket.
+std::expected<void, Error> Memory::FindBuckets() {
+  verify::Superblock superblock;
+  if (region_.size() < sizeof(superblock)) {
+    return Fail(Code::kUnavailable, "READs over this fabric are no loads");
   }
-  ::close(fd);
-  if (own != MAP_FAILED && shared != MAP_FAILED) {
-    Fill(static_cast<uint64_t*>(own));
-    words_ = static_cast<const uint64_t*>(shared);
-    shared = MAP_FAILED;
+  std::memcpy(&superblock, region_.data(), sizeof(superblock));
+  if (verify::JudgeSuperblock(superblock) != verify::SuperblockVerdict::kWhole) {
+    return Fail(Code::kProtocol, "the server's superblock is not whole");
   }
-  if (own != MAP_FAILED) ::munmap(own, bytes());
-  if (shared != MAP_FAILED) ::munmap(shared, bytes());
-  if (words_ == nullptr) return failed("cannot map memory");
+  const cuckoo::ShardView view = cuckoo::ShardView::Of(superblock);
+  if (view.tables[1].generation != 0 || view.shard_count != 1) {
+    return Fail(Code::kProtocol, "the server's table grows, or has shards");
+  }
+  const ItemShape& shape = work().items().shape();
+  record_words_ =
+      verify::RoundUpToWord(verify::RecordBytes(shape.key_bytes, shape.value_bytes_least)) /
+      verify::kWordBytes;
+  buckets_.reserve(work().count());
+  for (const std::string_view key : work().keys()) {
+    const auto bucket = BucketOf(key, view);
+    if (!bucket) return Fail(Code::kCorrupt, "an item is in none of its buckets");
+    buckets_.push_back(*bucket);
+  }
   return {};
 }
 
 // Where the next bucket is follows from the record before, so nothing overlaps.
 uint64_t Memory::Chain(Turn turn) const {
-  uint64_t zero = 0;
+  constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
+  uint64_t sum = 0;
   for (size_t place = turn.first; place < turn.first + turn.count; ++place) {
-    const uint64_t bucket = (homes_[place] ^ zero) * kBucketWords;
-    const uint64_t record = Xor<kBucketWords>(words_ + bucket);
-    zero = Xor<kRecordWords>(words_ + record);
+    const std::byte* bucket = region_.data() + buckets_[place] + (sum == kNoSum);
+    sum = Sum(bucket, kBucketWords);
+    const std::byte* record = region_.data() + RecordOffsetIn(bucket) + (sum == kNoSum);
+    sum += Sum(record, record_words_);
   }
-  return zero;
+  return sum;
 }
 
 uint64_t Memory::Prefetched(Turn turn) const {
+  constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
+  constexpr size_t kLineBytes = 64;
   uint64_t sum = 0;
-  std::array<uint64_t, kBatch> records;
+  std::array<const std::byte*, kBatch> records;
   for (size_t place = turn.first; place < turn.first + turn.count; place += kBatch) {
     const size_t count = std::min(kBatch, turn.first + turn.count - place);
+    for (size_t i = 0; i < count; ++i) verify::Prefetch(region_.data() + buckets_[place + i]);
     for (size_t i = 0; i < count; ++i) {
-      __builtin_prefetch(words_ + homes_[place + i] * kBucketWords);
+      const std::byte* bucket = region_.data() + buckets_[place + i];
+      sum += Sum(bucket, kBucketWords);
+      records[i] = region_.data() + RecordOffsetIn(bucket);
     }
     for (size_t i = 0; i < count; ++i) {
-      records[i] = Xor<kBucketWords>(words_ + homes_[place + i] * kBucketWords);
-      __builtin_prefetch(words_ + records[i]);
-      __builtin_prefetch(words_ + records[i] + kRecordWords - 1);
+      const size_t bytes = record_words_ * verify::kWordBytes;
+      for (size_t at = 0; at < bytes; at += kLineBytes) verify::Prefetch(records[i] + at);
+      verify::Prefetch(records[i] + bytes - 1);
     }
-    for (size_t i = 0; i < count; ++i) sum |= Xor<kRecordWords>(words_ + records[i]);
+    for (size_t i = 0; i < count; ++i) sum += Sum(records[i], record_words_);
   }
   return sum;
 }
@@ -144,8 +150,14 @@ uint64_t Memory::Prefetched(Turn turn) const {
 }  // namespace
 
 StartedPeer StartMemory(const Work& work, const PeerPlace& place) {
-  auto memory = std::make_unique<Memory>(work, place.buckets);
-  if (auto opened = memory->Open(); !opened) return std::unexpected(opened.error());
+  auto connection =
+      fabric::Connection::Connect(place.plov, {.shard = 0,
+                                               .format_version = verify::kFormatVersion,
+                                               .client_id = fabric::RandomId(),
+                                               .deadline = fabric::Clock::now() + kPatience});
+  if (!connection) return std::unexpected(connection.error());
+  auto memory = std::make_unique<Memory>(work, std::move(*connection));
+  if (auto found = memory->FindBuckets(); !found) return std::unexpected(found.error());
   return memory;
 }
 

@@ -99,7 +99,7 @@ Outcome Bench::StartPeers() {
   if (!stats) return std::unexpected(stats.error());
   comparison_.buckets = StatOf(stats->at(0), "buckets");
   const PeerPlace place{
-      .folder = folders_[0], .memory_folder = folders_[1], .buckets = comparison_.buckets};
+      .folder = folders_[0], .memory_folder = folders_[1], .plov = server_->uri()};
   for (const PeerKind* kind : comparison_.settings.peers) {
     Say(fmt::format("storing them in {}", kind->title));
     if (kind->start == nullptr) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "bench/peers/peer.h"
@@ -47,7 +48,18 @@ class PeerTest : public testing::TestWithParam<size_t> {
   PeerTest() : work_(kItems, kShape) {
     place_.folder = torture::MakeFolder(torture::Place::kDisk, "plov-test").value();
     place_.memory_folder = torture::MakeFolder(torture::Place::kMemory, "plov-test").value();
-    place_.buckets = 2000;
+    server_.emplace(torture::OwnServerOptions{.plovd = PLOVD_PATH,
+                                              .folder = place_.folder,
+                                              .memory_bytes = uint64_t{64} << 20,
+                                              .max_value_bytes = 4096});
+    place_.plov = server_->uri();
+  }
+  void SetUp() override {
+    const auto started = server_->Start(torture::Life::kFirst);
+    ASSERT_TRUE(started) << started.error().message;
+    const auto plov = Plov::Connect(work_, place_.plov, 0);
+    ASSERT_TRUE(plov) << plov.error().message;
+    ASSERT_TRUE((*plov)->Fill());
   }
   ~PeerTest() override {
     torture::RemoveFolder(place_.folder);
@@ -58,6 +70,7 @@ class PeerTest : public testing::TestWithParam<size_t> {
 
   Work work_;
   PeerPlace place_;
+  std::optional<torture::OwnServer> server_;
 };
 
 TEST_P(PeerTest, GivesWhatItWasGiven) {
