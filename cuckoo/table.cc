@@ -188,9 +188,29 @@ void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32
   ++stats_.items;
 }
 
+// A guest, an item whose home is elsewhere, makes room for one that is at home there: it is
+// displaced already, and the new one would be as well. Only to an empty bucket, its home before
+// any.
+bool Table::SendGuestAway(uint64_t home) {
+  const auto bucket = Load(home);
+  if (!bucket ||
+      (bucket->kind() != BucketKind::kReference && bucket->kind() != BucketKind::kInline)) {
+    return false;
+  }
+  const auto ways = WaysOf(HashOf(*bucket));
+  if (ways[0] == home) return false;
+  for (const uint64_t to : ways) {
+    if (to == home) continue;
+    const auto other = Load(to);
+    if (other && other->kind() == BucketKind::kEmpty) return Move(home, to);
+  }
+  return false;
+}
+
 bool Table::Insert(uint64_t hash, const Bucket& item) {
   const auto ways = WaysOf(hash);
   if (unlisted_[ways[0]] == kUnlistedMax) return false;
+  SendGuestAway(ways[0]);
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (uint32_t way = 0; way < kWays; ++way) {
       const auto bucket = Load(ways[way]);

@@ -128,6 +128,7 @@ class Table {
   bool Belongs(const verify::Bucket& bucket, uint64_t index) const;
   void Rewrite(uint64_t index, verify::Bucket* bucket);
   bool FreeOne(const std::array<uint64_t, kWays>& ways);
+  bool SendGuestAway(uint64_t home);
   Occupant OccupantOf(uint64_t index);
   bool Move(uint64_t from, uint64_t to);
   void Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32_t way,
