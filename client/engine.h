@@ -185,6 +185,7 @@ class Engine {
   bool TakeTurn(ManyGets* many, Lanes* lanes);
   void PrefetchWants(const Lanes& lanes) const;
   bool CopyWant(Slot* slot) const;
+  void PrefetchWays(const Slot& slot) const;
 
   // engine_view.cc: the superblocks.
   void MarkStale(uint32_t shard);

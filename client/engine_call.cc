@@ -72,6 +72,9 @@ Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std:
   fabric::Connection* connection = link->connection.get();
   alone = alone && link->quiet();
   slot->state = Slot::State::kWant;
+  if (alone && action == Action::kRead && !link->region.empty() && !slot->lookup.want().record) {
+    PrefetchWays(*slot);
+  }
   // A long value goes straight to the caller's buffer, by a READ into two places.
   while (alone && action == Action::kRead && !slot->has_into && CopyWant(slot)) {
     if (!connection->alive()) return DriveSlot(slot);
