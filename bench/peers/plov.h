@@ -41,6 +41,6 @@ class Plov final : public Peer {
 };
 
 // Memory of a location cache that keeps nearly all of so many items (its sets hold two each).
-constexpr size_t CacheBytesFor(uint64_t items) { return std::bit_ceil(items * 128); }
+constexpr size_t CacheBytesFor(uint64_t items) { return std::bit_ceil(items * 64); }
 
 }  // namespace plov::bench
