@@ -1,70 +1,84 @@
-// A study of designs as text, JSON and charts, and the command itself.
+// A study of designs as a page and JSON, and the command itself.
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <fstream>
-
 #include "bench/load/items.h"
-#include "bench/tool/chart.h"
+#include "bench/page/number.h"
 #include "bench/tool/designs_study.h"
-#include "client/cli/format.h"
 #include "client/cli/json.h"
 
 namespace plov::bench {
 
 namespace {
 
-std::string Whole(double value) {
-  return cli::Grouped(static_cast<uint64_t>(std::llround(std::max(0.0, value))));
+std::string SpreadOf(const Sample& sample) {
+  return Whole(sample.least()) + ".." + Whole(sample.most());
 }
 
-std::string TableOf(const DesignsStudy& study, uint32_t value_bytes) {
+Paragraph HeadOf(const DesignsStudy& study) {
+  const DesignsSettings& settings = study.settings;
+  return {fmt::format(
+      "{}{}: {} items, keys of {} bytes; medians of {} round{} of {} ms, with the least and the "
+      "most\nof a GET: READs (HERD: messages), bytes READ or sent, CPU time of the server; latency "
+      "one at a time",
+      study.fabric, study.device.empty() ? "" : " on " + study.device,
+      Whole(static_cast<double>(settings.items)), ItemShape().key_bytes, settings.rounds,
+      settings.rounds == 1 ? "" : "s", static_cast<double>(settings.duration.count()) / 1000)};
+}
+
+Table TableOf(const DesignsStudy& study, uint32_t value_bytes) {
   const uint32_t window = study.settings.window;
-  std::string text = fmt::format(
-      "\nvalues of {} bytes, window {}\n{:<18} {:>10} {:>23} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
-      value_bytes, window, "", "GETs/s", "", "READs", "bytes", "CPU us", "median us", "p99 us");
+  Table table{.title = fmt::format("values of {} bytes, window {}", value_bytes, window),
+              .columns = {{"design", Align::kLeft},
+                          {"GETs/s"},
+                          {"from..to"},
+                          {"READs"},
+                          {"bytes"},
+                          {"CPU us"},
+                          {"median us"},
+                          {"p99 us"}},
+              .rows = {}};
   for (size_t design = 0; design < kDesignNames.size(); ++design) {
     const DesignRow& many = *study.Find(design, value_bytes, window);
     const DesignRow& single = *study.Find(design, value_bytes, 1);
-    text += fmt::format(
-        "{:<18} {:>10} {:>23} {:>7.2f} {:>9.1f} {:>9.3f} {:>9.2f} {:>9.2f}\n", kDesignNames[design],
-        Whole(many.per_second.median()),
-        fmt::format("{}..{}", Whole(many.per_second.least()), Whole(many.per_second.most())),
-        many.reads.median(), many.bytes.median(), many.server_cpu_us.median(),
-        single.median_us.median(), single.p99_us.median());
+    table.rows.push_back({std::string(kDesignNames[design]), Whole(many.per_second.median()),
+                          SpreadOf(many.per_second), Fixed(many.reads.median(), 2),
+                          Fixed(many.bytes.median(), 1), Fixed(many.server_cpu_us.median(), 3),
+                          Fixed(single.median_us.median(), 2), Fixed(single.p99_us.median(), 2)});
   }
-  return text;
+  return table;
 }
 
 // The first size of values has all windows.
-std::string LoadOf(const DesignsStudy& study) {
-  const auto windows = WindowsUpTo(study.settings.window);
+Table LoadOf(const DesignsStudy& study) {
   const uint32_t value_bytes = study.settings.value_bytes.front();
-  std::string text =
-      fmt::format("\nlatency by load, values of {} bytes: GETs/s, and the mean us of a GET\n{:<18}",
-                  value_bytes, "window");
-  for (const uint32_t window : windows) text += fmt::format(" {:>20}", window);
-  text += '\n';
+  Table table{
+      .title = fmt::format("latency by load, values of {} bytes: GETs/s, and the mean us of a GET",
+                           value_bytes),
+      .columns = {{"window", Align::kLeft}},
+      .rows = {}};
+  const auto windows = WindowsUpTo(study.settings.window);
+  for (const uint32_t window : windows) {
+    table.columns.push_back({fmt::format("{}", window)});
+    table.columns.push_back({"us"});
+  }
   for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    text += fmt::format("{:<18}", kDesignNames[design]);
+    table.rows.push_back({std::string(kDesignNames[design])});
     for (const uint32_t window : windows) {
       const DesignRow& row = *study.Find(design, value_bytes, window);
-      text += fmt::format(" {:>11} {:>8.2f}", Whole(row.per_second.median()), row.mean_us());
+      table.rows.back().push_back(Whole(row.per_second.median()));
+      table.rows.back().push_back(Fixed(row.mean_us(), 2));
     }
-    text += '\n';
   }
-  return text;
+  return table;
 }
 
 Chart ChartBySize(const DesignsStudy& study) {
-  Chart chart{fmt::format("GETs by size of values, window {}", study.settings.window),
-              "bytes",
-              {},
-              "GETs/s",
-              {}};
+  Chart chart{.title = fmt::format("GETs by size of values, window {}", study.settings.window),
+              .category = "bytes",
+              .categories = {},
+              .unit = "GETs/s",
+              .series = {}};
   for (const uint32_t bytes : study.settings.value_bytes) {
     chart.categories.push_back(std::to_string(bytes));
   }
@@ -79,55 +93,39 @@ Chart ChartBySize(const DesignsStudy& study) {
   return chart;
 }
 
-template <typename ValueOf>
-Chart ChartByWindow(const DesignsStudy& study, std::string title, std::string unit,
-                    ValueOf&& value_of) {
+// A point for each window.
+Plot PlotByLoad(const DesignsStudy& study) {
   const uint32_t bytes = study.settings.value_bytes.front();
-  const auto windows = WindowsUpTo(study.settings.window);
-  Chart chart{fmt::format("{}, values of {} bytes", title, bytes), "in flight", {}, unit, {}};
-  for (const uint32_t window : windows) chart.categories.push_back(std::to_string(window));
+  Plot plot{.title = fmt::format("Latency by load, values of {} bytes", bytes),
+            .x = {.label = "GETs/s"},
+            .y = {.label = "mean us", .scale = Scale::kLog},
+            .curves = {}};
   for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    Series series{std::string(kDesignNames[design]), {}};
-    for (const uint32_t window : windows) {
-      series.values.push_back(value_of(*study.Find(design, bytes, window)));
+    Curve curve{std::string(kDesignNames[design]), {}};
+    for (const uint32_t window : WindowsUpTo(study.settings.window)) {
+      const DesignRow& row = *study.Find(design, bytes, window);
+      curve.points.push_back({row.per_second.median(), row.mean_us()});
     }
-    chart.series.push_back(std::move(series));
+    plot.curves.push_back(std::move(curve));
   }
-  return chart;
-}
-
-std::vector<Chart> ChartsOf(const DesignsStudy& study) {
-  const auto rate = [](const DesignRow& row) { return row.per_second.median(); };
-  const auto latency = [](const DesignRow& row) { return row.mean_us(); };
-  return {ChartBySize(study), ChartByWindow(study, "GETs by load", "GETs/s", rate),
-          ChartByWindow(study, "Mean latency by load", "us", latency)};
+  return plot;
 }
 
 cli::Json JsonOf(const Sample& sample) {
   return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
 }
 
-Outcome Save(const DesignsStudy& study) {
-  const std::string& path = study.settings.html;
-  if (path.empty()) return {};
-  std::ofstream file(path);
-  file << HtmlOf("plov-bench designs", ChartsOf(study), TextOf(study)) << std::flush;
-  return file ? Outcome() : FailErrno("cannot write " + path, errno);
-}
-
 }  // namespace
 
-std::string TextOf(const DesignsStudy& study) {
-  const DesignsSettings& settings = study.settings;
-  std::string text = fmt::format(
-      "{}{}: {} items, keys of {} bytes; medians of {} round{} of {} ms, with the least and the "
-      "most\nof a GET: READs (HERD: messages), bytes READ or sent, CPU time of the server; latency "
-      "one at a time\n",
-      study.fabric, study.device.empty() ? "" : " on " + study.device, cli::Grouped(settings.items),
-      ItemShape().key_bytes, settings.rounds, settings.rounds == 1 ? "" : "s",
-      static_cast<double>(settings.duration.count()) / 1000);
-  for (const uint32_t bytes : settings.value_bytes) text += TableOf(study, bytes);
-  return text + LoadOf(study);
+Page PageOf(const DesignsStudy& study) {
+  Page page{.title = "plov-bench designs", .facts = FactsOfRun(), .parts = {HeadOf(study)}};
+  for (const uint32_t bytes : study.settings.value_bytes) {
+    page.parts.push_back(TableOf(study, bytes));
+  }
+  page.parts.push_back(LoadOf(study));
+  page.parts.push_back(ChartBySize(study));
+  page.parts.push_back(PlotByLoad(study));
+  return page;
 }
 
 std::string JsonOf(const DesignsStudy& study) {
@@ -161,12 +159,9 @@ Outcome RunDesigns(const Given& given, cli::Output* output) {
   if (!settings) return std::unexpected(settings.error());
   const auto study = StudyDesigns(*settings);
   if (!study) return std::unexpected(study.error());
-  if (settings->json) {
-    output->Write(JsonOf(*study));
-  } else {
-    output->Write(TextOf(*study) + "\n" + TextOf(ChartBySize(*study)));
-  }
-  return Save(*study);
+  const Page page = PageOf(*study);
+  output->Write(settings->json ? JsonOf(*study) : TextOf(page));
+  return settings->html.empty() ? Outcome() : Save(settings->html, HtmlOf(page));
 }
 
 }  // namespace plov::bench

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/page/page.h"
 #include "bench/tool/designs_settings.h"
 #include "bench/tool/sample.h"
 
@@ -48,7 +49,7 @@ std::vector<uint32_t> WindowsUpTo(uint32_t window);
 // (a wrong value).
 std::expected<DesignsStudy, Error> StudyDesigns(const DesignsSettings& settings);
 
-std::string TextOf(const DesignsStudy& study);
+Page PageOf(const DesignsStudy& study);
 std::string JsonOf(const DesignsStudy& study);  // one line
 
 }  // namespace plov::bench

@@ -1,22 +1,20 @@
-// A study of the table as text, JSON and charts, the claims it is held against, and the command.
+// A study of the table as a page and JSON, the claims it is held against, and the command.
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <fstream>
-
-#include "bench/tool/chart.h"
+#include "bench/page/number.h"
 #include "bench/tool/table_study.h"
-#include "client/cli/format.h"
 #include "client/cli/json.h"
 
 namespace plov::bench {
 
 namespace {
 
-std::string Spread(const Sample& sample, int digits) {
-  return fmt::format("{:.{}f}..{:.{}f}", sample.least(), digits, sample.most(), digits);
+std::string Tenths(double value) { return Fixed(value, 1); }
+std::string Hundredths(double value) { return Fixed(value, 2); }
+std::string Thousandths(double value) { return Fixed(value, 3); }
+std::string SpreadOf(const Sample& sample, std::string (*shown)(double)) {
+  return shown(sample.least()) + ".." + shown(sample.most());
 }
 
 double TableBytesPerItem(const TableRow& row) {
@@ -29,49 +27,66 @@ bool IsReached(const TableStudy& study, const TableRow& row) {
   return row.hit_reads.size() == study.settings.seeds;
 }
 
-std::string LineOf(const TableStudy& study, const TableRow& row) {
-  std::string line = fmt::format("{:>4} %", row.fill_percent);
-  if (!IsReached(study, row)) {
-    return line + fmt::format("  full before, {} of {} tables\n",
-                              study.settings.seeds - row.hit_reads.size(), study.settings.seeds);
-  }
-  line += fmt::format(" {:>7.1f} {:>7.3f} {:>13} {:>7.1f} {:>7.3f}", TableBytesPerItem(row),
-                      row.hit_reads.median(), Spread(row.hit_reads, 3), BytesPerHit(row),
-                      row.miss_reads.median());
-  return line + fmt::format(" {:>7.2f} {:>7.3f} {:>7.3f} {:>4.0f} {:>4.0f}\n",
-                            row.displaced_percent.median(), row.overflow_percent.median(),
-                            row.path_mean.median(), row.path_p99.median(), row.path_most.most());
+using Cells = std::vector<std::string>;
+
+Cells LookupCellsOf(const TableRow& row) {
+  return {Tenths(TableBytesPerItem(row)), Thousandths(row.hit_reads.median()),
+          SpreadOf(row.hit_reads, Thousandths), Tenths(BytesPerHit(row)),
+          Thousandths(row.miss_reads.median())};
 }
 
-std::string TableOf(const TableStudy& study, const FullTable& full) {
-  std::string text = fmt::format(
-      "\nbuckets of {} bytes\n{:>6} {:>7} {:>7} {:>13} {:>7} {:>7} {:>7} {:>7} {:>17}\n"
-      "{:>6} {:>7} {:>7} {:>13} {:>7} {:>7} {:>7} {:>7} {:>7} {:>4} {:>4}\n",
-      full.bucket_bytes, "", "bytes", "READs", "", "bytes", "READs", "% away", "% over-",
-      "displaced by PUT", "fill", "/ item", "/ hit", "", "/ hit", "/ miss", "of home", "flowed",
-      "mean", "p99", "max");
+Cells PlaceCellsOf(const TableRow& row) {
+  return {Hundredths(row.displaced_percent.median()), Thousandths(row.overflow_percent.median()),
+          Thousandths(row.path_mean.median()), Whole(row.path_p99.median()),
+          Whole(row.path_most.most())};
+}
+
+// A row for each fill, the cells behind it by `cells_of` where all tables became so full.
+Table TableOf(const TableStudy& study, uint32_t bucket_bytes, const char* what,
+              std::vector<Column> columns, Cells (*cells_of)(const TableRow&)) {
+  Table table{.title = fmt::format("buckets of {} bytes: {}", bucket_bytes, what),
+              .columns = {{"fill"}},
+              .rows = {}};
+  table.columns.insert(table.columns.end(), columns.begin(), columns.end());
   for (const TableRow& row : study.rows) {
-    if (row.bucket_bytes == full.bucket_bytes) text += LineOf(study, row);
+    if (row.bucket_bytes != bucket_bytes) continue;
+    Cells cells = {fmt::format("{} %", row.fill_percent)};
+    if (IsReached(study, row)) {
+      const Cells rest = cells_of(row);
+      cells.insert(cells.end(), rest.begin(), rest.end());
+    } else {
+      cells.push_back(fmt::format("{} of {} full", study.settings.seeds - row.hit_reads.size(),
+                                  study.settings.seeds));
+    }
+    table.rows.push_back(std::move(cells));
   }
-  return text + fmt::format(
-                    "the first PUT that would need growth: at {:.2f} % ({}); until there a PUT "
-                    "displaced\n{:.3f} items, at most {:.0f}\n",
-                    full.fill_percent.median(), Spread(full.fill_percent, 2),
-                    full.path_mean.median(), full.path_most.most());
+  return table;
 }
 
-std::string TextOf(const std::vector<TableClaim>& claims) {
-  size_t columns = 0;
-  for (const TableClaim& claim : claims) columns = std::max(columns, claim.what.size());
-  std::string text = fmt::format("\n{:<{}} {:>14} {:>9} {:>15}\n", "what the design claims",
-                                 columns, "", "measured", "");
-  for (const TableClaim& claim : claims) {
+Paragraph GrowthOf(const FullTable& full) {
+  return {
+      fmt::format("the first PUT that would need growth: at {:.2f} % ({}); until there a PUT "
+                  "displaced\n{:.3f} items, at most {:.0f}",
+                  full.fill_percent.median(), SpreadOf(full.fill_percent, Hundredths),
+                  full.path_mean.median(), full.path_most.most())};
+}
+
+Table ClaimsTableOf(const TableStudy& study) {
+  Table table{.title = "",
+              .columns = {{"what the design claims", Align::kLeft},
+                          {"claimed"},
+                          {"measured"},
+                          {"from..to"},
+                          {"", Align::kLeft}},
+              .rows = {}};
+  for (const TableClaim& claim : ClaimsOf(study)) {
     const char* bound = claim.bound == TableClaim::Bound::kAtMost ? "at most" : "at least";
-    text += fmt::format("{:<{}} {:>14} {:>9.3f} {:>15}  {}\n", claim.what, columns,
-                        fmt::format("{} {:g}", bound, claim.claimed), claim.measured.median(),
-                        Spread(claim.measured, 3), claim.holds() ? "holds" : "DOES NOT HOLD");
+    table.rows.push_back({claim.what, fmt::format("{} {:g}", bound, claim.claimed),
+                          Thousandths(claim.measured.median()),
+                          SpreadOf(claim.measured, Thousandths),
+                          claim.holds() ? "holds" : "DOES NOT HOLD"});
   }
-  return text;
+  return table;
 }
 
 cli::Json JsonOf(const Sample& sample) {
@@ -96,34 +111,34 @@ cli::Json JsonOf(const TableStudy& study, const TableRow& row) {
   return object;
 }
 
-template <typename ValueOf>
-void AddSeries(const TableStudy& study, std::string name, ValueOf&& value_of, Chart* chart) {
-  const uint32_t bucket_bytes = study.full.front().bucket_bytes;
-  Series series{std::move(name), {}};
+// Over the fills that all seeds reached, in the first size of buckets: a key's places do not depend
+// on it.
+Curve CurveOf(const TableStudy& study, std::string name, double (*value_of)(const TableRow&)) {
+  Curve curve{std::move(name), {}};
   for (const TableRow& row : study.rows) {
-    if (row.bucket_bytes != bucket_bytes) continue;
-    if (chart->series.empty()) chart->categories.push_back(std::to_string(row.fill_percent));
-    series.values.push_back(IsReached(study, row) ? std::optional<double>(value_of(row))
-                                                  : std::nullopt);
+    if (row.bucket_bytes != study.full.front().bucket_bytes || !IsReached(study, row)) continue;
+    curve.points.push_back({static_cast<double>(row.fill_percent), value_of(row)});
   }
-  chart->series.push_back(std::move(series));
+  return curve;
 }
 
-// Of the first size of buckets: a key's places do not depend on it.
-std::vector<Chart> ChartsOf(const TableStudy& study) {
-  Chart reads{"Bucket READs of a lookup", "% full", {}, "READs", {}};
-  AddSeries(
-      study, "hit", [](const TableRow& row) { return row.hit_reads.median(); }, &reads);
-  AddSeries(
-      study, "miss", [](const TableRow& row) { return row.miss_reads.median(); }, &reads);
-  Chart paths{"Items displaced by a PUT", "% full", {}, "items", {}};
-  AddSeries(
-      study, "mean", [](const TableRow& row) { return row.path_mean.median(); }, &paths);
-  AddSeries(
-      study, "99 %", [](const TableRow& row) { return row.path_p99.median(); }, &paths);
-  AddSeries(
-      study, "most", [](const TableRow& row) { return row.path_most.most(); }, &paths);
-  return {reads, paths};
+Plot ReadsPlotOf(const TableStudy& study) {
+  return {.title = "Bucket READs of a lookup, by fill",
+          .x = {.label = "% full"},
+          .y = {.label = "READs"},
+          .curves = {
+              CurveOf(study, "hit", [](const TableRow& row) { return row.hit_reads.median(); }),
+              CurveOf(study, "miss", [](const TableRow& row) { return row.miss_reads.median(); })}};
+}
+
+Plot PathsPlotOf(const TableStudy& study) {
+  return {
+      .title = "Items displaced by a PUT, by fill",
+      .x = {.label = "% full"},
+      .y = {.label = "items"},
+      .curves = {CurveOf(study, "mean", [](const TableRow& row) { return row.path_mean.median(); }),
+                 CurveOf(study, "99 %", [](const TableRow& row) { return row.path_p99.median(); }),
+                 CurveOf(study, "most", [](const TableRow& row) { return row.path_most.most(); })}};
 }
 
 }  // namespace
@@ -148,15 +163,29 @@ std::vector<TableClaim> ClaimsOf(const TableStudy& study) {
   };
 }
 
-std::string TextOf(const TableStudy& study) {
+Page PageOf(const TableStudy& study) {
   const TableSettings& settings = study.settings;
-  std::string text = fmt::format(
+  Page page{.title = "plov-bench table", .facts = FactsOfRun(), .parts = {}};
+  page.parts.push_back(Paragraph{fmt::format(
       "tables of {} buckets; medians over {} seed{}, with the least and the most\n"
-      "bytes / item: of the table. Displaced by PUT: by those of the last hundredth; max of all "
-      "seeds.\nA key's places do not depend on the size of buckets.\n",
-      cli::Grouped(settings.items), settings.seeds, settings.seeds == 1 ? "" : "s");
-  for (const FullTable& full : study.full) text += TableOf(study, full);
-  return text + TextOf(ClaimsOf(study));
+      "bytes/item: of the table. Displaced by PUT: by those of the last hundredth; max of all "
+      "seeds.\nA key's places do not depend on the size of buckets.",
+      Whole(static_cast<double>(settings.items)), settings.seeds, settings.seeds == 1 ? "" : "s")});
+  for (const FullTable& full : study.full) {
+    page.parts.push_back(
+        TableOf(study, full.bucket_bytes, "lookups",
+                {{"bytes/item"}, {"READs/hit"}, {"from..to"}, {"bytes/hit"}, {"READs/miss"}},
+                LookupCellsOf));
+    page.parts.push_back(TableOf(
+        study, full.bucket_bytes, "places",
+        {{"% away of home"}, {"% overflowed"}, {"displaced by PUT: mean"}, {"p99"}, {"max"}},
+        PlaceCellsOf));
+    page.parts.push_back(GrowthOf(full));
+  }
+  page.parts.push_back(ClaimsTableOf(study));
+  page.parts.push_back(ReadsPlotOf(study));
+  page.parts.push_back(PathsPlotOf(study));
+  return page;
 }
 
 std::string JsonOf(const TableStudy& study) {
@@ -188,11 +217,9 @@ Outcome RunTable(const Given& given, cli::Output* output) {
   if (!settings) return std::unexpected(settings.error());
   const auto study = StudyTable(*settings);
   if (!study) return std::unexpected(study.error());
-  output->Write(settings->json ? JsonOf(*study) : TextOf(*study));
-  if (settings->html.empty()) return {};
-  std::ofstream file(settings->html);
-  file << HtmlOf("plov-bench table", ChartsOf(*study), TextOf(*study)) << std::flush;
-  return file ? Outcome() : FailErrno("cannot write " + settings->html, errno);
+  const Page page = PageOf(*study);
+  output->Write(settings->json ? JsonOf(*study) : TextOf(page));
+  return settings->html.empty() ? Outcome() : Save(settings->html, HtmlOf(page));
 }
 
 }  // namespace plov::bench

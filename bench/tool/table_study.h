@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/page/page.h"
 #include "bench/tool/sample.h"
 #include "bench/tool/table_settings.h"
 
@@ -70,7 +71,7 @@ inline constexpr uint32_t kClaimedFill = 75;
 std::expected<TableStudy, Error> StudyTable(const TableSettings& settings);
 
 std::vector<TableClaim> ClaimsOf(const TableStudy& study);
-std::string TextOf(const TableStudy& study);
+Page PageOf(const TableStudy& study);
 std::string JsonOf(const TableStudy& study);  // one line
 
 }  // namespace plov::bench

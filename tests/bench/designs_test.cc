@@ -195,7 +195,7 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
     }
   }
   EXPECT_DOUBLE_EQ(study.Find(0, 64, 4)->mean_us(), 2);
-  const std::string text = TextOf(study);
+  const std::string text = TextOf(PageOf(study));
   EXPECT_NE(text.find(" 2,000,000 "), std::string::npos) << text;
   EXPECT_NE(text.find("4,000..8,000,000"), std::string::npos) << text;
   const auto json = nlohmann::json::parse(JsonOf(study));

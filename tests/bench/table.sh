@@ -7,7 +7,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/plov-test-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 "$tool" table --quick --bucket-bytes 64 --html "$work/page" | tee "$work/text"
-grep -q '^  75 %' "$work/text"
+grep -q '^75 %  *85.3  *1\.[0-9]' "$work/text"
 grep -q '^% full before a PUT needs growth  *at least 90  *[0-9.]* .* holds$' "$work/text"
 grep -q '^<!DOCTYPE html>' "$work/page"
 grep -q '</html>' "$work/page"

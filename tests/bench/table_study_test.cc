@@ -117,7 +117,7 @@ TEST(TableStudy, VerdictsOfTextAndJsonAreThoseOfTheClaims) {
   const auto study = StudyTable(Settings());
   ASSERT_TRUE(study);
   const auto claims = ClaimsOf(*study);
-  const std::string text = TextOf(*study);
+  const std::string text = TextOf(PageOf(*study));
   const auto json = nlohmann::json::parse(JsonOf(*study));
   ASSERT_EQ(json["claims"].size(), claims.size());
   for (size_t i = 0; i < claims.size(); ++i) {
