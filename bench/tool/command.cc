@@ -48,6 +48,14 @@ constexpr auto kCommands = std::to_array<Command>({
      "that overflow, items displaced by a PUT, by size of bucket and fill; and whether what the\n"
      "design claims of them holds. Counts, not times: the same seeds give the same.\n",
      TableOptions, RunTable},
+    {"scale", "how cost grows with items, sizes of values, clients and shards",
+     "Starts a plovd of its own for each point, stores items, and measures GETs and PUTs: their "
+     "rate\n"
+     "one at a time and with 32 in flight, latency, READs, the server's memory and CPU. Prints "
+     "tables\n"
+     "for each axis, and their ratios to the first point. All of it takes about a quarter of an "
+     "hour.\n",
+     ScaleOptions, RunScale},
     {"verbs", "which verbs carry requests and replies best on this RDMA device",
      "A server and a client process, both here unless --server and --client say otherwise, send\n"
      "requests and replies of the same size by one combination of verbs after the other; every\n"

@@ -52,5 +52,7 @@ boost::program_options::options_description DesignsOptions();
 Outcome RunDesigns(const Given& given, cli::Output* output);
 boost::program_options::options_description TableOptions();
 Outcome RunTable(const Given& given, cli::Output* output);
+boost::program_options::options_description ScaleOptions();
+Outcome RunScale(const Given& given, cli::Output* output);
 
 }  // namespace plov::bench

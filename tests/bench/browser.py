@@ -115,10 +115,10 @@ BROKEN = (
      "hard to read"),
     ("always light", lambda html: html.replace("prefers-color-scheme:dark",
                                                "prefers-color-scheme:none"), "is not dark"),
-    ("wider than the window", lambda html: html.replace("<p>", "<p style=\"width:2000px\">"),
+    ("wider than the window", lambda html: html.replace("<h1>", "<h1 style=\"width:2000px\">"),
      "wider"),
     ("something from outside", lambda html: html.replace(
-        "<p>", "<img alt=\"\" src=\"http://127.0.0.1:9/outside.png\"><p>"), "asked for"),
+        "<h1>", "<img alt=\"\" src=\"http://127.0.0.1:9/outside.png\"><h1>"), "asked for"),
     ("an error", lambda html: html.replace("</body>", "<script>throw Error('oh')</script></body>"),
      "console"),
 )

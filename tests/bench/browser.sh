@@ -8,6 +8,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/plov-test-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export TMPDIR=$work
 
-"$sample" > "$work/sample.html"
+"$sample" > "$work/sample.html" \
+  "$work/scale.html"
 "$tool" fabric --fabric shm --quick --plovd "$plovd" --html "$work/fabric.html" > "$work/text"
-python3 -B "$(dirname "${BASH_SOURCE[0]}")/browser.py" "$work/fabric.html" "$work/sample.html"
+"$tool" scale --quick --axis items,clients --memory 1G --plovd "$plovd" --html "$work/scale.html" > "$work/text"
+python3 -B "$(dirname "${BASH_SOURCE[0]}")/browser.py" "$work/fabric.html" "$work/sample.html" \
+  "$work/scale.html"

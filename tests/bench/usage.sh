@@ -116,9 +116,13 @@ for text in 63 96 256 '64,' ''; do
 done
 expect 2 table --html '' && says 'html is empty'
 
+for text in nonsense '' 'items,'; do expect 2 scale --axis "$text" && says '\-\-axis'; done
+for text in 0 127M x; do expect 2 scale --memory "$text" && says '\-\-memory'; done
+expect 2 scale --markdown '' && says 'markdown is empty'
+
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in run compare designs fabric table verbs; do
+for command in run compare designs fabric scale table verbs; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
