@@ -18,16 +18,19 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout{30};  // as many clients as processors, and more
 constexpr std::chrono::milliseconds kWarmup{100};
-// So that a client meets nearly every item: four times as many GETs, of two million a second.
-constexpr uint64_t kMeetsPerItem = 4;
-constexpr uint64_t kMeetsPerSecond = 2'000'000;
+// So that a client meets nearly every item: three times as many GETs, of so many a second, one at a
+// time, for each processor that the clients share.
+constexpr uint64_t kMeetsPerItem = 3;
+constexpr uint64_t kMeetsPerSecond = 750'000;
 constexpr std::chrono::seconds kMeetingMax{15};
 constexpr uint32_t kLoadersMax = 4;
 constexpr uint32_t kSpinUs = 50;  // plovd's default
 
 std::chrono::microseconds WarmupOf(const ScalePoint& point, const Pace& pace) {
   if (!pace.knows) return kWarmup;
-  const std::chrono::microseconds meeting(point.items * kMeetsPerItem * 1'000'000 /
+  const uint32_t processors = std::max(1u, std::thread::hardware_concurrency());
+  const uint64_t turns = (point.clients + processors - 1) / processors;
+  const std::chrono::microseconds meeting(point.items * kMeetsPerItem * turns * 1'000'000 /
                                           kMeetsPerSecond);
   return std::clamp<std::chrono::microseconds>(meeting, kWarmup, kMeetingMax);
 }
