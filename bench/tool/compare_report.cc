@@ -8,9 +8,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 
-#include "bench/page/chart.h"
+#include "bench/page/page.h"
 #include "client/cli/format.h"
 #include "client/cli/json.h"
 
@@ -228,11 +227,10 @@ Outcome RunCompare(const Given& given, cli::Output* output) {
   if (!comparison) return std::unexpected(comparison.error());
   output->Write(settings->json ? JsonOf(*comparison) : TextOf(*comparison));
   if (settings->html.empty()) return {};
-  std::ofstream page(settings->html);
-  page << HtmlOf("plov-bench compare", {ChartOf(*comparison)}, TextOf(*comparison));
-  page.close();
-  if (page) return {};
-  return Fail(Code::kSystem, fmt::format("cannot write {}", settings->html));
+  const Page page{.title = "plov-bench compare",
+                  .facts = FactsOfRun(),
+                  .parts = {Paragraph{TextOf(*comparison)}, ChartOf(*comparison)}};
+  return Save(settings->html, HtmlOf(page));
 }
 
 }  // namespace plov::bench

@@ -1,8 +1,5 @@
 // plov-bench run.
 
-#include <cerrno>
-#include <fstream>
-
 #include "bench/tool/command.h"
 #include "bench/tool/run_study.h"
 
@@ -19,9 +16,7 @@ Outcome RunRun(const Given& given, cli::Output* output) {
   }
   output->Write(settings->json ? JsonOf(*study) : TextOf(*study));
   if (settings->html.empty()) return {};
-  std::ofstream file(settings->html);
-  file << PageOf(*study) << std::flush;
-  return file ? Outcome() : FailErrno("cannot write " + settings->html, errno);
+  return Save(settings->html, HtmlOf(PageOf(*study)));
 }
 
 }  // namespace plov::bench

@@ -1,88 +1,67 @@
-// A study of a run as a page with plots.
+// The plots of a run, and all of it as a page.
 
-#include <fmt/core.h>
-
-#include <string>
-#include <vector>
-
-#include "bench/page/chart.h"
+#include "bench/page/latency.h"
 #include "bench/tool/run_study.h"
 
 namespace plov::bench {
 
 namespace {
 
-constexpr size_t kNamedSlices = 10;  // of all slices, every so many
-
-std::string Seconds(double seconds) { return fmt::format("{:.3g}", seconds); }
-
-Chart OverTime(const RunStudy& study, const RunRow& row) {
-  Chart chart{.title = "Throughput over time",
-              .category = "seconds from the start",
-              .categories = {},
-              .unit = "operations/s",
-              .series = {{"all clients", {}}}};
+// A point in the middle of each slice of the time.
+Plot OverTime(const RunStudy& study, const RunRow& row) {
+  Curve curve{.name = "all clients", .points = {}};
   const double slice =
       std::chrono::duration<double>(study.settings.drive.duration).count() / Result::kSlices;
   for (size_t i = 0; i < Result::kSlices; ++i) {
-    const double end = static_cast<double>(i + 1) * slice;
-    chart.categories.push_back((i + 1) % kNamedSlices == 0 ? Seconds(end) : "");
-    chart.series[0].values.emplace_back(static_cast<double>(row.result.slices[i]) / slice);
+    curve.points.push_back({(static_cast<double>(i) + 0.5) * slice,
+                            static_cast<double>(row.result.slices[i]) / slice});
   }
-  return chart;
+  return {.title = "Throughput over time",
+          .x = {.label = "seconds from the start"},
+          .y = {.label = "operations/s"},
+          .curves = {std::move(curve)}};
 }
 
-std::optional<double> UsAt(const Histogram& latency, double part) {
-  if (latency.count() == 0) return std::nullopt;
-  return static_cast<double>(latency.Percentile(part)) / 1000;
-}
-
-Chart Latencies(const RunRow& row) {
-  Chart chart{.title = "Latency distribution",
-              .category = "part of the operations that are no slower",
-              .categories = {},
-              .unit = "us",
-              .series = {}};
-  for (const NamedPart& one : kPercentiles) chart.categories.emplace_back(one.name);
+Plot Latencies(const RunRow& row) {
+  std::vector<Curve> curves;
   for (size_t i = 0; i < kKinds; ++i) {
-    if (row.result.latencies[i].count() == 0) continue;
-    Series series{std::string(kKindNames[i]), {}};
-    for (const NamedPart& one : kPercentiles) {
-      series.values.push_back(UsAt(row.result.latencies[i], one.part));
-    }
-    chart.series.push_back(std::move(series));
+    const Histogram& latency = row.result.latencies[i];
+    if (latency.count() > 0) curves.push_back(LatencyCurve(std::string(kKindNames[i]), latency));
   }
-  return chart;
+  return LatencyPlot("Latency distribution", std::move(curves));
 }
 
-Chart LoadCurve(const RunStudy& study) {
-  Chart chart{.title = "Latency against load",
-              .category = "operations/s that were due",
-              .categories = {},
-              .unit = "us",
-              .series = {}};
-  for (const NamedPart& one : kPercentiles) chart.series.push_back({one.name, {}});
-  for (size_t i = 1; i < study.rows.size(); ++i) {
-    chart.categories.push_back(fmt::format("{:.0f}", study.rows[i].rate));
-    const Histogram latency = study.rows[i].result.latency();
-    for (size_t at = 0; at < kPercentiles.size(); ++at) {
-      chart.series[at].values.push_back(UsAt(latency, kPercentiles[at].part));
+// The sweep's rows: against what was reached, not what was wanted, so that a server at its limit
+// shows as a wall.
+Plot LoadCurve(const RunStudy& study) {
+  Plot plot{.title = "Latency against load",
+            .x = {.label = "operations/s that were reached"},
+            .y = {.label = "us", .scale = Scale::kLog},
+            .curves = {}};
+  for (const NamedPart& one : kPercentiles) {
+    Curve curve{.name = one.name, .points = {}};
+    for (size_t i = 1; i < study.rows.size(); ++i) {
+      const Histogram latency = study.rows[i].result.latency();
+      if (latency.count() == 0) continue;
+      curve.points.push_back({study.rows[i].per_second.median(),
+                              static_cast<double>(latency.Percentile(one.part)) / 1000});
     }
+    plot.curves.push_back(std::move(curve));
   }
-  return chart;
+  return plot;
 }
 
 }  // namespace
 
-std::string PageOf(const RunStudy& study) {
-  std::vector<Chart> charts;
+Page PageOf(const RunStudy& study) {
+  Page page{.title = "plov-bench run", .facts = FactsOfRun(), .parts = {Paragraph{TextOf(study)}}};
   if (!study.rows.empty()) {
     const RunRow& row = study.rows.front();
-    if (study.settings.drive.duration.count() > 0) charts.push_back(OverTime(study, row));
-    charts.push_back(Latencies(row));
+    if (study.settings.drive.duration.count() > 0) page.parts.push_back(OverTime(study, row));
+    page.parts.push_back(Latencies(row));
   }
-  if (study.rows.size() > 1) charts.push_back(LoadCurve(study));
-  return HtmlOf("plov-bench run", charts, TextOf(study));
+  if (study.rows.size() > 1) page.parts.push_back(LoadCurve(study));
+  return page;
 }
 
 }  // namespace plov::bench

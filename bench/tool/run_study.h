@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/load/result.h"
+#include "bench/page/page.h"
 #include "bench/tool/run_settings.h"
 #include "bench/tool/sample.h"
 
@@ -47,6 +48,6 @@ std::expected<RunStudy, Error> StudyRun(const RunSettings& settings);
 
 std::string TextOf(const RunStudy& study);
 std::string JsonOf(const RunStudy& study);  // one line
-std::string PageOf(const RunStudy& study);  // HTML
+Page PageOf(const RunStudy& study);
 
 }  // namespace plov::bench
