@@ -18,8 +18,6 @@ std::expected<void, Error> SaveMarkdown(const std::string& path, const Page& pag
     text += '\n';
     if constexpr (std::is_same_v<Type, Paragraph>) {
       text += part.text + "\n";
-    } else if constexpr (std::is_same_v<Type, Verbatim>) {
-      text += "```\n" + part.text + "```\n";
     } else if constexpr (std::is_same_v<Type, Table>) {
       text += MarkdownOf(part);
     } else {
