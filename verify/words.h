@@ -43,7 +43,7 @@ inline uint64_t* WordsAt(std::byte* region, uint64_t offset) {
 // taking a function that only prefetches for one that does nothing.
 inline void Prefetch(const void* address) {
   __builtin_prefetch(address);
-  __asm__ volatile("");
+  __asm__("");
 }
 
 // Loads one shared word. Pairs with PublishSeal and RetractLive.

@@ -64,7 +64,7 @@ using StartedPeer = std::expected<std::unique_ptr<Peer>, Error>;
 struct PeerPlace {
   std::string folder;         // of sockets and logs
   std::string memory_folder;  // of what is to lie in memory
-  std::string plov;           // the URI of a plovd that holds the items, for the limit of its memory
+  std::string plov;  // the URI of a plovd that holds the items, for the limit of its memory
 };
 
 using PeerStart = StartedPeer (*)(const Work& work, const PeerPlace& place);

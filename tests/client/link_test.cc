@@ -79,7 +79,7 @@ TEST(Link, RefusesAnotherFormatVersionByName) {
   const auto view = Read(superblock);
   ASSERT_FALSE(view);
   EXPECT_EQ(view.error().code, Code::kProtocol);
-  EXPECT_NE(view.error().message.find("format version 2"), std::string::npos);
+  EXPECT_NE(view.error().message.find("format version 3"), std::string::npos);
 }
 
 TEST(Link, RefusesWhatIsNoSuperblockOrAnotherShards) {

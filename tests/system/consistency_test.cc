@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <random>
 #include <thread>
@@ -124,17 +125,28 @@ TEST(Consistency, EveryGetReturnsWhatTheKeyHeldMeanwhile) {
     children.push_back(Child::Fork(
         [&server, shared, cache_bytes] { return ReadKeys(server, shared, cache_bytes); }));
   }
+  Client observer = server.Connect();
+  const auto stat = [&observer](const char* name) {
+    const std::string text = observer.ServerStats()->at(0);
+    return std::stoull(text.substr(text.find(name) + std::strlen(name)));
+  };
+  const auto saw_enough = [&] {
+    return stat("growths ") > 0 && stat("displacements ") > 100 && shared->gets > 1000;
+  };
+  // Until all was seen that is to be withstood; on a machine with other work that takes longer.
   const auto end = std::chrono::steady_clock::now() + Duration();
-  while (std::chrono::steady_clock::now() < end) {
+  const auto last = end + std::chrono::seconds(60);
+  bool enough = false;
+  while (std::chrono::steady_clock::now() < (enough ? end : last)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    enough = saw_enough();
   }
   shared->stop = true;
   for (size_t i = 0; i < children.size(); ++i) {
     EXPECT_EQ(children[i].Wait(90), 0) << "process " << i << " (2: a wrong GET; 1: a failed write)";
   }
-  const std::string text = server.Connect().ServerStats()->at(0);
-  const uint64_t moves = std::stoull(text.substr(text.find("displacements ") + 14));
-  const uint64_t growths = std::stoull(text.substr(text.find("growths ") + 8));
+  const uint64_t moves = stat("displacements ");
+  const uint64_t growths = stat("growths ");
   std::printf("gets %lu torn %lu confirmations %lu fallbacks %lu displacements %lu growths %lu\n",
               shared->gets.load(), shared->torn.load(), shared->confirmations.load(),
               shared->fallbacks.load(), moves, growths);
