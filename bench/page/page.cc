@@ -22,6 +22,7 @@ constexpr std::string_view kStyle =
     "caption{text-align:left;font-weight:bold;padding:.3em 0}"
     "th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}"
     "th.left,td.left{text-align:left}"
+    "td.left:last-child{white-space:normal;min-width:10em}"
     "dl{display:grid;grid-template-columns:max-content auto;gap:.1em 1.5em}"
     "dt{font-weight:bold}dd{margin:0;overflow-wrap:anywhere}"
     "p{white-space:pre-line}"

@@ -1,4 +1,4 @@
-// A comparison as text and JSON, and the command itself.
+// A comparison as a page and JSON, and the command itself.
 
 #include "bench/tool/compare_report.h"
 
@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "bench/page/number.h"
 #include "bench/page/page.h"
 #include "client/cli/format.h"
 #include "client/cli/json.h"
@@ -19,8 +20,8 @@ namespace {
 
 // Thousands in groups where there are any, else as many digits as say something.
 std::string Number(double value) {
-  if (value >= 1000) return cli::Grouped(static_cast<uint64_t>(std::llround(value)));
-  return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+  if (value >= 1000) return Whole(value);
+  return Fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
 std::string WhySkipped(const Comparison& comparison, std::string_view peer) {
@@ -44,32 +45,52 @@ double MeasuredOf(const GoalRow& row) {
 
 std::string MeasuredText(const GoalRow& row) {
   const double measured = row.measured.median();
-  return (row.digits < 0 ? Number(measured) : fmt::format("{:.{}f}", measured, row.digits)) +
-         row.unit;
+  return (row.digits < 0 ? Number(measured) : Fixed(measured, row.digits)) + row.unit;
 }
 
-std::string GoalsOf(const Comparison& comparison) {
-  constexpr auto kFormat = "{:<20} {:<21} {:>22} {:>24} {:>9} {:>8}  {}\n";
-  std::string text = fmt::format(kFormat, "what", "beside", "the peer's", "plov's", "measured",
-                                 "target", "verdict");
+Table GoalsOf(const Comparison& comparison) {
+  Table table{.title = "",
+              .columns = {{"what", Align::kLeft},
+                          {"beside", Align::kLeft},
+                          {"the peer's"},
+                          {"plov's"},
+                          {"measured"},
+                          {"target"},
+                          {"verdict", Align::kLeft}},
+              .rows = {}};
   for (const GoalRow& row : comparison.goals) {
-    const std::string measured = row.measured.empty() ? "-" : MeasuredText(row);
-    text += fmt::format(kFormat, row.what, row.peer, row.peer_value, row.own_value, measured,
-                        TargetOf(row), VerdictOf(row));
+    table.rows.push_back({row.what, row.peer, row.peer_value, row.own_value,
+                          row.measured.empty() ? "-" : MeasuredText(row), TargetOf(row),
+                          VerdictOf(row)});
   }
-  return "\n" + text;
+  return table;
 }
 
-std::string RatesOf(const Comparison& comparison) {
-  std::string text;
-  for (size_t way = 0; way < kWayNames.size(); ++way) {
-    text += fmt::format("\n{:<30} {:>12}\n", kWayNames[way], "a second");
-    for (const RateRow& row : comparison.rates) {
-      if (row.way != static_cast<Way>(way)) continue;
-      text += fmt::format(
-          "  {:<28} {:>12} {}\n", row.title, Number(row.per_second.median()),
-          fmt::format("{}..{}", Number(row.per_second.least()), Number(row.per_second.most())));
-    }
+Table RatesOf(const Comparison& comparison, Way way) {
+  Table table{.title = "",
+              .columns = {{std::string(kWayNames[static_cast<size_t>(way)]), Align::kLeft},
+                          {"a second"},
+                          {"from..to"}},
+              .rows = {}};
+  for (const RateRow& row : comparison.rates) {
+    if (row.way != way) continue;
+    table.rows.push_back({std::string(row.title), Number(row.per_second.median()),
+                          Number(row.per_second.least()) + ".." + Number(row.per_second.most())});
+  }
+  return table;
+}
+
+std::string HeadOf(const Comparison& comparison) {
+  const CompareSettings& settings = comparison.settings;
+  std::string text = fmt::format(
+      "{} items, keys of 16 bytes, values of 64, uniform, over shared memory; {} buckets\n"
+      "medians of {} round{} of {} ms, with the least and the most",
+      cli::Grouped(settings.items), cli::Grouped(comparison.buckets), settings.rounds,
+      settings.rounds == 1 ? "" : "s", static_cast<double>(settings.duration.count()) / 1000);
+  if (settings.quick) {
+    text +=
+        "\nquick: few items lie in caches, which changes the ratios to the memory; the goals "
+        "are\nfor 4,000,000 items";
   }
   return text;
 }
@@ -170,20 +191,15 @@ void AddRateGoals(Comparison* comparison) {
   }
 }
 
-std::string TextOf(const Comparison& comparison) {
-  const CompareSettings& settings = comparison.settings;
-  std::string text = fmt::format(
-      "{} items, keys of 16 bytes, values of 64, uniform, over shared memory; {} buckets\n"
-      "medians of {} round{} of {} ms, with the least and the most\n",
-      cli::Grouped(settings.items), cli::Grouped(comparison.buckets), settings.rounds,
-      settings.rounds == 1 ? "" : "s", static_cast<double>(settings.duration.count()) / 1000);
-  if (settings.quick) {
-    text +=
-        "quick: few items lie in caches, which changes the ratios to the memory; the goals are "
-        "for\n"
-        "4,000,000\n";
+Page PageOf(const Comparison& comparison) {
+  Page page{.title = "plov-bench compare",
+            .facts = FactsOfRun(),
+            .parts = {Paragraph{HeadOf(comparison)}, GoalsOf(comparison)}};
+  for (size_t way = 0; way < kWayNames.size(); ++way) {
+    page.parts.push_back(RatesOf(comparison, static_cast<Way>(way)));
   }
-  return text + GoalsOf(comparison) + RatesOf(comparison);
+  page.parts.push_back(ChartOf(comparison));
+  return page;
 }
 
 std::string JsonOf(const Comparison& comparison) {
@@ -214,7 +230,7 @@ Chart ChartOf(const Comparison& comparison) {
               .series = {{.name = "goals that are to be at least", .values = {}}}};
   for (const GoalRow& row : comparison.goals) {
     if (row.measured.empty() || row.bound == Bound::kAtMost) continue;
-    chart.categories.emplace_back(row.name);
+    chart.categories.push_back(row.what + ", " + row.peer);
     chart.series[0].values.emplace_back(row.measured.median() / row.target);
   }
   return chart;
@@ -225,12 +241,9 @@ Outcome RunCompare(const Given& given, cli::Output* output) {
   if (!settings) return std::unexpected(settings.error());
   const auto comparison = Compare(*settings);
   if (!comparison) return std::unexpected(comparison.error());
-  output->Write(settings->json ? JsonOf(*comparison) : TextOf(*comparison));
-  if (settings->html.empty()) return {};
-  const Page page{.title = "plov-bench compare",
-                  .facts = FactsOfRun(),
-                  .parts = {Paragraph{TextOf(*comparison)}, ChartOf(*comparison)}};
-  return Save(settings->html, HtmlOf(page));
+  const Page page = PageOf(*comparison);
+  output->Write(settings->json ? JsonOf(*comparison) : TextOf(page));
+  return settings->html.empty() ? Outcome() : Save(settings->html, HtmlOf(page));
 }
 
 }  // namespace plov::bench

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/page/page.h"
 #include "bench/peers/peer.h"
 #include "bench/tool/compare_goals.h"
 #include "bench/tool/compare_settings.h"
@@ -54,7 +55,7 @@ struct Comparison {
 // not that they are not installed.
 std::expected<Comparison, Error> Compare(const CompareSettings& settings);
 
-std::string TextOf(const Comparison& comparison);
+Page PageOf(const Comparison& comparison);
 std::string JsonOf(const Comparison& comparison);  // one line
 
 }  // namespace plov::bench

@@ -14,9 +14,9 @@ Outcome RunRun(const Given& given, cli::Output* output) {
     if (error.code == Code::kNoSpace) error.message += ": give the server more --memory";
     return std::unexpected(std::move(error));
   }
-  output->Write(settings->json ? JsonOf(*study) : TextOf(*study));
-  if (settings->html.empty()) return {};
-  return Save(settings->html, HtmlOf(PageOf(*study)));
+  const Page page = PageOf(*study);
+  output->Write(settings->json ? JsonOf(*study) : TextOf(page));
+  return settings->html.empty() ? Outcome() : Save(settings->html, HtmlOf(page));
 }
 
 }  // namespace plov::bench

@@ -54,7 +54,7 @@ Plot LoadCurve(const RunStudy& study) {
 }  // namespace
 
 Page PageOf(const RunStudy& study) {
-  Page page{.title = "plov-bench run", .facts = FactsOfRun(), .parts = {Paragraph{TextOf(study)}}};
+  Page page{.title = "plov-bench run", .facts = FactsOfRun(), .parts = TablesOf(study)};
   if (!study.rows.empty()) {
     const RunRow& row = study.rows.front();
     if (study.settings.drive.duration.count() > 0) page.parts.push_back(OverTime(study, row));

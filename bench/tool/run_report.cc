@@ -1,10 +1,8 @@
-// A study of a run as text.
+// A study of a run as tables.
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
-
+#include "bench/page/number.h"
 #include "bench/tool/run_study.h"
 #include "client/cli/format.h"
 
@@ -12,11 +10,7 @@ namespace plov::bench {
 
 namespace {
 
-std::string Whole(double value) {
-  return cli::Grouped(static_cast<uint64_t>(std::llround(std::max(0.0, value))));
-}
-
-std::string Us(uint64_t ns) { return fmt::format("{:.2f}", static_cast<double>(ns) / 1000); }
+std::string Us(uint64_t ns) { return Fixed(static_cast<double>(ns) / 1000, 2); }
 
 std::string Seconds(std::chrono::microseconds duration) {
   return fmt::format("{:g} s", std::chrono::duration<double>(duration).count());
@@ -61,118 +55,112 @@ std::string HeadOf(const RunStudy& study) {
   }
   const std::string pace =
       drive.rate > 0 ? fmt::format("open loop at {}/s", Whole(drive.rate)) : "closed loop";
-  text += fmt::format("{}, {} client{}, window {}, {}{}\n", study.uri, drive.clients,
+  text += fmt::format("{}, {} client{}, window {}, {}{}", study.uri, drive.clients,
                       drive.clients == 1 ? "" : "s", drive.window, pace,
                       drive.duration.count() > 0 ? ", " + Seconds(drive.duration) : "");
   if (study.load_seconds > 0) {
-    text += fmt::format("stored {} items in {}, {}/s\n", cli::Grouped(workload.items),
+    text += fmt::format("\nstored {} items in {}, {}/s", cli::Grouped(workload.items),
                         cli::Duration(study.load_seconds),
                         Whole(static_cast<double>(workload.items) / study.load_seconds));
   }
   return text;
 }
 
-std::string LatencyCells(const Histogram& latency) {
-  std::string text;
-  for (const NamedPart& one : kPercentiles) {
-    text += fmt::format(" {:>9}", Us(latency.Percentile(one.part)));
-  }
-  return text + fmt::format(" {:>10}\n", Us(latency.most()));
+void AddLatencyColumns(Table* table) {
+  for (const NamedPart& one : kPercentiles) table->columns.push_back({one.name});
+  table->columns.push_back({"most"});
 }
 
-std::string OperationsOf(const RunRow& row) {
-  std::string text = fmt::format("\n{:<9} {:>12} {:>12}", "latency us", "operations", "a second");
-  for (const NamedPart& one : kPercentiles) text += fmt::format(" {:>9}", one.name);
-  text += fmt::format(" {:>10}\n", "most");
-  const auto line = [&](std::string_view name, const Histogram& latency) {
+void AddLatencyCells(const Histogram& latency, std::vector<std::string>* row) {
+  for (const NamedPart& one : kPercentiles) row->push_back(Us(latency.Percentile(one.part)));
+  row->push_back(Us(latency.most()));
+}
+
+Table OperationsOf(const RunRow& row) {
+  Table table{.title = "",
+              .columns = {{"latency us", Align::kLeft}, {"operations"}, {"a second"}},
+              .rows = {}};
+  AddLatencyColumns(&table);
+  const auto add = [&](std::string_view name, const Histogram& latency) {
     const double part =
         static_cast<double>(latency.count()) / static_cast<double>(row.result.operations());
-    text += fmt::format("{:<10} {:>12} {:>12}", name, cli::Grouped(latency.count()),
-                        Whole(part * row.per_second.median())) +
-            LatencyCells(latency);
+    table.rows.push_back(
+        {std::string(name), cli::Grouped(latency.count()), Whole(part * row.per_second.median())});
+    AddLatencyCells(latency, &table.rows.back());
   };
-  size_t kinds = 0;
   for (size_t i = 0; i < kKinds; ++i) {
-    if (row.result.latencies[i].count() == 0) continue;
-    line(kKindNames[i], row.result.latencies[i]);
-    ++kinds;
+    if (row.result.latencies[i].count() > 0) add(kKindNames[i], row.result.latencies[i]);
   }
-  if (kinds > 1) line("all", row.result.latency());
-  if (row.per_second.size() > 1) {
-    text += fmt::format("{} rounds, the median; {} to {} a second\n", row.per_second.size(),
-                        Whole(row.per_second.least()), Whole(row.per_second.most()));
-  }
-  return text;
+  if (table.rows.size() > 1) add("all", row.result.latency());
+  return table;
 }
 
-class Facts {
- public:
-  void Add(std::string_view name, std::string_view value) {
-    text_ += fmt::format("{:<18} {}\n", name, value);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_ = "\n";
-};
-
-std::string CostsOf(const RunStudy& study, const RunRow& row) {
+Table CostsOf(const RunStudy& study, const RunRow& row) {
   const Result& result = row.result;
   const ClientStats& stats = result.stats;
-  Facts facts;
+  Table table{
+      .title = "", .columns = {{"what it took", Align::kLeft}, {"", Align::kLeft}}, .rows = {}};
+  const auto add = [&](const char* name, std::string value) {
+    table.rows.push_back({name, std::move(value)});
+  };
   if (stats.gets > 0) {
     const auto gets = static_cast<double>(stats.gets);
-    facts.Add("READs per GET",
-              fmt::format("{:.3f} ({:.3f} of them by a known location)", result.reads_per_get(),
-                          static_cast<double>(stats.known_reads) / gets));
-    facts.Add("torn READs", cli::Grouped(row.torn_reads()));
-    facts.Add("GETs by message", cli::Grouped(stats.fallbacks));
-    facts.Add("hits", cli::Percent(result.hits, result.hits + result.misses));
-    facts.Add("misses", cli::Grouped(result.misses));
+    add("READs per GET",
+        fmt::format("{:.3f} ({:.3f} of them by a known location)", result.reads_per_get(),
+                    static_cast<double>(stats.known_reads) / gets));
+    add("torn READs", cli::Grouped(row.torn_reads()));
+    add("GETs by message", cli::Grouped(stats.fallbacks));
+    add("hits", cli::Percent(result.hits, result.hits + result.misses));
+    add("misses", cli::Grouped(result.misses));
   }
-  if (result.refused > 0) facts.Add("conditions failed", cli::Grouped(result.refused));
-  facts.Add("retries", cli::Grouped(stats.retries));
+  if (result.refused > 0) add("conditions failed", cli::Grouped(result.refused));
+  add("retries", cli::Grouped(stats.retries));
   if (row.rate > 0) {
-    facts.Add("missed starts",
-              fmt::format("{} ({} late, {} never)", cli::Grouped(result.missed_starts()),
-                          cli::Grouped(result.late_starts), cli::Grouped(result.never_started)));
+    add("missed starts",
+        fmt::format("{} ({} late, {} never)", cli::Grouped(result.missed_starts()),
+                    cli::Grouped(result.late_starts), cli::Grouped(result.never_started)));
   }
-  facts.Add("client CPU", fmt::format("{:.3f} s per million operations", row.client_cpu()));
+  add("client CPU", fmt::format("{:.3f} s per million operations", row.client_cpu()));
   const auto server = row.server_cpu();
-  facts.Add("server CPU", server ? fmt::format("{:.3f} s per million operations", *server) : "n/a");
+  add("server CPU", server ? fmt::format("{:.3f} s per million operations", *server) : "n/a");
   if (study.memory && study.memory->items > 0) {
     const auto items = static_cast<double>(study.memory->items);
-    facts.Add("memory per item",
-              fmt::format("{:.1f} bytes, {:.1f} of them key and value",
-                          static_cast<double>(study.memory->used_bytes) / items,
-                          static_cast<double>(study.memory->payload_bytes) / items));
+    add("memory per item", fmt::format("{:.1f} bytes, {:.1f} of them key and value",
+                                       static_cast<double>(study.memory->used_bytes) / items,
+                                       static_cast<double>(study.memory->payload_bytes) / items));
   }
-  return facts.text();
+  return table;
 }
 
-std::string SweepOf(const RunStudy& study) {
-  std::string text = fmt::format("\nlatency against load, us\n{:>12} {:>12} {:>12}", "wanted/s",
-                                 "reached/s", "missed");
-  for (const NamedPart& one : kPercentiles) text += fmt::format(" {:>9}", one.name);
-  text += fmt::format(" {:>10}\n", "most");
+Table SweepOf(const RunStudy& study) {
+  Table table{.title = "latency against load, us",
+              .columns = {{"wanted/s"}, {"reached/s"}, {"missed"}},
+              .rows = {}};
+  AddLatencyColumns(&table);
   for (size_t i = 1; i < study.rows.size(); ++i) {
     const RunRow& row = study.rows[i];
-    text += fmt::format("{:>12} {:>12} {:>12}", Whole(row.rate), Whole(row.per_second.median()),
-                        cli::Grouped(row.result.missed_starts())) +
-            LatencyCells(row.result.latency());
+    table.rows.push_back({Whole(row.rate), Whole(row.per_second.median()),
+                          cli::Grouped(row.result.missed_starts())});
+    AddLatencyCells(row.result.latency(), &table.rows.back());
   }
-  return text;
+  return table;
 }
 
 }  // namespace
 
-std::string TextOf(const RunStudy& study) {
-  std::string text = HeadOf(study);
-  if (study.rows.empty()) return text;
+std::vector<Part> TablesOf(const RunStudy& study) {
+  std::vector<Part> parts = {Paragraph{HeadOf(study)}};
+  if (study.rows.empty()) return parts;
   const RunRow& row = study.rows.front();
-  text += OperationsOf(row) + CostsOf(study, row);
-  if (study.rows.size() > 1) text += SweepOf(study);
-  return text;
+  parts.push_back(OperationsOf(row));
+  if (row.per_second.size() > 1) {
+    parts.push_back(
+        Paragraph{fmt::format("{} rounds, the median; {} to {} a second", row.per_second.size(),
+                              Whole(row.per_second.least()), Whole(row.per_second.most()))});
+  }
+  parts.push_back(CostsOf(study, row));
+  if (study.rows.size() > 1) parts.push_back(SweepOf(study));
+  return parts;
 }
 
 }  // namespace plov::bench

@@ -46,8 +46,8 @@ struct RunStudy {
 // Errors: the server's and the driver's.
 std::expected<RunStudy, Error> StudyRun(const RunSettings& settings);
 
-std::string TextOf(const RunStudy& study);
-std::string JsonOf(const RunStudy& study);  // one line
+std::vector<Part> TablesOf(const RunStudy& study);  // a page's parts but for its plots
 Page PageOf(const RunStudy& study);
+std::string JsonOf(const RunStudy& study);  // one line
 
 }  // namespace plov::bench
