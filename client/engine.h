@@ -175,6 +175,7 @@ class Engine {
   std::expected<void, Error> AwaitDrained(const Slot& slot);
 
   // engine_many.cc: GetMany.
+  struct Lane;
   struct Lanes;
   struct ManyGets;
   bool CanGoStraight() const;
@@ -183,7 +184,9 @@ class Engine {
   bool BeginNext(ManyGets* many, Slot* slot, uint64_t now_us);
   bool StepLane(ManyGets* many, Slot* slot, uint64_t now_us);
   bool TakeTurn(ManyGets* many, Lanes* lanes);
-  void PrefetchWants(const Lanes& lanes) const;
+  static void PrefetchLanes(const Lanes& lanes);
+  Lane LaneOf(Slot* slot) const;
+  static bool CopyLane(const Lane& lane);
   bool CopyWant(Slot* slot) const;
   void PrefetchWays(const Slot& slot) const;
 

@@ -33,12 +33,19 @@ constexpr size_t kKeysAhead = 16;
 
 }  // namespace
 
-// Lookups that want a READ.
+// A lookup that wants a READ, and where that is.
+struct Engine::Lane {
+  Slot* slot;
+  const std::byte* from;  // nullptr: not in a region where READs are loads
+  uint32_t bytes;
+  bool record;
+};
+
 struct Engine::Lanes {
   size_t count = 0;
-  std::array<Slot*, kLanesMax> slots{};
+  std::array<Lane, kLanesMax> all{};
 
-  void Add(Slot* slot) { slots[count++] = slot; }
+  void Add(const Lane& lane) { all[count++] = lane; }
 };
 
 struct Engine::ManyGets {
@@ -72,50 +79,48 @@ bool Engine::CanGoStraight() const {
   return options_.read_pause.count() == 0 && std::ranges::all_of(links_, quiet);
 }
 
+Engine::Lane Engine::LaneOf(Slot* slot) const {
+  const cuckoo::Lookup::Want& want = slot->lookup.want();
+  const std::span<const std::byte> region = links_[slot->shard]->region;
+  const bool inside = want.offset % verify::kWordBytes == 0 && want.offset <= region.size() &&
+                      verify::RoundUpToWord(want.bytes) <= region.size() - want.offset;
+  return {slot, inside ? region.data() + want.offset : nullptr, want.bytes, want.record};
+}
+
 // A prefetch waits for its address to be translated, and does so beside others only when they
 // follow at once: so all lanes' first lines, then the rest.
-void Engine::PrefetchWants(const Lanes& lanes) const {
-  struct Place {
-    const std::byte* from;
-    uint32_t bytes;
-  };
-  std::array<Place, kLanesMax> places;
-  for (size_t i = 0; i < lanes.count; ++i) {
-    const Slot& slot = *lanes.slots[i];
-    const cuckoo::Lookup::Want& want = slot.lookup.want();
-    places[i] = {links_[slot.shard]->region.data() + want.offset,
-                 std::min(want.bytes, kPrefetchBytesMax)};
-  }
-  for (const Place& place : std::span(places).first(lanes.count)) verify::Prefetch(place.from);
-  for (const Place& place : std::span(places).first(lanes.count)) {
-    const std::byte* last = place.from + place.bytes - 1;
-    for (const std::byte* at = place.from + kLineBytes; at < last; at += kLineBytes) {
-      verify::Prefetch(at);
-    }
-    verify::Prefetch(last);
+void Engine::PrefetchLanes(const Lanes& lanes) {
+  const auto all = std::span(lanes.all).first(lanes.count);
+  for (const Lane& lane : all) verify::Prefetch(lane.from);
+  for (const Lane& lane : all) {
+    if (lane.from == nullptr || (lane.bytes <= kLineBytes && !lane.record)) continue;
+    const uint32_t bytes = std::min(lane.bytes, kPrefetchBytesMax);
+    for (uint32_t at = kLineBytes; at < bytes; at += kLineBytes) verify::Prefetch(lane.from + at);
+    verify::Prefetch(lane.from + bytes - 1);
   }
 }
 
-// False when what the lookup wants is not in a region where READs are loads.
-bool Engine::CopyWant(Slot* slot) const {
-  const cuckoo::Lookup::Want& want = slot->lookup.want();
-  const std::span<const std::byte> region = links_[slot->shard]->region;
-  const size_t covered_bytes = verify::RoundUpToWord(want.bytes);
-  if (want.offset % verify::kWordBytes != 0 || want.offset > region.size() ||
-      covered_bytes > region.size() - want.offset) {
-    return false;
-  }
-  const std::byte* from = region.data() + want.offset;
-  if (!want.record) {
-    verify::CopyFromShared(slot->bucket.words(), from, want.bytes);
+// False when it is in no region where READs are loads.
+bool Engine::CopyLane(const Lane& lane) {
+  if (lane.from == nullptr) return false;
+  if (!lane.record) {
+    uint64_t* words = lane.slot->bucket.words();
+    if (lane.bytes == verify::kBucketBytesMin) {
+      verify::CopyFromShared(words, lane.from, verify::kBucketBytesMin);
+    } else {
+      verify::CopyFromShared(words, lane.from, lane.bytes);
+    }
     return true;
   }
-  slot->split_bytes = 0;
-  const size_t words = covered_bytes / verify::kWordBytes;
-  if (slot->record.size() < words) slot->record.resize(words);
-  verify::CopyFromShared(slot->record.data(), from, want.bytes);
+  std::vector<uint64_t>& record = lane.slot->record;
+  const size_t words = verify::RoundUpToWord(lane.bytes) / verify::kWordBytes;
+  if (record.size() < words) record.resize(words);
+  lane.slot->split_bytes = 0;
+  verify::CopyFromShared(record.data(), lane.from, lane.bytes);
   return true;
 }
+
+bool Engine::CopyWant(Slot* slot) const { return CopyLane(LaneOf(slot)); }
 
 // All buckets that a key can be in: a displaced one waits for one miss of the caches less.
 void Engine::PrefetchWays(const Slot& slot) const {
@@ -153,9 +158,9 @@ void Engine::GatherLanes(ManyGets* many, uint64_t now_us) {
   for (Slot& slot : std::span(slots_).subspan(1)) {
     const bool wants = slot.state == Slot::State::kWant ||
                        (slot.state == Slot::State::kFree && BeginNext(many, &slot, now_us));
-    if (wants) many->groups[next_group++ % 2].Add(&slot);
+    if (wants) many->groups[next_group++ % 2].Add(LaneOf(&slot));
   }
-  for (const Lanes& lanes : many->groups) PrefetchWants(lanes);
+  for (const Lanes& lanes : many->groups) PrefetchLanes(lanes);
 }
 
 // A lane's copy is fed to its lookup. Returns whether the slot stays a lane.
@@ -167,10 +172,14 @@ bool Engine::StepLane(ManyGets* many, Slot* slot, uint64_t now_us) {
     Advance(slot, action);
     return false;
   }
+  --many->left;
   if (action == Action::kHit) {
-    many->Done(slot->sink.index, Deliver(slot, slot->lookup.item()));
+    ++stats_.hits;
+    const verify::ItemView& item = slot->lookup.item();
+    many->done(many->context, slot->sink.index,
+               Item{item.value, item.version, item.flags, item.expiry});
   } else {
-    many->Done(slot->sink.index, std::nullopt);
+    many->done(many->context, slot->sink.index, std::nullopt);
   }
   --busy_slots_;
   slot->state = Slot::State::kFree;
@@ -180,14 +189,14 @@ bool Engine::StepLane(ManyGets* many, Slot* slot, uint64_t now_us) {
 // A turn of one group. False when its READs are not to be had this way.
 bool Engine::TakeTurn(ManyGets* many, Lanes* lanes) {
   const uint64_t now_us = CoarseMonotonicUs();  // before READs of lookups that begin now
-  const std::span<Slot*> slots = std::span(lanes->slots).first(lanes->count);
-  const bool inside = std::ranges::all_of(slots, [this](Slot* slot) { return CopyWant(slot); });
-  if (!inside || !alive()) return false;
+  const auto all = std::span(lanes->all).first(lanes->count);
+  if (!std::ranges::all_of(all, CopyLane) || !alive()) return false;
   lanes->count = 0;
-  for (Slot* slot : slots) {
-    if (StepLane(many, slot, now_us)) lanes->Add(slot);
+  for (const Lane& lane : all) {
+    Slot* slot = lane.slot;  // lanes are added in place of those that had their step
+    if (StepLane(many, slot, now_us)) lanes->Add(LaneOf(slot));
   }
-  PrefetchWants(*lanes);
+  PrefetchLanes(*lanes);
   return true;
 }
 
