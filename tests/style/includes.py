@@ -90,8 +90,17 @@ def include_table(repository, _options):
                 yield Finding(path, line, f"{folder}/ may not include {header}")
 
 
+def _compiled_first(repository):
+    """Headers that a source file includes before anything else: the build compiles them alone."""
+    for path in repository.paths(".cc"):
+        first = next(iter(repository.includes(path)), None)
+        if first is not None:
+            yield first[2]
+
+
 def headers_alone(repository, options):
-    headers = list(repository.paths(".h"))
+    proven = set(_compiled_first(repository))
+    headers = [path for path in repository.paths(".h") if path not in proven]
     folders = [repository.root, repository.root / "client/include", *options.include]
     flags = [f"-I{folder}" for folder in folders]
 
@@ -109,7 +118,7 @@ def headers_alone(repository, options):
         return None
 
     jobs = [(path, options.cxx, "-x", "c++", "-std=c++23") for path in headers]
-    for path in headers:
+    for path in repository.paths(".h"):
         if re.search(r'extern\s+"C"', repository.text(path)):  # a header for C too
             jobs.append((path, options.cc, "-x", "c", "-std=c11"))
     try:
