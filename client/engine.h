@@ -180,6 +180,7 @@ class Engine {
   struct ManyGets;
   bool CanGoStraight() const;
   bool GoStraight(ManyGets* many);
+  bool GoRound(ManyGets* many);
   void GatherLanes(ManyGets* many, uint64_t now_us);
   bool BeginNext(ManyGets* many, Slot* slot, uint64_t now_us);
   bool StepLane(ManyGets* many, Slot* slot, uint64_t now_us);

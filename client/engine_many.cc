@@ -19,9 +19,6 @@ using Action = cuckoo::Lookup::Action;
 
 namespace {
 
-constexpr size_t kLineBytes = 64;
-// Beyond this the hardware's own prefetcher has taken over.
-constexpr uint32_t kPrefetchBytesMax = 512;
 // Half of the slots, rounded up.
 constexpr size_t kLanesMax = 32;
 // Turns of the straight way before everything else gets one.
@@ -60,13 +57,11 @@ struct Engine::ManyGets {
   std::array<uint64_t, kKeysAhead> hashes{};  // of key number n at n % kKeysAhead
   std::array<Lanes, 2> groups = {};
 
-  void Done(size_t index, Client::GetResult result) {
-    --left;
-    done(context, index, std::move(result));
-  }
   GetSink SinkOf(size_t index) {
-    return {[](void* many, size_t at, Client::GetResult result) {
-              static_cast<ManyGets*>(many)->Done(at, std::move(result));
+    return {[](void* gets, size_t at, Client::GetResult result) {
+              auto* many = static_cast<ManyGets*>(gets);
+              --many->left;
+              many->done(many->context, at, std::move(result));
             },
             this, index};
   }
@@ -82,8 +77,7 @@ bool Engine::CanGoStraight() const {
 Engine::Lane Engine::LaneOf(Slot* slot) const {
   const cuckoo::Lookup::Want& want = slot->lookup.want();
   const std::span<const std::byte> region = links_[slot->shard]->region;
-  const bool inside = want.offset % verify::kWordBytes == 0 && want.offset <= region.size() &&
-                      verify::RoundUpToWord(want.bytes) <= region.size() - want.offset;
+  const bool inside = verify::WordsInside(want.offset, want.bytes, region.size());
   return {slot, inside ? region.data() + want.offset : nullptr, want.bytes, want.record};
 }
 
@@ -93,10 +87,8 @@ void Engine::PrefetchLanes(const Lanes& lanes) {
   const auto all = std::span(lanes.all).first(lanes.count);
   for (const Lane& lane : all) verify::Prefetch(lane.from);
   for (const Lane& lane : all) {
-    if (lane.from == nullptr || (lane.bytes <= kLineBytes && !lane.record)) continue;
-    const uint32_t bytes = std::min(lane.bytes, kPrefetchBytesMax);
-    for (uint32_t at = kLineBytes; at < bytes; at += kLineBytes) verify::Prefetch(lane.from + at);
-    verify::Prefetch(lane.from + bytes - 1);
+    const bool is_line = !lane.record && lane.bytes == verify::kLineBytes;
+    if (lane.from != nullptr && !is_line) verify::PrefetchLines(lane.from, lane.bytes);
   }
 }
 
@@ -174,6 +166,7 @@ bool Engine::StepLane(ManyGets* many, Slot* slot, uint64_t now_us) {
   }
   --many->left;
   if (action == Action::kHit) {
+    // What Deliver does, without a buffer: 2 % fewer instructions.
     ++stats_.hits;
     const verify::ItemView& item = slot->lookup.item();
     many->done(many->context, slot->sink.index,
@@ -215,6 +208,17 @@ bool Engine::GoStraight(ManyGets* many) {
   return moved;
 }
 
+// The general way: one round of READs that are posted and polled for.
+bool Engine::GoRound(ManyGets* many) {
+  bool moved = false;
+  for (Slot& slot : std::span(slots_).subspan(1)) {
+    if (slot.state != Slot::State::kFree) continue;
+    moved = BeginNext(many, &slot, CoarseMonotonicUs()) || moved;
+  }
+  moved = PostReads() || moved;
+  return (CollectReads() && alive()) || moved;
+}
+
 void Engine::GetMany(std::span<const std::string_view> keys,
                      void (*done)(void*, size_t, Client::GetResult), void* context) {
   ManyGets many{.keys = keys, .done = done, .context = context, .left = keys.size()};
@@ -222,14 +226,7 @@ void Engine::GetMany(std::span<const std::string_view> keys,
   many.deadline = DeadlineFromNow();
   while (many.left > 0) {
     const bool straight = alive() && CanGoStraight();
-    bool moved = straight && GoStraight(&many);
-    for (auto slot = slots_.begin() + 1; slot != slots_.end() && !straight; ++slot) {
-      if (slot->state == Slot::State::kFree) {
-        moved = BeginNext(&many, &*slot, CoarseMonotonicUs()) || moved;
-      }
-    }
-    if (!straight) moved = PostReads() || moved;
-    if (!straight) moved = (CollectReads() && alive()) || moved;
+    const bool moved = straight ? GoStraight(&many) : GoRound(&many);
     if (moved) many.deadline = DeadlineFromNow();
     // Whatever is not a READ moves on in Pump, which a busy window must not starve.
     if (moved && alive() && !straight && ++rounds % kRoundsPerPump != 0) continue;

@@ -48,9 +48,8 @@ Lookup::Action Lookup::ReadWay(State state, uint8_t way) {
 // A sealed reference lies inside the region; what does not is damage that no READ may follow.
 Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) {
   const uint64_t region_bytes = context_.view->region_bytes;
-  const bool inside = offset % verify::kWordBytes == 0 && bytes >= verify::kRecordHeaderBytes &&
-                      bytes <= verify::kRecordBytesMax && offset <= region_bytes &&
-                      verify::RoundUpToWord(bytes) <= region_bytes - offset;
+  const bool inside = bytes >= verify::kRecordHeaderBytes && bytes <= verify::kRecordBytesMax &&
+                      verify::WordsInside(offset, bytes, region_bytes);
   if (!inside && Keep(Safeguard::kReferenceInside)) {
     torn_alike_ = true;
     torn_count_ = UINT32_MAX;

@@ -128,10 +128,9 @@ bool Table::PrefetchRecordOf(uint64_t hash, uint64_t index) const {
 }
 
 void Table::PrefetchItems(std::span<const uint64_t> hashes) const {
-  constexpr size_t kHashesMax = 64;
-  hashes = hashes.first(std::min(hashes.size(), kHashesMax));
-  for (const uint64_t hash : hashes) Prefetch(WaysOf(hash)[0]);
-  std::array<uint64_t, kHashesMax> elsewhere;
+  hashes = hashes.first(std::min(hashes.size(), kPrefetchedMax));
+  for (const uint64_t hash : hashes) Prefetch(HomeOf(hash, geometry_.bucket_count));
+  std::array<uint64_t, kPrefetchedMax> elsewhere;
   size_t elsewhere_count = 0;
   for (const uint64_t hash : hashes) {
     const auto ways = WaysOf(hash);
@@ -191,13 +190,9 @@ void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32
 // A guest, an item whose home is elsewhere, makes room for one that is at home there: it is
 // displaced already, and the new one would be as well. Only to an empty bucket, its home before
 // any.
-bool Table::SendGuestAway(uint64_t home) {
-  const auto bucket = Load(home);
-  if (!bucket ||
-      (bucket->kind() != BucketKind::kReference && bucket->kind() != BucketKind::kInline)) {
-    return false;
-  }
-  const auto ways = WaysOf(HashOf(*bucket));
+bool Table::SendGuestAway(uint64_t home, const Bucket& bucket) {
+  if (bucket.kind() == BucketKind::kRetired) return false;
+  const auto ways = WaysOf(HashOf(bucket));
   if (ways[0] == home) return false;
   for (const uint64_t to : ways) {
     if (to == home) continue;
@@ -210,12 +205,12 @@ bool Table::SendGuestAway(uint64_t home) {
 bool Table::Insert(uint64_t hash, const Bucket& item) {
   const auto ways = WaysOf(hash);
   if (unlisted_[ways[0]] == kUnlistedMax) return false;
-  SendGuestAway(ways[0]);
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (uint32_t way = 0; way < kWays; ++way) {
       const auto bucket = Load(ways[way]);
       if (way == 0 && !bucket) return false;  // a damaged home can list nothing
-      if (bucket && bucket->kind() == BucketKind::kEmpty) {
+      const bool is_empty = bucket && bucket->kind() == BucketKind::kEmpty;
+      if (is_empty || (way == 0 && SendGuestAway(ways[0], *bucket))) {
         Place(hash, ways, way, item);
         return true;
       }

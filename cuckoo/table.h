@@ -99,6 +99,8 @@ class Table {
   void Prefetch(uint64_t index) const { verify::Prefetch(WordsOf(index)); }
   // The same of what Find looks at, for many keys at once: the homes; once they are there, what
   // they lead to; and what the displaced ones' buckets lead to. Nothing is verified or believed.
+  // At most kPrefetchedMax of them.
+  static constexpr size_t kPrefetchedMax = 64;
   void PrefetchItems(std::span<const uint64_t> hashes) const;
 
   // The private copy of one bucket; nullopt when it fails its seal.
@@ -128,7 +130,7 @@ class Table {
   bool Belongs(const verify::Bucket& bucket, uint64_t index) const;
   void Rewrite(uint64_t index, verify::Bucket* bucket);
   bool FreeOne(const std::array<uint64_t, kWays>& ways);
-  bool SendGuestAway(uint64_t home);
+  bool SendGuestAway(uint64_t home, const verify::Bucket& bucket);
   Occupant OccupantOf(uint64_t index);
   bool Move(uint64_t from, uint64_t to);
   void Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32_t way,

@@ -22,7 +22,6 @@ constexpr size_t kReserveBlocks = 4;
 size_t PagesFor(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 // A READ costs by the lines it touches, so records are whole lines where that costs little.
-constexpr size_t kLineBytes = 64;
 constexpr size_t kLinePart = 8;  // of a record, may be lost to fill its last line
 
 }  // namespace
@@ -33,7 +32,7 @@ size_t RecordArea::BlockBytesFor(size_t budget_bytes) {
 
 uint32_t RecordArea::PlacedBytes(size_t record_bytes) {
   const size_t words = verify::RoundUpToWord(record_bytes);
-  const size_t lines = (words + kLineBytes - 1) / kLineBytes * kLineBytes;
+  const size_t lines = (words + verify::kLineBytes - 1) / verify::kLineBytes * verify::kLineBytes;
   return static_cast<uint32_t>((lines - words) * kLinePart <= words ? lines : words);
 }
 

@@ -121,8 +121,8 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
     if (holds[i] && buckets[i].kind() == BucketKind::kReference &&
         IsInside(buckets[i].reference())) {
       const std::byte* record = region_->data() + buckets[i].reference().offset;
-      __builtin_prefetch(record);
-      __builtin_prefetch(record + 64);
+      verify::Prefetch(record);
+      verify::Prefetch(record + verify::kLineBytes);
     }
   }
   for (uint64_t i = 0; i < count; ++i) {
@@ -170,11 +170,10 @@ bool Recovery::Judge(Table* table, const Bucket& bucket) {
 
 bool Recovery::IsInside(const verify::Reference& reference) const {
   const uint64_t region_bytes = region_->memory().size();
-  return reference.offset % verify::kWordBytes == 0 &&
-         reference.record_bytes >= verify::kRecordHeaderBytes &&
+  return reference.record_bytes >= verify::kRecordHeaderBytes &&
          reference.record_bytes <= verify::kRecordBytesMax &&
-         reference.offset >= verify::kRegionHeadBytes && reference.offset <= region_bytes &&
-         verify::RoundUpToWord(reference.record_bytes) <= region_bytes - reference.offset;
+         reference.offset >= verify::kRegionHeadBytes &&
+         verify::WordsInside(reference.offset, reference.record_bytes, region_bytes);
 }
 
 bool Recovery::JudgeRecord(const verify::Reference& reference) {

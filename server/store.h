@@ -80,7 +80,7 @@ class Store {
 
   // Tells the processor of the keys that come next, at most kForeseenMax, so that it waits for
   // memory once and not for each.
-  static constexpr size_t kForeseenMax = 64;
+  static constexpr size_t kForeseenMax = cuckoo::Table::kPrefetchedMax;
   void Foresee(std::span<const std::string_view> keys) const;
 
   // GET by message. The item is a view of the shard's own memory, valid until the next operation.

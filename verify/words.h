@@ -34,6 +34,15 @@ constexpr size_t RoundUpToWord(size_t bytes) {
   return (bytes + kWordBytes - 1) & ~(kWordBytes - 1);
 }
 
+// Whether the words that cover `bytes` at a word-aligned `offset` lie in a region of so many bytes.
+constexpr bool WordsInside(uint64_t offset, size_t bytes, uint64_t region_bytes) {
+  return offset % kWordBytes == 0 && offset <= region_bytes &&
+         RoundUpToWord(bytes) <= region_bytes - offset;
+}
+
+// What the processor fetches at once.
+inline constexpr size_t kLineBytes = 64;
+
 // The words at a byte offset of a region; the offset is word-aligned.
 inline uint64_t* WordsAt(std::byte* region, uint64_t offset) {
   return reinterpret_cast<uint64_t*>(region + offset);
@@ -44,6 +53,15 @@ inline uint64_t* WordsAt(std::byte* region, uint64_t offset) {
 inline void Prefetch(const void* address) {
   __builtin_prefetch(address);
   __asm__("");
+}
+
+// The same of all lines that `bytes` touch, at least 1; of many bytes the first, for then the
+// hardware's own prefetcher has taken over.
+inline void PrefetchLines(const std::byte* from, size_t bytes) {
+  constexpr size_t kBytesMax = 512;
+  if (bytes > kBytesMax) bytes = kBytesMax;
+  for (size_t at = 0; at < bytes; at += kLineBytes) Prefetch(from + at);
+  Prefetch(from + bytes - 1);
 }
 
 // Loads one shared word. Pairs with PublishSeal and RetractLive.

@@ -126,7 +126,6 @@ uint64_t Memory::Chain(Turn turn) const {
 
 uint64_t Memory::Prefetched(Turn turn) const {
   constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
-  constexpr size_t kLineBytes = 64;
   uint64_t sum = 0;
   std::array<const std::byte*, kBatch> records;
   for (size_t place = turn.first; place < turn.first + turn.count; place += kBatch) {
@@ -138,9 +137,7 @@ uint64_t Memory::Prefetched(Turn turn) const {
       records[i] = region_.data() + RecordOffsetIn(bucket);
     }
     for (size_t i = 0; i < count; ++i) {
-      const size_t bytes = record_words_ * verify::kWordBytes;
-      for (size_t at = 0; at < bytes; at += kLineBytes) verify::Prefetch(records[i] + at);
-      verify::Prefetch(records[i] + bytes - 1);
+      verify::PrefetchLines(records[i], record_words_ * verify::kWordBytes);
     }
     for (size_t i = 0; i < count; ++i) sum += Sum(records[i], record_words_);
   }

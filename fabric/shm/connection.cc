@@ -49,7 +49,9 @@ class ShmConnection final : public Connection {
   size_t Read(std::span<const ReadOp> batch) override {
     const size_t count = std::min(batch.size(), kReadDepth - (posted_ - done_));
     for (const ReadOp& op : batch.first(count)) {
-      if (InRange(op)) Prefetch(op);
+      if (InRange(op) && op.bytes > 0) {
+        verify::PrefetchLines(parts_.region.bytes().data() + op.offset, op.bytes);
+      }
       queue_[posted_++ % kReadDepth] = op;
     }
     return count;
@@ -108,21 +110,9 @@ class ShmConnection final : public Connection {
   }
 
  private:
-  static constexpr size_t kLineBytes = 64;
-  // Beyond this the hardware's own prefetcher has taken over.
-  static constexpr uint32_t kPrefetchBytesMax = 512;
-
   bool InRange(const ReadOp& op) const {
-    const bool inside = op.offset % verify::kWordBytes == 0 && op.offset <= limits_.region_bytes &&
-                        verify::RoundUpToWord(op.bytes) <= limits_.region_bytes - op.offset;
-    return inside || !Keep(Safeguard::kReadInside);
-  }
-
-  void Prefetch(const ReadOp& op) const {
-    const std::byte* from = parts_.region.bytes().data() + op.offset;
-    for (uint32_t at = 0; at < std::min(op.bytes, kPrefetchBytesMax); at += kLineBytes) {
-      verify::Prefetch(from + at);
-    }
+    return verify::WordsInside(op.offset, op.bytes, limits_.region_bytes) ||
+           !Keep(Safeguard::kReadInside);
   }
 
   Status Copy(const ReadOp& op) const {

@@ -30,9 +30,8 @@ ReadQueue::ReadQueue(const RemoteRegion& region, uint32_t depth, RegisteredPages
     : region_(region), bounce_(std::move(bounce)), ops_(depth), pieces_(kPiecesPerOp * depth) {}
 
 bool ReadQueue::InRange(const ReadOp& read) const {
-  const bool inside = read.offset % verify::kWordBytes == 0 && read.offset <= region_.bytes &&
-                      verify::RoundUpToWord(read.bytes) <= region_.bytes - read.offset;
-  return inside || !Keep(Safeguard::kReadInside);
+  return verify::WordsInside(read.offset, read.bytes, region_.bytes) ||
+         !Keep(Safeguard::kReadInside);
 }
 
 uint32_t ReadQueue::KeyOf(const std::byte* memory, size_t bytes) const {
