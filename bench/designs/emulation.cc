@@ -26,20 +26,19 @@ constexpr uint64_t kSeed = 6;
 
 class Emulation final : public Side {
  public:
-  Emulation(torture::Process server, std::unique_ptr<fabric::Connection> connection,
-            const Layout& layout, const DesignLoad& load)
-      : server_(std::move(server)),
-        connection_(std::move(connection)),
+  Emulation(std::unique_ptr<fabric::Connection> connection, const Layout& layout,
+            const DesignLoad& load, size_t first)
+      : connection_(std::move(connection)),
         layout_(layout),
         load_(load),
         buffer_bytes_((Probe::BytesMax(layout) + 63) / 64 * 64),
-        memory_(kSideWindowMax * buffer_bytes_) {}
+        memory_(kSideWindowMax * buffer_bytes_),
+        next_(first) {}
 
   std::expected<void, Error> Register() { return connection_->Register(memory_); }
 
   std::expected<SideResult, Error> Measure(uint32_t window,
                                            std::chrono::microseconds duration) override;
-  pid_t server_pid() const override { return server_.pid(); }
 
  private:
   struct Flight {
@@ -62,14 +61,13 @@ class Emulation final : public Side {
                                    Clock::time_point begun);
   std::expected<void, Error> Idle();
 
-  torture::Process server_;
   std::unique_ptr<fabric::Connection> connection_;
   Layout layout_;
   const DesignLoad& load_;
   size_t buffer_bytes_;
   std::vector<std::byte> memory_;  // a READ of each probe
 
-  size_t next_ = 0;
+  size_t next_;
   // Of the measurement under way.
   uint32_t window_ = 0;
   bool ends_ = false;
@@ -235,19 +233,15 @@ DesignLoad::DesignLoad(const ItemShape& shape, uint64_t count) : items(shape), k
   std::ranges::shuffle(order, std::mt19937_64(kSeed));
 }
 
-std::expected<std::unique_ptr<Side>, Error> StartEmulation(Design design, const std::string& uri,
-                                                           const DesignLoad& load) {
-  const ItemShape& shape = load.items.shape();
-  auto server =
-      StartDesignServer({.uri = uri, .design = design, .shape = shape, .items = load.keys.size()});
-  if (!server) return std::unexpected(server.error());
-  auto connection = fabric::Connection::Connect(uri, {.shard = 0,
-                                                      .format_version = kDesignFormat,
-                                                      .client_id = fabric::RandomId(),
-                                                      .deadline = Clock::now() + kWithin});
+std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOptions& options,
+                                                             const DesignLoad& load) {
+  auto connection = fabric::Connection::Connect(options.uri, {.shard = 0,
+                                                              .format_version = kDesignFormat,
+                                                              .client_id = fabric::RandomId(),
+                                                              .deadline = Clock::now() + kWithin});
   if (!connection) return std::unexpected(connection.error());
-  auto side = std::make_unique<Emulation>(std::move(*server), std::move(*connection),
-                                          LayoutOf(design, shape, load.keys.size()), load);
+  const Layout layout = LayoutOf(options.design, load.items.shape(), load.keys.size());
+  auto side = std::make_unique<Emulation>(std::move(*connection), layout, load, options.first);
   if (auto registered = side->Register(); !registered) return std::unexpected(registered.error());
   return side;
 }

@@ -36,7 +36,6 @@ class Ours final : public Side {
 
   std::expected<SideResult, Error> Measure(uint32_t window,
                                            std::chrono::microseconds duration) override;
-  pid_t server_pid() const override { return options_.server_pid; }
 
  private:
   std::expected<Client*, Error> ClientOf(uint32_t window);
@@ -67,8 +66,11 @@ std::expected<Client*, Error> Ours::ClientOf(uint32_t window) {
   Client* client = &clients_.emplace(window, std::move(*connected)).first->second;
   next_ = 0;
   while (options_.remembers && next_ < order_.size()) {
+    const size_t first = next_;
     if (auto got = GetSome(client); !got) return std::unexpected(got.error());
+    if (options_.learned) options_.learned(next_ - first);
   }
+  next_ = options_.first;
   return client;
 }
 

@@ -1,11 +1,11 @@
-// Side: one design's client and server, measured like the others'.
+// Side: one design's client, measured like the others'.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,20 +43,26 @@ class Side {
   // Gets items for a time, `window` in flight. Errors: kCorrupt (a wrong value), the fabric's.
   virtual std::expected<SideResult, Error> Measure(uint32_t window,
                                                    std::chrono::microseconds duration) = 0;
-  virtual pid_t server_pid() const = 0;
 };
 
 inline constexpr uint32_t kSideWindowMax = 64;
 
-// uri: where the side's server is to listen. `load` outlives the side.
-std::expected<std::unique_ptr<Side>, Error> StartEmulation(Design design, const std::string& uri,
-                                                           const DesignLoad& load);
+// `load` outlives the side, here and below.
+struct EmulationOptions {
+  Design design = Design::kPilaf;
+  std::string uri;   // of a StartDesignServer's
+  size_t first = 0;  // where in the load's order it begins
+};
+std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOptions& options,
+                                                             const DesignLoad& load);
 
 // Ours: plov's client library and a plovd that already runs.
 struct OursOptions {
   std::string uri;
-  pid_t server_pid = 0;
   bool remembers = false;  // where items are; known of all of them before anything is measured
+  size_t first = 0;        // where in the load's order it begins
+  // Called about once for a thousand items while it gets to know where they are; may be empty.
+  std::function<void(size_t items)> learned;
 };
 // Stores the items, where another has not.
 std::expected<void, Error> StoreItems(const std::string& uri, const DesignLoad& load);

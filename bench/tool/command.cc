@@ -34,7 +34,8 @@ constexpr auto kCommands = std::to_array<Command>({
      "Lays the same items out as Pilaf, FaRM-KV (inline, and behind pointers) and HERD do, each "
      "in\n"
      "a server process of its own, and in a plovd, and gets them in rounds that go over all of\n"
-     "them, every value checked. Prints READs, bytes, GETs a second, latency and server CPU.\n",
+     "them, every value checked. Prints READs, bytes, GETs a second, latency and server CPU, and\n"
+     "GETs a second by the number of clients.\n",
      DesignsOptions, RunDesigns},
     {"fabric", "GETs beside perftest's READs over the same fabric, in one run",
      "Starts a plovd of its own, stores items, and gets them over the RDMA device, in rounds that\n"

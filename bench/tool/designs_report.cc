@@ -1,11 +1,10 @@
-// A study of designs as a page and JSON, and the command itself.
+// A study of designs as a page, and the command itself.
 
 #include <fmt/core.h>
 
 #include "bench/load/items.h"
 #include "bench/page/number.h"
 #include "bench/tool/designs_study.h"
-#include "client/cli/json.h"
 
 namespace plov::bench {
 
@@ -93,6 +92,29 @@ Chart ChartBySize(const DesignsStudy& study) {
   return chart;
 }
 
+// Of the first size of values, too.
+Table ClientsOf(const DesignsStudy& study) {
+  const DesignsSettings& settings = study.settings;
+  Table table{.title = fmt::format("GETs/s by clients, values of {} bytes, window {} of each; and "
+                                   "CPU us of the server for a GET",
+                                   settings.value_bytes.front(), settings.window),
+              .columns = {{"clients", Align::kLeft}},
+              .rows = {}};
+  for (const uint32_t count : settings.clients) {
+    table.columns.push_back({fmt::format("{}", count)});
+    table.columns.push_back({"CPU us"});
+  }
+  for (size_t design = 0; design < kDesignNames.size(); ++design) {
+    table.rows.push_back({std::string(kDesignNames[design])});
+    for (const uint32_t count : settings.clients) {
+      const DesignClientsRow& row = *study.FindClients(design, count);
+      table.rows.back().push_back(Whole(row.per_second.median()));
+      table.rows.back().push_back(Fixed(row.server_cpu_us.median(), 3));
+    }
+  }
+  return table;
+}
+
 // A point for each window.
 Plot PlotByLoad(const DesignsStudy& study) {
   const uint32_t bytes = study.settings.value_bytes.front();
@@ -111,8 +133,21 @@ Plot PlotByLoad(const DesignsStudy& study) {
   return plot;
 }
 
-cli::Json JsonOf(const Sample& sample) {
-  return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
+Plot PlotByClients(const DesignsStudy& study) {
+  Plot plot{.title = fmt::format("GETs by clients, values of {} bytes, window {} of each",
+                                 study.settings.value_bytes.front(), study.settings.window),
+            .x = {.label = "clients"},
+            .y = {.label = "GETs/s"},
+            .curves = {}};
+  for (size_t design = 0; design < kDesignNames.size(); ++design) {
+    Curve curve{std::string(kDesignNames[design]), {}};
+    for (const uint32_t count : study.settings.clients) {
+      curve.points.push_back(
+          {static_cast<double>(count), study.FindClients(design, count)->per_second.median()});
+    }
+    plot.curves.push_back(std::move(curve));
+  }
+  return plot;
 }
 
 }  // namespace
@@ -123,35 +158,11 @@ Page PageOf(const DesignsStudy& study) {
     page.parts.push_back(TableOf(study, bytes));
   }
   page.parts.push_back(LoadOf(study));
+  page.parts.push_back(ClientsOf(study));
   page.parts.push_back(ChartBySize(study));
   page.parts.push_back(PlotByLoad(study));
+  page.parts.push_back(PlotByClients(study));
   return page;
-}
-
-std::string JsonOf(const DesignsStudy& study) {
-  cli::Json object = cli::Json::object();
-  object["fabric"] = study.fabric;
-  object["device"] = study.device;
-  object["items"] = study.settings.items;
-  object["rounds"] = study.settings.rounds;
-  object["duration_us"] = study.settings.duration.count();
-  object["results"] = cli::Json::array();
-  for (const DesignRow& row : study.rows) {
-    cli::Json result = {{"design", kDesignNames[row.design]},
-                        {"value_bytes", row.value_bytes},
-                        {"window", row.window},
-                        {"per_second", JsonOf(row.per_second)},
-                        {"reads_per_get", row.reads.median()},
-                        {"bytes_per_get", row.bytes.median()},
-                        {"server_cpu_us_per_get", row.server_cpu_us.median()},
-                        {"mean_us", row.mean_us()}};
-    if (row.window == 1) {
-      result["median_us"] = JsonOf(row.median_us);
-      result["p99_us"] = JsonOf(row.p99_us);
-    }
-    object["results"].push_back(std::move(result));
-  }
-  return cli::LineOf(object);
 }
 
 Outcome RunDesigns(const Given& given, cli::Output* output) {

@@ -16,6 +16,7 @@ constexpr uint64_t kItemsMin = 256;  // else all of them are under way at once
 constexpr uint64_t kItemsMax = 10'000'000;
 constexpr uint32_t kValueBytesMin = 8;
 constexpr uint32_t kValueBytesMax = 16 << 10;  // of which a message takes one
+constexpr uint32_t kClientsOfDesignMax = 64;
 constexpr uint32_t kRoundsMax = 1000;
 constexpr std::chrono::hours kDurationMax{1};
 
@@ -23,6 +24,7 @@ std::expected<void, Error> FillLoad(const Given& given, DesignsSettings* setting
   if (given.On("quick")) {
     settings->items = 1000;
     settings->value_bytes = {64};
+    settings->clients = {1, 2};
     settings->rounds = 1;
     settings->duration = std::chrono::milliseconds(20);
   }
@@ -30,6 +32,11 @@ std::expected<void, Error> FillLoad(const Given& given, DesignsSettings* setting
     auto bytes = NumbersOf(given, "value-bytes", kValueBytesMin, kValueBytesMax);
     if (!bytes) return std::unexpected(bytes.error());
     settings->value_bytes = std::move(*bytes);
+  }
+  if (given.Has("clients")) {
+    auto clients = NumbersOf(given, "clients", 1, kClientsOfDesignMax);
+    if (!clients) return std::unexpected(clients.error());
+    settings->clients = std::move(*clients);
   }
   for (auto filled : {given.Fill("items", kItemsMin, kItemsMax, &settings->items),
                       given.Fill("window", 1, kSideWindowMax, &settings->window),
@@ -53,6 +60,7 @@ po::options_description DesignsOptions() {
       ("items", Text("N"), "items to get (100000)")
       ("value-bytes", Text("LIST"), "sizes of values, 8 to 16K (16,64,256,1K)")
       ("window", Text("N"), "GETs in flight, 1 to 64 (32)")
+      ("clients", Text("LIST"), "processes that get at the same time, 1 to 64 (1,2,4,8)")
       ("duration", Text("DURATION"), "of each measurement in each round (200ms)")
       ("rounds", Text("N"), "rounds, whose medians are shown (3)")
       ("html", Text("FILE"), "write a page there with plots and tables")

@@ -1,115 +1,59 @@
 #include "bench/tool/designs_study.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <memory>
 #include <optional>
 
-#include "bench/designs/serve.h"
 #include "bench/designs/side.h"
-#include "bench/tool/sockets.h"
-#include "torture/own_server.h"
-#include "torture/scratch.h"
+#include "bench/load/crew.h"
 
 namespace plov::bench {
 
 namespace {
 
-constexpr uint64_t kServerBytes = uint64_t{32} << 20;  // besides the items
-constexpr uint64_t kBytesPerItem = 512;                // besides the value; generous
-constexpr size_t kEmulations = 4;                      // the first of kDesignNames
-
 class DesignsBench {
  public:
-  explicit DesignsBench(const DesignsSettings& settings) { study_.settings = settings; }
-  ~DesignsBench() {
-    sides_.clear();
-    server_.reset();
-    if (!folder_.empty()) torture::RemoveFolder(folder_);
+  explicit DesignsBench(const DesignsSettings& settings) : servers_(study_.settings) {
+    study_.settings = settings;
   }
-  DesignsBench(const DesignsBench&) = delete;
-  DesignsBench& operator=(const DesignsBench&) = delete;
-
   std::expected<DesignsStudy, Error> Run();
 
  private:
-  Outcome FindPlaces();
-  std::expected<std::string, Error> UriOf(size_t design) const;
-  Outcome StartPlovd(uint32_t value_bytes);
-  Outcome StartSides(uint32_t value_bytes);
+  Outcome StoreFromChild() const;
+  Outcome MeasureManyClients();
+  Outcome ConnectSides();
   Outcome MeasureSides(uint32_t value_bytes);
   Outcome MeasureRow(DesignRow* row);
 
   DesignsStudy study_;
-  std::string host_;  // of RDMA URIs
-  std::string folder_;
-  std::optional<torture::Janitor> janitor_;
+  DesignServers servers_;
   std::optional<DesignLoad> load_;
-  std::optional<torture::OwnServer> server_;
   std::vector<std::unique_ptr<Side>> sides_;  // as kDesignNames
 };
 
-Outcome DesignsBench::FindPlaces() {
-  const DesignsSettings& settings = study_.settings;
-  study_.fabric = settings.is_rdma ? "rdma" : "shm";
-  if (settings.is_rdma) {
-    const auto device = FindDevice(settings.device);
-    if (!device) return std::unexpected(device.error());
-    study_.device = device->name;
-    if (device->address.empty()) {
-      return Fail(Code::kUnavailable, device->name + " has no IP address: name it by --address");
-    }
-    const bool is_ipv6 = device->address.find(':') != std::string::npos;
-    host_ = is_ipv6 ? "[" + device->address + "]" : device->address;
-  }
-  auto folder = torture::MakeFolder(torture::Place::kDisk, "plov-bench");
-  if (!folder) return std::unexpected(folder.error());
-  folder_ = std::move(*folder);
-  auto janitor = torture::Janitor::Start([path = folder_] { torture::RemoveFolder(path); });
-  if (!janitor) return std::unexpected(janitor.error());
-  janitor_.emplace(std::move(*janitor));
+// Of the first size of values. Clients are forked: this process has not connected to anything yet,
+// for connections over RDMA do not go well with fork.
+Outcome DesignsBench::MeasureManyClients() {
+  auto rows = MeasureClients(study_.settings, servers_, *load_);
+  if (!rows) return std::unexpected(rows.error());
+  study_.clients = std::move(*rows);
   return {};
 }
 
-std::expected<std::string, Error> DesignsBench::UriOf(size_t design) const {
-  if (!study_.settings.is_rdma) return fmt::format("shm:{}/{}.sock", folder_, design);
-  const auto port = FreePort();
-  if (!port) return std::unexpected(port.error());
-  return fmt::format("rdma://{}:{}", host_, *port);
+Outcome DesignsBench::StoreFromChild() const {
+  const auto stored = RunCrew({}, [&](uint32_t, Shared*) -> std::expected<cli::Json, Error> {
+    auto outcome = StoreItems(servers_.plovd_uri(), *load_);
+    if (!outcome) return std::unexpected(outcome.error());
+    return cli::Json::object();
+  });
+  return stored ? Outcome() : std::unexpected(stored.error());
 }
 
-Outcome DesignsBench::StartPlovd(uint32_t value_bytes) {
-  const DesignsSettings& settings = study_.settings;
-  auto uri = UriOf(kEmulations);
-  if (!uri) return std::unexpected(uri.error());
-  torture::OwnServerOptions options;
-  options.plovd = settings.plovd;
-  options.folder = folder_;
-  options.listen = std::move(*uri);
-  options.memory_bytes = kServerBytes + settings.items * (kBytesPerItem + value_bytes);
-  options.max_value_bytes = value_bytes;
-  server_.emplace(options);
-  if (auto started = server_->Start(torture::Life::kFirst); !started) return started;
-  return StoreItems(server_->uri(), *load_);
-}
-
-Outcome DesignsBench::StartSides(uint32_t value_bytes) {
-  sides_.clear();
-  server_.reset();
-  load_.emplace(ItemShape{.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
-                study_.settings.items);
-  for (size_t design = 0; design < kEmulations; ++design) {
-    const auto uri = UriOf(design);
-    if (!uri) return std::unexpected(uri.error());
-    auto side = StartEmulation(static_cast<Design>(design), *uri, *load_);
+Outcome DesignsBench::ConnectSides() {
+  for (size_t design = 0; design < kDesignNames.size(); ++design) {
+    auto side = servers_.Connect(design, *load_, {});
     if (!side) return std::unexpected(side.error());
     sides_.push_back(std::move(*side));
-  }
-  if (auto started = StartPlovd(value_bytes); !started) return started;
-  for (const bool remembers : {false, true}) {
-    sides_.push_back(OursOn(
-        {.uri = server_->uri(), .server_pid = server_->process().pid(), .remembers = remembers},
-        *load_));
   }
   return {};
 }
@@ -121,11 +65,11 @@ Outcome DesignsBench::MeasureRow(DesignRow* row) {
     const auto first = side.Measure(row->window, std::chrono::microseconds(1));
     if (!first) return std::unexpected(first.error());
   }
-  const auto cpu_before = CpuTimeOf(side.server_pid());
+  const auto cpu_before = servers_.CpuTime(row->design);
   if (!cpu_before) return std::unexpected(cpu_before.error());
   const auto result = side.Measure(row->window, study_.settings.duration);
   if (!result) return std::unexpected(result.error());
-  const auto cpu_after = CpuTimeOf(side.server_pid());
+  const auto cpu_after = servers_.CpuTime(row->design);
   if (!cpu_after) return std::unexpected(cpu_after.error());
   const auto gets = static_cast<double>(result->gets);
   row->per_second.Add(gets / result->seconds);
@@ -161,12 +105,21 @@ Outcome DesignsBench::MeasureSides(uint32_t value_bytes) {
 }
 
 std::expected<DesignsStudy, Error> DesignsBench::Run() {
-  if (auto found = FindPlaces(); !found) return std::unexpected(found.error());
+  if (auto found = servers_.Prepare(); !found) return std::unexpected(found.error());
+  study_.fabric = study_.settings.is_rdma ? "rdma" : "shm";
+  study_.device = servers_.device();
   for (const uint32_t value_bytes : study_.settings.value_bytes) {
-    if (auto started = StartSides(value_bytes); !started) return std::unexpected(started.error());
-    if (auto measured = MeasureSides(value_bytes); !measured) {
-      return std::unexpected(measured.error());
+    sides_.clear();
+    if (auto started = servers_.Start(value_bytes); !started) {
+      return std::unexpected(started.error());
     }
+    load_.emplace(ItemShape{.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
+                  study_.settings.items);
+    Outcome outcome = StoreFromChild();
+    if (outcome && study_.clients.empty()) outcome = MeasureManyClients();
+    if (outcome) outcome = ConnectSides();
+    if (outcome) outcome = MeasureSides(value_bytes);
+    if (!outcome) return std::unexpected(outcome.error());
   }
   return std::move(study_);
 }
@@ -178,6 +131,13 @@ const DesignRow* DesignsStudy::Find(size_t design, uint32_t value_bytes, uint32_
     return row.design == design && row.value_bytes == value_bytes && row.window == window;
   });
   return found == rows.end() ? nullptr : &*found;
+}
+
+const DesignClientsRow* DesignsStudy::FindClients(size_t design, uint32_t count) const {
+  const auto found = std::ranges::find_if(clients, [&](const DesignClientsRow& row) {
+    return row.design == design && row.clients == count;
+  });
+  return found == clients.end() ? nullptr : &*found;
 }
 
 std::vector<uint32_t> WindowsUpTo(uint32_t window) {

@@ -1,21 +1,18 @@
 // DesignsStudy: the designs that plov comes from, and plov, side by side, in rounds.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <expected>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/page/page.h"
+#include "bench/tool/designs_clients.h"
+#include "bench/tool/designs_servers.h"
 #include "bench/tool/designs_settings.h"
 #include "bench/tool/sample.h"
 
 namespace plov::bench {
-
-inline constexpr auto kDesignNames = std::to_array<std::string_view>(
-    {"Pilaf", "FaRM-KV, inline", "FaRM-KV, pointers", "HERD", "plov, cold", "plov, known"});
 
 // One design, size of values and window; a value of each round's.
 struct DesignRow {
@@ -38,8 +35,10 @@ struct DesignsStudy {
   std::string fabric;  // its URI's scheme
   std::string device;  // empty: no RDMA
   std::vector<DesignRow> rows;
+  std::vector<DesignClientsRow> clients;  // of the first size of values
 
   const DesignRow* Find(size_t design, uint32_t value_bytes, uint32_t window) const;
+  const DesignClientsRow* FindClients(size_t design, uint32_t count) const;
 };
 
 // The windows that latency by load is measured at, ascending, the largest `window`.

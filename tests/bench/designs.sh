@@ -10,8 +10,11 @@ export TMPDIR=$work
 "$tool" designs --quick --plovd "$plovd" --value-bytes 16,64 --window 4 --html "$work/page" |
   tee "$work/text"
 for name in 'Pilaf' 'FaRM-KV, inline' 'FaRM-KV, pointers' 'HERD' 'plov, cold' 'plov, known'; do
-  (($(grep -c "^$name  *[0-9]" "$work/text") == 3)) || exit 1 # two sizes, and by load
+  # Two sizes, by load, and by clients.
+  (($(grep -c "^$name  *[0-9]" "$work/text") == 4)) || exit 1
 done
+grep -q '^clients  *1  *CPU us  *2  *CPU us$' "$work/text"
+grep -q 'GETs by clients, values of 16 bytes' "$work/page"
 grep -q '^<!DOCTYPE html>' "$work/page"
 grep -q '</html>' "$work/page"
 
@@ -32,7 +35,46 @@ assert abs(rows["HERD"]["bytes_per_get"] - (16 + 65)) < 1, rows
 assert rows["HERD"]["server_cpu_us_per_get"] > 0
 singles = [r for r in study["results"] if r["window"] == 1]
 assert all(r["p99_us"]["median"] >= r["median_us"]["median"] > 0 for r in singles)
+# All designs by one and by two clients; HERD's server has work.
+clients = {(r["design"], r["clients"]): r for r in study["clients"]}
+assert set(clients) == {(name, count) for name in rows for count in (1, 2)}, clients
+assert all(r["per_second"]["median"] > 0 and r["window"] == 32 for r in clients.values())
+assert all(clients["HERD", count]["server_cpu_us_per_get"] > 0 for count in (1, 2)), clients
 END_OF_CHECK
+
+# Lists are sorted, each number once.
+"$tool" designs --quick --plovd "$plovd" --clients 5,1,5 --json > "$work/json"
+python3 - "$work/json" << 'END_OF_CHECK'
+import json, sys
+study = json.load(open(sys.argv[1]))
+assert [r["clients"] for r in study["clients"]] == [1] * 6 + [5] * 6, study
+END_OF_CHECK
+
+# Clients end with the tool.
+"$tool" designs --quick --plovd "$plovd" --clients 3 --duration 60s > "$work/text" &
+tool_pid=$!
+for ((tries = 0; tries < 600; ++tries)); do
+  mapfile -t children < <(pgrep -P "$tool_pid")
+  ((${#children[@]} >= 9)) && break
+  sleep 0.1
+done
+((${#children[@]} == 9)) # five servers, three clients, the one that cleans up
+kill -9 "$tool_pid"
+wait "$tool_pid" || true
+for ((tries = 0; tries < 600; ++tries)); do
+  alive=0
+  for child in "${children[@]}"; do
+    if kill -0 "$child" 2> /dev/null; then alive=1; fi
+  done
+  ((alive == 0)) && break
+  sleep 0.1
+done
+((alive == 0))
+for ((tries = 0; tries < 600; ++tries)); do
+  left=$(find "$work" -maxdepth 1 -name 'plov-bench-*')
+  [[ -z $left ]] && break
+  sleep 0.1
+done
 left=$(find "$work" -maxdepth 1 -name 'plov-bench-*')
 if [[ -n $left ]]; then
   echo "left behind: $left" >&2

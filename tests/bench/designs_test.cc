@@ -184,6 +184,7 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
   DesignsStudy study;
   study.settings.value_bytes = {64};
   study.settings.window = 4;
+  study.settings.clients = {1, 3};
   for (const uint32_t window : {1u, 4u}) {
     for (size_t design = 0; design < kDesignNames.size(); ++design) {
       DesignRow row;
@@ -194,11 +195,30 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
       study.rows.push_back(std::move(row));
     }
   }
+  for (const uint32_t clients : study.settings.clients) {
+    for (size_t design = 0; design < kDesignNames.size(); ++design) {
+      DesignClientsRow row;
+      row.design = design;
+      row.clients = clients;
+      for (const double rate : {1000.0, 7e6, 11e6}) row.per_second.Add(rate * clients);
+      row.server_cpu_us.Add(0.125 * clients);
+      study.clients.push_back(std::move(row));
+    }
+  }
   EXPECT_DOUBLE_EQ(study.Find(0, 64, 4)->mean_us(), 2);
   const std::string text = TextOf(PageOf(study));
   EXPECT_NE(text.find(" 2,000,000 "), std::string::npos) << text;
   EXPECT_NE(text.find("4,000..8,000,000"), std::string::npos) << text;
+  EXPECT_NE(text.find("Pilaf              7,000,000   0.125  21,000,000   0.375"),
+            std::string::npos)
+      << text;
   const auto json = nlohmann::json::parse(JsonOf(study));
+  EXPECT_EQ(json["clients"].size(), 12u);
+  EXPECT_EQ(json["clients"][11]["design"], "plov, known");
+  EXPECT_EQ(json["clients"][11]["clients"], 3);
+  EXPECT_EQ(json["clients"][11]["value_bytes"], 64);
+  EXPECT_EQ(json["clients"][11]["per_second"]["most"], 33e6);
+  EXPECT_EQ(json["clients"][11]["server_cpu_us_per_get"], 0.375);
   EXPECT_EQ(json["results"].size(), 12u);
   EXPECT_EQ(json["results"][0]["design"], "Pilaf");
   EXPECT_EQ(json["results"][0]["per_second"]["median"], 500'000.0);
