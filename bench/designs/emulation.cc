@@ -1,6 +1,7 @@
 // The client of an emulated design: a window of probes over one-sided READs, or of messages.
 
 #include <fmt/core.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -21,21 +22,24 @@ using fabric::Clock;
 
 constexpr std::chrono::seconds kWithin{10};
 constexpr uint32_t kIdlePollsMax = 2000;  // before the client sleeps: about 20 us
+constexpr int kSleepMsMax = 1000;         // so that a missed edge costs no more
 constexpr uint64_t kGetsPerLook = 64;     // at the clock, with several in flight
 constexpr uint64_t kSeed = 6;
 
 class Emulation final : public Side {
  public:
-  Emulation(std::unique_ptr<fabric::Connection> connection, const Layout& layout,
-            const DesignLoad& load, size_t first)
-      : connection_(std::move(connection)),
-        layout_(layout),
+  using Connections = std::vector<std::unique_ptr<fabric::Connection>>;
+
+  Emulation(Connections connections, const Layout& layout, const DesignLoad& load, size_t first)
+      : layout_(layout),
         load_(load),
         buffer_bytes_((Probe::BytesMax(layout) + 63) / 64 * 64),
         memory_(kSideWindowMax * buffer_bytes_),
-        next_(first) {}
+        next_(first) {
+    for (auto& connection : connections) links_.push_back({std::move(connection), {}});
+  }
 
-  std::expected<void, Error> Register() { return connection_->Register(memory_); }
+  std::expected<void, Error> Register() { return reader()->Register(memory_); }
 
   std::expected<SideResult, Error> Measure(uint32_t window,
                                            std::chrono::microseconds duration) override;
@@ -46,7 +50,13 @@ class Emulation final : public Side {
     uint32_t number = 0;
     Clock::time_point begun;
   };
+  struct Link {
+    std::unique_ptr<fabric::Connection> connection;
+    std::deque<std::pair<uint32_t, Clock::time_point>> asked;
+  };
 
+  fabric::Connection* reader() { return links_.front().connection.get(); }
+  Link* LinkOf(uint32_t number) { return &links_[number % links_.size()]; }
   uint32_t NextNumber() {
     if (next_ == load_.order.size()) next_ = 0;
     return load_.order[next_++];
@@ -56,12 +66,14 @@ class Emulation final : public Side {
   std::expected<void, Error> Take(const fabric::Completion& completion);
   std::expected<void, Error> TakeReads();
   std::expected<void, Error> TakeReplies();
+  std::expected<void, Error> TakeReply(Link* link, std::span<const std::byte> reply);
   void SendRequests();
   std::expected<void, Error> Count(uint32_t number, std::string_view value,
                                    Clock::time_point begun);
   std::expected<void, Error> Idle();
+  void Sleep();
 
-  std::unique_ptr<fabric::Connection> connection_;
+  std::vector<Link> links_;
   Layout layout_;
   const DesignLoad& load_;
   size_t buffer_bytes_;
@@ -75,7 +87,6 @@ class Emulation final : public Side {
   SideResult result_;
   std::vector<Flight> flights_;
   std::vector<fabric::ReadOp> unposted_;
-  std::deque<std::pair<uint32_t, Clock::time_point>> asked_;
   size_t in_flight_ = 0;
   uint32_t idle_polls_ = 0;
 };
@@ -144,18 +155,30 @@ std::expected<void, Error> Emulation::Take(const fabric::Completion& completion)
 std::expected<void, Error> Emulation::Idle() {
   if (++idle_polls_ < kIdlePollsMax) return {};
   idle_polls_ = 0;
-  if (!connection_->alive()) {
-    return Fail(Code::kUnavailable, "the server of an emulated design is gone");
+  for (const Link& link : links_) {
+    if (!link.connection->alive()) {
+      return Fail(Code::kUnavailable, "the server of an emulated design is gone");
+    }
   }
-  fabric::Wait(connection_.get(), Clock::now() + kWithin);
+  Sleep();
   return {};
 }
 
+// Until one of the connections has something to poll; as fabric::Wait does for one.
+void Emulation::Sleep() {
+  std::vector<pollfd> polled;
+  for (const Link& link : links_) {
+    if (!link.connection->Arm()) return;
+    polled.push_back({link.connection->fd(), POLLIN, 0});
+  }
+  ::poll(polled.data(), polled.size(), kSleepMsMax);
+}
+
 std::expected<void, Error> Emulation::TakeReads() {
-  const size_t posted = connection_->Read(unposted_);
+  const size_t posted = reader()->Read(unposted_);
   unposted_.erase(unposted_.begin(), unposted_.begin() + static_cast<std::ptrdiff_t>(posted));
   std::array<fabric::Completion, kSideWindowMax> completions;
-  const size_t count = connection_->Poll(completions);
+  const size_t count = reader()->Poll(completions);
   if (count == 0) return Idle();
   idle_polls_ = 0;
   for (const fabric::Completion& completion : std::span(completions).first(count)) {
@@ -169,32 +192,39 @@ void Emulation::SendRequests() {
     const uint32_t number = load_.order[next_ % load_.order.size()];
     const auto key = std::as_bytes(std::span(load_.keys[number]));
     const auto begun = window_ == 1 ? Clock::now() : Clock::time_point();
-    if (!connection_->Send(key)) return;  // as many as the fabric lets wait for replies
+    Link* link = LinkOf(number);
+    if (!link->connection->Send(key)) return;  // as many as the fabric lets wait for replies
     NextNumber();
-    asked_.emplace_back(number, begun);
+    link->asked.emplace_back(number, begun);
     ++in_flight_;
     ++result_.reads;
     result_.bytes += key.size();
   }
 }
 
+std::expected<void, Error> Emulation::TakeReply(Link* link, std::span<const std::byte> reply) {
+  if (reply.empty() || reply.front() != kReplyFound || link->asked.empty()) {
+    return Fail(Code::kCorrupt, "the server of an emulated design replied with something else");
+  }
+  ++result_.reads;
+  result_.bytes += reply.size();
+  --in_flight_;
+  const auto [number, begun] = link->asked.front();
+  link->asked.pop_front();
+  const std::string_view text(static_cast<const char*>(static_cast<const void*>(reply.data())),
+                              reply.size());
+  return Count(number, text.substr(1), begun);
+}
+
 std::expected<void, Error> Emulation::TakeReplies() {
   SendRequests();
   bool any = false;
-  while (const auto reply = connection_->Receive()) {
-    any = true;
-    if (reply->empty() || reply->front() != kReplyFound || asked_.empty()) {
-      return Fail(Code::kCorrupt, "the server of an emulated design replied with something else");
+  for (Link& link : links_) {
+    while (const auto reply = link.connection->Receive()) {
+      any = true;
+      if (auto taken = TakeReply(&link, *reply); !taken) return taken;
+      SendRequests();
     }
-    ++result_.reads;
-    result_.bytes += reply->size();
-    --in_flight_;
-    const auto [number, begun] = asked_.front();
-    asked_.pop_front();
-    const std::string_view text(static_cast<const char*>(static_cast<const void*>(reply->data())),
-                                reply->size());
-    if (auto counted = Count(number, text.substr(1), begun); !counted) return counted;
-    SendRequests();
   }
   if (!any) return Idle();
   idle_polls_ = 0;
@@ -235,13 +265,17 @@ DesignLoad::DesignLoad(const ItemShape& shape, uint64_t count) : items(shape), k
 
 std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOptions& options,
                                                              const DesignLoad& load) {
-  auto connection = fabric::Connection::Connect(options.uri, {.shard = 0,
-                                                              .format_version = kDesignFormat,
-                                                              .client_id = fabric::RandomId(),
-                                                              .deadline = Clock::now() + kWithin});
-  if (!connection) return std::unexpected(connection.error());
+  Emulation::Connections connections;
+  for (const std::string& uri : options.uris) {
+    auto connection = fabric::Connection::Connect(uri, {.shard = 0,
+                                                        .format_version = kDesignFormat,
+                                                        .client_id = fabric::RandomId(),
+                                                        .deadline = Clock::now() + kWithin});
+    if (!connection) return std::unexpected(connection.error());
+    connections.push_back(std::move(*connection));
+  }
   const Layout layout = LayoutOf(options.design, load.items.shape(), load.keys.size());
-  auto side = std::make_unique<Emulation>(std::move(*connection), layout, load, options.first);
+  auto side = std::make_unique<Emulation>(std::move(connections), layout, load, options.first);
   if (auto registered = side->Register(); !registered) return std::unexpected(registered.error());
   return side;
 }

@@ -54,7 +54,7 @@ class Writer {
   void WriteSlot(uint64_t offset, uint32_t item) {
     std::array<uint64_t, 4> words{};
     if (item != 0) {
-      items_.FillKey(item - 1, &key_);
+      items_.FillKey(layout_.ItemNumber(item - 1), &key_);
       words = {0, DesignHash(key_), layout_.ObjectOffset(item - 1), layout_.object_bytes};
     }
     Seal(offset, words);
@@ -63,8 +63,9 @@ class Writer {
   void WriteObject(uint64_t offset, uint32_t item) {
     object_.assign(layout_.object_bytes / verify::kWordBytes, 0);
     if (item != 0) {
-      items_.FillKey(item - 1, &key_);
-      items_.FillValue(item - 1, key_, &value_);
+      const uint64_t number = layout_.ItemNumber(item - 1);
+      items_.FillKey(number, &key_);
+      items_.FillValue(number, key_, &value_);
       object_[1] = key_.size() | uint64_t{value_.size()} << 32;
       auto* bytes = std::as_writable_bytes(std::span(object_)).data() + kObjectHeadBytes;
       std::memcpy(bytes, key_.data(), key_.size());
@@ -89,9 +90,9 @@ std::expected<void, Error> WriteImage(const Layout& layout, std::span<std::byte>
   const Items items(layout.shape);
   std::vector<uint64_t> hashes(layout.items);
   std::string key;
-  for (uint64_t number = 0; number < layout.items; ++number) {
-    items.FillKey(number, &key);
-    hashes[number] = DesignHash(key);
+  for (uint64_t index = 0; index < layout.items; ++index) {
+    items.FillKey(layout.ItemNumber(index), &key);
+    hashes[index] = DesignHash(key);
   }
   const auto placement = layout.is_cuckoo()
                              ? PlaceByCuckoo(hashes, layout.bucket_count)

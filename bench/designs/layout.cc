@@ -14,10 +14,12 @@ constexpr uint64_t kChainedPart = 8;
 
 }  // namespace
 
-Layout LayoutOf(Design design, const ItemShape& shape, uint64_t items) {
+Layout LayoutOf(Design design, const ItemShape& shape, uint64_t all_items, const ItemPart& part) {
+  const uint64_t items = (all_items + part.count - 1 - part.number) / part.count;
   Layout layout;
   layout.design = design;
   layout.shape = shape;
+  layout.part = part;
   layout.items = items;
   layout.object_bytes =
       verify::RoundUpToWord(kObjectHeadBytes + shape.key_bytes + shape.value_bytes_most);

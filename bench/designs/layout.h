@@ -33,10 +33,17 @@ inline constexpr uint64_t kSlotsPerBucket = 4;
 inline constexpr uint64_t kBucketsPerNeighbourhood = 2;  // H = 8
 inline constexpr uint32_t kFillPercent = 75;             // where Pilaf's table stands
 
+// What one of several servers holds: items number, number + count, number + 2 count ...
+struct ItemPart {
+  uint32_t number = 0;
+  uint32_t count = 1;
+};
+
 struct Layout {
   Design design = Design::kPilaf;
   ItemShape shape;  // values of one size
-  uint64_t items = 0;
+  ItemPart part;
+  uint64_t items = 0;         // of the part
   uint64_t bucket_count = 0;  // homes
   uint64_t chained_max = 0;   // room for chained buckets
   uint64_t slot_bytes = 0;
@@ -52,10 +59,13 @@ struct Layout {
   // Of buckets, chained ones behind those that are homes and their last neighbour.
   uint64_t BucketOffset(uint64_t index) const { return index * bucket_bytes(); }
   uint64_t chained_index() const { return bucket_count + kBucketsPerNeighbourhood - 1; }
-  uint64_t ObjectOffset(uint64_t number) const { return objects_offset + number * object_bytes; }
+  // Of the part's items, 0 the first.
+  uint64_t ObjectOffset(uint64_t index) const { return objects_offset + index * object_bytes; }
+  uint64_t ItemNumber(uint64_t index) const { return part.number + index * part.count; }
 };
 
-Layout LayoutOf(Design design, const ItemShape& shape, uint64_t items);
+// items: of all parts.
+Layout LayoutOf(Design design, const ItemShape& shape, uint64_t items, const ItemPart& part = {});
 
 // Of a key; never 0.
 uint64_t DesignHash(std::string_view key);

@@ -25,6 +25,30 @@ constexpr size_t kPutsPerBatch = 256;
 constexpr size_t kCacheBytesPerItem = 1024;
 constexpr size_t kCacheBytesMax = size_t{1} << 30;
 
+// Some items' PUTs at a time.
+class PutBatch {
+ public:
+  // numbers: kPutsPerBatch at most.
+  std::expected<void, Error> Put(Client* client, const DesignLoad& load,
+                                 std::span<const uint32_t> numbers) {
+    items_.clear();
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const std::string& key = load.keys[numbers[i]];
+      load.items.FillValue(numbers[i], key, &values_[i]);
+      items_.push_back({.key = key, .value = values_[i]});
+    }
+    std::expected<void, Error> outcome;
+    client->PutMany(items_, [&outcome](size_t, const auto& result) {
+      if (!result) outcome = std::unexpected(result.error());
+    });
+    return outcome;
+  }
+
+ private:
+  std::vector<std::string> values_ = std::vector<std::string>(kPutsPerBatch);
+  std::vector<PutItem> items_;
+};
+
 class Ours final : public Side {
  public:
   Ours(const OursOptions& options, const DesignLoad& load)
@@ -42,6 +66,7 @@ class Ours final : public Side {
   std::expected<void, Error> Check(size_t at, const Client::GetResult& result) const;
   std::expected<void, Error> GetSome(Client* client);
   std::expected<void, Error> GetOne(Client* client, SideResult* result);
+  std::expected<SideResult, Error> MeasurePuts(Client* client, std::chrono::microseconds duration);
   uint64_t RecordBytes() const {
     const ItemShape& shape = load_.items.shape();
     return verify::RecordBytes(shape.key_bytes, shape.value_bytes_most);
@@ -102,10 +127,27 @@ std::expected<void, Error> Ours::GetOne(Client* client, SideResult* result) {
   return {};
 }
 
+std::expected<SideResult, Error> Ours::MeasurePuts(Client* client,
+                                                   std::chrono::microseconds duration) {
+  PutBatch batch;
+  SideResult result;
+  const auto start = Clock::now();
+  do {
+    const size_t count = std::min(kPutsPerBatch, load_.order.size() - next_);
+    const auto put = batch.Put(client, load_, std::span(load_.order).subspan(next_, count));
+    if (!put) return std::unexpected(put.error());
+    result.gets += count;
+    next_ = next_ + count == load_.order.size() ? 0 : next_ + count;
+  } while (Clock::now() < start + duration);
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return result;
+}
+
 std::expected<SideResult, Error> Ours::Measure(uint32_t window,
                                                std::chrono::microseconds duration) {
   const auto client = ClientOf(window);
   if (!client) return std::unexpected(client.error());
+  if (options_.puts) return MeasurePuts(*client, duration);
   const ClientStats before = (*client)->stats();
   SideResult result;
   const auto start = Clock::now();
@@ -129,19 +171,11 @@ std::expected<void, Error> StoreItems(const std::string& uri, const DesignLoad& 
   options.timeout = kTimeout;
   auto client = Client::Connect(uri, options);
   if (!client) return std::unexpected(client.error());
-  std::vector<std::string> values(kPutsPerBatch);
-  for (size_t first = 0; first < load.keys.size(); first += kPutsPerBatch) {
-    const size_t count = std::min(kPutsPerBatch, load.keys.size() - first);
-    std::vector<PutItem> items;
-    for (size_t i = 0; i < count; ++i) {
-      load.items.FillValue(first + i, load.keys[first + i], &values[i]);
-      items.push_back({.key = load.keys[first + i], .value = values[i]});
-    }
-    std::expected<void, Error> outcome;
-    client->PutMany(items, [&outcome](size_t, const auto& result) {
-      if (!result) outcome = std::unexpected(result.error());
-    });
-    if (!outcome) return outcome;
+  PutBatch batch;
+  for (size_t first = 0; first < load.order.size(); first += kPutsPerBatch) {
+    const size_t count = std::min(kPutsPerBatch, load.order.size() - first);
+    auto put = batch.Put(&*client, load, std::span(load.order).subspan(first, count));
+    if (!put) return put;
   }
   return {};
 }

@@ -27,7 +27,7 @@ using fabric::PortEvent;
 
 constexpr std::string_view kReady = "ready\n";
 constexpr std::chrono::seconds kReadyWithin{120};
-constexpr size_t kWords = 5;
+constexpr size_t kWords = 7;
 constexpr uint64_t kStagingBytes = 1 << 20;
 // Polls without work before it sleeps: about 100 us.
 constexpr uint32_t kIdlePollsMax = 2000;
@@ -35,7 +35,7 @@ constexpr uint32_t kIdlePollsMax = 2000;
 class DesignServer {
  public:
   static std::expected<DesignServer, Error> Create(const DesignServerOptions& options) {
-    const Layout layout = LayoutOf(options.design, options.shape, options.items);
+    const Layout layout = LayoutOf(options.design, options.shape, options.items, options.part);
     auto fd = fabric::CreateMemory("plov-design", layout.region_bytes);
     if (!fd) return std::unexpected(fd.error());
     auto memory = fabric::Mapping::Map(fd->get(), layout.region_bytes, PROT_READ | PROT_WRITE);
@@ -132,7 +132,7 @@ std::expected<DesignServerOptions, Error> OptionsOf(std::span<const std::string>
     if (!number) return std::unexpected(number.error());
     numbers.push_back(*number);
   }
-  if (numbers[0] > static_cast<uint64_t>(Design::kHerd)) {
+  if (numbers[0] > static_cast<uint64_t>(Design::kHerd) || numbers[4] >= numbers[5]) {
     return Fail(Code::kInvalidArgument, "started by hand");
   }
   options.uri = words[0];
@@ -141,6 +141,7 @@ std::expected<DesignServerOptions, Error> OptionsOf(std::span<const std::string>
   options.shape.key_bytes = static_cast<uint32_t>(numbers[2]);
   options.shape.value_bytes_least = static_cast<uint32_t>(numbers[3]);
   options.shape.value_bytes_most = options.shape.value_bytes_least;
+  options.part = {static_cast<uint32_t>(numbers[4]), static_cast<uint32_t>(numbers[5])};
   return options;
 }
 
@@ -153,7 +154,9 @@ std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptio
                                               std::to_string(static_cast<uint64_t>(options.design)),
                                               std::to_string(options.items),
                                               std::to_string(options.shape.key_bytes),
-                                              std::to_string(options.shape.value_bytes_most)};
+                                              std::to_string(options.shape.value_bytes_most),
+                                              std::to_string(options.part.number),
+                                              std::to_string(options.part.count)};
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
   auto started = torture::Process::Start(arguments, {.output = pipe[1]});

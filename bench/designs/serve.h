@@ -27,7 +27,8 @@ struct DesignServerOptions {
   std::string uri;
   Design design = Design::kPilaf;
   ItemShape shape;
-  uint64_t items = 0;
+  uint64_t items = 0;  // of all parts
+  ItemPart part = {};
 };
 
 // Starts it, and waits until it serves. kUnavailable.

@@ -26,7 +26,8 @@ struct DesignLoad {
   std::vector<uint32_t> order;
 };
 
-// What GETs came to. Reads: one-sided READs, or messages both ways; bytes of their payloads.
+// What GETs (or PUTs) came to. Reads: one-sided READs, or messages both ways; bytes of their
+// payloads.
 struct SideResult {
   uint64_t gets = 0;
   double seconds = 0;
@@ -50,7 +51,8 @@ inline constexpr uint32_t kSideWindowMax = 64;
 // `load` outlives the side, here and below.
 struct EmulationOptions {
   Design design = Design::kPilaf;
-  std::string uri;   // of a StartDesignServer's
+  // Of StartDesignServer's; more than one for messages alone: each has its part of the items.
+  std::vector<std::string> uris;
   size_t first = 0;  // where in the load's order it begins
 };
 std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOptions& options,
@@ -60,6 +62,7 @@ std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOpti
 struct OursOptions {
   std::string uri;
   bool remembers = false;  // where items are; known of all of them before anything is measured
+  bool puts = false;       // PUTs of the same items instead: no READs are counted, no latency
   size_t first = 0;        // where in the load's order it begins
   // Called about once for a thousand items while it gets to know where they are; may be empty.
   std::function<void(size_t items)> learned;

@@ -55,7 +55,7 @@ std::expected<cli::Json, Error> ClientsBench::BeClient(const DesignClientsRow& r
                              .learned = [&slot](size_t items) {
                                slot.operations.fetch_add(items, std::memory_order_relaxed);
                              }};
-  const auto side = servers_.Connect(row.design, load_, place);
+  const auto side = servers_.Connect(row.work, load_, place);
   if (!side) return std::unexpected(side.error());
   const auto warm =
       GetFor(side->get(), std::max(settings_.duration / kWarmupPart, microseconds(1)), &slot);
@@ -71,8 +71,8 @@ Outcome ClientsBench::MeasureRow(DesignClientsRow* row) const {
   std::expected<std::chrono::nanoseconds, Error> cpu_after;
   const auto results =
       RunCrew({.members = row->clients,
-               .before = [&] { cpu_before = servers_.CpuTime(row->design); },
-               .after = [&] { cpu_after = servers_.CpuTime(row->design); },
+               .before = [&] { cpu_before = servers_.CpuTime(row->work); },
+               .after = [&] { cpu_after = servers_.CpuTime(row->work); },
                .progress = {}},
               [&](uint32_t index, Shared* shared) { return BeClient(*row, index, shared); });
   if (!results) return std::unexpected(results.error());
@@ -89,21 +89,34 @@ Outcome ClientsBench::MeasureRow(DesignClientsRow* row) const {
   return {};
 }
 
+std::vector<DesignClientsRow> RowsOf(const DesignsSettings& settings) {
+  std::vector<DesignClientsRow> rows;
+  const auto add = [&rows](const DesignWork& work, uint32_t clients) {
+    DesignClientsRow row;
+    row.work = work;
+    row.clients = clients;
+    rows.push_back(std::move(row));
+  };
+  for (const uint32_t clients : settings.clients) {
+    for (size_t design = 0; design < kDesignNames.size(); ++design)
+      add({.design = design}, clients);
+  }
+  for (const uint32_t servers : settings.servers) {
+    // HERD's single server is among the above.
+    const uint32_t clients = settings.clients.back();
+    if (servers > 1) add({.design = kHerdDesign, .servers = servers}, clients);
+    add({.design = kColdDesign, .servers = servers, .puts = true}, clients);
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::expected<std::vector<DesignClientsRow>, Error> MeasureClients(const DesignsSettings& settings,
                                                                    const DesignServers& servers,
                                                                    const DesignLoad& load) {
   const ClientsBench bench(settings, servers, load);
-  std::vector<DesignClientsRow> rows;
-  for (const uint32_t clients : settings.clients) {
-    for (size_t design = 0; design < kDesignNames.size(); ++design) {
-      DesignClientsRow row;
-      row.design = design;
-      row.clients = clients;
-      rows.push_back(std::move(row));
-    }
-  }
+  std::vector<DesignClientsRow> rows = RowsOf(settings);
   for (uint32_t round = 0; round < settings.rounds; ++round) {
     for (DesignClientsRow& row : rows) {
       if (auto measured = bench.MeasureRow(&row); !measured) {

@@ -38,12 +38,15 @@ std::string JsonOf(const DesignsStudy& study) {
   }
   object["clients"] = cli::Json::array();
   for (const DesignClientsRow& row : study.clients) {
-    object["clients"].push_back({{"design", kDesignNames[row.design]},
+    object["clients"].push_back({{"design", kDesignNames[row.work.design]},
+                                 {"operation", row.work.puts ? "put" : "get"},
+                                 {"servers", row.work.servers},
                                  {"value_bytes", study.settings.value_bytes.front()},
                                  {"window", study.settings.window},
                                  {"clients", row.clients},
                                  {"per_second", JsonOf(row.per_second)},
-                                 {"server_cpu_us_per_get", row.server_cpu_us.median()}});
+                                 {"server_cpu_us", row.server_cpu_us.median()},
+                                 {"server_cores", row.cores()}});
   }
   return cli::LineOf(object);
 }

@@ -107,11 +107,46 @@ Table ClientsOf(const DesignsStudy& study) {
   for (size_t design = 0; design < kDesignNames.size(); ++design) {
     table.rows.push_back({std::string(kDesignNames[design])});
     for (const uint32_t count : settings.clients) {
-      const DesignClientsRow& row = *study.FindClients(design, count);
+      const DesignClientsRow& row = *study.FindClients({.design = design}, count);
       table.rows.back().push_back(Whole(row.per_second.median()));
       table.rows.back().push_back(Fixed(row.server_cpu_us.median(), 3));
     }
   }
+  return table;
+}
+
+// What the servers' CPU does; and that GETs by READs do without, at the same number of clients.
+Table CoresOf(const DesignsStudy& study) {
+  const DesignsSettings& settings = study.settings;
+  const uint32_t clients = settings.clients.back();
+  Table table{.title = fmt::format(
+                  "operations/s by server processes (plovd: shards), and the cores that they used; "
+                  "clients: {}, values of {} bytes, window {} of each",
+                  clients, settings.value_bytes.front(), settings.window),
+              .columns = {{"servers", Align::kLeft}},
+              .rows = {}};
+  for (const uint32_t servers : settings.servers) {
+    table.columns.push_back({fmt::format("{}", servers)});
+    table.columns.push_back({"cores"});
+  }
+  // No row where nothing was measured: of one server, when that is not in the list.
+  const auto add = [&](std::string name, const DesignWork& work) {
+    std::vector<std::string> cells = {std::move(name)};
+    bool any = false;
+    for (const uint32_t servers : settings.servers) {
+      DesignWork one = work;
+      one.servers = servers;
+      const DesignClientsRow* row = study.FindClients(one, clients);
+      any = any || row != nullptr;
+      cells.push_back(row == nullptr ? "" : Whole(row->per_second.median()));
+      cells.push_back(row == nullptr ? "" : Fixed(row->cores(), 2));
+    }
+    if (any) table.rows.push_back(std::move(cells));
+  };
+  for (size_t design = 0; design < kDesignNames.size(); ++design) {
+    add(fmt::format("{}: GETs", kDesignNames[design]), {.design = design});
+  }
+  add("plov: PUTs", {.design = kColdDesign, .puts = true});
   return table;
 }
 
@@ -142,8 +177,28 @@ Plot PlotByClients(const DesignsStudy& study) {
   for (size_t design = 0; design < kDesignNames.size(); ++design) {
     Curve curve{std::string(kDesignNames[design]), {}};
     for (const uint32_t count : study.settings.clients) {
+      curve.points.push_back({static_cast<double>(count),
+                              study.FindClients({.design = design}, count)->per_second.median()});
+    }
+    plot.curves.push_back(std::move(curve));
+  }
+  return plot;
+}
+
+// GETs that need no server are a level line.
+Plot PlotByServers(const DesignsStudy& study) {
+  const uint32_t clients = study.settings.clients.back();
+  Plot plot{.title = fmt::format("GETs by server processes; clients: {}, values of {} bytes",
+                                 clients, study.settings.value_bytes.front()),
+            .x = {.label = "server processes"},
+            .y = {.label = "GETs/s"},
+            .curves = {}};
+  for (size_t design = 0; design < kDesignNames.size(); ++design) {
+    Curve curve{std::string(kDesignNames[design]), {}};
+    for (const uint32_t servers : study.settings.servers) {
+      const DesignWork work{.design = design, .servers = design == kHerdDesign ? servers : 1};
       curve.points.push_back(
-          {static_cast<double>(count), study.FindClients(design, count)->per_second.median()});
+          {static_cast<double>(servers), study.FindClients(work, clients)->per_second.median()});
     }
     plot.curves.push_back(std::move(curve));
   }
@@ -159,9 +214,11 @@ Page PageOf(const DesignsStudy& study) {
   }
   page.parts.push_back(LoadOf(study));
   page.parts.push_back(ClientsOf(study));
+  page.parts.push_back(CoresOf(study));
   page.parts.push_back(ChartBySize(study));
   page.parts.push_back(PlotByLoad(study));
   page.parts.push_back(PlotByClients(study));
+  page.parts.push_back(PlotByServers(study));
   return page;
 }
 

@@ -1,7 +1,10 @@
 #include "bench/tool/designs_servers.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "bench/designs/serve.h"
@@ -11,16 +14,13 @@ namespace plov::bench {
 
 namespace {
 
-constexpr uint64_t kServerBytes = uint64_t{32} << 20;  // besides the items
-constexpr uint64_t kBytesPerItem = 512;                // besides the value; generous
-constexpr size_t kEmulations = 4;                      // the first of kDesignNames
-constexpr size_t kKnown = 5;
+constexpr uint64_t kShardBytes = uint64_t{32} << 20;  // besides the items
+constexpr uint64_t kBytesPerItem = 512;               // besides the value; generous
 
 }  // namespace
 
 DesignServers::~DesignServers() {
-  emulated_.clear();
-  plovd_.reset();
+  servers_.clear();
   if (!folder_.empty()) torture::RemoveFolder(folder_);
 }
 
@@ -44,61 +44,115 @@ Outcome DesignServers::Prepare() {
   return {};
 }
 
-std::expected<std::string, Error> DesignServers::UriOf(size_t design) const {
-  if (!settings_.is_rdma) return fmt::format("shm:{}/{}.sock", folder_, design);
+std::expected<std::string, Error> DesignServers::NewUri() {
+  if (!settings_.is_rdma) return fmt::format("shm:{}/{}.sock", folder_, uris_++);
   const auto port = FreePort();
   if (!port) return std::unexpected(port.error());
   return fmt::format("rdma://{}:{}", host_, *port);
 }
 
-Outcome DesignServers::StartPlovd(uint32_t value_bytes) {
-  auto uri = UriOf(kEmulations);
-  if (!uri) return std::unexpected(uri.error());
-  torture::OwnServerOptions options;
-  options.plovd = settings_.plovd;
-  options.folder = folder_;
-  options.listen = std::move(*uri);
-  options.memory_bytes = kServerBytes + settings_.items * (kBytesPerItem + value_bytes);
-  options.max_value_bytes = value_bytes;
-  plovd_.emplace(options);
-  return plovd_->Start(torture::Life::kFirst);
-}
-
-Outcome DesignServers::Start(uint32_t value_bytes) {
-  emulated_.clear();
-  plovd_.reset();
-  for (size_t design = 0; design < kEmulations; ++design) {
-    auto uri = UriOf(design);
+Outcome DesignServers::StartEmulated(size_t design, uint32_t count, uint32_t value_bytes) {
+  Servers servers{.design = design, .count = count};
+  for (uint32_t number = 0; number < count; ++number) {
+    auto uri = NewUri();
     if (!uri) return std::unexpected(uri.error());
     auto process = StartDesignServer(
         {.uri = *uri,
          .design = static_cast<Design>(design),
          .shape = {.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
-         .items = settings_.items});
+         .items = settings_.items,
+         .part = {.number = number, .count = count}});
     if (!process) return std::unexpected(process.error());
-    emulated_.push_back({std::move(*uri), std::move(*process)});
+    servers.uris.push_back(std::move(*uri));
+    servers.emulated.push_back(std::move(*process));
   }
-  return StartPlovd(value_bytes);
+  servers_.push_back(std::move(servers));
+  return {};
 }
 
-std::expected<std::unique_ptr<Side>, Error> DesignServers::Connect(size_t design,
+Outcome DesignServers::StartPlovd(uint32_t shards, uint32_t value_bytes) {
+  auto uri = NewUri();
+  if (!uri) return std::unexpected(uri.error());
+  torture::OwnServerOptions options;
+  options.plovd = settings_.plovd;
+  options.folder = folder_ + "/plovd" + std::to_string(shards);
+  options.listen = *uri;
+  options.memory_bytes =
+      shards * kShardBytes + settings_.items * (kBytesPerItem + uint64_t{value_bytes});
+  options.max_value_bytes = value_bytes;
+  options.shards = shards;
+  if (::mkdir(options.folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return FailErrno("cannot make the folder " + options.folder, errno);
+  }
+  Servers servers{.design = kColdDesign, .count = shards};
+  servers.uris.push_back(std::move(*uri));
+  servers.plovd = std::make_unique<torture::OwnServer>(options);
+  if (auto started = servers.plovd->Start(torture::Life::kFirst); !started) return started;
+  servers_.push_back(std::move(servers));
+  return {};
+}
+
+Outcome DesignServers::Start(uint32_t value_bytes) {
+  servers_.clear();
+  for (size_t design = 0; design < kColdDesign; ++design) {
+    if (auto started = StartEmulated(design, 1, value_bytes); !started) return started;
+  }
+  return StartPlovd(1, value_bytes);
+}
+
+Outcome DesignServers::StartMore(uint32_t value_bytes) {
+  for (const uint32_t count : settings_.servers) {
+    if (count == 1) continue;
+    if (auto started = StartEmulated(kHerdDesign, count, value_bytes); !started) return started;
+    if (auto started = StartPlovd(count, value_bytes); !started) return started;
+  }
+  return {};
+}
+
+std::vector<std::string> DesignServers::plovd_uris() const {
+  std::vector<std::string> uris;
+  for (const Servers& servers : servers_) {
+    if (servers.plovd) uris.push_back(servers.uris.front());
+  }
+  return uris;
+}
+
+// There always are some.
+const DesignServers::Servers& DesignServers::ServersOf(const DesignWork& work) const {
+  const size_t design = std::min(work.design, kColdDesign);
+  return *std::ranges::find_if(servers_, [&](const Servers& servers) {
+    return servers.design == design && servers.count == work.servers;
+  });
+}
+
+std::expected<std::unique_ptr<Side>, Error> DesignServers::Connect(const DesignWork& work,
                                                                    const DesignLoad& load,
                                                                    const ClientPlace& place) const {
-  if (design < kEmulations) {
+  const Servers& servers = ServersOf(work);
+  if (!servers.plovd) {
     return ConnectEmulation(
-        {.design = static_cast<Design>(design), .uri = emulated_[design].uri, .first = place.first},
+        {.design = static_cast<Design>(work.design), .uris = servers.uris, .first = place.first},
         load);
   }
-  return OursOn({.uri = plovd_uri(),
-                 .remembers = design == kKnown,
+  return OursOn({.uri = servers.uris.front(),
+                 .remembers = work.design == kKnownDesign,
+                 .puts = work.puts,
                  .first = place.first,
                  .learned = place.learned},
                 load);
 }
 
-std::expected<std::chrono::nanoseconds, Error> DesignServers::CpuTime(size_t design) const {
-  return CpuTimeOf(design < kEmulations ? emulated_[design].process.pid()
-                                        : plovd_->process().pid());
+std::expected<std::chrono::nanoseconds, Error> DesignServers::CpuTime(
+    const DesignWork& work) const {
+  const Servers& servers = ServersOf(work);
+  if (servers.plovd) return CpuTimeOf(servers.plovd->process().pid());
+  std::chrono::nanoseconds sum{0};
+  for (const torture::Process& process : servers.emulated) {
+    const auto time = CpuTimeOf(process.pid());
+    if (!time) return time;
+    sum += *time;
+  }
+  return sum;
 }
 
 }  // namespace plov::bench

@@ -1,4 +1,4 @@
-// DesignServers: a server of each design with the same items, and the ways to them.
+// DesignServers: servers of each design with the same items, and the ways to them.
 #pragma once
 
 #include <array>
@@ -24,6 +24,18 @@ namespace plov::bench {
 // Emulations first, as in Design.
 inline constexpr auto kDesignNames = std::to_array<std::string_view>(
     {"Pilaf", "FaRM-KV, inline", "FaRM-KV, pointers", "HERD", "plov, cold", "plov, known"});
+inline constexpr size_t kHerdDesign = 3;
+inline constexpr size_t kColdDesign = 4;
+inline constexpr size_t kKnownDesign = 5;
+
+// What is asked of a design.
+struct DesignWork {
+  size_t design = 0;     // its index in kDesignNames
+  uint32_t servers = 1;  // that share the items: processes; plovd's shards
+  bool puts = false;     // of the items that are there; of plov's alone
+
+  bool operator==(const DesignWork&) const = default;
+};
 
 struct ClientPlace {
   size_t first = 0;                           // where in the load's order it begins
@@ -43,31 +55,39 @@ class DesignServers {
 
   // Ends those that run, and starts one of each design, with items of this size; plovd is empty.
   Outcome Start(uint32_t value_bytes);
-  std::string plovd_uri() const { return plovd_->uri(); }
+  // Another of HERD's, and another plovd, empty too, for each number of servers but 1.
+  Outcome StartMore(uint32_t value_bytes);
+  std::vector<std::string> plovd_uris() const;
 
-  // A client of the design's server. `load` outlives it.
-  std::expected<std::unique_ptr<Side>, Error> Connect(size_t design, const DesignLoad& load,
+  // A client for the work. `load` outlives it.
+  std::expected<std::unique_ptr<Side>, Error> Connect(const DesignWork& work,
+                                                      const DesignLoad& load,
                                                       const ClientPlace& place) const;
 
-  // That the design's server has used.
-  std::expected<std::chrono::nanoseconds, Error> CpuTime(size_t design) const;
+  // That the work's servers have used.
+  std::expected<std::chrono::nanoseconds, Error> CpuTime(const DesignWork& work) const;
 
  private:
-  struct Emulated {
-    std::string uri;
-    torture::Process process;
+  struct Servers {
+    size_t design = 0;
+    uint32_t count = 1;
+    std::vector<std::string> uris = {};
+    std::vector<torture::Process> emulated = {};
+    std::unique_ptr<torture::OwnServer> plovd = {};  // instead of those
   };
 
-  std::expected<std::string, Error> UriOf(size_t design) const;
-  Outcome StartPlovd(uint32_t value_bytes);
+  std::expected<std::string, Error> NewUri();
+  Outcome StartEmulated(size_t design, uint32_t count, uint32_t value_bytes);
+  Outcome StartPlovd(uint32_t shards, uint32_t value_bytes);
+  const Servers& ServersOf(const DesignWork& work) const;
 
   const DesignsSettings& settings_;
   std::string device_;
   std::string host_;  // of RDMA URIs
   std::string folder_;
   std::optional<torture::Janitor> janitor_;
-  std::vector<Emulated> emulated_;
-  std::optional<torture::OwnServer> plovd_;
+  size_t uris_ = 0;  // made so far
+  std::vector<Servers> servers_;
 };
 
 }  // namespace plov::bench

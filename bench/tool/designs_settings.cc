@@ -17,6 +17,7 @@ constexpr uint64_t kItemsMax = 10'000'000;
 constexpr uint32_t kValueBytesMin = 8;
 constexpr uint32_t kValueBytesMax = 16 << 10;  // of which a message takes one
 constexpr uint32_t kClientsOfDesignMax = 64;
+constexpr uint32_t kServersOfDesignMax = 16;
 constexpr uint32_t kRoundsMax = 1000;
 constexpr std::chrono::hours kDurationMax{1};
 
@@ -25,6 +26,7 @@ std::expected<void, Error> FillLoad(const Given& given, DesignsSettings* setting
     settings->items = 1000;
     settings->value_bytes = {64};
     settings->clients = {1, 2};
+    settings->servers = {1, 2};
     settings->rounds = 1;
     settings->duration = std::chrono::milliseconds(20);
   }
@@ -37,6 +39,11 @@ std::expected<void, Error> FillLoad(const Given& given, DesignsSettings* setting
     auto clients = NumbersOf(given, "clients", 1, kClientsOfDesignMax);
     if (!clients) return std::unexpected(clients.error());
     settings->clients = std::move(*clients);
+  }
+  if (given.Has("servers")) {
+    auto servers = NumbersOf(given, "servers", 1, kServersOfDesignMax);
+    if (!servers) return std::unexpected(servers.error());
+    settings->servers = std::move(*servers);
   }
   for (auto filled : {given.Fill("items", kItemsMin, kItemsMax, &settings->items),
                       given.Fill("window", 1, kSideWindowMax, &settings->window),
@@ -61,6 +68,7 @@ po::options_description DesignsOptions() {
       ("value-bytes", Text("LIST"), "sizes of values, 8 to 16K (16,64,256,1K)")
       ("window", Text("N"), "GETs in flight, 1 to 64 (32)")
       ("clients", Text("LIST"), "processes that get at the same time, 1 to 64 (1,2,4,8)")
+      ("servers", Text("LIST"), "HERD's server processes, and plovd's shards, 1 to 16 (1,2,4)")
       ("duration", Text("DURATION"), "of each measurement in each round (200ms)")
       ("rounds", Text("N"), "rounds, whose medians are shown (3)")
       ("html", Text("FILE"), "write a page there with plots and tables")

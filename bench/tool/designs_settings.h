@@ -20,6 +20,7 @@ struct DesignsSettings {
   std::vector<uint32_t> value_bytes = {16, 64, 256, 1024};
   uint32_t window = 32;
   std::vector<uint32_t> clients = {1, 2, 4, 8};  // processes; ascending
+  std::vector<uint32_t> servers = {1, 2, 4};     // processes or shards; ascending
   uint32_t rounds = 3;
   std::chrono::microseconds duration = std::chrono::milliseconds(200);
   bool json = false;

@@ -42,8 +42,10 @@ Outcome DesignsBench::MeasureManyClients() {
 
 Outcome DesignsBench::StoreFromChild() const {
   const auto stored = RunCrew({}, [&](uint32_t, Shared*) -> std::expected<cli::Json, Error> {
-    auto outcome = StoreItems(servers_.plovd_uri(), *load_);
-    if (!outcome) return std::unexpected(outcome.error());
+    for (const std::string& uri : servers_.plovd_uris()) {
+      auto outcome = StoreItems(uri, *load_);
+      if (!outcome) return std::unexpected(outcome.error());
+    }
     return cli::Json::object();
   });
   return stored ? Outcome() : std::unexpected(stored.error());
@@ -51,7 +53,7 @@ Outcome DesignsBench::StoreFromChild() const {
 
 Outcome DesignsBench::ConnectSides() {
   for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    auto side = servers_.Connect(design, *load_, {});
+    auto side = servers_.Connect({.design = design}, *load_, {});
     if (!side) return std::unexpected(side.error());
     sides_.push_back(std::move(*side));
   }
@@ -65,11 +67,11 @@ Outcome DesignsBench::MeasureRow(DesignRow* row) {
     const auto first = side.Measure(row->window, std::chrono::microseconds(1));
     if (!first) return std::unexpected(first.error());
   }
-  const auto cpu_before = servers_.CpuTime(row->design);
+  const auto cpu_before = servers_.CpuTime({.design = row->design});
   if (!cpu_before) return std::unexpected(cpu_before.error());
   const auto result = side.Measure(row->window, study_.settings.duration);
   if (!result) return std::unexpected(result.error());
-  const auto cpu_after = servers_.CpuTime(row->design);
+  const auto cpu_after = servers_.CpuTime({.design = row->design});
   if (!cpu_after) return std::unexpected(cpu_after.error());
   const auto gets = static_cast<double>(result->gets);
   row->per_second.Add(gets / result->seconds);
@@ -109,14 +111,15 @@ std::expected<DesignsStudy, Error> DesignsBench::Run() {
   study_.fabric = study_.settings.is_rdma ? "rdma" : "shm";
   study_.device = servers_.device();
   for (const uint32_t value_bytes : study_.settings.value_bytes) {
+    const bool is_first = study_.rows.empty();
     sides_.clear();
-    if (auto started = servers_.Start(value_bytes); !started) {
-      return std::unexpected(started.error());
-    }
+    Outcome outcome = servers_.Start(value_bytes);
+    if (outcome && is_first) outcome = servers_.StartMore(value_bytes);
+    if (!outcome) return std::unexpected(outcome.error());
     load_.emplace(ItemShape{.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
                   study_.settings.items);
-    Outcome outcome = StoreFromChild();
-    if (outcome && study_.clients.empty()) outcome = MeasureManyClients();
+    outcome = StoreFromChild();
+    if (outcome && is_first) outcome = MeasureManyClients();
     if (outcome) outcome = ConnectSides();
     if (outcome) outcome = MeasureSides(value_bytes);
     if (!outcome) return std::unexpected(outcome.error());
@@ -133,9 +136,9 @@ const DesignRow* DesignsStudy::Find(size_t design, uint32_t value_bytes, uint32_
   return found == rows.end() ? nullptr : &*found;
 }
 
-const DesignClientsRow* DesignsStudy::FindClients(size_t design, uint32_t count) const {
+const DesignClientsRow* DesignsStudy::FindClients(const DesignWork& work, uint32_t count) const {
   const auto found = std::ranges::find_if(clients, [&](const DesignClientsRow& row) {
-    return row.design == design && row.clients == count;
+    return row.work == work && row.clients == count;
   });
   return found == clients.end() ? nullptr : &*found;
 }

@@ -38,7 +38,7 @@ struct DesignsStudy {
   std::vector<DesignClientsRow> clients;  // of the first size of values
 
   const DesignRow* Find(size_t design, uint32_t value_bytes, uint32_t window) const;
-  const DesignClientsRow* FindClients(size_t design, uint32_t count) const;
+  const DesignClientsRow* FindClients(const DesignWork& work, uint32_t clients) const;
 };
 
 // The windows that latency by load is measured at, ascending, the largest `window`.

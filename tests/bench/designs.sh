@@ -10,11 +10,15 @@ export TMPDIR=$work
 "$tool" designs --quick --plovd "$plovd" --value-bytes 16,64 --window 4 --html "$work/page" |
   tee "$work/text"
 for name in 'Pilaf' 'FaRM-KV, inline' 'FaRM-KV, pointers' 'HERD' 'plov, cold' 'plov, known'; do
-  # Two sizes, by load, and by clients.
+  # Two sizes, by load, and by clients; by servers below.
   (($(grep -c "^$name  *[0-9]" "$work/text") == 4)) || exit 1
 done
 grep -q '^clients  *1  *CPU us  *2  *CPU us$' "$work/text"
+grep -q '^HERD: GETs  *[0-9,]*  *[0-9.]*  *[0-9,]*  *[0-9.]*$' "$work/text" # one server, and two
+grep -q '^plov: PUTs  *[0-9,]*  *[0-9.]*  *[0-9,]*  *[0-9.]*$' "$work/text"
+grep -q '^plov, known: GETs  *[0-9,]*  *[0-9.]* *$' "$work/text" # no more than one
 grep -q 'GETs by clients, values of 16 bytes' "$work/page"
+grep -q 'GETs by server processes; clients: 2, values of 16 bytes' "$work/page"
 grep -q '^<!DOCTYPE html>' "$work/page"
 grep -q '</html>' "$work/page"
 
@@ -36,18 +40,23 @@ assert rows["HERD"]["server_cpu_us_per_get"] > 0
 singles = [r for r in study["results"] if r["window"] == 1]
 assert all(r["p99_us"]["median"] >= r["median_us"]["median"] > 0 for r in singles)
 # All designs by one and by two clients; HERD's server has work.
-clients = {(r["design"], r["clients"]): r for r in study["clients"]}
-assert set(clients) == {(name, count) for name in rows for count in (1, 2)}, clients
+clients = {(r["design"], r["clients"], r["servers"], r["operation"]): r for r in study["clients"]}
+wanted = {(name, count, 1, "get") for name in rows for count in (1, 2)}
+wanted |= {("HERD", 2, 2, "get"), ("plov, cold", 2, 1, "put"), ("plov, cold", 2, 2, "put")}
+assert set(clients) == wanted and len(study["clients"]) == len(wanted), clients
 assert all(r["per_second"]["median"] > 0 and r["window"] == 32 for r in clients.values())
-assert all(clients["HERD", count]["server_cpu_us_per_get"] > 0 for count in (1, 2)), clients
+for (name, _, _, operation), row in clients.items():
+    if name == "HERD" or operation == "put":
+        assert row["server_cpu_us"] > 0 and row["server_cores"] > 0, row
 END_OF_CHECK
 
 # Lists are sorted, each number once.
-"$tool" designs --quick --plovd "$plovd" --clients 5,1,5 --json > "$work/json"
+"$tool" designs --quick --plovd "$plovd" --clients 5,1,5 --servers 2 --json > "$work/json"
 python3 - "$work/json" << 'END_OF_CHECK'
 import json, sys
 study = json.load(open(sys.argv[1]))
-assert [r["clients"] for r in study["clients"]] == [1] * 6 + [5] * 6, study
+assert [r["clients"] for r in study["clients"]] == [1] * 6 + [5] * 8, study
+assert [r["servers"] for r in study["clients"]] == [1] * 12 + [2] * 2, study
 END_OF_CHECK
 
 # Clients end with the tool.
@@ -55,10 +64,10 @@ END_OF_CHECK
 tool_pid=$!
 for ((tries = 0; tries < 600; ++tries)); do
   mapfile -t children < <(pgrep -P "$tool_pid")
-  ((${#children[@]} >= 9)) && break
+  ((${#children[@]} >= 12)) && break
   sleep 0.1
 done
-((${#children[@]} == 9)) # five servers, three clients, the one that cleans up
+((${#children[@]} == 12)) # five servers, three of two servers, three clients, the one that cleans up
 kill -9 "$tool_pid"
 wait "$tool_pid" || true
 for ((tries = 0; tries < 600; ++tries)); do

@@ -180,6 +180,36 @@ TEST(DesignsStudy, WindowsEndWithTheLargest) {
   EXPECT_EQ(WindowsUpTo(20), (std::vector<uint32_t>{1, 4, 16, 20}));
 }
 
+// Each of them has its own items, and nobody else's.
+TEST(DesignImageParts, AreAllItemsTogether) {
+  constexpr uint64_t kItems = 1000;
+  constexpr uint32_t kParts = 3;
+  const ItemShape shape{.value_bytes_least = 40, .value_bytes_most = 40};
+  const Items items(shape);
+  uint64_t found = 0;
+  for (uint32_t number = 0; number < kParts; ++number) {
+    const Layout layout = LayoutOf(Design::kHerd, shape, kItems, {number, kParts});
+    std::vector<uint64_t> words(layout.region_bytes / 8);
+    const auto region = std::as_writable_bytes(std::span(words));
+    ASSERT_TRUE(WriteImage(layout, region));
+    std::string key;
+    for (uint64_t item = 0; item < kItems; ++item) {
+      items.FillKey(item, &key);
+      Probe probe;
+      probe.Start(&layout, key);
+      auto verdict = Probe::Verdict::kRead;
+      while (verdict == Probe::Verdict::kRead) {
+        verdict = probe.Feed(region.subspan(probe.offset(), probe.bytes()));
+      }
+      ASSERT_EQ(verdict == Probe::Verdict::kFound, item % kParts == number) << item;
+      if (verdict != Probe::Verdict::kFound) continue;
+      EXPECT_TRUE(items.IsValue(item, key, probe.value()));
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, kItems);
+}
+
 TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
   DesignsStudy study;
   study.settings.value_bytes = {64};
@@ -198,13 +228,20 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
   for (const uint32_t clients : study.settings.clients) {
     for (size_t design = 0; design < kDesignNames.size(); ++design) {
       DesignClientsRow row;
-      row.design = design;
+      row.work.design = design;
       row.clients = clients;
       for (const double rate : {1000.0, 7e6, 11e6}) row.per_second.Add(rate * clients);
       row.server_cpu_us.Add(0.125 * clients);
       study.clients.push_back(std::move(row));
     }
   }
+  study.settings.servers = {1, 2};
+  DesignClientsRow two;
+  two.work = {.design = kHerdDesign, .servers = 2};
+  two.clients = 3;
+  two.per_second.Add(5e6);
+  two.server_cpu_us.Add(0.25);
+  study.clients.push_back(std::move(two));
   EXPECT_DOUBLE_EQ(study.Find(0, 64, 4)->mean_us(), 2);
   const std::string text = TextOf(PageOf(study));
   EXPECT_NE(text.find(" 2,000,000 "), std::string::npos) << text;
@@ -212,13 +249,19 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
   EXPECT_NE(text.find("Pilaf              7,000,000   0.125  21,000,000   0.375"),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("HERD: GETs               21,000,000   7.88  5,000,000   1.25"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("plov: PUTs"), std::string::npos) << text;
   const auto json = nlohmann::json::parse(JsonOf(study));
-  EXPECT_EQ(json["clients"].size(), 12u);
+  EXPECT_EQ(json["clients"].size(), 13u);
+  EXPECT_EQ(json["clients"][12]["servers"], 2);
+  EXPECT_EQ(json["clients"][12]["server_cores"], 1.25);
   EXPECT_EQ(json["clients"][11]["design"], "plov, known");
   EXPECT_EQ(json["clients"][11]["clients"], 3);
   EXPECT_EQ(json["clients"][11]["value_bytes"], 64);
   EXPECT_EQ(json["clients"][11]["per_second"]["most"], 33e6);
-  EXPECT_EQ(json["clients"][11]["server_cpu_us_per_get"], 0.375);
+  EXPECT_EQ(json["clients"][11]["server_cpu_us"], 0.375);
   EXPECT_EQ(json["results"].size(), 12u);
   EXPECT_EQ(json["results"][0]["design"], "Pilaf");
   EXPECT_EQ(json["results"][0]["per_second"]["median"], 500'000.0);

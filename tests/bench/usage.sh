@@ -109,6 +109,7 @@ for text in 0 255 x; do expect 2 designs --items "$text" && says '\-\-items'; do
 for text in 7 17K '64,' ''; do expect 2 designs --value-bytes "$text" && says '\-\-value-bytes'; done
 for text in 0 65 x; do expect 2 designs --window "$text" && says '\-\-window'; done
 for text in 0 65 x '1,' ''; do expect 2 designs --clients "$text" && says '\-\-clients'; done
+for text in 0 17 x '1,' ''; do expect 2 designs --servers "$text" && says '\-\-servers'; done
 expect 2 designs --html '' && says 'html is empty'
 for text in 0 9999 x; do expect 2 table --items "$text" && says '\-\-items'; done
 for text in 0 1001 x; do expect 2 table --seeds "$text" && says '\-\-seeds'; done
