@@ -1,7 +1,6 @@
 #include "torture/own_server.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,6 +15,10 @@ namespace files = std::filesystem;
 
 constexpr std::chrono::seconds kReadyWithin{60};
 constexpr size_t kLogBytes = 2000;  // as much of the end as one looks at
+
+bool IsReady(std::string_view said) {
+  return said.starts_with("plovd: ready on ") && said.ends_with('\n');
+}
 
 }  // namespace
 
@@ -59,22 +62,10 @@ std::expected<void, Error> OwnServer::Start(Life life) {
 }
 
 std::expected<void, Error> OwnServer::AwaitReady(int output) {
-  const auto end = std::chrono::steady_clock::now() + kReadyWithin;
-  std::string said;
-  while (!said.starts_with("plovd: ready on ") || !said.ends_with('\n')) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    pollfd poll_fd{output, POLLIN, 0};
-    char bytes[256];
-    const bool any = left.count() > 0 && ::poll(&poll_fd, 1, static_cast<int>(left.count())) == 1;
-    const ssize_t count = any ? ::read(output, bytes, sizeof(bytes)) : 0;
-    if (count <= 0) {
-      process_->Kill();
-      return Fail(Code::kUnavailable, options_.plovd + " did not start: " + said + Log());
-    }
-    said.append(bytes, static_cast<size_t>(count));
-  }
-  return {};
+  const std::string said = ReadUntil(output, IsReady, kReadyWithin);
+  if (IsReady(said)) return {};
+  process_->Kill();
+  return Fail(Code::kUnavailable, options_.plovd + " did not start: " + said + Log());
 }
 
 std::string OwnServer::Log() const {

@@ -1,9 +1,11 @@
 #include "torture/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,6 +62,17 @@ Process& Process::operator=(Process&& other) noexcept {
 
 Process::~Process() { Kill(); }
 
+std::expected<std::chrono::nanoseconds, Error> Process::CpuTime() const {
+  clockid_t clock{};
+  timespec time{};
+  const int error = ::clock_getcpuclockid(pid_, &clock);
+  if (error != 0) return FailErrno("cannot see a process's CPU time", error);
+  if (::clock_gettime(clock, &time) != 0) {
+    return FailErrno("cannot see a process's CPU time", errno);
+  }
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 void Process::Stop() {
   if (HasEnded()) return;
   ::kill(pid_, SIGSTOP);
@@ -102,6 +115,23 @@ std::string Process::ending() const {
   const int status = status_.value_or(0);
   if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
   return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+std::string ReadUntil(int output, bool (*whole)(std::string_view),
+                      std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  std::string said;
+  while (!whole(said)) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd poll_fd{output, POLLIN, 0};
+    char bytes[256];
+    const bool any = left.count() > 0 && ::poll(&poll_fd, 1, static_cast<int>(left.count())) == 1;
+    const ssize_t count = any ? ::read(output, bytes, sizeof(bytes)) : 0;
+    if (count <= 0) return said;
+    said.append(bytes, static_cast<size_t>(count));
+  }
+  return said;
 }
 
 std::string OwnPath() {

@@ -10,6 +10,7 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verify/error.h"
@@ -34,6 +35,9 @@ class Process {
 
   pid_t pid() const { return pid_; }
 
+  // That it has used, of all its threads. kSystem: it has ended.
+  std::expected<std::chrono::nanoseconds, Error> CpuTime() const;
+
   void Stop();  // returns when it stands
   void Continue();
   void Kill();       // returns when it is gone
@@ -51,6 +55,9 @@ class Process {
   pid_t pid_ = -1;
   std::optional<int> status_;
 };
+
+// What a process writes to `output`, until it is `whole`, or all that comes, or within the limit.
+std::string ReadUntil(int output, bool (*whole)(std::string_view), std::chrono::milliseconds limit);
 
 // The path of this program's own file.
 std::string OwnPath();

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -107,22 +106,6 @@ class DesignServer {
   std::vector<std::byte> reply_;
 };
 
-std::string WhatItSaid(int output) {
-  const auto end = std::chrono::steady_clock::now() + kReadyWithin;
-  std::string said;
-  while (said != kReady) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    pollfd poll_fd{output, POLLIN, 0};
-    char bytes[256];
-    const bool any = left.count() > 0 && ::poll(&poll_fd, 1, static_cast<int>(left.count())) == 1;
-    const ssize_t count = any ? ::read(output, bytes, sizeof(bytes)) : 0;
-    if (count <= 0) return said.empty() ? "it said nothing" : said;
-    said.append(bytes, static_cast<size_t>(count));
-  }
-  return said;
-}
-
 std::expected<DesignServerOptions, Error> OptionsOf(std::span<const std::string> words) {
   DesignServerOptions options;
   if (words.size() != kWords) return Fail(Code::kInvalidArgument, "started by hand");
@@ -162,10 +145,14 @@ std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptio
   auto started = torture::Process::Start(arguments, {.output = pipe[1]});
   ::close(pipe[1]);
   std::string said;
-  if (started) said = WhatItSaid(pipe[0]);
+  if (started) {
+    said = torture::ReadUntil(
+        pipe[0], [](std::string_view text) { return text == kReady; }, kReadyWithin);
+  }
   ::close(pipe[0]);
   if (started && said != kReady) {
-    return Fail(Code::kUnavailable, "a server of an emulated design did not start: " + said);
+    return Fail(Code::kUnavailable, "a server of an emulated design did not start: " +
+                                        (said.empty() ? "it said nothing" : said));
   }
   return started;
 }
@@ -177,17 +164,6 @@ int ServeDesign(std::span<const std::string> words) {
   output.Write(server ? kReady : std::string_view(server.error().message));
   if (!output.Finish() || !server) return 3;
   server->Run();
-}
-
-std::expected<std::chrono::nanoseconds, Error> CpuTimeOf(pid_t pid) {
-  clockid_t clock = 0;
-  timespec time{};
-  const int error = ::clock_getcpuclockid(pid, &clock);
-  if (error != 0) return FailErrno("cannot see the server's CPU time", error);
-  if (::clock_gettime(clock, &time) != 0) {
-    return FailErrno("cannot see the server's CPU time", errno);
-  }
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 }  // namespace plov::bench

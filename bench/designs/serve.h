@@ -37,7 +37,4 @@ std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptio
 // Its main, given the words behind kServeDesign; the exit status. Serves until it is killed.
 int ServeDesign(std::span<const std::string> words);
 
-// CPU time that a process has used. kSystem.
-std::expected<std::chrono::nanoseconds, Error> CpuTimeOf(pid_t pid);
-
 }  // namespace plov::bench

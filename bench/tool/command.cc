@@ -9,6 +9,7 @@
 
 #include "bench/designs/serve.h"
 #include "client/cli/report.h"
+#include "torture/own_server.h"
 
 namespace plov::bench {
 
@@ -137,6 +138,14 @@ std::string HelpText() {
       "\nplov-bench COMMAND --help says more of one.\n"
       "Exit status: 0 done, 2 usage, 3 it could not be measured.\n";
   return text;
+}
+
+std::expected<std::string, Error> PlovdOf(const Given& given) {
+  std::string plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
+  if (plovd.empty()) {
+    return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");
+  }
+  return plovd;
 }
 
 int RunTool(std::span<const std::string> words) {

@@ -40,6 +40,9 @@ int RunTool(std::span<const std::string> words);
 // An option that takes a text, shown as `name`.
 boost::program_options::typed_value<std::string>* Text(const char* name);
 
+// What --plovd says, else the one that is found. kUnavailable: there is none.
+std::expected<std::string, Error> PlovdOf(const Given& given);
+
 boost::program_options::options_description CompareOptions();
 Outcome RunCompare(const Given& given, cli::Output* output);
 boost::program_options::options_description VerbsOptions();

@@ -1,7 +1,6 @@
 #include "bench/tool/compare_facts.h"
 
 #include <fmt/core.h>
-#include <time.h>
 
 #include <array>
 #include <filesystem>
@@ -34,10 +33,12 @@ double SecondsOf(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-std::expected<GoalRow, Error> CpuWhileGetting(pid_t server, std::initializer_list<Plov*> clients,
+std::expected<GoalRow, Error> CpuWhileGetting(const torture::Process& server,
+                                              std::initializer_list<Plov*> clients,
                                               std::chrono::microseconds duration) {
   std::this_thread::sleep_for(kSettle);
-  const auto before = CpuOf(server);
+  const auto before = server.CpuTime();
+  if (!before) return std::unexpected(before.error());
   uint64_t gets = 0;
   for (Plov* client : clients) {
     const uint64_t gets_before = client->client().stats().gets;
@@ -46,7 +47,9 @@ std::expected<GoalRow, Error> CpuWhileGetting(pid_t server, std::initializer_lis
     }
     gets += client->client().stats().gets - gets_before;
   }
-  const double seconds = SecondsOf(CpuOf(server) - before);
+  const auto after = server.CpuTime();
+  if (!after) return std::unexpected(after.error());
+  const double seconds = SecondsOf(*after - *before);
   GoalRow row = RowOf(kServerCpu);
   row.own_value = fmt::format("{:.6f} s for {} GETs", seconds, gets);
   row.measured.Add(seconds / static_cast<double>(gets) * kMillion);
@@ -74,12 +77,16 @@ GoalRow GetsWhileStopped(torture::Process* server, std::initializer_list<Plov*> 
   return row;
 }
 
-GoalRow CpuWhenIdle(pid_t server, std::chrono::seconds duration) {
+std::expected<GoalRow, Error> CpuWhenIdle(const torture::Process& server,
+                                          std::chrono::seconds duration) {
   std::this_thread::sleep_for(kSettle);
-  const auto before = CpuOf(server);
+  const auto before = server.CpuTime();
+  if (!before) return std::unexpected(before.error());
   const auto start = Clock::now();
   std::this_thread::sleep_for(duration);
-  const double used = SecondsOf(CpuOf(server) - before);
+  const auto after = server.CpuTime();
+  if (!after) return std::unexpected(after.error());
+  const double used = SecondsOf(*after - *before);
   GoalRow row = RowOf(kIdleCpu);
   row.own_value = fmt::format("{:.6f} s in {} s", used, duration.count());
   row.measured.Add(100 * used / SecondsOf(Clock::now() - start));
@@ -159,22 +166,17 @@ GoalRow ReadRow(const FactGoal& goal, double reads, double fill_percent) {
 
 }  // namespace
 
-std::chrono::nanoseconds CpuOf(pid_t pid) {
-  clockid_t clock;
-  timespec used{};
-  if (::clock_getcpuclockid(pid, &clock) == 0) ::clock_gettime(clock, &used);
-  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
-}
-
 std::expected<std::vector<GoalRow>, Error> ServerFacts(torture::Process* server, Plov* cold,
                                                        Plov* known,
                                                        const CompareSettings& settings) {
   std::vector<GoalRow> rows;
-  auto cpu = CpuWhileGetting(server->pid(), {cold, known}, settings.duration);
+  auto cpu = CpuWhileGetting(*server, {cold, known}, settings.duration);
   if (!cpu) return std::unexpected(cpu.error());
   rows.push_back(std::move(*cpu));
   rows.push_back(GetsWhileStopped(server, {cold, known}, settings.duration));
-  rows.push_back(CpuWhenIdle(server->pid(), settings.quick ? kIdleQuick : kIdle));
+  auto idle = CpuWhenIdle(*server, settings.quick ? kIdleQuick : kIdle);
+  if (!idle) return std::unexpected(idle.error());
+  rows.push_back(std::move(*idle));
   return rows;
 }
 

@@ -15,9 +15,6 @@
 
 namespace plov::bench {
 
-// CPU time that a process has used, of all threads it has. 0 when it is gone.
-std::chrono::nanoseconds CpuOf(pid_t pid);
-
 // Of a server whose clients get: its CPU time meanwhile, what they get while it is stopped, and its
 // CPU time when nobody asks. Errors: GETs that fail while it runs.
 std::expected<std::vector<GoalRow>, Error> ServerFacts(torture::Process* server, Plov* cold,

@@ -11,6 +11,7 @@
 
 #include "bench/page/number.h"
 #include "bench/page/page.h"
+#include "bench/tool/sample_text.h"
 #include "client/cli/format.h"
 #include "client/cli/json.h"
 
@@ -100,10 +101,6 @@ const RateRow* FasterOf(const Comparison& comparison, const RateGoal& goal) {
   const RateRow* other = comparison.FindRate(goal.or_peer, goal.way);
   if (one == nullptr || other == nullptr) return one == nullptr ? other : one;
   return one->per_second.median() < other->per_second.median() ? other : one;
-}
-
-cli::Json JsonOf(const Sample& sample) {
-  return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
 }
 
 cli::Json JsonOf(const GoalRow& row) {

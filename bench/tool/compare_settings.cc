@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "torture/own_server.h"
-
 namespace plov::bench {
 
 namespace po = boost::program_options;
@@ -76,10 +74,9 @@ std::expected<CompareSettings, Error> CompareSettingsOf(const Given& given) {
   }
   settings.html = given.Text("html");
   if (given.Has("html") && settings.html.empty()) return given.Invalid("--html is empty");
-  settings.plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
-  if (settings.plovd.empty()) {
-    return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");
-  }
+  auto plovd = PlovdOf(given);
+  if (!plovd) return std::unexpected(plovd.error());
+  settings.plovd = std::move(*plovd);
   return settings;
 }
 

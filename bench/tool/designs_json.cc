@@ -1,17 +1,10 @@
 // A study of designs as JSON.
 
 #include "bench/tool/designs_study.h"
+#include "bench/tool/sample_text.h"
 #include "client/cli/json.h"
 
 namespace plov::bench {
-
-namespace {
-
-cli::Json JsonOf(const Sample& sample) {
-  return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
-}
-
-}  // namespace
 
 std::string JsonOf(const DesignsStudy& study) {
   cli::Json object = cli::Json::object();

@@ -5,14 +5,11 @@
 #include "bench/load/items.h"
 #include "bench/page/number.h"
 #include "bench/tool/designs_study.h"
+#include "bench/tool/sample_text.h"
 
 namespace plov::bench {
 
 namespace {
-
-std::string SpreadOf(const Sample& sample) {
-  return Whole(sample.least()) + ".." + Whole(sample.most());
-}
 
 Paragraph HeadOf(const DesignsStudy& study) {
   const DesignsSettings& settings = study.settings;
@@ -41,7 +38,7 @@ Table TableOf(const DesignsStudy& study, uint32_t value_bytes) {
     const DesignRow& many = *study.Find(design, value_bytes, window);
     const DesignRow& single = *study.Find(design, value_bytes, 1);
     table.rows.push_back({std::string(kDesignNames[design]), Whole(many.per_second.median()),
-                          SpreadOf(many.per_second), Fixed(many.reads.median(), 2),
+                          SpreadOf(many.per_second, Whole), Fixed(many.reads.median(), 2),
                           Fixed(many.bytes.median(), 1), Fixed(many.server_cpu_us.median(), 3),
                           Fixed(single.median_us.median(), 2), Fixed(single.p99_us.median(), 2)});
   }

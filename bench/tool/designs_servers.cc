@@ -145,10 +145,10 @@ std::expected<std::unique_ptr<Side>, Error> DesignServers::Connect(const DesignW
 std::expected<std::chrono::nanoseconds, Error> DesignServers::CpuTime(
     const DesignWork& work) const {
   const Servers& servers = ServersOf(work);
-  if (servers.plovd) return CpuTimeOf(servers.plovd->process().pid());
+  if (servers.plovd) return servers.plovd->process().CpuTime();
   std::chrono::nanoseconds sum{0};
   for (const torture::Process& process : servers.emulated) {
-    const auto time = CpuTimeOf(process.pid());
+    const auto time = process.CpuTime();
     if (!time) return time;
     sum += *time;
   }

@@ -4,7 +4,6 @@
 
 #include "bench/designs/side.h"
 #include "bench/tool/lists.h"
-#include "torture/own_server.h"
 
 namespace plov::bench {
 
@@ -93,10 +92,9 @@ std::expected<DesignsSettings, Error> DesignsSettingsOf(const Given& given) {
   settings.json = given.On("json");
   if (given.Has("html") && given.Text("html").empty()) return given.Invalid("--html is empty");
   settings.html = given.Text("html");
-  settings.plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
-  if (settings.plovd.empty()) {
-    return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");
-  }
+  auto plovd = PlovdOf(given);
+  if (!plovd) return std::unexpected(plovd.error());
+  settings.plovd = std::move(*plovd);
   return settings;
 }
 

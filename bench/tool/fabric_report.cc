@@ -4,15 +4,13 @@
 
 #include "bench/page/number.h"
 #include "bench/tool/fabric_study.h"
+#include "bench/tool/sample_text.h"
 #include "client/cli/json.h"
 
 namespace plov::bench {
 
 namespace {
 
-std::string SpreadOf(const Sample& sample, std::string (*shown)(double)) {
-  return shown(sample.least()) + ".." + shown(sample.most());
-}
 std::string Hundredths(double value) { return Fixed(value, 2); }
 
 Table RatesOf(const FabricStudy& study) {
@@ -72,10 +70,6 @@ Chart RatesChartOf(const FabricStudy& study) {
     chart.series[0].values.push_back(row.per_second.median());
   }
   return chart;
-}
-
-cli::Json JsonOf(const Sample& sample) {
-  return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
 }
 
 cli::Json JsonOf(const GetRow& row) {

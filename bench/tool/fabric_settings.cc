@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "torture/own_server.h"
-
 namespace plov::bench {
 
 namespace po = boost::program_options;
@@ -69,10 +67,9 @@ std::expected<FabricSettings, Error> FabricSettingsOf(const Given& given) {
         given.FillDuration("duration", kDurationMax, &settings.duration)}) {
     if (!filled) return std::unexpected(filled.error());
   }
-  settings.plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
-  if (settings.plovd.empty()) {
-    return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");
-  }
+  auto plovd = PlovdOf(given);
+  if (!plovd) return std::unexpected(plovd.error());
+  settings.plovd = std::move(*plovd);
   return settings;
 }
 

@@ -72,10 +72,9 @@ Outcome FillServer(const Given& given, RunSettings* settings) {
   if (settings->phases == RunSettings::Phases::kLoad) {
     return given.Invalid("--load needs --server: a server of the tool's own ends with it");
   }
-  own.plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
-  if (own.plovd.empty()) {
-    return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");
-  }
+  auto plovd = PlovdOf(given);
+  if (!plovd) return std::unexpected(plovd.error());
+  own.plovd = std::move(*plovd);
   own.listen = given.Text("listen");
   own.spin_us = kSpinUs;
   own.huge_pages = given.On("hugepages");

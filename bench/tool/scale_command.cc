@@ -8,7 +8,6 @@
 #include "bench/page/markdown.h"
 #include "bench/tool/scale_study.h"
 #include "client/cli/machine.h"
-#include "torture/own_server.h"
 
 namespace plov::bench {
 
@@ -68,10 +67,9 @@ std::expected<ScaleSettings, Error> SettingsOf(const Given& given) {
   }
   settings.html = given.Text("html");
   settings.markdown = given.Text("markdown");
-  settings.plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
-  if (settings.plovd.empty()) {
-    return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");
-  }
+  auto plovd = PlovdOf(given);
+  if (!plovd) return std::unexpected(plovd.error());
+  settings.plovd = std::move(*plovd);
   return settings;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "bench/page/number.h"
+#include "bench/tool/sample_text.h"
 #include "bench/tool/table_study.h"
 #include "client/cli/json.h"
 
@@ -13,9 +14,6 @@ namespace {
 std::string Tenths(double value) { return Fixed(value, 1); }
 std::string Hundredths(double value) { return Fixed(value, 2); }
 std::string Thousandths(double value) { return Fixed(value, 3); }
-std::string SpreadOf(const Sample& sample, std::string (*shown)(double)) {
-  return shown(sample.least()) + ".." + shown(sample.most());
-}
 
 double TableBytesPerItem(const TableRow& row) {
   return row.bucket_bytes * 100.0 / row.fill_percent;
@@ -87,10 +85,6 @@ Table ClaimsTableOf(const TableStudy& study) {
                           claim.holds() ? "holds" : "DOES NOT HOLD"});
   }
   return table;
-}
-
-cli::Json JsonOf(const Sample& sample) {
-  return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
 }
 
 cli::Json JsonOf(const TableStudy& study, const TableRow& row) {

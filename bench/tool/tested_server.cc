@@ -1,7 +1,6 @@
 #include "bench/tool/tested_server.h"
 
 #include <plov/client.h>
-#include <time.h>
 
 #include <sstream>
 #include <utility>
@@ -64,11 +63,9 @@ TestedServer::~TestedServer() {
 
 std::optional<double> TestedServer::CpuSeconds() const {
   if (own_) {
-    clockid_t clock{};
-    timespec time{};
-    const pid_t pid = own_->process().pid();
-    if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return {};
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+    const auto used = own_->process().CpuTime();
+    if (!used) return {};
+    return std::chrono::duration<double>(*used).count();
   }
   const auto shards = StatsOf(uri_);
   if (!shards) return {};
