@@ -7,6 +7,8 @@
 #include <random>
 #include <span>
 
+#include "bench/load/histogram.h"
+
 namespace plov::bench {
 
 namespace {
@@ -21,12 +23,6 @@ constexpr std::chrono::seconds kTimeout{10};  // a machine in a machine has paus
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double Percentile(std::vector<float>* values, double part) {
-  const auto at = static_cast<size_t>(part * static_cast<double>(values->size() - 1));
-  std::ranges::nth_element(*values, values->begin() + static_cast<std::ptrdiff_t>(at));
-  return static_cast<double>((*values)[at]);
 }
 
 }  // namespace
@@ -133,7 +129,7 @@ std::expected<GetResult, Error> GetLoad::GetMany(std::chrono::microseconds durat
 
 std::expected<GetResult, Error> GetLoad::GetSingly(std::chrono::microseconds duration) {
   const ClientStats before = client_.stats();
-  std::vector<float> us;
+  Histogram latency;
   const auto start = Clock::now();
   auto now = start;
   do {
@@ -144,13 +140,14 @@ std::expected<GetResult, Error> GetLoad::GetSingly(std::chrono::microseconds dur
       return std::unexpected(checked.error());
     }
     now = Clock::now();
-    us.push_back(std::chrono::duration<float, std::micro>(now - begun).count());
+    const std::chrono::nanoseconds taken = now - begun;
+    latency.Count(static_cast<uint64_t>(taken.count()));
   } while (now < start + duration);
   GetResult result;
-  result.gets_per_second = static_cast<double>(us.size()) / SecondsSince(start);
+  result.gets_per_second = static_cast<double>(latency.count()) / SecondsSince(start);
   AddReads(before, &result);
-  result.median_us = Percentile(&us, 0.5);
-  result.p99_us = Percentile(&us, 0.99);
+  result.median_us = static_cast<double>(latency.Percentile(0.5)) / 1e3;
+  result.p99_us = static_cast<double>(latency.Percentile(0.99)) / 1e3;
   return result;
 }
 

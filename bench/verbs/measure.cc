@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/load/histogram.h"
 #include "bench/verbs/device.h"
 #include "bench/verbs/requester.h"
 #include "bench/verbs/talk.h"
@@ -21,14 +22,6 @@ constexpr std::chrono::milliseconds kWithin{20'000};
 constexpr std::chrono::seconds kReplyWithin{10};
 constexpr uint32_t kPollsPerYield = 256;
 constexpr int kWarmUpPart = 10;  // a tenth of the time is not counted
-
-// Latencies of single requests.
-double PercentileUs(std::vector<float>* us, double part) {
-  if (us->empty()) return 0;
-  const auto at = static_cast<size_t>(part * static_cast<double>(us->size() - 1));
-  std::ranges::nth_element(*us, us->begin() + static_cast<std::ptrdiff_t>(at));
-  return static_cast<double>((*us)[at]);
-}
 
 // Keeps a window of requests in flight for as long as the run says.
 class Load {
@@ -47,13 +40,14 @@ class Load {
   Clock::time_point progress_at_{};
   uint32_t empty_polls_ = 0;
   bool counts_ = false;
-  std::vector<float> latencies_us_;
+  Histogram latency_;  // of single requests
 };
 
 void Load::Record(Clock::time_point now) {
   progress_at_ = now;
   if (counts_ && run_.window == 1) {
-    latencies_us_.push_back(std::chrono::duration<float, std::micro>(now - posted_at_).count());
+    const std::chrono::nanoseconds taken = now - posted_at_;
+    latency_.Count(static_cast<uint64_t>(taken.count()));
   }
 }
 
@@ -96,8 +90,8 @@ std::expected<RunResult, Error> Load::Execute() {
       result.seconds = std::chrono::duration<double>(now - begin).count();
     }
   }
-  result.median_us = PercentileUs(&latencies_us_, 0.5);
-  result.p99_us = PercentileUs(&latencies_us_, 0.99);
+  result.median_us = static_cast<double>(latency_.Percentile(0.5)) / 1e3;
+  result.p99_us = static_cast<double>(latency_.Percentile(0.99)) / 1e3;
   result.reads = static_cast<double>(requester_->reads() - first_reads) /
                  static_cast<double>(requester_->answered() - first);
   return result;
