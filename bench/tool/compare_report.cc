@@ -84,10 +84,11 @@ Table RatesOf(const Comparison& comparison, Way way) {
 std::string HeadOf(const Comparison& comparison) {
   const CompareSettings& settings = comparison.settings;
   std::string text = fmt::format(
-      "{} items, keys of 16 bytes, values of 64, uniform, over shared memory; {} buckets\n"
+      "{} items, keys of 16 bytes, values of 64, uniform, over shared memory{}; {} buckets\n"
       "medians of {} round{} of {} ms, with the least and the most",
-      cli::Grouped(settings.items), cli::Grouped(comparison.buckets), settings.rounds,
-      settings.rounds == 1 ? "" : "s", static_cast<double>(settings.duration.count()) / 1000);
+      cli::Grouped(settings.items), settings.huge_pages ? " in huge pages" : "",
+      cli::Grouped(comparison.buckets), settings.rounds, settings.rounds == 1 ? "" : "s",
+      static_cast<double>(settings.duration.count()) / 1000);
   if (settings.quick) {
     text +=
         "\nquick: few items lie in caches, which changes the ratios to the memory; the goals "
@@ -201,10 +202,11 @@ Page PageOf(const Comparison& comparison) {
 
 std::string JsonOf(const Comparison& comparison) {
   const CompareSettings& settings = comparison.settings;
-  cli::Json object = {{"items", settings.items},     {"buckets", comparison.buckets},
-                      {"rounds", settings.rounds},   {"duration_us", settings.duration.count()},
-                      {"quick", settings.quick},     {"goals", cli::Json::array()},
-                      {"rates", cli::Json::array()}, {"skipped", cli::Json::array()}};
+  cli::Json object = {{"items", settings.items},      {"buckets", comparison.buckets},
+                      {"rounds", settings.rounds},    {"duration_us", settings.duration.count()},
+                      {"quick", settings.quick},      {"hugepages", settings.huge_pages},
+                      {"goals", cli::Json::array()},  {"rates", cli::Json::array()},
+                      {"skipped", cli::Json::array()}};
   for (const GoalRow& row : comparison.goals) object["goals"].push_back(JsonOf(row));
   for (const RateRow& row : comparison.rates) {
     object["rates"].push_back({{"who", row.who},

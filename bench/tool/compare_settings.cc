@@ -48,6 +48,7 @@ po::options_description CompareOptions() {
       ("items", Text("N"), "items, with keys of 16 and values of 64 bytes (4000000)")
       ("rounds", Text("N"), "rounds, whose medians are shown (5)")
       ("duration", Text("DURATION"), "of each measurement in each round (500ms)")
+      ("hugepages", po::bool_switch(), "plov's memory, which is the peer memory too, in huge pages")
       ("html", Text("FILE"), "write a page with a plot and the tables there, too")
       ("json", po::bool_switch(), "print JSON, one object, instead of tables")
       ("quick", po::bool_switch(), "fewer items and short rounds: under a minute");
@@ -59,6 +60,7 @@ std::expected<CompareSettings, Error> CompareSettingsOf(const Given& given) {
   CompareSettings settings;
   settings.quick = given.On("quick");
   settings.json = given.On("json");
+  settings.huge_pages = given.On("hugepages");
   if (settings.quick) {
     settings.items = 200'000;
     settings.rounds = 3;

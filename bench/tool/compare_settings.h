@@ -18,6 +18,7 @@ struct CompareSettings {
   uint64_t items = 4'000'000;
   uint32_t rounds = 5;
   std::chrono::microseconds duration = std::chrono::milliseconds(500);
+  bool huge_pages = false;  // of plov's server
   bool quick = false;
   bool json = false;
   std::string html;  // a file's path; empty: none

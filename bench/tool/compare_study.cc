@@ -83,6 +83,7 @@ Outcome Bench::StartPlov() {
   options.memory_bytes = kServerBytes + comparison_.settings.items * kBytesPerItem;
   options.max_value_bytes = uint64_t{1} << 20;
   options.spin_us = kSpinUs;
+  options.huge_pages = comparison_.settings.huge_pages;
   server_.emplace(options);
   if (auto started = server_->Start(torture::Life::kFirst); !started) return started;
   auto cold = Plov::Connect(work_, server_->uri(), 0);

@@ -36,6 +36,16 @@ nothing_is_left
 grep -Eq '^GET +the memory itself .*x +>= 0.85x +(reached|missed by)' "$work/text"
 grep -q 'skipped: not among --peers' "$work/text"
 
+# Most machines have no huge pages to spare, and then it says so.
+status=0
+"$tool" compare "${tiny[@]}" --peers memory --hugepages > "$work/text" 2> "$work/err" || status=$?
+case $status in
+  0) grep -q 'over shared memory in huge pages;' "$work/text" ;;
+  3) grep -Eq 'no [0-9]+ huge pages of 2 MiB' "$work/err" ;;
+  *) fail "with --hugepages it ended with $status" ;;
+esac
+nothing_is_left
+
 python3 - "$work/json" "$work/bare.json" << 'END'
 import json, sys
 
