@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "bench/peers/plov.h"
 #include "bench/tool/compare_facts.h"
@@ -18,6 +20,8 @@ namespace plov::bench {
 namespace {
 
 constexpr ItemShape kShape{.key_bytes = 16, .value_bytes_least = 64, .value_bytes_most = 64};
+constexpr std::chrono::seconds kSteadyWithin{60};
+constexpr std::chrono::milliseconds kSteadyLook{10};
 constexpr uint64_t kServerBytes = uint64_t{64} << 20;  // besides the items
 constexpr uint64_t kBytesPerItem = 512;                // generous; what is not used is not taken
 constexpr uint32_t kSpinUs = 1000;  // the server is awake when the next PUT comes
@@ -44,6 +48,7 @@ class Bench {
  private:
   Outcome MakeFolders();
   Outcome StartPlov();
+  Outcome AwaitSteadyTable();
   Outcome StartPeers();
   void AddSides();
   Outcome Round(bool counts);
@@ -92,7 +97,26 @@ Outcome Bench::StartPlov() {
   if (!known) return std::unexpected(known.error());
   cold_ = std::move(*cold);
   known_ = std::move(*known);
-  return cold_->Fill();
+  if (auto filled = cold_->Fill(); !filled) return filled;
+  return AwaitSteadyTable();
+}
+
+// Until the server has freed the table that it grew from. It drops clients that do not confirm the
+// new one in time, and the peer `memory`, whose READs are its own, never does.
+Outcome Bench::AwaitSteadyTable() {
+  const auto end = std::chrono::steady_clock::now() + kSteadyWithin;
+  while (true) {
+    for (Plov* plov : {cold_.get(), known_.get()}) plov->client().Poll();
+    const auto stats = cold_->client().ServerStats();
+    if (!stats) return std::unexpected(stats.error());
+    const std::string& shard = stats->at(0);
+    const uint64_t table_bytes = StatOf(shard, "buckets") * StatOf(shard, "bucket_bytes");
+    if (StatOf(shard, "growing") == 0 && StatOf(shard, "table_bytes") == table_bytes) return {};
+    if (std::chrono::steady_clock::now() > end) {
+      return Fail(Code::kTimeout, "the server's table does not come to rest");
+    }
+    std::this_thread::sleep_for(kSteadyLook);
+  }
 }
 
 Outcome Bench::StartPeers() {
