@@ -19,11 +19,15 @@
 #include "tests/server/warm_script.h"
 #include "tests/support/child.h"
 #include "tests/support/folder.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov::server {
 namespace {
 
 constexpr size_t kStepsMax = 4096;
+// Sanitizers look at what the code does, which soon repeats; a process under them takes long to fork.
+constexpr bool kSanitized = test::kAddressSanitizer || test::kThreadSanitizer;
+constexpr uint64_t kKillsPart = kSanitized ? 8 : 1;
 
 struct Shared {
   uint64_t stores;  // so far, in this life
@@ -214,7 +218,7 @@ TEST_P(WarmKill, NothingAcknowledgedIsLostWhereverItStrikes) {
     EXPECT_EQ(shared_->growths > 0, GetParam().grows);
     EXPECT_EQ(shared_->relocations > 0, GetParam().cleans);
     const uint64_t stores = shared_->stores;
-    const uint64_t stride = std::max<uint64_t>(1, stores / GetParam().kills);
+    const uint64_t stride = std::max<uint64_t>(1, stores * kKillsPart / GetParam().kills);
     for (uint64_t at = 1 + round % stride; at <= stores; at += stride, ++kills) {
       const std::string wrong = KillAt(steps, at);
       ASSERT_EQ(wrong, "") << "killed at store " << at << " of " << stores << ", step "
@@ -230,7 +234,7 @@ TEST_P(WarmKill, RecoveryThatIsKilledBeginsAgain) {
   ASSERT_FALSE(Play({}, steps, 0));
   const uint64_t stores = shared_->stores;
   const std::string image = path_ + ".image";
-  constexpr uint64_t kImages = 12, kKillsEach = 20;
+  constexpr uint64_t kImages = 12, kKillsEach = kSanitized ? 4 : 20;
   uint64_t kills = 0;
   for (uint64_t i = 1; i < kImages * Rounds(); ++i) {
     std::filesystem::remove(path_);
