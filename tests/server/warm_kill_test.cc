@@ -25,7 +25,8 @@ namespace plov::server {
 namespace {
 
 constexpr size_t kStepsMax = 4096;
-// Sanitizers look at what the code does, which soon repeats; a process under them takes long to fork.
+// Sanitizers look at what the code does, which soon repeats; a process under them takes long to
+// fork.
 constexpr bool kSanitized = test::kAddressSanitizer || test::kThreadSanitizer;
 constexpr uint64_t kKillsPart = kSanitized ? 8 : 1;
 
