@@ -202,7 +202,8 @@ class Listener {
   virtual std::string TakeNotice() { return {}; }
 };
 
-// Sleeps until the connection has something to poll or the deadline passes.
-void Wait(Connection* connection, Deadline deadline);
+// Sleeps until one of the connections has something to poll or the deadline passes.
+void Wait(std::span<Connection* const> connections, Deadline deadline);
+inline void Wait(Connection* connection, Deadline deadline) { Wait({&connection, 1}, deadline); }
 
 }  // namespace plov::fabric

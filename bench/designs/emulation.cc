@@ -1,7 +1,6 @@
 // The client of an emulated design: a window of probes over one-sided READs, or of messages.
 
 #include <fmt/core.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -22,7 +21,6 @@ using fabric::Clock;
 
 constexpr std::chrono::seconds kWithin{10};
 constexpr uint32_t kIdlePollsMax = 2000;  // before the client sleeps: about 20 us
-constexpr int kSleepMsMax = 1000;         // so that a missed edge costs no more
 constexpr uint64_t kGetsPerLook = 64;     // at the clock, with several in flight
 constexpr uint64_t kSeed = 6;
 
@@ -71,7 +69,6 @@ class Emulation final : public Side {
   std::expected<void, Error> Count(uint32_t number, std::string_view value,
                                    Clock::time_point begun);
   std::expected<void, Error> Idle();
-  void Sleep();
 
   std::vector<Link> links_;
   Layout layout_;
@@ -155,23 +152,15 @@ std::expected<void, Error> Emulation::Take(const fabric::Completion& completion)
 std::expected<void, Error> Emulation::Idle() {
   if (++idle_polls_ < kIdlePollsMax) return {};
   idle_polls_ = 0;
+  std::vector<fabric::Connection*> connections;
   for (const Link& link : links_) {
     if (!link.connection->alive()) {
       return Fail(Code::kUnavailable, "the server of an emulated design is gone");
     }
+    connections.push_back(link.connection.get());
   }
-  Sleep();
+  fabric::Wait(connections, Clock::now() + kWithin);
   return {};
-}
-
-// Until one of the connections has something to poll; as fabric::Wait does for one.
-void Emulation::Sleep() {
-  std::vector<pollfd> polled;
-  for (const Link& link : links_) {
-    if (!link.connection->Arm()) return;
-    polled.push_back({link.connection->fd(), POLLIN, 0});
-  }
-  ::poll(polled.data(), polled.size(), kSleepMsMax);
 }
 
 std::expected<void, Error> Emulation::TakeReads() {
