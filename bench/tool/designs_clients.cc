@@ -98,8 +98,9 @@ std::vector<DesignClientsRow> RowsOf(const DesignsSettings& settings) {
     rows.push_back(std::move(row));
   };
   for (const uint32_t clients : settings.clients) {
-    for (size_t design = 0; design < kDesignNames.size(); ++design)
+    for (size_t design = 0; design < kDesignNames.size(); ++design) {
       add({.design = design}, clients);
+    }
   }
   for (const uint32_t servers : settings.servers) {
     // HERD's single server is among the above.

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/designs/serve.h"
-#include "bench/tool/sockets.h"
+#include "bench/tool/serving_device.h"
 
 namespace plov::bench {
 
@@ -26,14 +26,9 @@ DesignServers::~DesignServers() {
 
 Outcome DesignServers::Prepare() {
   if (settings_.is_rdma) {
-    const auto device = FindDevice(settings_.device);
+    auto device = FindServingDevice(settings_.device);
     if (!device) return std::unexpected(device.error());
-    device_ = device->name;
-    if (device->address.empty()) {
-      return Fail(Code::kUnavailable, device->name + " has no IP address: name it by --address");
-    }
-    const bool is_ipv6 = device->address.find(':') != std::string::npos;
-    host_ = is_ipv6 ? "[" + device->address + "]" : device->address;
+    device_ = std::move(*device);
   }
   auto folder = torture::MakeFolder(torture::Place::kDisk, "plov-bench");
   if (!folder) return std::unexpected(folder.error());
@@ -45,10 +40,8 @@ Outcome DesignServers::Prepare() {
 }
 
 std::expected<std::string, Error> DesignServers::NewUri() {
-  if (!settings_.is_rdma) return fmt::format("shm:{}/{}.sock", folder_, uris_++);
-  const auto port = FreePort();
-  if (!port) return std::unexpected(port.error());
-  return fmt::format("rdma://{}:{}", host_, *port);
+  if (settings_.is_rdma) return FreeUriOn(device_);
+  return fmt::format("shm:{}/{}.sock", folder_, uris_++);
 }
 
 Outcome DesignServers::StartEmulated(size_t design, uint32_t count, uint32_t value_bytes) {

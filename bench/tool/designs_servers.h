@@ -51,7 +51,7 @@ class DesignServers {
 
   // A folder and, for RDMA, a device. Once. Errors: kUnavailable (no device), kSystem.
   Outcome Prepare();
-  const std::string& device() const { return device_; }  // empty: no RDMA
+  const std::string& device() const { return device_.name; }  // empty: no RDMA
 
   // Ends those that run, and starts one of each design, with items of this size; plovd is empty.
   Outcome Start(uint32_t value_bytes);
@@ -82,8 +82,7 @@ class DesignServers {
   const Servers& ServersOf(const DesignWork& work) const;
 
   const DesignsSettings& settings_;
-  std::string device_;
-  std::string host_;  // of RDMA URIs
+  DeviceName device_;
   std::string folder_;
   std::optional<torture::Janitor> janitor_;
   size_t uris_ = 0;  // made so far

@@ -29,25 +29,14 @@ std::expected<void, Error> FillLoad(const Given& given, DesignsSettings* setting
     settings->rounds = 1;
     settings->duration = std::chrono::milliseconds(20);
   }
-  if (given.Has("value-bytes")) {
-    auto bytes = NumbersOf(given, "value-bytes", kValueBytesMin, kValueBytesMax);
-    if (!bytes) return std::unexpected(bytes.error());
-    settings->value_bytes = std::move(*bytes);
-  }
-  if (given.Has("clients")) {
-    auto clients = NumbersOf(given, "clients", 1, kClientsOfDesignMax);
-    if (!clients) return std::unexpected(clients.error());
-    settings->clients = std::move(*clients);
-  }
-  if (given.Has("servers")) {
-    auto servers = NumbersOf(given, "servers", 1, kServersOfDesignMax);
-    if (!servers) return std::unexpected(servers.error());
-    settings->servers = std::move(*servers);
-  }
-  for (auto filled : {given.Fill("items", kItemsMin, kItemsMax, &settings->items),
-                      given.Fill("window", 1, kSideWindowMax, &settings->window),
-                      given.Fill("rounds", 1, kRoundsMax, &settings->rounds),
-                      given.FillDuration("duration", kDurationMax, &settings->duration)}) {
+  for (auto filled :
+       {FillNumbers(given, "value-bytes", kValueBytesMin, kValueBytesMax, &settings->value_bytes),
+        FillNumbers(given, "clients", 1, kClientsOfDesignMax, &settings->clients),
+        FillNumbers(given, "servers", 1, kServersOfDesignMax, &settings->servers),
+        given.Fill("items", kItemsMin, kItemsMax, &settings->items),
+        given.Fill("window", 1, kSideWindowMax, &settings->window),
+        given.Fill("rounds", 1, kRoundsMax, &settings->rounds),
+        given.FillDuration("duration", kDurationMax, &settings->duration)}) {
     if (!filled) return filled;
   }
   return {};

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "bench/tool/perftest.h"
-#include "bench/tool/sockets.h"
+#include "bench/tool/serving_device.h"
 #include "torture/own_server.h"
 #include "torture/scratch.h"
 #include "verify/bucket.h"
@@ -63,18 +63,13 @@ Outcome FabricBench::StartServer() {
   torture::OwnServerOptions options;
   options.plovd = settings.plovd;
   if (settings.is_rdma) {
-    auto device = FindDevice(settings.device);
+    auto device = FindServingDevice(settings.device);
     if (!device) return std::unexpected(device.error());
     device_ = std::move(*device);
     study_.device = device_.name;
-    if (device_.address.empty()) {
-      return Fail(Code::kUnavailable, device_.name + " has no IP address: name it by --address");
-    }
-    const auto port = FreePort();
-    if (!port) return std::unexpected(port.error());
-    const bool is_ipv6 = device_.address.find(':') != std::string::npos;
-    const std::string host = is_ipv6 ? "[" + device_.address + "]" : device_.address;
-    options.listen = fmt::format("rdma://{}:{}", host, *port);
+    auto uri = FreeUriOn(device_);
+    if (!uri) return std::unexpected(uri.error());
+    options.listen = std::move(*uri);
   }
   auto folder = torture::MakeFolder(torture::Place::kDisk, "plov-bench");
   if (!folder) return std::unexpected(folder.error());

@@ -32,4 +32,14 @@ std::expected<std::vector<uint32_t>, Error> NumbersOf(const torture::Given& give
   return numbers;
 }
 
+std::expected<void, Error> FillNumbers(const torture::Given& given, const char* name,
+                                       uint32_t least, uint32_t most,
+                                       std::vector<uint32_t>* numbers) {
+  if (!given.Has(name)) return {};
+  auto listed = NumbersOf(given, name, least, most);
+  if (!listed) return std::unexpected(listed.error());
+  *numbers = std::move(*listed);
+  return {};
+}
+
 }  // namespace plov::bench

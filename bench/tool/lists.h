@@ -18,4 +18,9 @@ std::vector<std::string> SplitList(const std::string& list);
 std::expected<std::vector<uint32_t>, Error> NumbersOf(const torture::Given& given, const char* name,
                                                       uint32_t least, uint32_t most);
 
+// The same into *numbers, which stays as it is where the option is not given.
+std::expected<void, Error> FillNumbers(const torture::Given& given, const char* name,
+                                       uint32_t least, uint32_t most,
+                                       std::vector<uint32_t>* numbers);
+
 }  // namespace plov::bench
