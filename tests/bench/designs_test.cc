@@ -93,13 +93,14 @@ TEST(Placement, HopscotchWithoutRoomForChainsIsRefused) {
   EXPECT_TRUE(PlaceByHopscotch(Hashes(1000), 250, 250));
 }
 
-class DesignImage : public ::testing::TestWithParam<Design> {
+// An image, and GETs of it.
+class DesignImageTest : public ::testing::Test {
  protected:
-  static constexpr uint64_t kItems = 3000;
+  static constexpr ItemShape kShape{.value_bytes_least = 40, .value_bytes_most = 40};
 
-  void SetUp() override {
-    layout_ = LayoutOf(GetParam(), {.value_bytes_least = 40, .value_bytes_most = 40}, kItems);
-    words_.resize(layout_.region_bytes / 8);
+  void Write(const Layout& layout) {
+    layout_ = layout;
+    words_.assign(layout_.region_bytes / 8, 0);
     ASSERT_TRUE(WriteImage(layout_, region()));
   }
   std::span<std::byte> region() { return std::as_writable_bytes(std::span(words_)); }
@@ -121,6 +122,13 @@ class DesignImage : public ::testing::TestWithParam<Design> {
   std::vector<uint64_t> words_;
   Probe probe_;
   uint64_t reads_ = 0;
+};
+
+class DesignImage : public DesignImageTest, public ::testing::WithParamInterface<Design> {
+ protected:
+  static constexpr uint64_t kItems = 3000;
+
+  void SetUp() override { Write(LayoutOf(GetParam(), kShape, kItems)); }
 };
 
 TEST_P(DesignImage, EveryItemIsFoundWithItsValueAndNoOther) {
@@ -181,29 +189,20 @@ TEST(DesignsStudy, WindowsEndWithTheLargest) {
 }
 
 // Each of them has its own items, and nobody else's.
-TEST(DesignImageParts, AreAllItemsTogether) {
+TEST_F(DesignImageTest, PartsAreAllItemsTogether) {
   constexpr uint64_t kItems = 1000;
   constexpr uint32_t kParts = 3;
-  const ItemShape shape{.value_bytes_least = 40, .value_bytes_most = 40};
-  const Items items(shape);
+  const Items items(kShape);
   uint64_t found = 0;
   for (uint32_t number = 0; number < kParts; ++number) {
-    const Layout layout = LayoutOf(Design::kHerd, shape, kItems, {number, kParts});
-    std::vector<uint64_t> words(layout.region_bytes / 8);
-    const auto region = std::as_writable_bytes(std::span(words));
-    ASSERT_TRUE(WriteImage(layout, region));
+    Write(LayoutOf(Design::kHerd, kShape, kItems, {number, kParts}));
     std::string key;
     for (uint64_t item = 0; item < kItems; ++item) {
       items.FillKey(item, &key);
-      Probe probe;
-      probe.Start(&layout, key);
-      auto verdict = Probe::Verdict::kRead;
-      while (verdict == Probe::Verdict::kRead) {
-        verdict = probe.Feed(region.subspan(probe.offset(), probe.bytes()));
-      }
+      const auto verdict = Get(key);
       ASSERT_EQ(verdict == Probe::Verdict::kFound, item % kParts == number) << item;
       if (verdict != Probe::Verdict::kFound) continue;
-      EXPECT_TRUE(items.IsValue(item, key, probe.value()));
+      EXPECT_TRUE(items.IsValue(item, key, probe_.value()));
       ++found;
     }
   }

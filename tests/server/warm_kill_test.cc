@@ -27,8 +27,7 @@ namespace {
 constexpr size_t kStepsMax = 4096;
 // Sanitizers look at what the code does, which soon repeats; a process under them takes long to
 // fork.
-constexpr bool kSanitized = test::kAddressSanitizer || test::kThreadSanitizer;
-constexpr uint64_t kKillsPart = kSanitized ? 8 : 1;
+constexpr uint64_t kKillsPart = test::kSanitized ? 8 : 1;
 
 struct Shared {
   uint64_t stores;  // so far, in this life
@@ -235,7 +234,7 @@ TEST_P(WarmKill, RecoveryThatIsKilledBeginsAgain) {
   ASSERT_FALSE(Play({}, steps, 0));
   const uint64_t stores = shared_->stores;
   const std::string image = path_ + ".image";
-  constexpr uint64_t kImages = 12, kKillsEach = kSanitized ? 4 : 20;
+  constexpr uint64_t kImages = 12, kKillsEach = test::kSanitized ? 4 : 20;
   uint64_t kills = 0;
   for (uint64_t i = 1; i < kImages * Rounds(); ++i) {
     std::filesystem::remove(path_);

@@ -13,10 +13,7 @@ namespace plov::sim {
 namespace {
 
 // PLOV_SIM_RUNS lengthens it.
-uint64_t Runs() {
-  const bool slow = test::kAddressSanitizer || test::kThreadSanitizer;
-  return test::NumberFrom("PLOV_SIM_RUNS", slow ? 600 : 6000);
-}
+uint64_t Runs() { return test::NumberFrom("PLOV_SIM_RUNS", test::kSanitized ? 600 : 6000); }
 
 torture::Operation Put(uint64_t version, torture::Instant start) {
   torture::Operation put{.start = start, .end = start + 1, .value = 7, .version = version};

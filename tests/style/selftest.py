@@ -117,6 +117,8 @@ GOOD = {
     },
     "headers_alone": {
         "verify/a.h": "#pragma once\n#include <string>\ninline std::string f() { return {}; }\n",
+        "verify/built.h": "#pragma once\ninline std::string f() { return {}; }\n",
+        "verify/built.cc": '#include "verify/built.h"\n\n#include <string>\n',
         "client/include/plov.h": '#pragma once\n#ifdef __cplusplus\nextern "C" {\n#endif\n'
                                  "int f(int x);\n#ifdef __cplusplus\n}\n#endif\n",
     },

@@ -19,4 +19,6 @@ inline constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
 inline constexpr bool kAddressSanitizer = false;
 #endif
 
+inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
+
 }  // namespace plov::test
