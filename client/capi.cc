@@ -41,7 +41,17 @@ constexpr plov_error kNoClient = {PLOV_INVALID_ARGUMENT, "the plov_client is NUL
 // Past any expiry that 32 bits can hold, and no sum with it overflows.
 constexpr uint64_t kTtlSecondsMax = uint64_t{1} << 33;
 
+// What a program and a library of other releases have in common of a struct; what only the program
+// knows is 0.
+template <typename Struct>
+void CopyStruct(void* to, size_t to_bytes, const Struct& from) {
+  if (to == nullptr) return;
+  std::memset(to, 0, to_bytes);
+  std::memcpy(to, &from, std::min(to_bytes, sizeof(from)));
+}
+
 const char* Mistake(const plov_options& options) {
+  if (options.struct_bytes == 0) return "plov_options are to be made by plov_default_options()";
   if (options.timeout_us < 1 || options.timeout_us > PLOV_TIMEOUT_US_MAX) {
     return "timeout_us is 1 to PLOV_TIMEOUT_US_MAX: begin with plov_default_options()";
   }
@@ -101,12 +111,14 @@ PutOptions OptionsOf(const plov_put_options* options) {
 
 }  // namespace plov::capi
 
-plov_options plov_default_options(void) {
-  const plov::ClientOptions options;
-  return {.timeout_us = static_cast<uint64_t>(options.timeout.count()),
-          .location_cache_bytes = options.location_cache_bytes,
-          .spin_us = static_cast<uint64_t>(options.spin.count()),
-          .window = options.window};
+void plov_fill_options(plov_options* options, size_t struct_bytes) {
+  const plov::ClientOptions defaults;
+  const plov_options all = {.struct_bytes = struct_bytes,
+                            .timeout_us = static_cast<uint64_t>(defaults.timeout.count()),
+                            .location_cache_bytes = defaults.location_cache_bytes,
+                            .spin_us = static_cast<uint64_t>(defaults.spin.count()),
+                            .window = defaults.window};
+  CopyStruct(options, struct_bytes, all);
 }
 
 plov_code plov_connect(const char* uri, const plov_options* options, plov_client** client,
@@ -117,7 +129,11 @@ plov_code plov_connect(const char* uri, const plov_options* options, plov_client
     return Note(error, PLOV_INVALID_ARGUMENT,
                 "plov_connect needs a uri and a place for the client");
   }
-  const plov_options given = options == nullptr ? plov_default_options() : *options;
+  plov_options given = plov_default_options();
+  if (options != nullptr) {
+    const size_t bytes = std::min(options->struct_bytes, sizeof(given));
+    std::memcpy(&given, options, std::max(bytes, sizeof(size_t)));
+  }
   if (const char* mistake = Mistake(given)) return Note(error, PLOV_INVALID_ARGUMENT, mistake);
   return Catch(error, [&] {
     auto connected = Client::Connect(
@@ -221,7 +237,7 @@ plov_code plov_scan(plov_client* client, plov_scan_callback each, void* context,
   if (client == nullptr || each == nullptr) return RefuseNull(client);
   return Run(client, [&] {
     const auto scanned =
-        client->client.Scan([each, context](std::string_view key, const plov::Item& item) noexcept {
+        client->client.Scan([each, context](std::string_view key, const plov::Item& item) {
           const plov_item seen = ItemOf(item);
           return each(context, View(key), &seen);
         });
@@ -248,22 +264,21 @@ plov_code plov_server_stats(plov_client* client, plov_text_callback each, void* 
   return Run(client, [&] {
     const auto texts = client->client.ServerStats();
     if (!texts) return Note(&client->last, texts.error());
-    const auto tell = [&]() noexcept {
-      uint32_t shard = 0;
-      for (const std::string& text : *texts) each(context, shard++, text.c_str());
-    };
-    tell();
+    uint32_t shard = 0;
+    for (const std::string& text : *texts) each(context, shard++, text.c_str());
     return PLOV_OK;
   });
 }
 
-plov_code plov_stats(const plov_client* client, plov_client_stats* stats) {
+plov_code plov_stats(const plov_client* client, plov_client_stats* stats, size_t stats_bytes) {
   if (client == nullptr || stats == nullptr) return PLOV_INVALID_ARGUMENT;
   const plov::ClientStats s = client->client.stats();
-  *stats = {s.gets,          s.hits,        s.puts,         s.reads,        s.bucket_reads,
-            s.record_reads,  s.known_reads, s.known_misses, s.torn_buckets, s.torn_records,
-            s.confirmations, s.restarts,    s.fallbacks,    s.corrupt,      s.reconnects,
-            s.retries,       s.refreshes};
+  const plov_client_stats all = {s.gets,         s.hits,         s.puts,          s.reads,
+                                 s.bucket_reads, s.record_reads, s.known_reads,   s.known_misses,
+                                 s.torn_buckets, s.torn_records, s.confirmations, s.restarts,
+                                 s.fallbacks,    s.corrupt,      s.reconnects,    s.retries,
+                                 s.refreshes,    s.late_reads};
+  CopyStruct(stats, stats_bytes, all);
   return PLOV_OK;
 }
 

@@ -75,11 +75,9 @@ inline plov_view View(std::string_view text) { return {text.data(), text.size()}
 plov_item ItemOf(const Item& item);
 PutOptions OptionsOf(const plov_put_options* options);
 
-// Call `done`. Its exception must not unwind the engine, so it ends the process.
-void Tell(plov_get_callback done, void* context, size_t index,
-          const Client::GetResult& got) noexcept;
-void Tell(plov_write_callback done, void* context, size_t index,
-          const Client::PutResult& put) noexcept;
-void Tell(plov_write_callback done, void* context, const Client::DeleteResult& removed) noexcept;
+// Call `done`.
+void Tell(plov_get_callback done, void* context, size_t index, const Client::GetResult& got);
+void Tell(plov_write_callback done, void* context, size_t index, const Client::PutResult& put);
+void Tell(plov_write_callback done, void* context, const Client::DeleteResult& removed);
 
 }  // namespace plov::capi

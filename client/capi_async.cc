@@ -28,8 +28,7 @@ void FillError(Result* result, const Error& error) {
 
 }  // namespace
 
-void Tell(plov_get_callback done, void* context, size_t index,
-          const Client::GetResult& got) noexcept {
+void Tell(plov_get_callback done, void* context, size_t index, const Client::GetResult& got) {
   plov_get_result result = {PLOV_OK, "", index, {}};
   if (!got) {
     FillError(&result, got.error());
@@ -42,8 +41,7 @@ void Tell(plov_get_callback done, void* context, size_t index,
   done(context, &result);
 }
 
-void Tell(plov_write_callback done, void* context, size_t index,
-          const Client::PutResult& put) noexcept {
+void Tell(plov_write_callback done, void* context, size_t index, const Client::PutResult& put) {
   plov_write_result result = {PLOV_OK, "", index, 0};
   if (put) {
     result.version = *put;
@@ -53,7 +51,7 @@ void Tell(plov_write_callback done, void* context, size_t index,
   done(context, &result);
 }
 
-void Tell(plov_write_callback done, void* context, const Client::DeleteResult& removed) noexcept {
+void Tell(plov_write_callback done, void* context, const Client::DeleteResult& removed) {
   plov_write_result result = {PLOV_OK, "", 0, 0};
   if (!removed) {
     FillError(&result, removed.error());

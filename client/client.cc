@@ -1,33 +1,79 @@
 #include <plov/client.h>
 
+#include <new>
+
 #include "client/engine.h"
 
 namespace plov {
 
 namespace {
 
+constexpr std::chrono::microseconds kTimeoutMax = std::chrono::hours(24 * 365);
+
 // One call at a time on a Client; see its thread rule.
 class Turn {
  public:
-  explicit Turn(Engine* engine) : engine_(engine), taken_(engine->Enter()) {}
+  explicit Turn(Engine* engine)
+      : engine_(engine), is_taken_(engine != nullptr && engine->Enter()) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
-    if (taken_) engine_->Leave();
+    if (is_taken_) engine_->Leave();
   }
 
-  explicit operator bool() const { return taken_; }
-  static std::unexpected<Error> Refused() {
-    return Fail(
-        Code::kInvalidArgument,
-        "this Client is in another call: use one Client per thread, and no blocking call in "
-        "a callback");
+  explicit operator bool() const { return is_taken_; }
+  std::unexpected<Error> Refused() const {
+    return Fail(Code::kInvalidArgument,
+                engine_ == nullptr ? "this Client was moved from"
+                                   : "this Client is in another call: use one Client per thread, "
+                                     "and no blocking call in a callback");
   }
 
  private:
   Engine* engine_;
-  bool taken_;
+  bool is_taken_;
 };
+
+// A call that returns a std::expected. Memory that runs out is an error of that call, and what a
+// callback has thrown goes on once the client is in order.
+template <typename Body>
+auto Call(Engine* engine, Body&& body) -> decltype(body()) {
+  const Turn turn(engine);
+  if (!turn) return turn.Refused();
+  try {
+    auto result = body();
+    engine->callbacks().Rethrow();
+    return result;
+  } catch (const std::bad_alloc&) {
+    engine->Reset();
+    return std::unexpected(NoMemory());
+  }
+}
+
+// The same of a call that tells each of `count` callers.
+template <typename Result>
+void CallMany(Engine* engine, size_t count, void (*done)(void*, size_t, Result), void* context,
+              auto&& body) {
+  const Turn turn(engine);
+  for (size_t i = 0; !turn && i < count; ++i) done(context, i, turn.Refused());
+  if (!turn) return;
+  body();
+  engine->callbacks().Rethrow();
+}
+
+// An operation that is started: at once, or not at all. Its callback is told of what prevents that.
+// Calls start operations also from within a callback, which is within another call of this thread.
+void Start(Engine* engine, auto& done, auto&& body) {
+  const Turn turn(engine);
+  if (!turn && (engine == nullptr || !engine->IsEnteredByThisThread())) {
+    return done(turn.Refused());
+  }
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    done(std::unexpected(NoMemory()));
+  }
+}
 
 Client::DeleteResult AsDeleteResult(Client::PutResult result) {
   if (result) return true;
@@ -43,120 +89,117 @@ Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 
 std::expected<Client, Error> Client::Connect(std::string_view uri, const ClientOptions& options) {
-  auto engine = Engine::Connect(uri, options);
-  if (!engine) return std::unexpected(engine.error());
-  return Client(std::move(*engine));
+  const auto refuse = [](const char* why) { return Fail(Code::kInvalidArgument, why); };
+  if (options.timeout.count() < 1 || options.timeout > kTimeoutMax) {
+    return refuse("ClientOptions::timeout is 1 us to a year");
+  }
+  if (options.window < 1 || options.window > kWindowMax) {
+    return refuse("ClientOptions::window is 1 to 64");
+  }
+  if (options.spin.count() < 0 || options.spin > kTimeoutMax) {
+    return refuse("ClientOptions::spin is 0 to a year");
+  }
+  if (options.read_pause.count() < 0 || options.read_pause > kTimeoutMax) {
+    return refuse("ClientOptions::read_pause is 0 to a year");
+  }
+  try {
+    auto engine = Engine::Connect(uri, options);
+    if (!engine) return std::unexpected(engine.error());
+    return Client(std::move(*engine));
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(NoMemory());
+  }
 }
 
 Client::GetResult Client::Get(std::string_view key) {
-  const Turn turn(engine_.get());
-  if (!turn) return Turn::Refused();
-  return engine_->Get(key, std::nullopt);
+  return Call(engine_.get(), [&] { return engine_->Get(key, std::nullopt); });
 }
 
 Client::GetResult Client::GetInto(std::string_view key, std::span<std::byte> buffer) {
-  const Turn turn(engine_.get());
-  if (!turn) return Turn::Refused();
-  return engine_->Get(key, buffer);
+  return Call(engine_.get(), [&] { return engine_->Get(key, buffer); });
 }
 
 void Client::GetManyWith(std::span<const std::string_view> keys,
                          void (*done)(void*, size_t, GetResult), void* context) {
-  const Turn turn(engine_.get());
-  for (size_t i = 0; !turn && i < keys.size(); ++i) done(context, i, Turn::Refused());
-  if (turn) engine_->GetMany(keys, done, context);
+  CallMany(engine_.get(), keys.size(), done, context,
+           [&] { engine_->GetMany(keys, done, context); });
 }
 
 Client::PutResult Client::Put(std::string_view key, std::string_view value,
                               const PutOptions& options) {
-  const Turn turn(engine_.get());
-  if (!turn) return Turn::Refused();
-  return engine_->DoWrite(engine_->MakePut(key, value, options));
+  return Call(engine_.get(), [&] { return engine_->DoWrite(MakePut(key, value, options)); });
 }
 
 void Client::PutManyWith(std::span<const PutItem> items, void (*done)(void*, size_t, PutResult),
                          void* context) {
-  const Turn turn(engine_.get());
-  for (size_t i = 0; !turn && i < items.size(); ++i) done(context, i, Turn::Refused());
-  if (turn) engine_->PutMany(items, done, context);
+  CallMany(engine_.get(), items.size(), done, context,
+           [&] { engine_->PutMany(items, done, context); });
 }
 
+// A conditional delete of an absent key did not find its version, like a conditional PUT.
 Client::DeleteResult Client::Delete(std::string_view key, Version expected_version) {
-  const Turn turn(engine_.get());
-  if (!turn) return Turn::Refused();
-  auto result = engine_->DoWrite(engine_->MakeDelete(key, expected_version));
-  // A conditional delete of an absent key did not find its version, like a conditional PUT.
-  return AsDeleteResult(std::move(result));
+  return AsDeleteResult(
+      Call(engine_.get(), [&] { return engine_->DoWrite(MakeDelete(key, expected_version)); }));
 }
 
 void Client::StartGet(std::string_view key, GetCallback done) {
-  auto started = std::make_unique<GetCallback>(std::move(done));
-  const auto finish = [](void* context, size_t, GetResult result) {
-    const std::unique_ptr<GetCallback> mine(static_cast<GetCallback*>(context));
-    (*mine)(std::move(result));
-  };
-  engine_->QueueGet(key, {finish, started.release(), 0});
+  Start(engine_.get(), done, [&] { engine_->StartGet(key, std::move(done)); });
 }
 
 void Client::StartPut(std::string_view key, std::string_view value, const PutOptions& options,
                       PutCallback done) {
-  auto started = std::make_unique<PutCallback>(std::move(done));
-  Write write = engine_->MakePut(key, value, options);
-  write.done = [](void* context, size_t, PutResult result) {
-    const std::unique_ptr<PutCallback> mine(static_cast<PutCallback*>(context));
-    (*mine)(std::move(result));
-  };
-  write.context = started.release();
-  engine_->QueueWrite(write);
+  Start(engine_.get(), done,
+        [&] { engine_->StartWrite(MakePut(key, value, options), std::move(done)); });
 }
 
 void Client::StartDelete(std::string_view key, Version expected_version, DeleteCallback done) {
-  auto started = std::make_unique<DeleteCallback>(std::move(done));
-  Write write = engine_->MakeDelete(key, expected_version);
-  write.done = [](void* context, size_t, PutResult result) {
-    const std::unique_ptr<DeleteCallback> mine(static_cast<DeleteCallback*>(context));
-    (*mine)(AsDeleteResult(std::move(result)));
-  };
-  write.context = started.release();
-  engine_->QueueWrite(write);
+  Start(engine_.get(), done, [&] {
+    auto mine = std::make_unique<DeleteCallback>();  // before `done` is moved from
+    mine->swap(done);
+    PutCallback as_put = [mine = std::move(mine)](PutResult result) {
+      (*mine)(AsDeleteResult(std::move(result)));
+    };
+    engine_->StartWrite(MakeDelete(key, expected_version), std::move(as_put));
+  });
 }
 
 size_t Client::Poll() {
-  const Turn turn(engine_.get());
-  return turn ? engine_->Poll() : 0;
+  const auto left =
+      Call(engine_.get(), [&] { return std::expected<size_t, Error>(engine_->Poll()); });
+  return left ? *left : engine_ == nullptr ? 0 : engine_->started();
 }
 
-int Client::fd() const { return engine_->fd(); }
-std::chrono::microseconds Client::next_poll() const { return engine_->next_poll(); }
+int Client::fd() const { return engine_ == nullptr ? -1 : engine_->fd(); }
+std::chrono::microseconds Client::next_poll() const {
+  return engine_ == nullptr ? std::chrono::microseconds(0) : engine_->next_poll();
+}
 
 std::expected<ScanSummary, Error> Client::Scan(ScanCallback item) {
-  const Turn turn(engine_.get());
-  if (!turn) return Turn::Refused();
-  return engine_->Scan(&item);
+  return Call(engine_.get(), [&] { return engine_->Scan(&item); });
 }
 
 std::expected<std::chrono::nanoseconds, Error> Client::Ping() {
-  const Turn turn(engine_.get());
-  if (!turn) return Turn::Refused();
-  const auto start = std::chrono::steady_clock::now();
-  const auto reply = engine_->Control(0, verify::Operation::kPing);
-  if (!reply) return std::unexpected(reply.error());
-  return std::chrono::steady_clock::now() - start;
+  return Call(engine_.get(), [&]() -> std::expected<std::chrono::nanoseconds, Error> {
+    const auto start = std::chrono::steady_clock::now();
+    const auto reply = engine_->Control(0, verify::Operation::kPing);
+    if (!reply) return std::unexpected(reply.error());
+    return std::chrono::steady_clock::now() - start;
+  });
 }
 
 std::expected<std::vector<std::string>, Error> Client::ServerStats() {
-  const Turn turn(engine_.get());
-  if (!turn) return Turn::Refused();
-  std::vector<std::string> texts;
-  for (uint32_t shard = 0; shard < engine_->shard_count(); ++shard) {
-    auto reply = engine_->Control(shard, verify::Operation::kStats);
-    if (!reply) return std::unexpected(reply.error());
-    texts.push_back(std::move(*reply));
-  }
-  return texts;
+  return Call(engine_.get(), [&]() -> std::expected<std::vector<std::string>, Error> {
+    std::vector<std::string> texts;
+    for (uint32_t shard = 0; shard < engine_->shard_count(); ++shard) {
+      auto reply = engine_->Control(shard, verify::Operation::kStats);
+      if (!reply) return std::unexpected(reply.error());
+      texts.push_back(std::move(*reply));
+    }
+    return texts;
+  });
 }
 
-ClientStats Client::stats() const { return engine_->stats(); }
-uint32_t Client::shard_count() const { return engine_->shard_count(); }
+ClientStats Client::stats() const { return engine_ == nullptr ? ClientStats{} : engine_->stats(); }
+uint32_t Client::shard_count() const { return engine_ == nullptr ? 0 : engine_->shard_count(); }
 
 }  // namespace plov

@@ -1,149 +1,133 @@
-// Engine: life of the connections, replies, waiting.
-
 #include "client/engine.h"
 
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-
-#include "fabric/random.h"
+#include <new>
+#include <utility>
 
 namespace plov {
 
 using fabric::Clock;
-using verify::Keep;
-using verify::MessageReader;
-using verify::Safeguard;
 
 namespace {
-
-// Request ids of their own for everything but writes, whose ids are their sequences.
-constexpr uint64_t kControlIds = uint64_t{1} << 63;
 
 constexpr std::chrono::microseconds kBackoffMin = std::chrono::milliseconds(1);
 constexpr std::chrono::microseconds kBackoffMax = std::chrono::milliseconds(100);
 constexpr std::chrono::seconds kAttemptMax{1};
+// A shorter rest is not worth a sleep.
+constexpr std::chrono::microseconds kSleepMin{50};
 constexpr int kTurnsPerPoll = 64;
+// Turns of a busy GetMany before everything else gets one.
+constexpr size_t kTurnsPerPump = 64;
+
+constexpr auto kLifeOver =
+    "the server died or restarted with this write under way: whether it was applied cannot be told";
+constexpr auto kClosed =
+    "the client was closed with this write under way: whether it was applied cannot be told";
+
+// Runs at the end of a scope, also when memory runs out in it.
+template <typename Body>
+struct Finally {
+  Body body;
+  ~Finally() { body(); }
+};
+template <typename Body>
+Finally(Body) -> Finally<Body>;
 
 }  // namespace
 
 Engine::Engine(std::string_view uri, const ClientOptions& options)
     : uri_(uri),
       options_(options),
-      client_id_(fabric::RandomId()),
-      epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
-      slots_(std::clamp<size_t>(options.window, 1, 64) + 1),
-      cache_(options.location_cache_bytes),
-      next_control_id_(kControlIds) {}
-
-Engine::~Engine() {
-  AbandonAll();
-  if (epoll_fd_ >= 0) ::close(epoll_fd_);
-}
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      gets_(options, &callbacks_),
+      writes_(&callbacks_),
+      started_(&gets_, &writes_, &callbacks_) {}
 
 std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view uri,
                                                               const ClientOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(uri, options));
-  if (engine->epoll_fd_ < 0) return FailErrno("cannot create an epoll", errno);
-  if (auto connected = engine->ConnectAll(engine->DeadlineFromNow()); !connected) {
-    return std::unexpected(connected.error());
+  if (!engine->epoll_) return FailErrno("cannot create an epoll", errno);
+  if (auto begun = engine->BeginLife(engine->DeadlineFromNow()); !begun) {
+    return std::unexpected(begun.error());
   }
   return engine;
 }
 
-// All shards or none: they are threads of one server.
-std::expected<void, Error> Engine::ConnectAll(Deadline deadline) {
-  std::vector<Connected> fresh;
-  uint32_t shard_count = 1;
-  for (uint32_t shard = 0; shard < shard_count; ++shard) {
-    auto connected = ConnectShard(uri_, shard, client_id_, deadline);
-    if (!connected) return std::unexpected(connected.error());
-    shard_count = connected->view.shard_count;
-    fresh.push_back(std::move(*connected));
+Engine::~Engine() {
+  if (life_ == nullptr) return;
+  const Error closed{Code::kUnavailable, "the client was closed"};
+  started_.Close(closed);
+  gets_.Close(closed);
+  writes_.Close(closed, kClosed);
+}
+
+std::expected<void, Error> Engine::BeginLife(Deadline deadline) {
+  auto life = Life::Begin(uri_, options_.location_cache_bytes, &callbacks_, deadline);
+  if (!life) return std::unexpected(life.error());
+  if (life_ != nullptr) {
+    writes_.Detach(kLifeOver);
+    life_->AddTo(&former_);
   }
-  Adopt(std::move(fresh));
+  // Nothing of the former life is left: gets and writes are given the next one at once.
+  const auto former = std::exchange(life_, std::move(*life));
+  Attach();
   return {};
 }
 
-void Engine::Adopt(std::vector<Connected> fresh) {
-  bool same_life = links_.size() == fresh.size();
-  for (size_t i = 0; same_life && i < fresh.size(); ++i) {
-    same_life = links_[i]->view.incarnation == fresh[i].view.incarnation ||
-                !Keep(Safeguard::kOtherLifeNoticed);
+void Engine::Attach() {
+  connected_ = true;
+  writes_.Attach(life_.get());
+  gets_.Attach(life_.get());
+  for (const auto& link : life_->links()) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->connection().fd(), &event);
   }
-  if (!same_life) {
-    std::vector<Write> unsent;
-    for (const auto& link : links_) link->writes.Forsake(&unsent);
-    queued_writes_.insert(queued_writes_.begin(), unsent.begin(), unsent.end());
-    links_.clear();
-    while (links_.size() < fresh.size()) links_.push_back(std::make_unique<Link>(client_id_));
-    hash_seed_ = fresh[0].view.hash_seed;
-  }
-  // In the same life too: a server that took damaged memory over has dropped items whose records
-  // may still be whole where they are remembered to be.
-  if (Keep(Safeguard::kLocationsForgotten)) cache_.Clear();
-  for (size_t i = 0; i < fresh.size(); ++i) {
-    Link& link = *links_[i];
-    link.connection = std::move(fresh[i].connection);
-    link.region = link.connection->region();
-    link.view = fresh[i].view;
-    link.messages_in_flight = 0;
-    link.reads_in_flight = 0;
-    link.stale = false;
-    link.confirm_due = true;
-    stats_.retries += link.writes.Retry();
-    scratch_.resize(link.connection->limits().message_bytes_max);
-    epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
-    ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, link.connection->fd(), &event);
-  }
-  RestartSlots();
-  for (uint32_t shard = 0; shard < shard_count(); ++shard) Confirm(shard);
 }
 
-bool Engine::alive() const {
-  return std::ranges::all_of(links_, [](const auto& link) { return link->connection->alive(); });
+std::expected<void, Error> Engine::ConnectAnew(Deadline deadline) {
+  const auto resumed = life_->Resume(uri_, deadline);
+  if (!resumed) return std::unexpected(resumed.error());
+  if (!*resumed) return BeginLife(deadline);
+  former_.retries += writes_.Retry();
+  Attach();
+  return {};
 }
 
 bool Engine::Reconnect() {
   const Deadline now = Clock::now();
   if (now < next_attempt_) return false;
-  if (auto connected = ConnectAll(now + std::min<Clock::duration>(options_.timeout, kAttemptMax));
-      !connected) {
+  const Deadline deadline = now + std::min<Clock::duration>(options_.timeout, kAttemptMax);
+  if (auto connected = ConnectAnew(deadline); !connected) {
     down_ = connected.error();
     backoff_ = std::clamp(backoff_ * 2, kBackoffMin, kBackoffMax);
     next_attempt_ = Clock::now() + backoff_;
     return false;
   }
   backoff_ = {};
-  ++stats_.reconnects;
-  if (awaited_control_id_ != 0) {
-    awaited_control_id_ = 0;
+  ++former_.reconnects;
+  if (control_id_ != 0) {
+    control_id_ = 0;
     control_reply_ = Fail(Code::kUnavailable, "the server went away");
   }
   return true;
 }
 
-bool Engine::SendControl(Link* link, const verify::Request& request) {
-  if (link->messages_in_flight >= kMessagesInFlightMax) return false;
-  verify::MessageWriter message(scratch_, client_id_);
-  message.Add(request);
-  if (!link->connection->Send(message.Finish())) return false;
-  ++link->messages_in_flight;
-  return true;
+void Engine::Reset() noexcept {
+  connected_ = false;
+  next_attempt_ = {};
 }
 
-void Engine::OnControlReply(const verify::Reply& reply) {
-  for (Slot& slot : slots_) {
-    if (slot.state == Slot::State::kAsked && slot.ask_id == reply.request_id) {
-      return OnAnswer(&slot, reply);
-    }
+void Engine::OnReply(uint32_t shard, const verify::Reply& reply) {
+  if (reply.request_id < kControlIds) return life_->writes(shard).OnReply(reply);
+  if (reply.request_id != control_id_ || shard != control_shard_) {
+    return gets_.OnAnswer(shard, reply);
   }
-  if (reply.request_id != awaited_control_id_) return;
-  awaited_control_id_ = 0;
+  control_id_ = 0;
   if (reply.status == Code::kOk) {
     control_reply_ = std::string(reply.value);
   } else {
@@ -151,40 +135,21 @@ void Engine::OnControlReply(const verify::Reply& reply) {
   }
 }
 
-bool Engine::ReceiveReplies(uint32_t shard) {
-  Link* link = links_[shard].get();
-  bool received = false;
-  while (const auto message = link->connection->Receive()) {
-    received = true;
-    if (link->messages_in_flight > 0) --link->messages_in_flight;
-    auto replies = MessageReader::Open(*message, client_id_, MessageReader::Holds::kReplies);
-    if (replies && replies->superblock_version() > link->view.superblock_version) MarkStale(shard);
-    while (replies) {
-      const auto reply = replies->NextReply();
-      if (!reply) break;
-      if (reply->request_id >= kControlIds) {
-        OnControlReply(*reply);
-      } else {
-        link->writes.OnReply(*reply);
-      }
-    }
-  }
-  return received;
-}
-
 bool Engine::Pump() {
   if (!alive()) return Reconnect();
-  bool moved = StartQueuedGets();
-  moved = DistributeWrites() || moved;
-  moved = PostReads() || moved;
-  moved = CollectReads() || moved;
-  moved = StepSlots() || moved;
+  bool moved = gets_.Tend();
+  moved = writes_.Distribute() || moved;
+  moved = gets_.Turn() || moved;
+  if (life_->loads()) moved = gets_.Collect() || moved;
   for (uint32_t shard = 0; shard < shard_count(); ++shard) {
-    Link* link = links_[shard].get();
-    moved = Confirm(shard) || moved;
-    moved =
-        link->writes.Flush(link->connection.get(), scratch_, &link->messages_in_flight) || moved;
-    moved = ReceiveReplies(shard) || moved;
+    Link& link = life_->link(shard);
+    moved = link.Refresh() || moved;
+    moved = link.Confirm() || moved;
+    moved = life_->writes(shard).Flush(&link) || moved;
+    while (const auto reply = link.NextReply()) {
+      OnReply(shard, *reply);
+      moved = true;
+    }
   }
   if (moved) idle_since_ = {};
   return moved && alive();
@@ -192,29 +157,18 @@ bool Engine::Pump() {
 
 Deadline Engine::NextEvent(Deadline otherwise) const {
   if (!alive()) otherwise = std::min(otherwise, next_attempt_);
-  for (const auto& link : links_) otherwise = link->writes.EarliestDeadline(otherwise);
-  for (const Slot& slot : slots_) {
-    if (slot.state == Slot::State::kFree || slot.state == Slot::State::kDrained) continue;
-    otherwise = std::min(otherwise, slot.deadline);
-    // Rests are shorter than a sleep: stay awake.
-    if (slot.state == Slot::State::kPaused) return {};
-  }
-  if (!queued_gets_.empty()) otherwise = std::min(otherwise, queued_gets_.front().deadline);
-  if (!queued_writes_.empty()) otherwise = std::min(otherwise, queued_writes_.front().deadline);
-  return otherwise;
+  return writes_.NextEvent(gets_.NextEvent(otherwise));
 }
 
 void Engine::Expire(Deadline now) {
-  ExpireSlots(now);
-  ExpireQueued(now);
-  const bool connected = alive();
-  for (const auto& link : links_) link->writes.Expire(now, connected, down_);
+  gets_.Expire(now, down());
+  writes_.Expire(now, down());
 }
 
 bool Engine::ArmAll() {
   if (!alive()) return true;  // only time helps
   bool armed = true;
-  for (const auto& link : links_) armed = link->connection->Arm() && armed;
+  for (const auto& link : life_->links()) armed = link->connection().Arm() && armed;
   return armed;
 }
 
@@ -227,32 +181,148 @@ void Engine::Idle(Deadline until) {
   const bool connected = alive();
   const Deadline wake = NextEvent(until);
   if (connected && now - idle_since_ < options_.spin) return;
-  if (wake <= now) {
+  if (wake < now + kSleepMin) {
     ::sched_yield();
     return;
   }
   if (!ArmAll()) return;
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(wake - now).count();
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
-  pollfd poll_fd{epoll_fd_, POLLIN, 0};
+  pollfd poll_fd{epoll_.get(), POLLIN, 0};
   // A dead connection stays readable; then only time helps.
   ::ppoll(&poll_fd, connected ? 1 : 0, &timeout, nullptr);
+}
+
+void Engine::AwaitStarted(std::string_view key) {
+  while (started_.Has(key)) {
+    if (!Pump()) Idle(DeadlineFromNow());
+  }
+}
+
+void Engine::AwaitStarted(std::span<const std::string_view> keys) {
+  if (started_.count() == 0) return;
+  for (const std::string_view key : keys) AwaitStarted(key);
+}
+
+Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {
+  if (started_.count() > 0) AwaitStarted(key);
+  plov::Get* get = gets_.Begin(key, into);
+  const Finally end{[this] { gets_.EndLone(); }};
+  // The common case takes one turn after the other; whatever is rare goes the general way.
+  if (connected_ && life_->loads() && life_->link(get->shard).quiet()) gets_.GoAlone(get);
+  if (!get->ended()) get->deadline = DeadlineFromNow();
+  while (!get->ended()) {
+    if (!Pump()) Idle(get->deadline);
+  }
+  return gets_.ResultOf(get);
+}
+
+void Engine::GetMany(std::span<const std::string_view> keys,
+                     void (*done)(void*, size_t, Client::GetResult), void* context) {
+  HasMemory([&] { AwaitStarted(keys); });
+  Gets::Many many{.keys = keys, .done = done, .context = context, .deadline = DeadlineFromNow()};
+  gets_.BeginMany(&many);
+  const Finally end{[this] { gets_.EndMany(); }};
+  const auto go_on = [&] {
+    gets_.BeginKeys();  // also while there is no server: they have a deadline from then on
+    bool moved = Pump();
+    for (size_t turns = 0; turns < kTurnsPerPump && many.left > 0 && alive() && gets_.Turn();
+         ++turns) {
+      moved = true;
+    }
+    if (moved) {
+      many.deadline = DeadlineFromNow();
+    } else if (many.left > 0) {
+      Idle(NextEvent(many.deadline));
+    }
+  };
+  while (many.left > 0 && !callbacks_.failed()) {
+    if (!HasMemory(go_on)) gets_.FailMany(NoMemory());
+  }
+}
+
+bool Engine::HasMemory(auto&& body) {
+  try {
+    body();
+    return true;
+  } catch (const std::bad_alloc&) {
+    Reset();
+    return false;
+  }
+}
+
+Client::PutResult Engine::DoWrite(Write write) {
+  if (started_.count() > 0) AwaitStarted(write.key);
+  std::optional<Client::PutResult> result;
+  write.done = [](void* context, size_t, Client::PutResult got) {
+    *static_cast<std::optional<Client::PutResult>*>(context) = std::move(got);
+  };
+  write.context = &result;
+  write.deadline = DeadlineFromNow();
+  writes_.Queue(write);
+  const Finally end{[&] {
+    if (!result) writes_.Forget(&result);
+  }};
+  while (!result) {
+    const bool has_memory = HasMemory([&] {
+      if (!Pump()) Idle(write.deadline);
+    });
+    if (!has_memory) writes_.Cancel(&result);
+  }
+  return std::move(*result);
+}
+
+void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
+                     void* context) {
+  struct Tally {
+    void (*done)(void*, size_t, Client::PutResult);
+    void* context;
+    size_t left;
+  } tally{done, context, items.size()};
+  const Finally end{[&] {
+    if (tally.left > 0) writes_.Forget(&tally);
+  }};
+  size_t next = 0;
+  const auto go_on = [&] {
+    for (; next < items.size() && writes_.queued() < kWritesMax; ++next) {
+      if (started_.count() > 0) AwaitStarted(items[next].key);
+      Write write = MakePut(items[next].key, items[next].value, items[next].options);
+      write.index = next;
+      write.context = &tally;
+      write.deadline = DeadlineFromNow();
+      write.done = [](void* tally_context, size_t index, Client::PutResult result) {
+        auto* mine = static_cast<Tally*>(tally_context);
+        --mine->left;
+        mine->done(mine->context, index, std::move(result));
+      };
+      writes_.Queue(write);
+    }
+    if (!Pump()) Idle(DeadlineFromNow());
+  };
+  while (tally.left > 0 && !callbacks_.failed()) {
+    if (HasMemory(go_on)) continue;
+    writes_.Cancel(&tally);
+    for (; next < items.size() && !callbacks_.failed(); ++next) {
+      callbacks_.Run([&] { done(context, next, std::unexpected(NoMemory())); });
+      --tally.left;
+    }
+  }
 }
 
 std::expected<std::string, Error> Engine::Control(uint32_t shard, verify::Operation operation) {
   const Deadline deadline = DeadlineFromNow();
   control_reply_.reset();
-  bool sent = false;
+  control_shard_ = shard;
+  const Finally end{[this] { control_id_ = 0; }};
   while (!control_reply_) {
-    if (!sent && alive()) {
+    if (control_id_ == 0 && alive() && shard < shard_count()) {
       verify::Request request;
       request.operation = operation;
-      request.request_id = awaited_control_id_ = ++next_control_id_;
-      sent = shard < links_.size() && SendControl(links_[shard].get(), request);
+      request.request_id = life_->link(shard).NextControlId();
+      if (life_->link(shard).SendControl(request)) control_id_ = request.request_id;
     }
     if (Pump()) continue;
     if (Clock::now() >= deadline) {
-      awaited_control_id_ = 0;
       if (!alive()) return std::unexpected(down_);
       return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
     }
@@ -261,57 +331,40 @@ std::expected<std::string, Error> Engine::Control(uint32_t shard, verify::Operat
   return std::move(*control_reply_);
 }
 
+std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
+  if (gets_.under_way() > 0) return Fail(Code::kInvalidArgument, "a scan needs no GET under way");
+  plov::Scan scan(life_.get(), options_.timeout, &callbacks_, item,
+                  [this]() -> std::expected<Life*, Error> {
+                    const Deadline deadline = DeadlineFromNow();
+                    while (!alive()) {
+                      if (Pump()) continue;
+                      if (Clock::now() >= deadline) return std::unexpected(down_);
+                      Idle(deadline);
+                    }
+                    return life_.get();
+                  });
+  return scan.Run();
+}
+
 // Bounded, since callbacks may start operations for ever.
 size_t Engine::Poll() {
   more_ = true;
   for (int turn = 0; turn < kTurnsPerPoll && more_; ++turn) more_ = Pump() || !ArmAll();
   Expire(Clock::now());
-  size_t left = queued_gets_.size() + queued_writes_.size() + busy_slots_;
-  for (const auto& link : links_) left += link->writes.waiting();
-  return left;
+  return started_.count();
 }
 
 std::chrono::microseconds Engine::next_poll() const {
-  const Deadline now = Clock::now();
   if (more_) return {};
+  const Deadline now = Clock::now();
   const Deadline wake = NextEvent(now + std::chrono::hours(1));
   return std::chrono::ceil<std::chrono::microseconds>(std::max(wake, now) - now);
 }
 
-// The last callbacks of what was left.
-void Engine::AbandonAll() {
-  closing_ = true;
-  down_ = {Code::kUnavailable, "the client was destroyed"};
-  for (const auto& link : links_) {
-    link->connection.reset();
-    link->region = {};
-  }
-  for (Slot& slot : slots_) {
-    if (slot.state == Slot::State::kFree || slot.state == Slot::State::kDrained) continue;
-    slot.sink.done(slot.sink.context, slot.sink.index, std::unexpected(down_));
-  }
-  for (const QueuedGet& get : std::exchange(queued_gets_, {})) {
-    get.sink.done(get.sink.context, get.sink.index, std::unexpected(down_));
-  }
-  const auto queued = std::exchange(queued_writes_, {});
-  std::vector<Write> unsent(queued.begin(), queued.end());
-  for (const auto& link : links_) link->writes.Forsake(&unsent);
-  for (const Write& write : unsent) {
-    write.done(write.context, write.index, std::unexpected(down_));
-  }
-}
-
 ClientStats Engine::stats() const {
-  ClientStats stats = stats_;
-  stats.bucket_reads = lookup_stats_.bucket_reads;
-  stats.record_reads = lookup_stats_.record_reads;
-  stats.reads = stats.bucket_reads + stats.record_reads;
-  stats.known_reads = lookup_stats_.known_reads;
-  stats.known_misses = lookup_stats_.known_misses;
-  stats.torn_buckets = lookup_stats_.torn_buckets;
-  stats.torn_records = lookup_stats_.torn_records;
-  stats.confirmations = lookup_stats_.confirmations;
-  stats.restarts = lookup_stats_.restarts;
+  ClientStats stats = former_;
+  gets_.AddTo(&stats);
+  life_->AddTo(&stats);
   return stats;
 }
 

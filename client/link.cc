@@ -1,36 +1,34 @@
 #include "client/link.h"
 
-#include <array>
+#include <time.h>
 
-#include "verify/superblock.h"
+#include <chrono>
+#include <cstring>
 
 namespace plov {
 
-namespace {
-
+using fabric::Clock;
+using verify::MessageReader;
+using verify::MessageWriter;
 using verify::Superblock;
 using verify::SuperblockVerdict;
 
-// One READ, waited for.
-std::expected<Superblock, Error> ReadPage(fabric::Connection* connection,
-                                          fabric::Deadline deadline) {
-  alignas(verify::kWordBytes) Superblock page;
-  fabric::ReadOp op;
-  op.bytes = op.head_bytes = sizeof(page);
-  op.head = std::as_writable_bytes(std::span(&page, 1)).data();
-  if (connection->Read({&op, 1}) != 1) return Fail(Code::kSystem, "cannot post a READ");
-  fabric::Completion completion;
-  while (connection->Poll({&completion, 1}) == 0) {
-    if (fabric::Clock::now() > deadline)
-      return Fail(Code::kTimeout, "the superblock does not come");
-  }
-  if (completion.status != fabric::Status::kDone) {
-    return Fail(Code::kUnavailable, "the server went away");
-  }
-  return page;
-}
+namespace {
+
+constexpr Reads::Owner kNowOwner = Link::kSuperblockOwner - 1;
+// Torn READs of a superblock before the lookups that wait for it ask the server: a writer that
+// needs longer for a page than these take is not running, and waiting for its answer is cheaper.
+constexpr uint32_t kTornSuperblocksMax = 100;
+// How long a READ or a reply of the set-up is polled for before the thread rests.
+constexpr std::chrono::microseconds kSpin{20};
 
 }  // namespace
+
+uint64_t BootUs() {
+  timespec now;
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
 
 std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& page,
                                                               uint32_t shard,
@@ -54,30 +52,197 @@ std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& 
   return Fail(Code::kProtocol, "the server's memory is no plov shard");
 }
 
-std::expected<cuckoo::ShardView, Error> ReadSuperblock(fabric::Connection* connection,
-                                                       uint32_t shard, fabric::Deadline deadline) {
-  while (true) {
-    const auto page = ReadPage(connection, deadline);
-    if (!page) return std::unexpected(page.error());
-    const auto view = ViewOf(*page, shard, connection->limits().region_bytes);
-    if (!view) return std::unexpected(view.error());
-    if (*view) return **view;
-    if (fabric::Clock::now() >= deadline) {
-      return Fail(Code::kCorrupt, "the server's superblock is damaged: restart plovd");
-    }
-  }
-}
-
-std::expected<Connected, Error> ConnectShard(const std::string& uri, uint32_t shard,
-                                             uint64_t client_id, fabric::Deadline deadline) {
+std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri, uint32_t shard,
+                                                          uint64_t client_id, Deadline deadline) {
   auto connection = fabric::Connection::Connect(uri, {.shard = shard,
                                                       .format_version = verify::kFormatVersion,
                                                       .client_id = client_id,
                                                       .deadline = deadline});
   if (!connection) return std::unexpected(connection.error());
-  auto view = ReadSuperblock(connection->get(), shard, deadline);
+  auto link = std::make_unique<Link>(std::move(*connection), shard, client_id);
+  if (auto opened = link->Open(deadline); !opened) return std::unexpected(opened.error());
+  return link;
+}
+
+Link::Link(std::unique_ptr<fabric::Connection> connection, uint32_t shard, uint64_t client_id)
+    : shard_(shard),
+      client_id_(client_id),
+      reads_(connection->limits().read_depth),
+      connection_(std::move(connection)),
+      region_(connection_->region()),
+      scratch_(connection_->limits().message_bytes_max) {}
+
+std::expected<void, Error> Link::Open(Deadline deadline) {
+  if (auto read = RefreshNow(deadline); !read) return read;
+  refreshes_ = 0;
+  confirm_due_ = true;
+  return AwaitClock(deadline);
+}
+
+// Rests until there is something to collect; the error when there will be nothing in time.
+std::optional<Error> Link::Wait(Deadline deadline, Deadline idle_since) {
+  const Deadline now = Clock::now();
+  if (!alive()) return Error{Code::kUnavailable, "the server went away"};
+  if (now > deadline) return Error{Code::kTimeout, "the server's memory cannot be read in time"};
+  if (now - idle_since > kSpin) fabric::Wait(connection_.get(), deadline);
+  return std::nullopt;
+}
+
+std::expected<std::span<const std::byte>, Error> Link::ReadNow(uint64_t offset, uint32_t bytes,
+                                                               Deadline deadline) {
+  const Deadline begun = Clock::now();
+  std::optional<fabric::Status> ended;
+  std::optional<Reads::Id> id;
+  while (!ended) {
+    if (!id) id = reads_.Add(offset, bytes, kNowOwner, &read_now_);
+    PostReads();
+    CollectReads(
+        [&](Reads::Owner, fabric::Status status, ReadBuffer* memory) {
+          read_now_.swap(*memory);
+          ended = status;
+        },
+        [](const Refreshed&) {});
+    if (ended) break;
+    if (auto error = Wait(deadline, begun)) {
+      if (id) reads_.Abandon(*id);
+      return std::unexpected(std::move(*error));
+    }
+  }
+  if (*ended == fabric::Status::kPeerGone) {
+    return Fail(Code::kUnavailable, "the server went away");
+  }
+  if (*ended == fabric::Status::kOutOfRange) {
+    return Fail(Code::kCorrupt, "the table points outside the server's memory");
+  }
+  return BytesOf(&read_now_, bytes);
+}
+
+void Link::MarkStale() {
+  if (!stale_) torn_superblocks_ = 0;
+  stale_ = true;
+}
+
+bool Link::Refresh() {
+  if (!stale_ || reading_superblock_ || reads_.in_flight() > 0) return false;
+  if (!reads_.Add(0, sizeof(Superblock), kSuperblockOwner)) return false;
+  reading_superblock_ = true;
+  return PostReads();
+}
+
+// Nothing while it is not known: a torn one is READ once more, and a dead peer is handled by
+// connecting anew, which reads the superblock as well.
+std::optional<Link::Refreshed> Link::OnSuperblock(fabric::Status status, const ReadBuffer& memory) {
+  reading_superblock_ = false;
+  if (status == fabric::Status::kPeerGone) return std::nullopt;
+  Superblock page;
+  std::memcpy(&page, memory.data(), sizeof(page));
+  const auto view = ViewOf(page, shard_, connection_->limits().region_bytes);
+  if (view && !*view && ++torn_superblocks_ < kTornSuperblocksMax) return std::nullopt;
+  stale_ = false;
+  if (status != fabric::Status::kDone) {
+    return Fail(Code::kProtocol, "the server's memory has no room for a superblock");
+  }
   if (!view) return std::unexpected(view.error());
-  return Connected{std::move(*connection), *view};
+  return *view ? TakeView(**view) : false;
+}
+
+// Takes over a superblock that was READ; returns whether it is another one than before.
+Link::Refreshed Link::TakeView(const cuckoo::ShardView& view) {
+  ++refreshes_;
+  if (view_.incarnation != 0 && view.incarnation != view_.incarnation) {
+    return Fail(Code::kProtocol, "the server's memory changed its incarnation");
+  }
+  if (view.superblock_version == view_.superblock_version) return false;
+  view_ = view;
+  confirm_due_ = true;
+  return true;
+}
+
+std::expected<void, Error> Link::RefreshNow(Deadline deadline) {
+  const Deadline begun = Clock::now();
+  const uint64_t before = refreshes_;
+  std::optional<Error> failed;
+  while (true) {
+    MarkStale();
+    Refresh();
+    CollectReads([](Reads::Owner, fabric::Status, ReadBuffer*) {},
+                 [&failed](const Refreshed& refreshed) {
+                   if (!refreshed) failed = refreshed.error();
+                 });
+    if (failed) return std::unexpected(std::move(*failed));
+    if (refreshes_ != before) return {};
+    if (auto error = Wait(deadline, begun)) {
+      if (error->code != Code::kTimeout || torn_superblocks_ == 0) return std::unexpected(*error);
+      return Fail(Code::kCorrupt, "the server's superblock is damaged: restart plovd");
+    }
+  }
+}
+
+bool Link::Confirm() {
+  if (!confirm_due_ || !has_room()) return false;
+  verify::Request request;
+  request.operation = verify::Operation::kConfirm;
+  request.request_id = NextControlId();
+  request.expected_version = view_.superblock_version;
+  const uint64_t now_us = BootUs();
+  if (!SendControl(request)) return false;
+  exchange_id_ = request.request_id;
+  exchange_sent_us_ = now_us;
+  confirm_due_ = false;
+  return true;
+}
+
+void Link::RefreshClock(uint64_t now_us) {
+  if (exchange_id_ == 0 && clock_.IsOld(now_us)) confirm_due_ = true;
+}
+
+std::expected<void, Error> Link::AwaitClock(Deadline deadline) {
+  const Deadline begun = Clock::now();
+  while (true) {
+    Confirm();
+    NextReply();
+    if (clock_.known()) return {};
+    if (auto error = Wait(deadline, begun)) {
+      if (error->code == Code::kTimeout) error->message = "the server does not answer";
+      return std::unexpected(*error);
+    }
+  }
+}
+
+bool Link::Send(MessageWriter* message, uint64_t answered) {
+  if (!connection_->Send(message->Finish({.answered = answered, .keeps_held = holds_ > 0}))) {
+    return false;
+  }
+  ++messages_in_flight_;
+  return true;
+}
+
+bool Link::SendControl(const verify::Request& request) {
+  if (!has_room()) return false;
+  MessageWriter message = BeginMessage();
+  message.Add(request);
+  return Send(&message);
+}
+
+std::optional<verify::Reply> Link::NextReply() {
+  while (true) {
+    if (!replies_) {
+      const auto message = connection_->Receive();
+      if (!message) return std::nullopt;
+      if (messages_in_flight_ > 0) --messages_in_flight_;
+      replies_ = MessageReader::Open(*message, client_id_, MessageReader::Holds::kReplies);
+      if (replies_ && replies_->heading().answered > view_.superblock_version) MarkStale();
+      continue;
+    }
+    const auto reply = replies_->NextReply();
+    if (reply && reply->request_id != exchange_id_) return reply;
+    if (reply) {
+      clock_.Sample(exchange_sent_us_, BootUs(), replies_->heading().clock_us);
+      exchange_id_ = 0;
+    } else {
+      replies_.reset();
+    }
+  }
 }
 
 }  // namespace plov

@@ -1,4 +1,13 @@
-// Link: a client's connection to one shard, and the shard's superblock as last read.
+// Link: a client's connection to one shard - messages, READs in flight, the superblock as last
+// read, and the server's clock.
+//
+// A Link is one connection; a new connection is a new Link. What a life of the server has in common
+// is in client/life.h.
+//
+// A view (the superblock, digested) changes only while no READ of the link is in flight, and every
+// lookup that goes by its tables begins again then: an old geometry under a new view would miss
+// keys that are there. So what is confirmed to the server is true as soon as the view has changed:
+// no READ by an older superblock is in flight, and none will be.
 #pragma once
 
 #include <cstddef>
@@ -10,50 +19,131 @@
 #include <string>
 #include <vector>
 
-#include "client/write_queue.h"
+#include "client/reads.h"
+#include "client/server_clock.h"
 #include "cuckoo/geometry.h"
 #include "fabric/fabric.h"
+#include "verify/message.h"
 #include "verify/superblock.h"
 
 namespace plov {
 
-struct Link {
-  explicit Link(uint64_t client_id) : writes(client_id) {}
+using fabric::Deadline;
 
-  // Whether a GET may go straight to the connection.
-  bool quiet() const { return reads_in_flight == 0 && !confirm_due; }
+// Request ids from here on are of everything but writes, whose ids are their sequences.
+inline constexpr uint64_t kControlIds = uint64_t{1} << 63;
+// Messages in flight per connection. A reply is never longer than a message, and eight of those fit
+// in a ring.
+inline constexpr uint32_t kMessagesInFlightMax = 4;
 
-  std::unique_ptr<fabric::Connection> connection;
-  std::span<const std::byte> region;  // of the connection, where READs are loads; else empty
-  uint32_t reads_in_flight = 0;       // of lookups and of the superblock
-  // The superblock is to be READ anew. No READ is posted beside that one, so the view changes under
-  // none.
-  bool stale = false;
-  bool confirm_due = false;  // the server is to be told which superblock we go by
-  uint32_t torn_superblocks = 0;
-  uint32_t messages_in_flight = 0;
-  cuckoo::ShardView view;
-  WriteQueue writes;
-  std::vector<fabric::ReadOp> reads;  // to be posted; kept for its capacity
-  verify::Superblock page;            // the superblock as it is READ
-};
-
-// Connects to one shard and reads its superblock.
-struct Connected {
-  std::unique_ptr<fabric::Connection> connection;
-  cuckoo::ShardView view;
-};
-std::expected<Connected, Error> ConnectShard(const std::string& uri, uint32_t shard,
-                                             uint64_t client_id, fabric::Deadline deadline);
-
-// What a READ of the superblock brought; nullopt when it is torn.
+// What a READ of a superblock brought; nullopt when it is torn.
 std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const verify::Superblock& page,
                                                               uint32_t shard,
                                                               uint64_t region_bytes);
 
-// Reads the superblock anew, waiting for it. Only while no other READ of this connection is under
-// way.
-std::expected<cuckoo::ShardView, Error> ReadSuperblock(fabric::Connection* connection,
-                                                       uint32_t shard, fabric::Deadline deadline);
+class Link {
+ public:
+  // Connects, READs the superblock, confirms it and learns the server's time: when it is there, all
+  // of that is.
+  static std::expected<std::unique_ptr<Link>, Error> Connect(const std::string& uri, uint32_t shard,
+                                                             uint64_t client_id, Deadline deadline);
+
+  // Over a connection that is there; tests have their own.
+  Link(std::unique_ptr<fabric::Connection> connection, uint32_t shard, uint64_t client_id);
+  std::expected<void, Error> Open(Deadline deadline);
+
+  fabric::Connection& connection() { return *connection_; }
+  bool alive() const { return connection_->alive(); }
+  const cuckoo::ShardView& view() const { return view_; }
+  const ServerClock& clock() const { return clock_; }
+
+  // The region, where READs are loads; else empty.
+  std::span<const std::byte> region() const { return region_; }
+
+  // READs. None may be added while the superblock is READ; see stale().
+  Reads& reads() { return reads_; }
+  const Reads& reads() const { return reads_; }
+  bool PostReads() { return reads_.Post(connection_.get()); }
+  // As Reads::Collect, but for the superblock's: on_refreshed(Refreshed) is called as soon as the
+  // view has changed, or is known not to. What waited for that begins again, or asks the server.
+  using Refreshed = std::expected<bool, Error>;  // whether the view is another one than before
+  bool CollectReads(auto&& on_read, auto&& on_refreshed) {
+    const bool any = reads_.Collect(
+        connection_.get(), [&](Reads::Owner owner, fabric::Status status, ReadBuffer* memory) {
+          if (owner != kSuperblockOwner) return on_read(owner, status, memory);
+          const auto refreshed = OnSuperblock(status, *memory);
+          if (refreshed) on_refreshed(*refreshed);
+        });
+    return any;
+  }
+  // Owners below this are for the link's user.
+  static constexpr Reads::Owner kSuperblockOwner = UINT64_MAX;
+
+  // One READ, waited for; the bytes stay until the next. Not beside lookups.
+  std::expected<std::span<const std::byte>, Error> ReadNow(uint64_t offset, uint32_t bytes,
+                                                           Deadline deadline);
+
+  // The superblock. MarkStale asks for it to be READ anew; Refresh posts that READ as soon as no
+  // other is in flight.
+  void MarkStale();
+  bool stale() const { return stale_; }
+  bool Refresh();
+  // The same, waited for until it is whole. Not beside lookups.
+  std::expected<void, Error> RefreshNow(Deadline deadline);
+  // How often it was READ and whole.
+  uint64_t refreshes() const { return refreshes_; }
+
+  // Tells the server which superblock we go by when that is due, and asks for its time.
+  bool Confirm();
+  // Whether nothing is due that needs a turn of everything.
+  bool quiet() const { return !confirm_due_; }
+  // The clock's error may have grown beyond use: asks again, unless it was just asked.
+  void RefreshClock(uint64_t now_us);
+
+  // Messages. The next id for a request that is no write.
+  uint64_t NextControlId() { return kControlIds + ++control_ids_; }
+  // False when there is no room now.
+  bool SendControl(const verify::Request& request);
+  bool has_room() const { return messages_in_flight_ < kMessagesInFlightMax; }
+  // An empty message, to be sent by Send.
+  verify::MessageWriter BeginMessage() { return {scratch_, client_id_}; }
+  bool Send(verify::MessageWriter* message, uint64_t answered = 0);
+  // The next reply that is not the link's own; its value stays until the next call.
+  std::optional<verify::Reply> NextReply();
+
+  // While records are held by the server for lookups of ours, or may be soon, messages say so.
+  void Hold() { ++holds_; }
+  void Release() { --holds_; }
+
+ private:
+  std::optional<Refreshed> OnSuperblock(fabric::Status status, const ReadBuffer& memory);
+  Refreshed TakeView(const cuckoo::ShardView& view);
+  std::expected<void, Error> AwaitClock(Deadline deadline);
+  std::optional<Error> Wait(Deadline deadline, Deadline idle_since);
+
+  uint32_t shard_;
+  uint64_t client_id_;
+  Reads reads_;
+  std::unique_ptr<fabric::Connection> connection_;  // ends before the memory that it READs into
+  std::span<const std::byte> region_;
+  cuckoo::ShardView view_;
+  ServerClock clock_;
+
+  ReadBuffer read_now_;
+  bool stale_ = false;
+  bool reading_superblock_ = false;
+  uint32_t torn_superblocks_ = 0;
+  uint64_t refreshes_ = 0;
+
+  bool confirm_due_ = false;
+  uint64_t exchange_id_ = 0;  // of the CONFIRM whose reply is awaited; 0 = none
+  uint64_t exchange_sent_us_ = 0;
+
+  std::vector<std::byte> scratch_;  // a message being built
+  std::optional<verify::MessageReader> replies_;
+  uint64_t control_ids_ = 0;
+  uint32_t messages_in_flight_ = 0;
+  uint32_t holds_ = 0;
+};
 
 }  // namespace plov

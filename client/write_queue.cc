@@ -8,11 +8,9 @@
 
 namespace plov {
 
-using verify::Keep;
 using verify::MessageWriter;
 using verify::Operation;
 using verify::Request;
-using verify::Safeguard;
 
 namespace {
 
@@ -57,7 +55,7 @@ Request WriteQueue::RequestOf(const Entry& entry, uint64_t sequence) const {
   request.conditional = write.conditional;
   request.value_bytes = static_cast<uint32_t>(write.value.size());
   request.flags = write.flags;
-  request.expiry = write.expiry;
+  request.ttl_seconds = static_cast<uint32_t>(std::min<int64_t>(write.ttl.count(), UINT32_MAX));
   request.request_id = sequence;
   request.sequence = sequence;
   request.expected_version = write.expected_version;
@@ -66,19 +64,31 @@ Request WriteQueue::RequestOf(const Entry& entry, uint64_t sequence) const {
   return request;
 }
 
-// Puts a large value where the server can READ it; false while both halves are taken.
-bool WriteQueue::Stage(fabric::Connection* connection, Entry* entry, Request* request) {
+// Puts a large value where the server can READ it. kNever: the entry has ended, for there is no
+// such place on this connection.
+WriteQueue::Staged WriteQueue::Stage(fabric::Connection* connection, Entry* entry,
+                                     Request* request) {
   const auto free = std::ranges::find(staging_used_, false);
-  if (free == staging_used_.end()) return false;
-  const auto half = static_cast<size_t>(free - staging_used_.begin());
+  if (free == staging_used_.end()) return Staged::kLater;
   const auto staging = connection->staging();
+  if (!staging) {
+    Refuse(entry, staging.error());
+    return Staged::kNever;
+  }
+  const size_t half_bytes = staging->size() / 2 / verify::kWordBytes * verify::kWordBytes;
+  if (request->value.size() > half_bytes) {
+    Refuse(entry, {Code::kTooLarge, "the server takes values of " + std::to_string(half_bytes) +
+                                        " bytes at most over this connection"});
+    return Staged::kNever;
+  }
+  const auto half = static_cast<size_t>(free - staging_used_.begin());
   request->rendezvous = true;
-  request->staging_offset = half * (staging.size() / 2);
-  verify::CopyToShared(verify::WordsAt(staging.data(), request->staging_offset), 0,
+  request->staging_offset = half * half_bytes;
+  verify::CopyToShared(verify::WordsAt(staging->data(), request->staging_offset), 0,
                        request->value.data(), request->value.size());
   *free = true;
   entry->staging_half = static_cast<int8_t>(half);
-  return true;
+  return Staged::kDone;
 }
 
 void WriteQueue::Unstage(Entry* entry) {
@@ -87,31 +97,42 @@ void WriteQueue::Unstage(Entry* entry) {
 }
 
 // One message: as many eager writes as fit, or one large one.
-bool WriteQueue::SendBatch(fabric::Connection* connection, std::span<std::byte> scratch) {
-  const size_t message_bytes = connection->limits().message_bytes_max;
-  MessageWriter message(scratch.first(message_bytes), client_id_);
-  uint64_t end = next_unsent_;
+bool WriteQueue::SendBatch(Link* link) {
+  const size_t message_bytes = link->connection().limits().message_bytes_max;
+  const size_t value_bytes_max = link->view().value_bytes_max;
   // Replies come in one message as well, and must fit it.
   const size_t count_max = (message_bytes - verify::kMessageHeaderBytes) / verify::kReplyHeadBytes;
+  MessageWriter message = link->BeginMessage();
+  bool refused = false;
+  uint64_t end = next_unsent_;
   for (; end != next_ && message.count() < count_max; ++end) {
     Entry& entry = At(end);
     if (entry.state != State::kQueued) continue;
     Request request = RequestOf(entry, end);
+    if (request.value.size() > value_bytes_max) {
+      Refuse(&entry, ErrorOfStatus(Code::kTooLarge));
+      refused = true;
+      continue;
+    }
     const bool eager = request.value.size() <= kEagerValueBytesMax &&
                        verify::kMessageHeaderBytes + verify::EncodedBytes(request) <= message_bytes;
     if (eager) {
       if (!message.Add(request)) break;
       continue;
     }
-    if (message.count() > 0 || !Stage(connection, &entry, &request)) break;
+    if (message.count() > 0) break;
+    const Staged staged = Stage(&link->connection(), &entry, &request);
+    refused = refused || staged == Staged::kNever;
+    if (staged == Staged::kNever) continue;
+    if (staged == Staged::kLater) break;
     message.Add(request);
     ++end;
     break;
   }
-  if (message.count() == 0) return false;
-  if (!connection->Send(message.Finish(oldest_))) {
+  if (message.count() == 0) return refused;
+  if (!link->Send(&message, oldest_)) {
     Unstage(&At(end - 1));
-    return false;
+    return refused;
   }
   for (; next_unsent_ != end; ++next_unsent_) {
     if (At(next_unsent_).state == State::kQueued) At(next_unsent_).state = State::kSent;
@@ -119,15 +140,10 @@ bool WriteQueue::SendBatch(fabric::Connection* connection, std::span<std::byte> 
   return true;
 }
 
-bool WriteQueue::Flush(fabric::Connection* connection, std::span<std::byte> scratch,
-                       uint32_t* in_flight) {
-  bool sent = false;
-  while (next_unsent_ != next_ && *in_flight < kMessagesInFlightMax &&
-         SendBatch(connection, scratch)) {
-    ++*in_flight;
-    sent = true;
-  }
-  return sent;
+bool WriteQueue::Flush(Link* link) {
+  bool moved = false;
+  while (next_unsent_ != next_ && link->has_room() && SendBatch(link)) moved = true;
+  return moved;
 }
 
 void WriteQueue::Advance() {
@@ -142,13 +158,29 @@ void WriteQueue::Finish(Entry* entry, Client::PutResult result) {
   Unstage(entry);
   entry->state = State::kFree;
   Advance();
-  if (!told) write.done(write.context, write.index, std::move(result));
+  if (!told) {
+    callbacks_->Run([&] { write.done(write.context, write.index, std::move(result)); });
+  }
+}
+
+// Its caller is told now; the reply is still to come.
+void WriteQueue::Orphan(Entry* entry, Error error) {
+  const Write write = entry->write;
+  entry->state = State::kOrphaned;
+  callbacks_->Run(
+      [&] { write.done(write.context, write.index, std::unexpected(std::move(error))); });
+}
+
+void WriteQueue::Refuse(Entry* entry, Error error) {
+  if (entry->retry) error = ErrorOfStatus(Code::kUnknown);
+  Finish(entry, std::unexpected(std::move(error)));
 }
 
 void WriteQueue::OnReply(const verify::Reply& reply) {
   if (reply.request_id < oldest_ || reply.request_id >= next_unsent_) return;
   Entry& entry = At(reply.request_id);
   if (entry.state != State::kSent && entry.state != State::kOrphaned) return;
+  ++answered_;
   if (reply.status == Code::kOk) {
     Finish(&entry, reply.version);
   } else {
@@ -156,35 +188,27 @@ void WriteQueue::OnReply(const verify::Reply& reply) {
   }
 }
 
-void WriteQueue::Expire(fabric::Deadline now, bool connected, const Error& down) {
+void WriteQueue::Expire(Deadline now, const Error* down) {
   for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
     Entry& entry = At(sequence);
     if (entry.write.deadline > now) continue;
     if (entry.state == State::kQueued) {
-      const bool was_sent = entry.retry;
-      if (was_sent) {
-        Finish(&entry, Fail(Code::kUnknown, kOutcomeUnknown));
-      } else if (connected) {
-        Finish(&entry,
-               Fail(Code::kTimeout, "the server takes no requests (stopped or overloaded)"));
-      } else {
-        Finish(&entry, std::unexpected(down));
-      }
-    } else if (entry.state == State::kSent && !connected) {
-      Finish(&entry, Fail(Code::kUnknown, kOutcomeUnknown));
+      Refuse(&entry,
+             down != nullptr
+                 ? *down
+                 : Error{Code::kTimeout, "the server takes no requests (stopped or overloaded)"});
+    } else if (entry.state == State::kSent && down != nullptr) {
+      Finish(&entry, std::unexpected(ErrorOfStatus(Code::kUnknown)));
     } else if (entry.state == State::kSent) {
-      const Write write = entry.write;
-      entry.state = State::kOrphaned;
-      write.done(write.context, write.index,
-                 Fail(Code::kTimeout,
+      Orphan(&entry, {Code::kTimeout,
                       "no answer within the deadline: the write may have been applied, or may be "
-                      "yet"));
+                      "yet"});
     }
     if (sequence < oldest_) sequence = oldest_ - 1;  // Finish may have moved on
   }
 }
 
-fabric::Deadline WriteQueue::EarliestDeadline(fabric::Deadline otherwise) const {
+Deadline WriteQueue::EarliestDeadline(Deadline otherwise) const {
   for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
     const Entry& entry = At(sequence);
     if (entry.state == State::kQueued || entry.state == State::kSent) {
@@ -192,15 +216,6 @@ fabric::Deadline WriteQueue::EarliestDeadline(fabric::Deadline otherwise) const 
     }
   }
   return otherwise;
-}
-
-size_t WriteQueue::waiting() const {
-  size_t count = 0;
-  for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
-    const State state = At(sequence).state;
-    count += state == State::kQueued || state == State::kSent;
-  }
-  return count;
 }
 
 uint64_t WriteQueue::Retry() {
@@ -212,7 +227,7 @@ uint64_t WriteQueue::Retry() {
     if (entry.state == State::kOrphaned) entry.state = State::kFree;
     if (entry.state != State::kSent) continue;
     entry.state = State::kQueued;
-    entry.retry = Keep(Safeguard::kRetryMarked);
+    entry.retry = true;
     ++retries;
   }
   next_unsent_ = oldest_;
@@ -220,25 +235,43 @@ uint64_t WriteQueue::Retry() {
   return retries;
 }
 
-void WriteQueue::Forsake(std::vector<Write>* unsent) {
-  staging_used_ = {};
+void WriteQueue::AppendUnsent(std::deque<Write>* writes) const {
   for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
-    Entry& entry = At(sequence);
-    entry.staging_half = -1;
-    if (entry.state == State::kQueued && !entry.retry) {
-      unsent->push_back(entry.write);
-      entry.state = State::kFree;
-    }
+    const Entry& entry = At(sequence);
+    if (entry.state == State::kQueued && !entry.retry) writes->push_back(entry.write);
   }
+}
+
+void WriteQueue::Close(std::string_view reason) {
   for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
     Entry& entry = At(sequence);
-    if (entry.state != State::kFree) {
-      Finish(&entry, Fail(Code::kUnknown, kOutcomeUnknown));
+    if (entry.state == State::kQueued && !entry.retry) entry.state = State::kFree;
+    if (entry.state == State::kFree) continue;
+    Finish(&entry, Fail(Code::kUnknown, std::string(reason)));
+    if (sequence < oldest_) sequence = oldest_ - 1;
+  }
+}
+
+// The errors are short enough to need no memory.
+void WriteQueue::Cancel(const void* context) {
+  constexpr auto kNoMemory = "memory ran out";
+  for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
+    Entry& entry = At(sequence);
+    if (entry.write.context == context && entry.state == State::kQueued) {
+      Finish(&entry, Fail(entry.retry ? Code::kUnknown : Code::kSystem, kNoMemory));
+    } else if (entry.write.context == context && entry.state == State::kSent) {
+      Orphan(&entry, {Code::kUnknown, kNoMemory});
     }
     if (sequence < oldest_) sequence = oldest_ - 1;
   }
-  next_unsent_ = next_;
-  Advance();
+}
+
+void WriteQueue::Forget(const void* context) {
+  for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
+    Entry& entry = At(sequence);
+    if (entry.write.context == context) entry.write.done = [](void*, size_t, Client::PutResult) {};
+  }
+  Cancel(context);
 }
 
 }  // namespace plov

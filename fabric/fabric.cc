@@ -1,7 +1,5 @@
 #include "fabric/fabric.h"
 
-#include <poll.h>
-
 #include "fabric/shm/shm.h"
 #include "fabric/verbs/verbs.h"
 
@@ -33,17 +31,5 @@ std::expected<std::unique_ptr<Listener>, Error> Listener::Listen(std::string_vie
 }
 
 bool Listener::Pins(std::string_view uri) { return verbs::IsRdma(uri); }
-
-void Wait(std::span<Connection* const> connections, Deadline deadline) {
-  std::vector<pollfd> polled;
-  for (Connection* connection : connections) {
-    if (!connection->Arm()) return;
-    polled.push_back({connection->fd(), POLLIN, 0});
-  }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-  if (left.count() <= 0) return;
-  // Bounded, so that a missed edge costs a second at most.
-  ::poll(polled.data(), polled.size(), static_cast<int>(std::min<int64_t>(left.count(), 1000)));
-}
 
 }  // namespace plov::fabric

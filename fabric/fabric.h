@@ -43,13 +43,12 @@ namespace plov::fabric {
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
-// One one-sided READ. The first `head_bytes` of the range go to `head`, the rest to `tail`.
+// One one-sided READ. The memory it goes to is the connection's from Read() until the completion
+// was polled or the connection has ended, whatever became of who asked for it.
 struct ReadOp {
   uint64_t offset = 0;  // in the shard's region, word-aligned
   uint32_t bytes = 0;
-  uint32_t head_bytes = 0;
-  std::byte* head = nullptr;
-  std::byte* tail = nullptr;
+  std::byte* to = nullptr;
   uint64_t tag = 0;  // comes back in the completion
 };
 
@@ -111,8 +110,9 @@ class Connection {
   // the protocol ends the connection: alive() turns false.
   virtual std::optional<std::span<const std::byte>> Receive() = 0;
 
-  // Memory that the server may READ; offsets into it name rendezvous values.
-  virtual std::span<std::byte> staging() = 0;
+  // Memory that the server may READ; offsets into it name rendezvous values. An error says why
+  // there is none, and how to mend that.
+  virtual std::expected<std::span<std::byte>, Error> staging() = 0;
 
   // False once the server is gone or has closed the connection. Costs loads of cached words.
   virtual bool alive() const = 0;

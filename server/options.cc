@@ -13,6 +13,7 @@
 
 #include "verify/quantity.h"
 #include "verify/record.h"
+#include "verify/superblock.h"
 
 namespace plov::server {
 
@@ -21,7 +22,6 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr size_t kMemoryBytesMin = size_t{16} << 20;  // per shard: below, nothing useful fits
-constexpr uint32_t kShardsMax = 256;
 constexpr uint64_t kSpinUsMax = 1'000'000;
 
 po::options_description Described() {
@@ -90,7 +90,7 @@ uint64_t PhysicalMemoryBytes() {
 }
 
 std::expected<void, Error> FillSizes(const po::variables_map& given, ServerOptions* server) {
-  const auto shards = SizeOf(given, "shards", 1, kShardsMax, server->shards);
+  const auto shards = SizeOf(given, "shards", 1, verify::kShardsMax, server->shards);
   if (!shards) return std::unexpected(shards.error());
   const auto memory = SizeOf(given, "memory", kMemoryBytesMin * *shards, PhysicalMemoryBytes(),
                              std::max(server->memory_bytes, kMemoryBytesMin * *shards));

@@ -27,6 +27,9 @@ namespace {
 // What clients cause is logged the 1st, 2nd, 4th, 8th ... time: no client can fill the log.
 bool IsWorthALine(uint64_t count) { return std::has_single_bit(count); }
 
+// Records that are held for one client.
+constexpr size_t kHeldMax = 128;
+
 // Requests between two looks at how full the memory is.
 constexpr uint64_t kFullnessEvery = 1024;
 
@@ -184,10 +187,10 @@ void Shard::Foresee(MessageReader requests) const {
 
 void Shard::OnMessage(Gate* gate, const PortEvent& event) {
   Peer& peer = gate->peers.at(event.peer);
-  ReleaseHeld(&peer, UINT64_MAX);
   ++counters_.messages;
   auto requests =
       MessageReader::Open(event.message, peer.client_id, MessageReader::Holds::kRequests);
+  if (requests && !requests->heading().keeps_held) ReleaseHeld(&peer, UINT64_MAX);
   MessageWriter replies(reply_, peer.client_id);
   bool sound = requests.has_value();
   for (uint32_t done = 0; sound && requests->remaining() > 0; ++done) {
@@ -204,7 +207,7 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
       early.version = store_->last_version() + 1;
       MessageWriter writer(reply_, peer.client_id);
       writer.Add(early);
-      gate->port->Send(event.peer, writer.Finish(store_->superblock().version));
+      gate->port->Send(event.peer, writer.Finish(HeadingOfReplies()));
     }
     if (++counters_.requests % kFullnessEvery == 0) LookHowFull();
     sound = Handle(gate, event.peer, &peer, *request, &replies, requests->remaining());
@@ -227,7 +230,11 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
     gate->port->Close(event.peer);
     return Drop(gate, event.peer);
   }
-  gate->port->Send(event.peer, replies.Finish(store_->superblock().version));
+  gate->port->Send(event.peer, replies.Finish(HeadingOfReplies()));
+}
+
+verify::Heading Shard::HeadingOfReplies() const {
+  return {.answered = store_->superblock().version, .clock_us = store_->UnixUs(MonotonicUs())};
 }
 
 bool Shard::Handle(Gate* gate, PeerId id, Peer* peer, const Request& request,
@@ -307,7 +314,7 @@ void Shard::OnReadDone(Gate* gate, const PortEvent& event) {
   reply.version = write.version;
   MessageWriter replies(reply_, peer.client_id);
   replies.Add(reply);
-  gate->port->Send(event.peer, replies.Finish(store_->superblock().version));
+  gate->port->Send(event.peer, replies.Finish(HeadingOfReplies()));
 }
 
 Reply Shard::ReplyTo(Peer* peer, const Request& request, size_t room) {
@@ -366,6 +373,8 @@ void Shard::ReplyGet(Peer* peer, const Request& request, size_t room, Reply* rep
     reply->status = Code::kTooLarge;
     return;
   }
+  // More than a client's window of lookups is no honest client's; it loses the oldest.
+  if (peer->held.size() == kHeldMax) ReleaseHeld(peer, peer->held.front().until_us);
   reply->held = true;
   reply->record_offset = hit->record_offset;
   reply->record_bytes = hit->record_bytes;

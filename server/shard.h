@@ -114,6 +114,7 @@ class Shard {
   void DropUnconfirmed();
   void LookHowFull();
   std::string StatsText() const;
+  verify::Heading HeadingOfReplies() const;
   void Sleep();
 
   std::unique_ptr<Store> store_;
@@ -139,7 +140,7 @@ class Shard {
   Shard& operator=(const Shard&) = delete;
 };
 
-// Microseconds of the host's monotonic clock.
+// Microseconds of the host's monotonic clock, suspended time included.
 uint64_t MonotonicUs();
 
 }  // namespace plov::server

@@ -21,11 +21,17 @@ namespace {
 // Writes pay for looking at this many buckets while items with an expiry are stored.
 constexpr size_t kSweepPerWrite = 2;
 
-ItemView ItemOfRequest(const Request& request, uint64_t version) {
-  return {request.key, request.value, version, request.flags, request.expiry};
-}
-
 }  // namespace
+
+// An item lives at least its time, so the second is rounded up; at most what the format holds.
+ItemView Store::ItemOf(const Request& request, uint64_t version, uint64_t now_us) const {
+  uint64_t expiry = 0;
+  if (request.ttl_seconds != 0) {
+    expiry = (UnixUs(now_us) + 999'999) / 1'000'000 + request.ttl_seconds;
+  }
+  return {request.key, request.value, version, request.flags,
+          static_cast<uint32_t>(std::min<uint64_t>(expiry, UINT32_MAX))};
+}
 
 ItemView Store::ItemOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(options_.bucket_bytes);
@@ -147,7 +153,7 @@ Code Store::Replace(const Target& target, const Bucket& item, uint64_t now_us) {
 WriteReply Store::Write(const Request& request, uint64_t now_us) {
   if (expiring_items_ > 0) Sweep(kSweepPerWrite, now_us);
   if (request.value.size() > options_.value_bytes_max) return {Code::kTooLarge, 0};
-  const ItemView fits = ItemOfRequest(request, 0);
+  const ItemView fits = ItemOf(request, 0, now_us);
   if (!verify::InlineFits(fits, options_.bucket_bytes)) {
     const auto prepared = Prepare(request, now_us);
     if (!prepared) return {prepared.error(), 0};
@@ -159,7 +165,7 @@ WriteReply Store::Write(const Request& request, uint64_t now_us) {
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
   }
-  const ItemView item = ItemOfRequest(request, NextVersion());
+  const ItemView item = ItemOf(request, NextVersion(), now_us);
   Bucket bucket;
   bucket.SetInline(item, options_.bucket_bytes);
   if (const Code status = Replace(target, bucket, now_us); status != Code::kOk) {
@@ -203,7 +209,7 @@ WriteReply Store::Commit(const Prepared& prepared, const Request& request, uint6
     return Refuse(status, target);
   }
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
-  const ItemView item = ItemOfRequest(request, NextVersion());
+  const ItemView item = ItemOf(request, NextVersion(), now_us);
   verify::WriteRecordHead(prepared.shared, item, value_bytes);
   const auto seal = [&] {
     verify::SealRecord(prepared.shared, prepared.record_bytes, record_seed_);

@@ -113,9 +113,11 @@ class Store {
   uint64_t last_version() const { return last_version_; }
   // What tables and live records take of the memory that they can have: at 100, PUTs fail.
   uint64_t percent_full() const;
-  uint64_t UnixSeconds(uint64_t now_us) const {
-    return (now_us + static_cast<uint64_t>(options_.clock_offset_us)) / 1'000'000;
+  // The server's Unix time, by which items expire.
+  uint64_t UnixUs(uint64_t now_us) const {
+    return now_us + static_cast<uint64_t>(options_.clock_offset_us);
   }
+  uint64_t UnixSeconds(uint64_t now_us) const { return UnixUs(now_us) / 1'000'000; }
 
  private:
   struct HeldRecord {
@@ -160,6 +162,8 @@ class Store {
     verify::ItemView item;
   };
   Code Aim(const verify::Request& request, uint64_t now_us, Target* target);
+  // What a write stores, with the version it has, or will have.
+  verify::ItemView ItemOf(const verify::Request& request, uint64_t version, uint64_t now_us) const;
   bool MeetsDamage(verify::Operation operation, const Target& target);
   WriteReply Refuse(Code status, const Target& target);
   // Space, in server/store_space.cc. Cleaning moves records, so it comes before an operation looks

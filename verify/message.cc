@@ -21,9 +21,11 @@ struct WireHeader {
   uint64_t client_id;
   uint64_t answered;
   uint32_t message_bytes;
-  uint32_t reserved;
+  uint32_t flags;
+  uint64_t clock_us;
 };
-static_assert(sizeof(WireHeader) == kMessageHeaderBytes && offsetof(WireHeader, client_id) == 16);
+static_assert(sizeof(WireHeader) == kMessageHeaderBytes && offsetof(WireHeader, client_id) == 16 &&
+              offsetof(WireHeader, clock_us) == 40);
 
 struct WireRequest {
   uint8_t operation;
@@ -34,7 +36,7 @@ struct WireRequest {
   uint64_t sequence;
   uint64_t expected_version;
   uint32_t item_flags;
-  uint32_t expiry;
+  uint32_t ttl_seconds;
   uint64_t staging_offset;
 };
 static_assert(sizeof(WireRequest) == kRequestHeadBytes && offsetof(WireRequest, sequence) == 16 &&
@@ -60,6 +62,7 @@ constexpr uint8_t kConditional = 4;
 constexpr uint8_t kSuspect = 8;
 constexpr uint8_t kRequestFlags = kRetry | kRendezvous | kConditional | kSuspect;
 constexpr uint16_t kHeld = 1;
+constexpr uint32_t kKeep = 1;  // of a message of requests
 
 uint64_t ChecksumOf(std::span<const std::byte> message, uint64_t client_id) {
   return Checksum(message.data() + kWordBytes, message.size() - kWordBytes, MessageSeed(client_id));
@@ -80,6 +83,12 @@ uint8_t FlagsOf(const Request& request) {
   return static_cast<uint8_t>(
       (request.retry ? kRetry : 0) | (request.rendezvous ? kRendezvous : 0) |
       (request.conditional ? kConditional : 0) | (request.suspect ? kSuspect : 0));
+}
+
+// What only the other direction has is 0.
+bool IsSound(const WireHeader& header, MessageReader::Holds holds) {
+  if (holds == MessageReader::Holds::kReplies) return header.flags == 0;
+  return (header.flags & ~kKeep) == 0 && header.clock_us == 0;
 }
 
 bool IsKnown(uint8_t operation) {
@@ -129,7 +138,7 @@ bool MessageWriter::Add(const Request& request) {
                          .sequence = request.sequence,
                          .expected_version = request.expected_version,
                          .item_flags = request.flags,
-                         .expiry = request.expiry,
+                         .ttl_seconds = request.ttl_seconds,
                          .staging_offset = request.staging_offset};
   return Append(std::as_bytes(std::span(&wire, 1)), request.key,
                 request.rendezvous ? std::string_view() : request.value);
@@ -152,14 +161,15 @@ bool MessageWriter::Add(const Reply& reply) {
   return added;
 }
 
-std::span<const std::byte> MessageWriter::Finish(uint64_t answered) {
+std::span<const std::byte> MessageWriter::Finish(const Heading& heading) {
   WireHeader header{.checksum = 0,
                     .magic = replies_ ? kRepliesMagic : kRequestsMagic,
                     .count = count_,
                     .client_id = client_id_,
-                    .answered = answered,
+                    .answered = heading.answered,
                     .message_bytes = static_cast<uint32_t>(used_),
-                    .reserved = 0};
+                    .flags = heading.keeps_held ? kKeep : 0,
+                    .clock_us = heading.clock_us};
   std::memcpy(buffer_.data(), &header, sizeof(header));
   const auto message = std::span<const std::byte>(buffer_).first(used_);
   header.checksum = ChecksumOf(message, client_id_);
@@ -173,12 +183,12 @@ std::optional<MessageReader> MessageReader::Open(std::span<const std::byte> mess
   const auto header = LoadWire<WireHeader>(message);
   const uint32_t magic = holds == Holds::kRequests ? kRequestsMagic : kRepliesMagic;
   if (header.magic != magic || header.message_bytes != message.size() ||
-      header.client_id != client_id || header.reserved != 0 ||
+      header.client_id != client_id || !IsSound(header, holds) ||
       (Keep(Safeguard::kMessageChecksum) && header.checksum != ChecksumOf(message, client_id))) {
     return std::nullopt;
   }
   MessageReader reader(message.subspan(kMessageHeaderBytes));
-  reader.answered_ = header.answered;
+  reader.heading_ = {header.answered, (header.flags & kKeep) != 0, header.clock_us};
   reader.remaining_ = header.count;
   return reader;
 }
@@ -215,7 +225,7 @@ std::optional<Request> MessageReader::NextRequest() {
                  .suspect = (wire.flags & kSuspect) != 0,
                  .value_bytes = wire.value_bytes,
                  .flags = wire.item_flags,
-                 .expiry = wire.expiry,
+                 .ttl_seconds = wire.ttl_seconds,
                  .request_id = wire.request_id,
                  .sequence = wire.sequence,
                  .expected_version = wire.expected_version,

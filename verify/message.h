@@ -1,16 +1,18 @@
 // Messages: batches of requests and of replies, carried by SEND/RECV.
 //
-// Message header, 40 bytes:
+// Message header, 48 bytes:
 //  offset size field           guards against
 //       0    8 checksum        garbage: XXH3 of bytes 8..end under MessageSeed(client id)
 //       8    4 magic           "plrq" or "plrp": a reply taken for a request
 //      12    4 count           requests or replies that follow
 //      16    8 client id       whose sequences these are (at most once)
-//      24    8 answered        requests: every sequence below has its reply; replies: version of
-//      the
-//                              superblock, a hint to READ it anew: who only writes meets no bucket
+//      24    8 answered        requests: every sequence below has its reply; replies: the
+//                              superblock's version, so that a client that only writes READs it
 //      32    4 message bytes   a message cut short
-//      36    4 reserved, zero
+//      36    4 flags           requests: 1 keep: the client still READs records that are held for
+//      it 40    8 clock           replies: the server's Unix time in microseconds, taken between
+//      the
+//                              arrival of the requests and this message; requests: 0
 //
 // Request, 48 bytes, then key, eager value, zeros to the next word:
 //       0    1 operation
@@ -21,7 +23,7 @@
 //      16    8 sequence        of writes, increasing per client and shard; 0 for reads
 //      24    8 expected version  of the item (conditional), of the superblock (CONFIRM)
 //      32    4 item flags
-//      36    4 expiry          Unix seconds, 0 = never
+//      36    4 time to live    seconds from when the write is applied, 0 = for ever
 //      40    8 staging offset  where the server READs the value (rendezvous)
 //
 // Reply, 48 bytes, then eager value, zeros to the next word:
@@ -75,7 +77,7 @@ struct Request {
   bool suspect = false;      // GET: the client saw bytes that fail their seal unchanged
   uint32_t value_bytes = 0;
   uint32_t flags = 0;
-  uint32_t expiry = 0;
+  uint32_t ttl_seconds = 0;  // a duration: the server's clock alone makes an expiry of it
   uint64_t request_id = 0;
   uint64_t sequence = 0;
   uint64_t expected_version = 0;
@@ -97,13 +99,20 @@ struct Reply {
   std::string_view value = {};  // empty when held
 };
 
-inline constexpr size_t kMessageHeaderBytes = 40;
+inline constexpr size_t kMessageHeaderBytes = 48;
 inline constexpr size_t kRequestHeadBytes = 48;
 inline constexpr size_t kReplyHeadBytes = 48;
 
 // The room one request or reply takes in a message.
 size_t EncodedBytes(const Request& request);
 size_t EncodedBytes(const Reply& reply);
+
+// What a message says besides its requests or replies.
+struct Heading {
+  uint64_t answered = 0;    // in replies the superblock's version
+  bool keeps_held = false;  // of requests
+  uint64_t clock_us = 0;    // of replies
+};
 
 // Builds one message in the caller's buffer. Allocates nothing.
 class MessageWriter {
@@ -118,8 +127,8 @@ class MessageWriter {
   uint32_t count() const { return count_; }
   size_t room() const { return buffer_.size() - used_; }
 
-  // Seals and returns the message. `answered`: in replies the superblock's version.
-  std::span<const std::byte> Finish(uint64_t answered = 0);
+  // Seals and returns the message.
+  std::span<const std::byte> Finish(const Heading& heading = {});
 
  private:
   bool Append(std::span<const std::byte> head, std::string_view key, std::string_view value);
@@ -140,8 +149,7 @@ class MessageReader {
   static std::optional<MessageReader> Open(std::span<const std::byte> message, uint64_t client_id,
                                            Holds holds);
 
-  uint64_t answered() const { return answered_; }
-  uint64_t superblock_version() const { return answered_; }  // of replies
+  const Heading& heading() const { return heading_; }
   uint32_t remaining() const { return remaining_; }
 
   // The next one; nullopt at the end and where lengths do not add up (remaining() tells which).
@@ -153,7 +161,7 @@ class MessageReader {
   std::optional<std::span<const std::byte>> Take(size_t head_bytes, size_t tail_bytes);
 
   std::span<const std::byte> rest_;
-  uint64_t answered_ = 0;
+  Heading heading_;
   uint32_t remaining_ = 0;
 };
 

@@ -30,7 +30,7 @@ bool TableIsSane(const TableExtent& table, uint64_t region_bytes) {
 
 bool IsSane(const Superblock& superblock) {
   if (superblock.page_bytes != kSuperblockBytes || superblock.incarnation == 0 ||
-      superblock.shard >= superblock.shard_count)
+      superblock.shard >= superblock.shard_count || superblock.shard_count > kShardsMax)
     return false;
   if (superblock.tables[0].generation == 0 || superblock.segment_count > kSegmentsMax) return false;
   for (const TableExtent& table : superblock.tables) {

@@ -38,7 +38,7 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kFormatVersion = 3;
 inline constexpr size_t kSuperblockBytes = 4096;
 inline constexpr size_t kMirrorOffset = kSuperblockBytes;
 inline constexpr size_t kJournalOffset = 2 * kSuperblockBytes;  // verify/journal.h
@@ -65,6 +65,8 @@ struct Segment {
 };
 
 inline constexpr size_t kSegmentsMax = 246;
+// More would be more threads than a host has processors.
+inline constexpr uint32_t kShardsMax = 256;
 
 struct Superblock {
   uint64_t checksum;

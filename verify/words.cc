@@ -16,6 +16,27 @@ void PatchWord(uint64_t* word, size_t offset, const std::byte* from, size_t byte
 
 }  // namespace
 
+void CopyFromSharedInTwo(void* head, size_t head_bytes, void* tail, const void* shared,
+                         size_t bytes) {
+  auto* from = static_cast<const std::byte*>(shared);
+  auto* to_head = static_cast<std::byte*>(head);
+  auto* to_tail = static_cast<std::byte*>(tail);
+  const size_t whole = head_bytes - head_bytes % kWordBytes;
+  CopyFromShared(to_head, from, whole);
+  size_t at = whole;
+  if (head_bytes > whole) {
+    std::byte word[kWordBytes];
+    const size_t word_bytes = std::min(kWordBytes, bytes - whole);
+    const size_t in_head = head_bytes - whole;
+    CopyFromShared(word, from + whole, word_bytes);
+    std::memcpy(to_head + whole, word, in_head);
+    std::memcpy(to_tail, word + in_head, word_bytes - in_head);
+    to_tail += word_bytes - in_head;
+    at += word_bytes;
+  }
+  CopyFromShared(to_tail, from + at, bytes - at);
+}
+
 void CopyToShared(uint64_t* shared, size_t offset, const void* from, size_t bytes) {
   if (bytes == 0) return;
   auto* in = static_cast<const std::byte*>(from);

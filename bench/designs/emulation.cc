@@ -94,9 +94,7 @@ void Emulation::Post(size_t at) {
   result_.bytes += probe.bytes();
   unposted_.push_back({.offset = probe.offset(),
                        .bytes = probe.bytes(),
-                       .head_bytes = probe.bytes(),
-                       .head = &memory_[at * buffer_bytes_],
-                       .tail = nullptr,
+                       .to = &memory_[at * buffer_bytes_],
                        .tag = at});
 }
 

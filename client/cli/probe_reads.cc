@@ -21,13 +21,12 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 constexpr size_t kReads = 101;  // their median is of one of them
 constexpr uint32_t kReadBytes = 64;
 
-// Reads the first `bytes` of the region, and waits until they are there.
+// Reads the first `bytes` of the region, and waits until they are there. The page outlives the
+// connection, since a READ that is given up may still arrive.
 std::expected<Microseconds, Error> ReadHead(fabric::Connection* connection,
                                             verify::Superblock* page, uint32_t bytes,
                                             fabric::Deadline deadline) {
-  fabric::ReadOp op;
-  op.bytes = op.head_bytes = bytes;
-  op.head = std::as_writable_bytes(std::span(page, 1)).data();
+  const fabric::ReadOp op{.bytes = bytes, .to = std::as_writable_bytes(std::span(page, 1)).data()};
   const auto begin = Clock::now();
   if (connection->Read({&op, 1}) != 1) return Fail(Code::kSystem, "no READ can be posted");
   fabric::Completion completion;
@@ -42,12 +41,12 @@ std::expected<Microseconds, Error> ReadHead(fabric::Connection* connection,
 
 // The superblock whole: it may be READ while it is written.
 std::expected<Microseconds, Error> ReadSuperblock(fabric::Connection* connection,
+                                                  verify::Superblock* page,
                                                   fabric::Deadline deadline) {
-  alignas(sizeof(uint64_t)) verify::Superblock page;
   while (true) {
-    const auto time = ReadHead(connection, &page, sizeof(page), deadline);
+    const auto time = ReadHead(connection, page, sizeof(*page), deadline);
     if (!time) return time;
-    switch (verify::JudgeSuperblock(page)) {
+    switch (verify::JudgeSuperblock(*page)) {
       case verify::SuperblockVerdict::kWhole:
         return time;
       case verify::SuperblockVerdict::kTorn:
@@ -65,16 +64,16 @@ std::expected<std::string, Error> Measure(const std::string& uri,
                                           std::chrono::microseconds timeout) {
   const auto begin = Clock::now();
   const fabric::Deadline deadline = begin + timeout;
+  verify::Superblock page;
   auto connection = fabric::Connection::Connect(uri, {.shard = 0,
                                                       .format_version = verify::kFormatVersion,
                                                       .client_id = fabric::RandomId(),
                                                       .deadline = deadline});
   if (!connection) return std::unexpected(connection.error());
   const Microseconds connect = Clock::now() - begin;
-  const auto superblock = ReadSuperblock(connection->get(), deadline);
+  const auto superblock = ReadSuperblock(connection->get(), &page, deadline);
   if (!superblock) return std::unexpected(superblock.error());
   std::array<Microseconds, kReads> times;
-  alignas(sizeof(uint64_t)) verify::Superblock page;
   for (Microseconds& time : times) {
     const auto measured = ReadHead(connection->get(), &page, kReadBytes, deadline);
     if (!measured) return std::unexpected(measured.error());

@@ -18,7 +18,10 @@
 //            client must not overlap. From within a callback only the plov_start functions and
 //            those that ask the client itself (plov_last_error, plov_stats, plov_shard_count) work;
 //            the others fail with PLOV_INVALID_ARGUMENT.
-// Callbacks: must return: no longjmp, no C++ exception (that ends the process).
+// Callbacks: must return: no longjmp. A C++ exception is caught: the call in which the callback ran
+//            ends with PLOV_SYSTEM, and the client stays usable.
+// Order:     operations of one key that were started take effect in that order, also before a later
+//            blocking call for that key.
 // Deadline:  every call ends within plov_options.timeout_us (each item's own in plov_get_many and
 //            plov_put_many), plus at most the time one connection attempt takes.
 // Errors:    besides those named at each call, every call that needs the server can return
@@ -88,7 +91,10 @@ typedef struct plov_item {
   uint32_t expiry;   // Unix seconds, 0 = never
 } plov_item;
 
+// To be filled by plov_default_options, so that a program goes on working with a library that knows
+// more options.
 typedef struct plov_options {
+  size_t struct_bytes;            // sizeof(plov_options) of the program
   uint64_t timeout_us;            // of a call; 1 to PLOV_TIMEOUT_US_MAX
   uint64_t location_cache_bytes;  // for remembered locations, 16 bytes each; 0 remembers nothing
   uint64_t spin_us;               // how long a call polls before it sleeps; as timeout_us, or 0
@@ -110,7 +116,8 @@ typedef struct plov_put_options {
   uint32_t flags;
   uint64_t expected_version;  // not 0: only over this version, else PLOV_VERSION_MISMATCH or
                               // PLOV_NOT_FOUND
-  uint64_t ttl_seconds;       // 0 = never expires
+  uint64_t ttl_seconds;       // counted by the server from when it stores; 0 = never expires; ends
+                              // in February 2106 at the latest
 } plov_put_options;
 
 typedef struct plov_put_item {
@@ -142,7 +149,7 @@ typedef bool (*plov_scan_callback)(void* context, plov_view key, const plov_item
 // Gets what one shard says: lines of "name value", ended by a zero byte.
 typedef void (*plov_text_callback)(void* context, uint32_t shard, const char* text);
 
-// What a client's operations cost, since plov_connect.
+// What a client's operations cost, since plov_connect. Later libraries append to it.
 typedef struct plov_client_stats {
   uint64_t gets;
   uint64_t hits;
@@ -159,8 +166,9 @@ typedef struct plov_client_stats {
   uint64_t fallbacks;      // GETs by message
   uint64_t corrupt;        // GETs that ended with PLOV_CORRUPT
   uint64_t reconnects;
-  uint64_t retries;    // writes sent again after a reconnect
-  uint64_t refreshes;  // superblocks read anew, because the table had grown or for a scan
+  uint64_t retries;     // writes sent again after a reconnect
+  uint64_t refreshes;   // superblocks read anew, because the table had grown or for a scan
+  uint64_t late_reads;  // READs that completed after the call that wanted them had ended
 } plov_client_stats;
 
 // What a plov_scan saw.
@@ -181,21 +189,28 @@ static inline plov_view plov_text(const char* text) {
   return plov_bytes(text, text == NULL ? 0 : strlen(text));
 }
 
-// A timeout of 1 s, 16 MiB for locations, a window of 32, 20 us of polling.
-PLOV_API plov_options plov_default_options(void);
+// Fills the first `struct_bytes` of the options with the defaults: a timeout of 1 s, 16 MiB for
+// locations, a window of 32, 20 us of polling.
+PLOV_API void plov_fill_options(plov_options* options, size_t struct_bytes);
+
+static inline plov_options plov_default_options(void) {
+  plov_options options;
+  plov_fill_options(&options, sizeof(options));
+  return options;
+}
 
 // Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock").
 //
-// options: may be NULL for plov_default_options().
+// options: may be NULL for plov_default_options(). Fields that are not in them have their default.
 // client:  receives the client, to be ended with plov_close; NULL after an error.
 // error:   may be NULL; receives code and message.
 // Errors:  PLOV_UNAVAILABLE, PLOV_PERMISSION, PLOV_PROTOCOL, PLOV_TIMEOUT, PLOV_INVALID_ARGUMENT.
 PLOV_API plov_code plov_connect(const char* uri, const plov_options* options, plov_client** client,
                                 plov_error* error);
 
-// Ends what is still under way with PLOV_UNAVAILABLE, calling its callbacks (which can start
-// nothing any more), and frees the client. `client` may be NULL. From within a callback it does
-// nothing and returns PLOV_INVALID_ARGUMENT.
+// Ends what is still under way, calling its callbacks (which can start nothing any more), and frees
+// the client: with PLOV_UNAVAILABLE what was not sent, with PLOV_UNKNOWN a write that was. `client`
+// may be NULL. From within a callback it does nothing and returns PLOV_INVALID_ARGUMENT.
 PLOV_API plov_code plov_close(plov_client* client);
 
 // The last call on `client` that did not return PLOV_OK; PLOV_OK and "" when there was none. It
@@ -296,7 +311,9 @@ PLOV_API plov_code plov_ping(plov_client* client, uint64_t* round_trip_ns);
 // What the server says of itself, for each shard. Cost: one message and its reply per shard.
 PLOV_API plov_code plov_server_stats(plov_client* client, plov_text_callback each, void* context);
 
-PLOV_API plov_code plov_stats(const plov_client* client, plov_client_stats* stats);
+// stats_bytes: sizeof(*stats); a library that counts less leaves the rest 0.
+PLOV_API plov_code plov_stats(const plov_client* client, plov_client_stats* stats,
+                              size_t stats_bytes);
 
 // 0 of a NULL client.
 PLOV_API uint32_t plov_shard_count(const plov_client* client);

@@ -93,7 +93,7 @@ class ShmConnection final : public Connection {
     return std::span<const std::byte>(message_).first(bytes);
   }
 
-  std::span<std::byte> staging() override { return parts_.channel.staging(); }
+  std::expected<std::span<std::byte>, Error> staging() override { return parts_.channel.staging(); }
   // The closed word pairs with ShmPort::Close.
   bool alive() const override {
     return (parts_.life.alive() || !Keep(Safeguard::kDeathSeen)) &&
@@ -117,32 +117,8 @@ class ShmConnection final : public Connection {
 
   Status Copy(const ReadOp& op) const {
     if (!InRange(op)) return Status::kOutOfRange;
-    const std::byte* from = parts_.region.bytes().data() + op.offset;
-    if (op.head_bytes >= op.bytes) {
-      verify::CopyFromShared(op.head, from, op.bytes);
-    } else {
-      CopySplit(op, from);
-    }
+    verify::CopyFromShared(op.to, parts_.region.bytes().data() + op.offset, op.bytes);
     return Status::kDone;
-  }
-
-  // The word that both parts share is read once, so each word is as it was at one instant.
-  static void CopySplit(const ReadOp& op, const std::byte* from) {
-    const uint32_t whole = op.head_bytes - op.head_bytes % uint32_t{verify::kWordBytes};
-    verify::CopyFromShared(op.head, from, whole);
-    uint32_t at = whole;
-    std::byte* tail = op.tail;
-    if (op.head_bytes > whole) {
-      std::byte shared_word[verify::kWordBytes];
-      const uint32_t bytes = std::min<uint32_t>(verify::kWordBytes, op.bytes - whole);
-      verify::CopyFromShared(shared_word, from + whole, bytes);
-      const uint32_t head_part = op.head_bytes - whole;
-      std::memcpy(op.head + whole, shared_word, head_part);
-      std::memcpy(tail, shared_word + head_part, bytes - head_part);
-      tail += bytes - head_part;
-      at += bytes;
-    }
-    verify::CopyFromShared(tail, from + at, op.bytes - at);
   }
 
   void Disarm() {

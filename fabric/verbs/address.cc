@@ -5,7 +5,10 @@
 
 #include <charconv>
 #include <cstring>
+#include <future>
 #include <memory>
+#include <system_error>
+#include <thread>
 
 #include "fabric/verbs/verbs.h"
 
@@ -61,10 +64,12 @@ bool SocketAddress::any() const {
   return std::memcmp(&six->sin6_addr, &in6addr_any, sizeof(in6addr_any)) == 0;
 }
 
-std::expected<SocketAddress, Error> Resolve(const HostPort& name) {
+namespace {
+
+std::expected<SocketAddress, Error> LookUp(const HostPort& name, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV | flags;
   addrinfo* found = nullptr;
   const int failed = ::getaddrinfo(name.host.c_str(), name.port.c_str(), &hints, &found);
   if (failed != 0) {
@@ -80,6 +85,28 @@ std::expected<SocketAddress, Error> Resolve(const HostPort& name) {
   std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
   address.bytes = found->ai_addrlen;
   return address;
+}
+
+}  // namespace
+
+// An address is found at once. A name is looked up by a thread of its own, since getaddrinfo has no
+// deadline; a thread that is not waited for any more ends with the look-up.
+std::expected<SocketAddress, Error> Resolve(const HostPort& name, Deadline deadline) {
+  if (auto address = LookUp(name, AI_NUMERICHOST)) return address;
+  std::packaged_task<std::expected<SocketAddress, Error>()> task(
+      [name] { return LookUp(name, 0); });
+  auto found = task.get_future();
+  try {
+    std::thread(std::move(task)).detach();
+  } catch (const std::system_error& error) {
+    return Fail(Code::kSystem, std::string("cannot start a thread: ") + error.what());
+  }
+  if (found.wait_until(deadline) != std::future_status::ready) {
+    return Fail(Code::kTimeout, "the address of the host " + name.host +
+                                    " is not found in time; name it by its address, or mend its "
+                                    "name server");
+  }
+  return found.get();
 }
 
 }  // namespace plov::fabric::verbs

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "verify/error.h"
+#include "fabric/fabric.h"
 
 namespace plov::fabric::verbs {
 
@@ -28,7 +28,8 @@ struct SocketAddress {
   bool any() const;
 };
 
-// The first address of the host; kUnavailable when its name is unknown.
-std::expected<SocketAddress, Error> Resolve(const HostPort& name);
+// The first address of the host; kUnavailable when its name is unknown, kTimeout when nobody says
+// so by the deadline.
+std::expected<SocketAddress, Error> Resolve(const HostPort& name, Deadline deadline);
 
 }  // namespace plov::fabric::verbs

@@ -69,7 +69,7 @@ class Dialer {
 std::expected<void, Error> Dialer::Reach() {
   const auto name = ParseUri(uri_);
   if (!name) return std::unexpected(name.error());
-  auto address = Resolve(*name);
+  auto address = Resolve(*name, options_.deadline);
   if (!address) return std::unexpected(address.error());
   auto channel = EventChannel::Create();
   if (!channel) return std::unexpected(channel.error());

@@ -52,7 +52,7 @@ std::expected<void, Error> VerbsConnection::Open() {
   }
   if (parts_.staging_bytes > 0 && parts_.staging_bytes <= kEagerStagingBytes) {
     auto staging = RegisteredPages::Create(parts_.pd.get(), parts_.staging_bytes, kRemoteRead);
-    if (!staging) return std::unexpected(staging.error());
+    if (!staging) return Fail(Code::kSystem, staging.error().message);
     staging_ = std::move(*staging);
   }
   return {};
@@ -80,10 +80,10 @@ bool VerbsConnection::Signals(bool must) {
 void VerbsConnection::PostReads() {
   while (!dead_) {
     std::array<ibv_send_wr, kBatchMax> requests;
-    std::array<ibv_sge, 2 * kBatchMax> scatter;
+    std::array<ibv_sge, kBatchMax> destinations;
     size_t count = 0;
     while (count < kBatchMax && HasRoom() &&
-           reads_.NextPiece(&requests[count], &scatter[2 * count])) {
+           reads_.NextPiece(&requests[count], &destinations[count])) {
       kinds_[posted_ % kWorkRequestsMax] = Posted::kRead;
       requests[count].wr_id = posted_++;
       if (Signals(false)) requests[count].send_flags = IBV_SEND_SIGNALED;
@@ -192,11 +192,10 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
 }
 
 // Large staging memory is pinned by whoever uses it first, and announced before the next message.
-// Without it (a low limit on pinned memory) there is none to put values in.
-std::span<std::byte> VerbsConnection::staging() {
+std::expected<std::span<std::byte>, Error> VerbsConnection::staging() {
   if (!dead_ && staging_.mr == nullptr && parts_.staging_bytes > 0) {
     auto staging = RegisteredPages::Create(parts_.pd.get(), parts_.staging_bytes, kRemoteRead);
-    if (!staging) return {};
+    if (!staging) return Fail(Code::kSystem, staging.error().message);
     staging_ = std::move(*staging);
   }
   return staging_.bytes();

@@ -57,7 +57,7 @@ class VerbsConnection final : public Connection {
   size_t Poll(std::span<Completion> completions) override;
   bool Send(std::span<const std::byte> message) override;
   std::optional<std::span<const std::byte>> Receive() override;
-  std::span<std::byte> staging() override;
+  std::expected<std::span<std::byte>, Error> staging() override;
   bool alive() const override { return !dead_; }
   int fd() const override { return parts_.epoll.get(); }
   bool Arm() override;

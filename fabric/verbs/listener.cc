@@ -16,6 +16,9 @@ namespace {
 // Connection requests that wait; all clients may come back at once after a restart.
 constexpr int kBacklog = 1024;
 
+// How long the address of a host's name may be looked for.
+constexpr std::chrono::seconds kResolveTime{30};
+
 // How often a listener whose device was removed looks whether it is back.
 constexpr std::chrono::seconds kReturnPeriod{1};
 
@@ -83,7 +86,7 @@ class VerbsListener final : public Listener {
 std::expected<CmId, Error> VerbsListener::Bind() const {
   const auto name = ParseUri(uri_);
   if (!name) return std::unexpected(name.error());
-  auto address = Resolve(*name);
+  auto address = Resolve(*name, Clock::now() + kResolveTime);
   if (!address) return std::unexpected(address.error());
   if (address->any()) {
     return Fail(Code::kInvalidArgument,

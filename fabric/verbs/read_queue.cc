@@ -22,8 +22,6 @@ uint32_t RoundUpToLine(uint32_t bytes) {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-uint32_t HeadOf(const ReadOp& read) { return std::min(read.head_bytes, read.bytes); }
-
 }  // namespace
 
 ReadQueue::ReadQueue(const RemoteRegion& region, uint32_t depth, RegisteredPages bounce)
@@ -52,10 +50,7 @@ size_t ReadQueue::Take(std::span<const ReadOp> batch) {
     } else if (!InRange(read)) {
       fresh.status = Status::kOutOfRange;
     } else {
-      const uint32_t head = HeadOf(read);
-      fresh.direct = !registered_.empty() && read.bytes > 0 &&
-                     (head == 0 || KeyOf(read.head, head) != kNoKey) &&
-                     (head == read.bytes || KeyOf(read.tail, read.bytes - head) != kNoKey);
+      fresh.direct = read.bytes > 0 && KeyOf(read.to, read.bytes) != kNoKey;
       continue;
     }
     fresh.posted_bytes = fresh.arrived_bytes = read.bytes;
@@ -83,22 +78,14 @@ bool ReadQueue::MakePiece(Op* op, uint32_t index, Piece* piece) {
   return true;
 }
 
-uint32_t ReadQueue::Scatter(const Op& op, const Piece& piece, ibv_sge* scatter) const {
-  if (!op.direct) {
-    scatter[0] = {.addr = AddressOf(bounce_.at(piece.bounce_at)),
-                  .length = piece.bytes,
-                  .lkey = bounce_.lkey()};
-    return 1;
+ibv_sge ReadQueue::Destination(const Op& op, const Piece& piece) const {
+  if (op.direct) {
+    return {AddressOf(op.read.to), op.read.bytes, KeyOf(op.read.to, op.read.bytes)};
   }
-  uint32_t count = 0;
-  const uint32_t head = HeadOf(op.read);
-  const uint32_t tail = op.read.bytes - head;
-  if (head > 0) scatter[count++] = {AddressOf(op.read.head), head, KeyOf(op.read.head, head)};
-  if (tail > 0) scatter[count++] = {AddressOf(op.read.tail), tail, KeyOf(op.read.tail, tail)};
-  return count;
+  return {AddressOf(bounce_.at(piece.bounce_at)), piece.bytes, bounce_.lkey()};
 }
 
-bool ReadQueue::NextPiece(ibv_send_wr* request, ibv_sge* scatter) {
+bool ReadQueue::NextPiece(ibv_send_wr* request, ibv_sge* destination) {
   while (posted_ < taken_ && op(posted_).posted_bytes == op(posted_).read.bytes) ++posted_;
   if (posted_ == taken_) return false;
   Op& next = op(posted_);
@@ -106,31 +93,22 @@ bool ReadQueue::NextPiece(ibv_send_wr* request, ibv_sge* scatter) {
   if (!MakePiece(&next, static_cast<uint32_t>(posted_ % ops_.size()), &piece)) return false;
   next.posted_bytes += piece.bytes;
   pieces_[piece_tail_++ % pieces_.size()] = piece;
+  *destination = Destination(next, piece);
   *request = {};
-  request->sg_list = scatter;
-  request->num_sge = static_cast<int>(Scatter(next, piece, scatter));
+  request->sg_list = destination;
+  request->num_sge = 1;
   request->opcode = IBV_WR_RDMA_READ;
   request->wr.rdma.remote_addr = region_.address + next.read.offset + piece.at;
   request->wr.rdma.rkey = region_.rkey;
   return true;
 }
 
-// The bytes [at, at + bytes) of a READ, of which the first head bytes belong to `head`.
-void ReadQueue::CopyOut(const Op& op, const Piece& piece) const {
-  const std::byte* from = bounce_.at(piece.bounce_at);
-  const uint32_t head = HeadOf(op.read);
-  const uint32_t to_head = piece.at < head ? std::min(piece.bytes, head - piece.at) : 0;
-  if (to_head > 0) std::memcpy(op.read.head + piece.at, from, to_head);
-  const uint32_t to_tail = piece.bytes - to_head;
-  if (to_tail > 0) {
-    std::memcpy(op.read.tail + (piece.at + to_head - head), from + to_head, to_tail);
-  }
-}
-
 void ReadQueue::Complete() {
   const Piece& piece = pieces_[piece_head_++ % pieces_.size()];
   Op& of = ops_[piece.op];
-  if (!of.direct) CopyOut(of, piece);
+  if (!of.direct) {
+    std::memcpy(of.read.to + piece.at, bounce_.at(piece.bounce_at), piece.bytes);
+  }
   bounce_used_ -= piece.bounce_bytes;
   of.arrived_bytes += piece.bytes;
 }

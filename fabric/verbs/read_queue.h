@@ -7,8 +7,7 @@
 // Most memory that READs go to is not registered (registering costs more than a small READ), so
 // what arrives is copied out of the bounce memory once it is complete: about 0.1 ns a byte, one
 // more pass over bytes that a checksum is about to read anyway. A READ longer than a piece is cut;
-// pieces are whole words, so words are never torn. READs whose parts both lie in registered memory
-// go straight there.
+// pieces are whole words, so words are never torn. READs into registered memory go straight there.
 //
 // The caller's memory is touched only inside Complete, so a READ that nobody waits for any more
 // does no harm before its completion is polled.
@@ -47,8 +46,8 @@ class ReadQueue {
   size_t Take(std::span<const ReadOp> batch);
 
   // Fills in the work request of the next piece, but for its wr_id and flags; false when there is
-  // none, or no room for it. The scatter list is valid until the next call.
-  bool NextPiece(ibv_send_wr* request, ibv_sge* scatter);
+  // none, or no room for it.
+  bool NextPiece(ibv_send_wr* request, ibv_sge* destination);
 
   // The oldest piece that was posted has arrived: its bytes go to the caller's memory.
   void Complete();
@@ -83,8 +82,7 @@ class ReadQueue {
   const Op& op(uint64_t number) const { return ops_[number % ops_.size()]; }
   bool InRange(const ReadOp& read) const;
   bool MakePiece(Op* op, uint32_t index, Piece* piece);
-  uint32_t Scatter(const Op& op, const Piece& piece, ibv_sge* scatter) const;
-  void CopyOut(const Op& op, const Piece& piece) const;
+  ibv_sge Destination(const Op& op, const Piece& piece) const;
   uint32_t KeyOf(const std::byte* memory, size_t bytes) const;
 
   RemoteRegion region_;

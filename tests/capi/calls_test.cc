@@ -164,7 +164,7 @@ TEST_F(CapiCalls, StatsCountWhatWasDone) {
   EXPECT_EQ(Value(client_.get(), "absent"), "PLOV_NOT_FOUND");
   plov_client_stats stats;
   std::memset(&stats, 0xff, sizeof(stats));
-  ASSERT_EQ(plov_stats(client_.get(), &stats), PLOV_OK);
+  ASSERT_EQ(plov_stats(client_.get(), &stats, sizeof(stats)), PLOV_OK);
   EXPECT_EQ(stats.gets, 2U);
   EXPECT_EQ(stats.hits, 1U);
   EXPECT_EQ(stats.puts, 1U);

@@ -121,7 +121,7 @@ TEST_F(CapiErrors, AClientReconnectsByItself) {
   EXPECT_EQ(Value(client.get(), "other"), "w");
   EXPECT_EQ(Value(client.get(), "k"), "PLOV_NOT_FOUND");
   plov_client_stats stats;
-  ASSERT_EQ(plov_stats(client.get(), &stats), PLOV_OK);
+  ASSERT_EQ(plov_stats(client.get(), &stats, sizeof(stats)), PLOV_OK);
   EXPECT_GE(stats.reconnects, 1U);
 }
 

@@ -137,7 +137,7 @@ TEST_F(CapiMany, ScanVisitsEveryItem) {
   EXPECT_TRUE(summary.settled);
   EXPECT_GE(summary.passes, 1U);
   plov_client_stats stats;
-  ASSERT_EQ(plov_stats(client_.get(), &stats), PLOV_OK);
+  ASSERT_EQ(plov_stats(client_.get(), &stats, sizeof(stats)), PLOV_OK);
   EXPECT_GE(stats.refreshes, 1U) << "a scan looks whether the table has grown";
 }
 

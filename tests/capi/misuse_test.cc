@@ -40,7 +40,7 @@ TEST(CapiNullClient, IsRefusedByEveryCall) {
            plov_scan(nullptr, OnItem, nullptr, nullptr),
            plov_ping(nullptr, nullptr),
            plov_server_stats(nullptr, OnText, nullptr),
-           plov_stats(nullptr, &stats),
+           plov_stats(nullptr, &stats, sizeof(stats)),
            plov_last_error(nullptr)->code,
        }) {
     EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
@@ -87,7 +87,7 @@ TEST_F(CapiMisuse, NullArgumentsAreRefused) {
     EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(LastMessage(client), "an argument that must not be NULL is NULL");
   }
-  EXPECT_EQ(plov_stats(client, nullptr), PLOV_INVALID_ARGUMENT);
+  EXPECT_EQ(plov_stats(client, nullptr, 0), PLOV_INVALID_ARGUMENT);
 }
 
 TEST_F(CapiMisuse, ConnectNeedsUriAndClient) {
@@ -167,7 +167,7 @@ void ExpectAllRefused(plov_client* client) {
     EXPECT_NE(LastMessage(client).find("callback"), std::string::npos);
   }
   plov_client_stats stats;
-  EXPECT_EQ(plov_stats(client, &stats), PLOV_OK);
+  EXPECT_EQ(plov_stats(client, &stats, sizeof(stats)), PLOV_OK);
   EXPECT_EQ(plov_shard_count(client), 1U);
 }
 

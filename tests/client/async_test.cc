@@ -65,6 +65,67 @@ TEST(Async, CallbacksMayStartOperations) {
   EXPECT_EQ(got, "v");
 }
 
+// GETs by READs and PUTs by message would overtake each other.
+TEST(Async, OperationsOfOneKeyKeepTheirOrder) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect({.timeout = std::chrono::seconds(20)});
+  constexpr int kKeys = 10, kRounds = 30;
+  std::vector<std::string> keys, values;
+  for (int i = 0; i < kKeys; ++i) keys.push_back("k" + std::to_string(i));
+  for (int i = 0; i < kRounds; ++i) values.push_back("v" + std::to_string(i));
+  int right = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (const std::string& key : keys) {
+      client.StartPut(key, values[round], {}, [](Client::PutResult put) { EXPECT_TRUE(put); });
+      for (int i = 0; i < 2; ++i) {
+        client.StartGet(key, [&right, &values, round](Client::GetResult got) {
+          right += got && *got && (*got)->value == values[round];
+        });
+      }
+      if (round % 3 != 2) continue;
+      client.StartDelete(key, 0, [](Client::DeleteResult gone) { EXPECT_TRUE(gone && *gone); });
+      client.StartGet(key, [&right](Client::GetResult got) { right += got && !*got; });
+    }
+  }
+  RunToEnd(&client);
+  EXPECT_EQ(right, kKeys * (kRounds * 2 + kRounds / 3));
+}
+
+TEST(Async, ABlockingCallComesAfterWhatWasStartedForItsKey) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect({.timeout = std::chrono::seconds(20)});
+  const std::vector<std::string_view> keys = {"k", "l"};
+  for (int i = 0; i < 100; ++i) {
+    const std::string value = std::to_string(i);
+    for (const std::string_view key : keys) {
+      client.StartPut(key, value, {}, [](Client::PutResult put) { EXPECT_TRUE(put); });
+    }
+    ASSERT_EQ((*client.Get("k"))->value, value);
+    client.GetMany(keys,
+                   [&value](size_t, Client::GetResult got) { ASSERT_EQ((*got)->value, value); });
+    client.StartGet("k", [&value](Client::GetResult got) { EXPECT_EQ((*got)->value, value); });
+    ASSERT_TRUE(client.Put("k", "later"));
+  }
+  EXPECT_EQ(client.Poll(), 0u);
+}
+
+TEST(Async, AWriteThatWasSentIsUnknownToAClientThatIsClosed) {
+  const Plovd server({"--memory", "64M"});
+  std::vector<Error> errors;
+  {
+    Client client = server.Connect();
+    server.Signal(SIGSTOP);
+    client.StartPut("k", "v", {}, [&](Client::PutResult put) { errors.push_back(put.error()); });
+    client.Poll();
+    client.StartPut("l", "v", {}, [&](Client::PutResult put) { errors.push_back(put.error()); });
+  }
+  server.Signal(SIGCONT);
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_EQ(errors[0].code, Code::kUnknown);
+  EXPECT_NE(errors[0].message.find("the client was closed"), std::string::npos);
+  EXPECT_EQ(errors[1].code, Code::kUnavailable);
+}
+
 TEST(Async, DestroyingTheClientEndsWhatIsLeft) {
   const Plovd server({"--memory", "64M"});
   int ended = 0;

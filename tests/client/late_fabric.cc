@@ -25,7 +25,7 @@ constexpr uint32_t kPollsMax = 12;
 class LateConnection final : public Connection {
  public:
   LateConnection(std::unique_ptr<Connection> real, uint64_t client_id)
-      : real_(std::move(real)), client_id_(client_id) {}
+      : real_(std::move(real)), client_id_(client_id), made_after_cuts_(Late().cuts) {}
 
   const Limits& limits() const override { return real_->limits(); }
   std::expected<void, Error> Register(std::span<std::byte> memory) override {
@@ -53,7 +53,7 @@ class LateConnection final : public Connection {
     std::erase_if(flying_, [&](Flying& one) {
       if (count == completions.size()) return false;
       const bool held =
-          !Late().reads_complete || (IsSuperblock(one.op) && !Late().superblocks_complete);
+          IsSuperblock(one.op) ? !Late().superblocks_complete : !Late().reads_complete;
       if (held && real_->alive()) return false;
       if (Late().on && one.polls_left > 0 && real_->alive()) {
         --one.polls_left;
@@ -83,8 +83,8 @@ class LateConnection final : public Connection {
   }
 
   std::optional<std::span<const std::byte>> Receive() override { return real_->Receive(); }
-  std::span<std::byte> staging() override { return real_->staging(); }
-  bool alive() const override { return real_->alive(); }
+  std::expected<std::span<std::byte>, Error> staging() override { return real_->staging(); }
+  bool alive() const override { return real_->alive() && made_after_cuts_ == Late().cuts; }
   int fd() const override { return real_->fd(); }
   bool Arm() override { return flying_.empty() && real_->Arm(); }
 
@@ -103,7 +103,7 @@ class LateConnection final : public Connection {
 
   void Note(const ReadOp& op) {
     verify::Superblock page;
-    std::memcpy(&page, op.head, sizeof(page));
+    std::memcpy(&page, op.to, sizeof(page));
     if (verify::JudgeSuperblock(page) == verify::SuperblockVerdict::kWhole) view_ = page.version;
   }
 
@@ -113,20 +113,21 @@ class LateConnection final : public Connection {
     real_->Poll({&completion, 1});
     if (IsSuperblock(op) && Late().torn_superblocks > 0) {
       --Late().torn_superblocks;
-      op.head[0] ^= std::byte{1};
+      op.to[0] ^= std::byte{1};
     }
     if (IsSuperblock(op) && Late().endless_superblocks) {
       verify::Superblock page;
-      std::memcpy(&page, op.head, sizeof(page));
+      std::memcpy(&page, op.to, sizeof(page));
       page.version += ++versions_added_;
       verify::SealSuperblock(&page);
-      std::memcpy(op.head, &page, sizeof(page));
+      std::memcpy(op.to, &page, sizeof(page));
     }
     return completion.status;
   }
 
   std::unique_ptr<Connection> real_;
   uint64_t client_id_;
+  uint64_t made_after_cuts_;
   std::mt19937_64 random_{1};
   std::vector<Flying> flying_;
   uint64_t view_ = 0;
@@ -137,7 +138,7 @@ class LateConnection final : public Connection {
 
 std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
     std::string_view uri, const ConnectOptions& options) {
-  auto real = shm::Connect(uri, options);
+  auto real = shm::Connect(uri == "switch:" ? Late().target : uri, options);
   if (!real) return real;
   return std::make_unique<LateConnection>(std::move(*real), options.client_id);
 }

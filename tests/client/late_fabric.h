@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 namespace plov::fabric {
 
@@ -11,9 +12,11 @@ namespace plov::fabric {
 struct LateFabric {
   std::atomic<bool> on = true;
   std::atomic<bool> superblocks_complete = true;  // false: their READs do not
-  std::atomic<bool> reads_complete = true;        // false: none does
+  std::atomic<bool> reads_complete = true;        // false: those of others do not
   std::atomic<int> torn_superblocks = 0;          // READs of them still to be torn
   std::atomic<bool> endless_superblocks = false;  // each READ of one brings another version
+  std::string target = {};                        // where "switch:" leads to
+  std::atomic<uint64_t> cuts = 0;                 // connections older than this many are broken
   std::atomic<uint64_t> late_reads = 0;           // READs that were under way when polled
   std::atomic<uint64_t> overlaps = 0;             // superblock READs beside others
   std::atomic<uint64_t> hasty_confirms = 0;       // CONFIRMs with a READ by an older one under way

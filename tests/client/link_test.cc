@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
+#include <optional>
 
 #include "verify/superblock.h"
 #include "verify/words.h"
@@ -20,23 +22,25 @@ class FakeConnection final : public fabric::Connection {
  public:
   explicit FakeConnection(const Superblock& superblock) : page_(superblock) {
     limits_.region_bytes = 1 << 20;
+    limits_.read_depth = 1;
   }
 
   const fabric::Limits& limits() const override { return limits_; }
   std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
   size_t Read(std::span<const fabric::ReadOp> batch) override {
-    std::memcpy(batch[0].head, &page_, batch[0].bytes);
-    pending_ = true;
+    std::memcpy(batch[0].to, &page_, batch[0].bytes);
+    pending_ = batch[0].tag;
     return 1;
   }
   size_t Poll(std::span<fabric::Completion> completions) override {
-    completions[0] = {0, status};
-    return std::exchange(pending_, false) ? 1 : 0;
+    if (!pending_) return 0;
+    completions[0] = {*std::exchange(pending_, std::nullopt), status};
+    return 1;
   }
   bool Send(std::span<const std::byte>) override { return false; }
   std::optional<std::span<const std::byte>> Receive() override { return std::nullopt; }
-  std::span<std::byte> staging() override { return {}; }
-  bool alive() const override { return true; }
+  std::expected<std::span<std::byte>, Error> staging() override { return std::span<std::byte>(); }
+  bool alive() const override { return status != fabric::Status::kPeerGone; }
   int fd() const override { return -1; }
   bool Arm() override { return true; }
 
@@ -45,7 +49,7 @@ class FakeConnection final : public fabric::Connection {
  private:
   Superblock page_;
   fabric::Limits limits_;
-  bool pending_ = false;
+  std::optional<uint64_t> pending_;
 };
 
 Superblock GoodSuperblock() {
@@ -61,9 +65,14 @@ Superblock GoodSuperblock() {
   return superblock;
 }
 
-std::expected<cuckoo::ShardView, Error> Read(const Superblock& superblock, uint32_t shard = 0) {
-  FakeConnection connection(superblock);
-  return ReadSuperblock(&connection, shard, fabric::Clock::now() + std::chrono::milliseconds(20));
+std::expected<cuckoo::ShardView, Error> Read(const Superblock& superblock, uint32_t shard = 0,
+                                             fabric::Status status = fabric::Status::kDone) {
+  auto connection = std::make_unique<FakeConnection>(superblock);
+  connection->status = status;
+  Link link(std::move(connection), shard, 1);
+  const auto read = link.RefreshNow(fabric::Clock::now() + std::chrono::milliseconds(20));
+  if (!read) return std::unexpected(read.error());
+  return link.view();
 }
 
 TEST(Link, ReadsAGoodSuperblock) {
@@ -79,7 +88,7 @@ TEST(Link, RefusesAnotherFormatVersionByName) {
   const auto view = Read(superblock);
   ASSERT_FALSE(view);
   EXPECT_EQ(view.error().code, Code::kProtocol);
-  EXPECT_NE(view.error().message.find("format version 3"), std::string::npos);
+  EXPECT_NE(view.error().message.find("format version 4"), std::string::npos);
 }
 
 TEST(Link, RefusesWhatIsNoSuperblockOrAnotherShards) {
@@ -91,9 +100,7 @@ TEST(Link, RefusesWhatIsNoSuperblockOrAnotherShards) {
 }
 
 TEST(Link, ADeadPeerIsUnavailable) {
-  FakeConnection connection(GoodSuperblock());
-  connection.status = fabric::Status::kPeerGone;
-  const auto view = ReadSuperblock(&connection, 0, fabric::Clock::now() + std::chrono::seconds(1));
+  const auto view = Read(GoodSuperblock(), 0, fabric::Status::kPeerGone);
   EXPECT_EQ(view.error().code, Code::kUnavailable);
 }
 

@@ -78,7 +78,7 @@ Status ReadOne(Connection* connection, const ReadOp& op) {
 
 uint64_t ReadWord(Connection* connection, uint64_t offset) {
   std::array<std::byte, sizeof(uint64_t)> bytes;
-  const ReadOp op{.offset = offset, .bytes = 8, .head_bytes = 8, .head = bytes.data()};
+  const ReadOp op{.offset = offset, .bytes = 8, .to = bytes.data()};
   if (ReadOne(connection, op) != Status::kDone) throw std::runtime_error("a READ failed");
   uint64_t word;
   std::memcpy(&word, bytes.data(), sizeof(word));

@@ -19,7 +19,7 @@ struct Word {
 
   ReadOp Op() {
     auto* bytes = std::as_writable_bytes(std::span(&value, 1)).data();
-    return {.offset = 0, .bytes = 8, .head_bytes = 8, .head = bytes};
+    return {.offset = 0, .bytes = 8, .to = bytes};
   }
 };
 

@@ -25,7 +25,7 @@ TEST_P(FabricConformance, ConnectionKnowsItsLimits) {
   const auto client = server.Connect();
   EXPECT_EQ(client->limits().region_bytes, TestServer::kRegionBytes);
   EXPECT_EQ(client->limits().staging_bytes, TestServer::kStagingBytes);
-  EXPECT_EQ(client->staging().size(), TestServer::kStagingBytes);
+  EXPECT_EQ(client->staging()->size(), TestServer::kStagingBytes);
   EXPECT_GT(client->limits().message_bytes_max, 0u);
   EXPECT_GT(client->limits().read_depth, 0u);
   EXPECT_TRUE(client->alive());
@@ -119,7 +119,7 @@ TEST_P(FabricConformance, ClientOfAFormerLifeStaysDead) {
   const auto client = server.Connect();
   EXPECT_TRUE(client->alive());
   std::byte byte{};
-  const ReadOp op{.offset = 0, .bytes = 1, .head_bytes = 1, .head = &byte};
+  const ReadOp op{.offset = 0, .bytes = 1, .to = &byte};
   EXPECT_EQ(ReadOne(old_client.get(), op), Status::kPeerGone);
   EXPECT_TRUE(NoticesDeath(old_client.get()));
 }

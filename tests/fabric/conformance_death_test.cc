@@ -13,9 +13,7 @@ using Kind = PortEvent::Kind;
 
 std::array<std::byte, 64> g_destination;
 
-ReadOp SomeRead() {
-  return {.bytes = 64, .head_bytes = 64, .head = g_destination.data(), .tail = nullptr};
-}
+ReadOp SomeRead() { return {.bytes = 64, .to = g_destination.data()}; }
 
 // Polls until the peer's end; what still came before it may come, but nothing after.
 void ExpectClosed(TestServer* server, PeerId peer) {

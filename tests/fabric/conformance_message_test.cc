@@ -183,7 +183,7 @@ TEST_P(FabricConformance, ServerReadsStagingMemory) {
   const auto client = server.Connect();
   const PeerId peer = server.Expect(Kind::kOpened).peer;
   const auto value = Pattern(TestServer::kStagingBytes, 4);
-  std::memcpy(client->staging().data(), value.data(), value.size());
+  std::memcpy(client->staging()->data(), value.data(), value.size());
   const auto before = Pattern(TestServer::kRegionBytes, 5);
   for (const size_t shared_offset : {0u, 1u, 7u, 40u}) {
     for (const size_t bytes : {0u, 1u, 8u, 13u, 4096u, 30'001u}) {
@@ -238,7 +238,7 @@ TEST_P(FabricConformance, EveryReadOfStagingMemoryCompletesOnce) {
   std::vector<std::unique_ptr<Connection>> clients;
   for (uint64_t id = 1; id <= 3; ++id) {
     clients.push_back(server.Connect(0, id));
-    clients.back()->staging()[0] = static_cast<std::byte>(id);
+    (*clients.back()->staging())[0] = static_cast<std::byte>(id);
   }
   std::array<std::pair<PeerId, std::byte>, 3> peers;
   for (auto& [peer, byte] : peers) {
@@ -268,7 +268,7 @@ TEST_P(FabricConformance, StagingMemoryIsSeenAsItWasWhenTheRequestWasSent) {
   const PeerId peer = server.Expect(Kind::kOpened).peer;
   for (uint64_t round = 0; round < 200; ++round) {
     const auto value = Pattern(1000 + round, round);
-    std::memcpy(client->staging().data(), value.data(), value.size());
+    std::memcpy(client->staging()->data(), value.data(), value.size());
     ASSERT_TRUE(client->Send(Pattern(8, round)));
     server.Expect(Kind::kMessage);
     server.port().Read(peer, {.bytes = value.size(), .shared = server.words()});

@@ -76,7 +76,7 @@ TEST_P(FabricConformance, ReadOfAnyLengthDeliversItsBytesAndNoMore) {
     const uint64_t offset = 8 * (bytes % 7);
     Destination to(bytes, bytes % 8);
     ASSERT_TRUE(client->Register({to.data(), bytes}).has_value());
-    const ReadOp op{.offset = offset, .bytes = bytes, .head_bytes = bytes, .head = to.data()};
+    const ReadOp op{.offset = offset, .bytes = bytes, .to = to.data()};
     ASSERT_EQ(ReadOne(client.get(), op), Status::kDone);
     EXPECT_TRUE(to.Holds(std::span(content).subspan(offset, bytes))) << bytes;
     EXPECT_TRUE(to.MarginsUntouched()) << bytes;
@@ -89,57 +89,9 @@ TEST_P(FabricConformance, ReadOfTheWholeRegionDeliversIt) {
   server.Fill(content);
   const auto client = server.Connect();
   Destination to(content.size());
-  const ReadOp op{
-      .bytes = TestServer::kRegionBytes, .head_bytes = TestServer::kRegionBytes, .head = to.data()};
+  const ReadOp op{.bytes = TestServer::kRegionBytes, .to = to.data()};
   ASSERT_EQ(ReadOne(client.get(), op), Status::kDone);
   EXPECT_TRUE(to.Holds(content) && to.MarginsUntouched());
-}
-
-TEST_P(FabricConformance, SplitReadPartsAtEveryHeadLength) {
-  TestServer server = Serve();
-  const auto content = Pattern(TestServer::kRegionBytes, 3);
-  server.Fill(content);
-  const auto client = server.Connect();
-  for (uint32_t bytes = 0; bytes <= 72; ++bytes) {
-    for (uint32_t head_bytes = 0; head_bytes <= bytes; ++head_bytes) {
-      Destination head(head_bytes, head_bytes % 3);
-      Destination tail(bytes - head_bytes, (bytes + head_bytes) % 8);
-      const ReadOp op{.offset = 64,
-                      .bytes = bytes,
-                      .head_bytes = head_bytes,
-                      .head = head.data(),
-                      .tail = tail.data()};
-      ASSERT_EQ(ReadOne(client.get(), op), Status::kDone);
-      const auto expected = std::span(content).subspan(64, bytes);
-      EXPECT_TRUE(head.Holds(expected.first(head_bytes))) << bytes << " " << head_bytes;
-      EXPECT_TRUE(tail.Holds(expected.subspan(head_bytes))) << bytes << " " << head_bytes;
-      EXPECT_TRUE(head.MarginsUntouched() && tail.MarginsUntouched()) << bytes << " " << head_bytes;
-    }
-  }
-}
-
-TEST_P(FabricConformance, HeadMayBeLongerThanTheRead) {
-  TestServer server = Serve();
-  const auto content = Pattern(64, 4);
-  server.Fill(content);
-  const auto client = server.Connect();
-  Destination head(13);
-  const ReadOp op{.bytes = 13, .head_bytes = UINT32_MAX, .head = head.data()};
-  ASSERT_EQ(ReadOne(client.get(), op), Status::kDone);
-  EXPECT_TRUE(head.Holds(std::span(content).first(13)) && head.MarginsUntouched());
-}
-
-TEST_P(FabricConformance, TailMayBeAllOfTheRead) {
-  TestServer server = Serve();
-  const auto content = Pattern(64, 5);
-  server.Fill(content);
-  const auto client = server.Connect();
-  for (size_t misalignment = 0; misalignment < 8; ++misalignment) {
-    Destination tail(61, misalignment);
-    const ReadOp op{.bytes = 61, .head_bytes = 0, .tail = tail.data()};
-    ASSERT_EQ(ReadOne(client.get(), op), Status::kDone);
-    EXPECT_TRUE(tail.Holds(std::span(content).first(61)) && tail.MarginsUntouched());
-  }
 }
 
 TEST_P(FabricConformance, BatchIsPostedUpToTheReadDepth) {
@@ -151,8 +103,7 @@ TEST_P(FabricConformance, BatchIsPostedUpToTheReadDepth) {
   std::vector<std::array<std::byte, 24>> to(depth + 5);
   std::vector<ReadOp> ops;
   for (size_t i = 0; i < to.size(); ++i) {
-    ops.push_back(
-        {.offset = 24 * i, .bytes = 24, .head_bytes = 24, .head = to[i].data(), .tag = i});
+    ops.push_back({.offset = 24 * i, .bytes = 24, .to = to[i].data(), .tag = i});
   }
   EXPECT_EQ(client->Read({}), 0u);
   EXPECT_EQ(client->Read(ops), depth);
@@ -180,7 +131,7 @@ TEST_P(FabricConformance, EveryReadCompletesOnceUnderItsTag) {
   std::vector<ReadOp> ops;
   for (size_t i = 0; i < count; ++i) {
     const auto bytes = static_cast<uint32_t>(i % 41);
-    ops.push_back({.offset = 8 * i, .bytes = bytes, .head_bytes = bytes, .head = to[i].data()});
+    ops.push_back({.offset = 8 * i, .bytes = bytes, .to = to[i].data()});
   }
   const auto statuses = ReadAll(client.get(), ops);  // throws when a tag comes twice
   for (size_t i = 0; i < count; ++i) {
@@ -209,18 +160,13 @@ TEST_P(FabricConformance, ReadOutsideTheRegionTouchesNothing) {
                                                   {uint64_t{1} << 63, 8},
                                                   {uint64_t{1} << 32, 8},
                                                   {UINT64_MAX - 4095, 100}};
-  Destination head(256);
-  Destination tail(256);
+  Destination to(256);
   std::vector<ReadOp> ops;
-  for (const auto& [offset, bytes] : ranges) {
-    for (const uint32_t head_bytes : {0u, 3u, 8u, 200u}) {
-      ops.push_back({offset, bytes, head_bytes, head.data(), tail.data(), 0});
-    }
-  }
+  for (const auto& [offset, bytes] : ranges) ops.push_back({offset, bytes, to.data()});
   for (const Status status : ReadAll(client.get(), ops)) EXPECT_EQ(status, Status::kOutOfRange);
-  EXPECT_TRUE(head.Untouched() && tail.Untouched());
+  EXPECT_TRUE(to.Untouched());
   // The last word is inside.
-  const ReadOp inside{.offset = kEnd - 8, .bytes = 8, .head_bytes = 8, .head = head.data()};
+  const ReadOp inside{.offset = kEnd - 8, .bytes = 8, .to = to.data()};
   EXPECT_EQ(ReadOne(client.get(), inside), Status::kDone);
 }
 
@@ -230,8 +176,7 @@ TEST_P(FabricConformance, MisalignedReadTouchesNothing) {
   Destination to(64);
   for (uint64_t misalignment = 1; misalignment < 8; ++misalignment) {
     for (const uint32_t bytes : {1u, 8u, 17u}) {
-      const ReadOp op{
-          .offset = 64 + misalignment, .bytes = bytes, .head_bytes = bytes, .head = to.data()};
+      const ReadOp op{.offset = 64 + misalignment, .bytes = bytes, .to = to.data()};
       EXPECT_EQ(ReadOne(client.get(), op), Status::kOutOfRange) << misalignment;
     }
   }
@@ -244,10 +189,9 @@ TEST_P(FabricConformance, BadReadInABatchLeavesTheOthersGood) {
   server.Fill(content);
   const auto client = server.Connect();
   std::array<Destination, 3> to{Destination(32), Destination(32), Destination(32)};
-  const ReadOp ops[] = {
-      {.offset = 0, .bytes = 32, .head_bytes = 32, .head = to[0].data()},
-      {.offset = TestServer::kRegionBytes, .bytes = 32, .head_bytes = 32, .head = to[1].data()},
-      {.offset = 32, .bytes = 32, .head_bytes = 32, .head = to[2].data()}};
+  const ReadOp ops[] = {{.offset = 0, .bytes = 32, .to = to[0].data()},
+                        {.offset = TestServer::kRegionBytes, .bytes = 32, .to = to[1].data()},
+                        {.offset = 32, .bytes = 32, .to = to[2].data()}};
   const auto statuses = ReadAll(client.get(), ops);
   EXPECT_EQ(statuses, (std::vector{Status::kDone, Status::kOutOfRange, Status::kDone}));
   EXPECT_TRUE(to[0].Holds(std::span(content).first(32)));
@@ -267,34 +211,11 @@ TEST_P(FabricConformance, WordIsNeverTorn) {
   std::array<std::byte, 8 * kWords + 8> to;
   std::byte* misaligned = to.data() + 3;
   for (uint32_t round = 0; round < static_cast<uint32_t>(Rounds(20'000)); ++round) {
-    // Head and tail meet inside a word: both parts must come from one instant.
-    const auto head_bytes = static_cast<uint32_t>(round % (8 * kWords + 1));
-    const ReadOp op{.bytes = 8 * kWords,
-                    .head_bytes = head_bytes,
-                    .head = misaligned,
-                    .tail = misaligned + head_bytes};
+    const ReadOp op{.bytes = 8 * kWords, .to = misaligned};
     ASSERT_EQ(ReadOne(client.get(), op), Status::kDone);
     for (size_t i = 0; i < kWords; ++i) {
-      ASSERT_TRUE(IsRepeated(misaligned + 8 * i, 8)) << "word " << i << ", head " << head_bytes;
+      ASSERT_TRUE(IsRepeated(misaligned + 8 * i, 8)) << "word " << i;
     }
-  }
-}
-
-// A fabric that looks twice at the word where head and tail meet is seen only when the word changes
-// between its looks, so this one looks often at a word that changes as fast as it can.
-TEST_P(FabricConformance, BothPartsOfASplitWordAreOfOneInstant) {
-  TestServer server = Serve();
-  const auto client = server.Connect();
-  uint64_t* word = server.words();
-  const Rewriter rewriter([word](uint64_t round) { verify::StoreWord(word, Repeat(round)); });
-  std::vector<std::array<std::byte, 8>> to(client->limits().read_depth);
-  std::vector<ReadOp> ops;
-  for (auto& bytes : to) {
-    ops.push_back({.bytes = 8, .head_bytes = 3, .head = bytes.data(), .tail = bytes.data() + 3});
-  }
-  for (int round = 0; round < Rounds(10'000); ++round) {
-    ReadAll(client.get(), ops);
-    for (const auto& bytes : to) ASSERT_TRUE(IsRepeated(bytes.data(), bytes.size()));
   }
 }
 

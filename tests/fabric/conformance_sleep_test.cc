@@ -146,7 +146,7 @@ TEST_P(FabricConformance, ArmedConnectionWakesForAReadThatCompletes) {
   const auto client = server.Connect();
   for (int round = 0; round < 1000; ++round) {
     std::array<std::byte, 8> to{};
-    const ReadOp op{.bytes = 8, .head_bytes = 8, .head = to.data()};
+    const ReadOp op{.bytes = 8, .to = to.data()};
     ASSERT_EQ(client->Read({&op, 1}), 1u);
     Completion completion{};
     while (client->Poll({&completion, 1}) == 0) {
@@ -166,7 +166,7 @@ TEST_P(FabricConformance, SleeperCollectsALargeRead) {
   server.Fill(content);
   const auto client = server.Connect();
   std::vector<std::byte> to(kBytes);
-  const ReadOp op{.bytes = kBytes, .head_bytes = kBytes, .head = to.data()};
+  const ReadOp op{.bytes = kBytes, .to = to.data()};
   ASSERT_EQ(client->Read({&op, 1}), 1u);
   Completion completion{};
   while (client->Poll({&completion, 1}) == 0) {

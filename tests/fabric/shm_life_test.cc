@@ -82,7 +82,7 @@ TEST(ShmLife, KilledServerIsNoticedByEveryCall) {
   EXPECT_EQ(ReadWord(client.get(), 0), 5u);
   ASSERT_TRUE(client->alive());
   std::array<std::byte, 8> to{};
-  const ReadOp op{.bytes = 8, .head_bytes = 8, .head = to.data()};
+  const ReadOp op{.bytes = 8, .to = to.data()};
   server.Kill();
   // At once: the word was written before the process was gone.
   EXPECT_FALSE(client->alive());
@@ -98,7 +98,7 @@ TEST(ShmLife, ReadPostedBeforeTheKillFailsAfterIt) {
   const auto client = ConnectTo(uri);
   std::array<std::array<std::byte, 8>, 10> to{};
   std::vector<ReadOp> ops;
-  for (auto& bytes : to) ops.push_back({.bytes = 8, .head_bytes = 8, .head = bytes.data()});
+  for (auto& bytes : to) ops.push_back({.bytes = 8, .to = bytes.data()});
   ASSERT_EQ(client->Read(ops), ops.size());
   server.Kill();
   std::array<Completion, 10> completions;

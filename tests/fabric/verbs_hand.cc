@@ -144,7 +144,7 @@ CmNews AwaitNews(const EventChannel& channel, rdma_cm_id** id) {
 }
 
 HandClient::HandClient(const std::string& uri) : channel_(Must(EventChannel::Create())) {
-  auto address = Must(Resolve(Must(ParseUri(uri))));
+  auto address = Must(Resolve(Must(ParseUri(uri)), Clock::now() + std::chrono::seconds(10)));
   id_ = Must(CreateId(channel_, nullptr));
   Demand(::rdma_resolve_addr(id_.get(), nullptr, address.get(), kAddressMs), "address");
   AwaitNews(channel_);
@@ -184,7 +184,7 @@ std::unique_ptr<HandClient> HandClient::ConnectedTo(TestServer* server, ReadDept
 }
 
 HandServer::HandServer() : uri_(FreshRdmaUri()), channel_(Must(EventChannel::Create())) {
-  auto address = Must(Resolve(Must(ParseUri(uri_))));
+  auto address = Must(Resolve(Must(ParseUri(uri_)), Clock::now() + std::chrono::seconds(10)));
   listener_ = Must(CreateId(channel_, nullptr));
   Demand(::rdma_bind_addr(listener_.get(), address.get()), "bind");
   Demand(::rdma_listen(listener_.get(), 1), "listen");

@@ -26,8 +26,7 @@ class VerbsHostileServer : public testing::Test {
   }
   static Status ReadWords(Connection* connection, uint64_t offset, uint32_t bytes) {
     std::vector<std::byte> into(bytes);
-    return ReadOne(connection,
-                   {.offset = offset, .bytes = bytes, .head_bytes = bytes, .head = into.data()});
+    return ReadOne(connection, {.offset = offset, .bytes = bytes, .to = into.data()});
   }
 
   std::optional<HandServer> server_;
@@ -112,7 +111,7 @@ TEST_F(VerbsHostileServer, CannotWriteToItsClient) {
   for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
     HandServer server;
     const auto connection = Must(server.Answer([](Welcome*) {}));
-    const std::span<std::byte> staging = connection->staging();
+    const std::span<std::byte> staging = *connection->staging();
     ASSERT_FALSE(staging.empty());
     std::ranges::fill(staging, std::byte{7});
     Announcement announced{};

@@ -60,9 +60,7 @@ class VerbsHostileClient : public testing::Test {
 
   void ExpectRegionUnchanged() {
     std::vector<std::byte> bytes(TestServer::kRegionBytes);
-    ASSERT_EQ(ReadOne(honest_.get(), {.bytes = TestServer::kRegionBytes,
-                                      .head_bytes = TestServer::kRegionBytes,
-                                      .head = bytes.data()}),
+    ASSERT_EQ(ReadOne(honest_.get(), {.bytes = TestServer::kRegionBytes, .to = bytes.data()}),
               Status::kDone);
     EXPECT_TRUE(Same(bytes, Pattern(TestServer::kRegionBytes, 5)));
   }

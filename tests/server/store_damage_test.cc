@@ -115,7 +115,7 @@ TEST_F(Damage, DamagedExpiryDoesNotHideAnItem) {
   EXPECT_EQ(GetCode("record"), Code::kCorrupt) << "not kNotFound";
   EXPECT_EQ(world.Add("record", "v").status, Code::kCorrupt);
   // Nor is it swept.
-  world.Put("mortal", "v", {.expiry = UINT32_MAX});
+  world.Put("mortal", "v", {.ttl_seconds = UINT32_MAX});
   for (int i = 0; i < 2000; ++i) world.Put("busy", "v");
   EXPECT_EQ(world.store().stats().expired, 0u);
   world.Flip(record.offset + offsetof(verify::RecordHeader, expiry));
@@ -131,7 +131,7 @@ TEST_F(Damage, DamagedKeyDoesNotHideAnItem) {
 TEST_F(Damage, SweepLeavesAnItemWhoseHomeIsDamaged) {
   StoreWorld full;
   for (uint64_t i = 0; i < 850; ++i) {
-    full.Put("k" + std::to_string(i), InlineValue(i), {.expiry = kStartSeconds + 1});
+    full.Put("k" + std::to_string(i), InlineValue(i), {.ttl_seconds = 1});
   }
   ASSERT_GT(full.store().table().stats().displaced, 100u);
   for (uint64_t index = 0; index < 1024; index += 2) {
@@ -176,7 +176,7 @@ TEST_F(Damage, ScribbledTableNeverCrashesTheStore) {
     for (uint64_t i = 0; i < 30; ++i) {
       const std::string key = "other" + std::to_string(random() % 150);
       const std::string value = random() % 2 == 0 ? InlineValue(i) : RecordValue(i);
-      const Extras extras{.expiry = random() % 2 == 0 ? 0u : kStartSeconds + 1u};
+      const Extras extras{.ttl_seconds = random() % 2 == 0 ? 0u : 1u};
       world.now_us += 10'000;
       world.Put(key, value, extras);
       if (random() % 3 == 0) world.Delete(key);

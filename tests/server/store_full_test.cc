@@ -22,7 +22,8 @@ Model FillWith(StoreWorld* world, size_t value_bytes, const Extras& extras = {})
     const WriteReply reply = world->Put(key, value, extras);
     refused = reply.status == Code::kOk ? 0 : refused + 1;
     if (reply.status == Code::kOk) {
-      model[key] = {value, reply.version, extras.flags, extras.expiry};
+      model[key] = {value, reply.version, extras.flags,
+                    ExpiryAfter(world->now_us, extras.ttl_seconds)};
     } else {
       EXPECT_EQ(reply.status, Code::kNoSpace);
     }
@@ -104,7 +105,7 @@ TEST(StoreFull, DeletedMemoryIsUsedAgain) {
 
 TEST(StoreFull, ExpiredItemsMakeRoomInMemory) {
   StoreWorld world;
-  const Model expiring = FillWith(&world, 30'000, {.expiry = kStartSeconds + 5});
+  const Model expiring = FillWith(&world, 30'000, {.ttl_seconds = 5});
   world.now_us += 5'000'000;
   const Model model = FillWith(&world, 30'000);
   EXPECT_EQ(model.size(), expiring.size());
@@ -118,7 +119,7 @@ TEST(StoreFull, ExpiredItemsMakeRoomInTheTable) {
     Model model = FillWith(&world, 8);
     const std::string key = KeyRefused(model);
     for (int i = 0; i < 30; ++i) {
-      world.Put(model.begin()->first, "v", {.expiry = kStartSeconds + 5});
+      world.Put(model.begin()->first, "v", {.ttl_seconds = 5});
       model.erase(model.begin());
     }
     ASSERT_EQ(world.Put(key, value).status, Code::kNoSpace);
@@ -131,7 +132,7 @@ TEST(StoreFull, ExpiredItemsMakeRoomInTheTable) {
 
 TEST(StoreFull, ItemsThatHaveNotExpiredMakeNoRoom) {
   StoreWorld world;
-  const Model model = FillWith(&world, 30'000, {.expiry = kStartSeconds + 5});
+  const Model model = FillWith(&world, 30'000, {.ttl_seconds = 5});
   world.now_us += 4'999'999;
   EXPECT_EQ(world.Put("new", RecordValue(1, 30'000)).status, Code::kNoSpace);
   EXPECT_EQ(world.store().stats().expired, 0u);
@@ -143,10 +144,11 @@ TEST(StoreFull, WritesSweepExpiredItemsAsTheyGo) {
   Model model;
   for (uint64_t i = 0; i < 200; ++i) {
     const std::string key = "short" + std::to_string(i);
-    world.Put(key, i % 2 == 0 ? InlineValue(i) : RecordValue(i), {.expiry = kStartSeconds + 1});
+    world.Put(key, i % 2 == 0 ? InlineValue(i) : RecordValue(i), {.ttl_seconds = 1});
     const std::string lasting = "long" + std::to_string(i);
-    const uint32_t expiry = i % 3 == 0 ? 0 : kStartSeconds + 1000;
-    model[lasting] = {"v", world.Put(lasting, "v", {.expiry = expiry}).version, 0, expiry};
+    const uint32_t ttl_seconds = i % 3 == 0 ? 0 : 1000;
+    model[lasting] = {"v", world.Put(lasting, "v", {.ttl_seconds = ttl_seconds}).version, 0,
+                      ExpiryAfter(world.now_us, ttl_seconds)};
   }
   world.now_us += 1'000'000;
   for (uint64_t i = 0; i < 1024; ++i) model["busy"] = {"v", world.Put("busy", "v").version};
@@ -162,10 +164,10 @@ TEST(StoreFull, SweepOfDisplacedItemsLeavesTheOthersReachable) {
   Model model;
   for (uint64_t i = 0; i < 850; ++i) {
     const std::string key = "k" + std::to_string(i);
-    const uint32_t expiry = i % 2 == 0 ? kStartSeconds + 1 : 0;
-    const WriteReply reply = world.Put(key, InlineValue(i), {.expiry = expiry});
+    const uint32_t ttl_seconds = i % 2 == 0 ? 1 : 0;
+    const WriteReply reply = world.Put(key, InlineValue(i), {.ttl_seconds = ttl_seconds});
     ASSERT_EQ(reply.status, Code::kOk);
-    if (expiry == 0) model[key] = {InlineValue(i), reply.version};
+    if (ttl_seconds == 0) model[key] = {InlineValue(i), reply.version};
   }
   ASSERT_GT(world.store().table().stats().displaced, 100u);
   world.now_us += 1'000'000;

@@ -38,7 +38,7 @@ class Scribbler {
     const bool present = IsPresent(key);
     const uint64_t version = present ? model_[key].version : 0;
     const auto kind = random_() % 10;
-    if (kind < 3) extras.flags = extras.expiry = 0;
+    if (kind < 3) extras.flags = extras.ttl_seconds = 0;
     const bool right = !extras.expected_version || *extras.expected_version == version;
     Code expected = Code::kOk;
     if (kind < 3) {  // DELETE
@@ -53,7 +53,8 @@ class Scribbler {
     const WriteReply reply = kind < 4    ? world_.Add(key, value, extras)
                              : kind == 4 ? world_.Replace(key, value, extras)
                                          : world_.Put(key, value, extras);
-    const Stored stored{value, reply.version, extras.flags, extras.expiry};
+    const Stored stored{value, reply.version, extras.flags,
+                        ExpiryAfter(world_.now_us, extras.ttl_seconds)};
     return Compare(reply, expected, key, stored, version);
   }
 
@@ -80,7 +81,7 @@ class Scribbler {
     Extras extras;
     if (random_() % 3 == 0) extras.flags = static_cast<uint32_t>(random_());
     if (profile_.expiring && random_() % 2 == 0) {
-      extras.expiry = static_cast<uint32_t>(NowSeconds() + random_() % 20);
+      extras.ttl_seconds = static_cast<uint32_t>(1 + random_() % 20);
     }
     const auto found = model_.find(key);
     if (random_() % 8 == 0) {

@@ -166,7 +166,7 @@ TEST_F(HeldRecord, StaysReadableThroughADelete) {
 }
 
 TEST_F(HeldRecord, StaysReadableThroughExpiry) {
-  world.Put("mortal", RecordValue(5, 3000), {.expiry = kStartSeconds + 1});
+  world.Put("mortal", RecordValue(5, 3000), {.ttl_seconds = 1});
   const verify::Reference mortal = world.ReferenceOf("mortal");
   world.store().Hold(mortal.offset, mortal.record_bytes);
   world.now_us += 1'000'000;

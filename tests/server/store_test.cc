@@ -91,8 +91,7 @@ TEST_P(StoreOf, ConditionalDeleteNeedsTheVersion) {
 }
 
 TEST_P(StoreOf, ExpiredItemIsAbsentForEveryOperation) {
-  const uint32_t expiry = kStartSeconds + 10;
-  const auto put = [&] { return world.Put("key", Value(1), {.expiry = expiry}).version; };
+  const auto put = [&] { return world.Put("key", Value(1), {.ttl_seconds = 10}).version; };
   const uint64_t version = put();
   world.now_us = kStartUs + 10'000'000;
   EXPECT_EQ(world.store().Get("key", world.now_us).error(), Code::kNotFound);
@@ -101,13 +100,14 @@ TEST_P(StoreOf, ExpiredItemIsAbsentForEveryOperation) {
   EXPECT_EQ(world.Delete("key", {.expected_version = version}).status, Code::kNotFound);
   EXPECT_EQ(world.Delete("key").status, Code::kNotFound);
   put();
+  world.now_us += 10'000'000;
   const WriteReply reply = world.Add("key", Value(3));
   EXPECT_EQ(reply.status, Code::kOk);
   EXPECT_TRUE(Holds(&world, {{"key", {Value(3), reply.version}}}));
 }
 
 TEST_P(StoreOf, ItemLivesUntilTheSecondOfItsExpiry) {
-  world.Put("key", Value(1), {.expiry = kStartSeconds + 10});
+  world.Put("key", Value(1), {.ttl_seconds = 10});
   world.now_us = kStartUs + 9'999'999;
   EXPECT_EQ(world.Add("key", Value(2)).status, Code::kExists);
   EXPECT_TRUE(world.store().Get("key", world.now_us).has_value());
@@ -115,7 +115,8 @@ TEST_P(StoreOf, ItemLivesUntilTheSecondOfItsExpiry) {
 }
 
 TEST_P(StoreOf, GetByMessageSaysWhatAReaderFinds) {
-  const uint64_t version = world.Put("key", Value(1), {.flags = 3, .expiry = UINT32_MAX}).version;
+  const uint64_t version =
+      world.Put("key", Value(1), {.flags = 3, .ttl_seconds = UINT32_MAX}).version;
   const auto hit = world.store().Get("key", world.now_us);
   ASSERT_TRUE(hit.has_value());
   const Stored stored{std::string(hit->item.value), hit->item.version, hit->item.flags,

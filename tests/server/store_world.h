@@ -29,7 +29,7 @@ inline constexpr int64_t kClockOffsetUs =
 // What a write carries beside key and value.
 struct Extras {
   uint32_t flags = 0;
-  uint32_t expiry = 0;
+  uint32_t ttl_seconds = 0;
   std::optional<uint64_t> expected_version = {};
 };
 
@@ -43,6 +43,13 @@ struct Stored {
 };
 using Model = std::map<std::string, Stored>;
 
+// What a time to live comes to: it is counted from the next full second.
+inline uint32_t ExpiryAfter(uint64_t now_us, uint32_t ttl_seconds) {
+  const uint64_t seconds = kStartSeconds + (now_us - kStartUs + 999'999) / 1'000'000;
+  const uint64_t expiry = ttl_seconds == 0 ? 0 : seconds + ttl_seconds;
+  return static_cast<uint32_t>(std::min<uint64_t>(expiry, UINT32_MAX));
+}
+
 inline verify::Request RequestOf(verify::Operation operation, std::string_view key,
                                  std::string_view value = {}, const Extras& extras = {}) {
   verify::Request request;
@@ -51,7 +58,7 @@ inline verify::Request RequestOf(verify::Operation operation, std::string_view k
   request.value = value;
   request.value_bytes = static_cast<uint32_t>(value.size());
   request.flags = extras.flags;
-  request.expiry = extras.expiry;
+  request.ttl_seconds = extras.ttl_seconds;
   request.conditional = extras.expected_version.has_value();
   request.expected_version = extras.expected_version.value_or(0);
   return request;

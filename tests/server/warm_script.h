@@ -71,7 +71,7 @@ inline verify::Request RequestOf(const Step& step, uint64_t at, const Model& mod
   if (step.kind == Step::Kind::kAdd) operation = verify::Operation::kAdd;
   if (step.kind == Step::Kind::kReplace) operation = verify::Operation::kReplace;
   if (step.kind == Step::Kind::kDelete) operation = verify::Operation::kDelete;
-  Extras extras{.flags = item.flags, .expiry = item.expiry, .expected_version = {}};
+  Extras extras{.flags = item.flags, .ttl_seconds = step.lifetime_s, .expected_version = {}};
   if (step.kind == Step::Kind::kPutIf || step.kind == Step::Kind::kPutIfWrong) {
     const auto found = model.find(step.key);
     extras.expected_version = found == model.end() ? 1 : found->second.version;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 
 #include "tests/sim/network_ends.h"
@@ -129,17 +128,7 @@ void Network::Copy(const Flight& flight, const Piece& piece) {
   const uint64_t* words = verify::WordsAt(region_.data(), op.offset);
   const size_t from = piece.first * verify::kWordBytes;
   const size_t to = std::min<size_t>(op.bytes, from + piece.count * verify::kWordBytes);
-  if (to <= op.head_bytes) {
-    return verify::CopyFromShared(op.head + from, words + piece.first, to - from);
-  }
-  for (size_t at = from; at < to; at += verify::kWordBytes) {
-    const uint64_t word = verify::LoadWord(words + at / verify::kWordBytes);
-    std::array<std::byte, verify::kWordBytes> bytes;
-    std::memcpy(bytes.data(), &word, sizeof(word));
-    for (size_t i = at; i < std::min(to, at + verify::kWordBytes); ++i) {
-      (i < op.head_bytes ? op.head[i] : op.tail[i - op.head_bytes]) = bytes[i - at];
-    }
-  }
+  verify::CopyFromShared(op.to + from, words + piece.first, to - from);
 }
 
 bool Network::Deliver(size_t index) {

@@ -30,7 +30,7 @@ class SimConnection final : public fabric::Connection {
   size_t Poll(std::span<fabric::Completion> completions) override;
   bool Send(std::span<const std::byte> message) override;
   std::optional<std::span<const std::byte>> Receive() override;
-  std::span<std::byte> staging() override {
+  std::expected<std::span<std::byte>, Error> staging() override {
     return std::as_writable_bytes(std::span(peer_->staging));
   }
   bool alive() const override { return !cut_ && !peer_->closed; }

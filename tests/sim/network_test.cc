@@ -39,10 +39,8 @@ class SimNetwork : public testing::TestWithParam<Cut> {
   }
 
   void Post(fabric::Connection* connection, uint64_t tag) {
-    const fabric::ReadOp op{.bytes = sizeof(copy_),
-                            .head_bytes = sizeof(copy_),
-                            .head = std::as_writable_bytes(std::span(copy_)).data(),
-                            .tag = tag};
+    const fabric::ReadOp op{
+        .bytes = sizeof(copy_), .to = std::as_writable_bytes(std::span(copy_)).data(), .tag = tag};
     EXPECT_EQ(connection->Read({&op, 1}), 1);
   }
 
@@ -148,10 +146,8 @@ TEST_P(SimNetwork, OutOfRangeReadsNothing) {
   const auto client = Connect();
   memory_.fill(5);
   for (const uint64_t offset : {sizeof(memory_) + 8, sizeof(memory_) - 8, size_t{4}}) {
-    const fabric::ReadOp op{.offset = offset,
-                            .bytes = 16,
-                            .head_bytes = 16,
-                            .head = std::as_writable_bytes(std::span(copy_)).data()};
+    const fabric::ReadOp op{
+        .offset = offset, .bytes = 16, .to = std::as_writable_bytes(std::span(copy_)).data()};
     EXPECT_EQ(client->Read({&op, 1}), 1);
     EXPECT_EQ(Finish(client.get()), fabric::Status::kOutOfRange);
     EXPECT_EQ(copy_[0], 0);

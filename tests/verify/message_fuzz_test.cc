@@ -21,7 +21,7 @@ constexpr int kIterations = 100'000;
 
 // Offsets of the wire formats, from the pictures in verify/message.h.
 constexpr size_t kMagicAt = 8, kCountAt = 12, kClientAt = 16, kMessageBytesAt = 32;
-constexpr size_t kReservedAt = 36;
+constexpr size_t kFlagsAt = 36, kClockAt = 40;
 
 template <typename T>
 void Poke(Image* image, size_t at, T value) {
@@ -33,7 +33,8 @@ void Forge(Image* image, Holds holds) {
   Poke(image, kMagicAt, holds == Holds::kRequests ? uint32_t{0x71726c70} : uint32_t{0x70726c70});
   Poke(image, kClientAt, kClient);
   Poke(image, kMessageBytesAt, static_cast<uint32_t>(image->size()));
-  Poke(image, kReservedAt, uint32_t{0});
+  Poke(image, kFlagsAt, uint32_t{0});
+  if (holds == Holds::kRequests) Poke(image, kClockAt, uint64_t{0});
   Poke(image, 0, Checksum(image->data() + 8, image->size() - 8, MessageSeed(kClient)));
 }
 
@@ -52,7 +53,7 @@ Image ValidRequests() {
                      .key = "large",
                      .value = {}});
   writer.Add(Request{.operation = Operation::kGet, .request_id = 3, .key = "k", .value = {}});
-  const auto message = writer.Finish(9);
+  const auto message = writer.Finish({.answered = 9, .keeps_held = true});
   return Image(message.begin(), message.end());
 }
 
@@ -62,7 +63,7 @@ Image ValidReplies() {
   writer.Add(Reply{.value_bytes = 5, .request_id = 1, .value = "value"});
   writer.Add(Reply{.held = true, .value_bytes = 1 << 20, .request_id = 2, .value = {}});
   writer.Add(Reply{.status = Code::kNotFound, .request_id = 3, .value = {}});
-  const auto message = writer.Finish();
+  const auto message = writer.Finish({.clock_us = 10});
   return Image(message.begin(), message.end());
 }
 
@@ -274,11 +275,17 @@ TEST(MessageFuzz, ALengthThatIsNotTheMessagesOwnIsRejected) {
   }
 }
 
-TEST(MessageFuzz, AReservedWordThatIsNotZeroIsRejected) {
-  Image image = ValidRequests();
-  Poke(&image, kReservedAt, uint32_t{1});
-  Poke(&image, 0, Checksum(image.data() + 8, image.size() - 8, MessageSeed(kClient)));
-  EXPECT_FALSE(MessageReader::Open(image, kClient, Holds::kRequests).has_value());
+TEST(MessageFuzz, AHeadingOfTheOtherDirectionIsRejected) {
+  const auto opens = [](Image image, Holds holds, size_t at, auto value) {
+    Poke(&image, at, value);
+    Poke(&image, 0, Checksum(image.data() + 8, image.size() - 8, MessageSeed(kClient)));
+    return MessageReader::Open(image, kClient, holds).has_value();
+  };
+  EXPECT_TRUE(opens(ValidRequests(), Holds::kRequests, kFlagsAt, uint32_t{1}));
+  EXPECT_FALSE(opens(ValidRequests(), Holds::kRequests, kFlagsAt, uint32_t{2}));
+  EXPECT_FALSE(opens(ValidRequests(), Holds::kRequests, kClockAt, uint64_t{1}));
+  EXPECT_TRUE(opens(ValidReplies(), Holds::kReplies, kClockAt, uint64_t{1}));
+  EXPECT_FALSE(opens(ValidReplies(), Holds::kReplies, kFlagsAt, uint32_t{1}));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ Request Put(uint64_t number, std::string_view key, std::string_view value) {
                  .conditional = true,
                  .value_bytes = static_cast<uint32_t>(value.size()),
                  .flags = static_cast<uint32_t>(number + 1),
-                 .expiry = static_cast<uint32_t>(number + 2),
+                 .ttl_seconds = static_cast<uint32_t>(number + 2),
                  .request_id = number + 3,
                  .sequence = number + 4,
                  .expected_version = number + 5,
@@ -58,9 +58,14 @@ Reply HeldAnswer() {
   return reply;
 }
 
+constexpr Heading kOfRequests{.answered = 0x99, .keeps_held = true};
+constexpr Heading kOfReplies{.answered = 0x98, .clock_us = 0x97};
+
+auto Fields(const Heading& h) { return std::tuple(h.answered, h.keeps_held, h.clock_us); }
+
 auto Fields(const Request& r) {
   return std::tuple(r.operation, r.retry, r.rendezvous, r.conditional, r.suspect, r.value_bytes,
-                    r.flags, r.expiry, r.request_id, r.sequence, r.expected_version,
+                    r.flags, r.ttl_seconds, r.request_id, r.sequence, r.expected_version,
                     r.staging_offset, r.key, r.value);
 }
 
@@ -70,11 +75,11 @@ auto Fields(const Reply& r) {
 }
 
 template <typename Message>
-Image Encoded(const std::vector<Message>& messages, uint64_t answered = 0) {
+Image Encoded(const std::vector<Message>& messages, const Heading& heading = {}) {
   Image buffer(4096, std::byte{0xee});
   MessageWriter writer(buffer, kClient);
   for (const Message& message : messages) EXPECT_TRUE(writer.Add(message));
-  const auto bytes = writer.Finish(answered);
+  const auto bytes = writer.Finish(heading);
   return Image(bytes.begin(), bytes.end());
 }
 
@@ -88,28 +93,29 @@ const std::vector<Request> kRequests = {Put(0x100, "pilaf-key", "rice"), Rendezv
 const std::vector<Reply> kReplies = {Answer(0x200, "carrots"), HeldAnswer()};
 
 TEST(Message, GoldenRequests) {
-  EXPECT_EQ(ToHex(Encoded(kRequests, 0x99)),
-            "c71fffaa8836cb5c 706c727102000000 4d00000000000000 9900000000000000 "
-            "a000000000000000 0204090004000000 0301000000000000 0401000000000000 "
-            "0501000000000000 0101000002010000 0000000000000000 70696c61662d6b65 "
-            "7972696365000000 02060500f0ffffff 0305000000000000 0405000000000000 "
-            "0505000000000000 0105000002050000 8967452301000000 6c61726765000000");
+  EXPECT_EQ(ToHex(Encoded(kRequests, kOfRequests)),
+            "a40d19d381bf4b7a 706c727102000000 4d00000000000000 9900000000000000 "
+            "a800000001000000 0000000000000000 0204090004000000 0301000000000000 "
+            "0401000000000000 0501000000000000 0101000002010000 0000000000000000 "
+            "70696c61662d6b65 7972696365000000 02060500f0ffffff 0305000000000000 "
+            "0405000000000000 0505000000000000 0105000002050000 8967452301000000 "
+            "6c61726765000000");
 }
 
 TEST(Message, GoldenReplies) {
-  EXPECT_EQ(ToHex(Encoded(kReplies)),
-            "8704bb0a2783a3bb 706c727002000000 4d00000000000000 0000000000000000 "
-            "9000000000000000 0302000000000000 0200000007000000 0402000000000000 "
-            "0102000002020000 0502000000000000 0602000000000000 636172726f747300 "
-            "0306000000000000 02000100f0ffffff 0406000000000000 0106000002060000 "
-            "0506000000000000 0606000000000000");
+  EXPECT_EQ(ToHex(Encoded(kReplies, kOfReplies)),
+            "28da4d9249fff679 706c727002000000 4d00000000000000 9800000000000000 "
+            "9800000000000000 9700000000000000 0302000000000000 0200000007000000 "
+            "0402000000000000 0102000002020000 0502000000000000 0602000000000000 "
+            "636172726f747300 0306000000000000 02000100f0ffffff 0406000000000000 "
+            "0106000002060000 0506000000000000 0606000000000000");
 }
 
 TEST(Message, RequestsComeBackInOrder) {
-  const Image image = Encoded(kRequests, 0x99);
+  const Image image = Encoded(kRequests, kOfRequests);
   auto reader = MessageReader::Open(image, kClient, Holds::kRequests);
   ASSERT_TRUE(reader.has_value());
-  EXPECT_EQ(reader->answered(), 0x99u);
+  EXPECT_EQ(Fields(reader->heading()), Fields(kOfRequests));
   EXPECT_EQ(reader->remaining(), kRequests.size());
   for (const Request& request : kRequests) {
     const auto back = reader->NextRequest();
@@ -121,10 +127,10 @@ TEST(Message, RequestsComeBackInOrder) {
 }
 
 TEST(Message, RepliesComeBackInOrder) {
-  const Image image = Encoded(kReplies);
+  const Image image = Encoded(kReplies, kOfReplies);
   auto reader = MessageReader::Open(image, kClient, Holds::kReplies);
   ASSERT_TRUE(reader.has_value());
-  EXPECT_EQ(reader->answered(), 0u);
+  EXPECT_EQ(Fields(reader->heading()), Fields(kOfReplies));
   for (const Reply& reply : kReplies) {
     const auto back = reader->NextReply();
     ASSERT_TRUE(back.has_value());
@@ -186,8 +192,8 @@ TEST(Message, GoldenConfirm) {
                                             .expected_version = 0x304,
                                             .key = {},
                                             .value = {}}})),
-            "e968a7e547f791be 706c727101000000 4d00000000000000 0000000000000000 "
-            "5800000000000000 0800000000000000 0201000000000000 0000000000000000 "
+            "2851b5b75f7680f4 706c727101000000 4d00000000000000 0000000000000000 "
+            "6000000000000000 0000000000000000 0800000000000000 0201000000000000 0000000000000000 "
             "0403000000000000 0000000000000000 0000000000000000");
 }
 
@@ -243,7 +249,7 @@ TEST(Message, ZeroMemoryIsRejected) {
 
 TEST(Message, EveryByteChangeIsRejected) {
   EXPECT_TRUE(RejectsEveryByteChange(Encoded(kRequests), Opens(Holds::kRequests)));
-  EXPECT_TRUE(RejectsEveryByteChange(Encoded(kReplies), Opens(Holds::kReplies)));
+  EXPECT_TRUE(RejectsEveryByteChange(Encoded(kReplies, kOfReplies), Opens(Holds::kReplies)));
 }
 
 // A receive buffer is used again, so what a message is torn with is an older one.
@@ -258,19 +264,19 @@ TEST(Message, EverySpliceIsRejected) {
 
 TEST(Message, EveryOtherLengthIsRejected) {
   EXPECT_TRUE(RejectsEveryOtherLength(Encoded(kRequests), Opens(Holds::kRequests)));
-  EXPECT_TRUE(RejectsEveryOtherLength(Encoded(kReplies), Opens(Holds::kReplies)));
+  EXPECT_TRUE(RejectsEveryOtherLength(Encoded(kReplies, kOfReplies), Opens(Holds::kReplies)));
 }
 
 TEST(Message, MessagesOfAnotherClientAreRejected) {
   for (uint64_t other = 0; other < 1000; ++other) {
     EXPECT_EQ(Opens(Holds::kRequests, other)(Encoded(kRequests)), other == kClient);
-    EXPECT_EQ(Opens(Holds::kReplies, other)(Encoded(kReplies)), other == kClient);
+    EXPECT_EQ(Opens(Holds::kReplies, other)(Encoded(kReplies, kOfReplies)), other == kClient);
   }
 }
 
 TEST(Message, ARequestIsNotTakenForAReply) {
   EXPECT_FALSE(Opens(Holds::kReplies)(Encoded(kRequests)));
-  EXPECT_FALSE(Opens(Holds::kRequests)(Encoded(kReplies)));
+  EXPECT_FALSE(Opens(Holds::kRequests)(Encoded(kReplies, kOfReplies)));
 }
 
 }  // namespace

@@ -69,6 +69,46 @@ TEST(Words, CopyFromSharedReadsNoWordThatItsBytesDoNotTouch) {
   }
 }
 
+TEST(Words, CopyFromSharedInTwoPartsAtEveryHeadLength) {
+  std::array<uint64_t, kLengthMax / kWordBytes> shared;
+  const auto content = Counting();
+  std::memcpy(shared.data(), content.data(), content.size());
+  for (size_t bytes = 0; bytes <= kLengthMax; ++bytes) {
+    for (size_t head_bytes = 0; head_bytes <= bytes; ++head_bytes) {
+      std::vector<std::byte> head(head_bytes + 1, kUntouched),
+          tail(bytes - head_bytes + 1, kUntouched);
+      CopyFromSharedInTwo(head.data(), head_bytes, tail.data(), shared.data(), bytes);
+      EXPECT_TRUE(std::equal(head.begin(), head.end() - 1, content.begin()));
+      EXPECT_TRUE(std::equal(tail.begin(), tail.end() - 1,
+                             content.begin() + static_cast<ptrdiff_t>(head_bytes)));
+      EXPECT_TRUE(head.back() == kUntouched && tail.back() == kUntouched)
+          << bytes << " bytes, of which in the head " << head_bytes;
+    }
+  }
+}
+
+// A copy that looked twice at the word where head and tail meet would be seen when it changes
+// between the looks, so this one looks often at a word that changes as fast as it can.
+TEST(Words, BothPartsOfASplitWordAreOfOneInstant) {
+  uint64_t word = 0;
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    for (uint64_t round = 0; !stop.load(std::memory_order_relaxed); ++round) {
+      StoreWord(&word, (round & 0xff) * 0x0101010101010101);
+    }
+  });
+  for (int round = 0; round < 200'000; ++round) {
+    std::array<std::byte, kWordBytes> bytes;
+    CopyFromSharedInTwo(bytes.data(), 3, bytes.data() + 3, &word, kWordBytes);
+    if (std::ranges::count(bytes, bytes[0]) != kWordBytes) {
+      ADD_FAILURE() << "a torn word in round " << round;
+      break;
+    }
+  }
+  stop.store(true, std::memory_order_relaxed);
+  writer.join();
+}
+
 TEST(Words, CopyToSharedPatchesOnlyItsBytes) {
   const auto content = Counting();
   for (size_t offset = 0; offset <= kWordBytes; ++offset) {

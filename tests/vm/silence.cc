@@ -64,7 +64,7 @@ int Serve(const std::string& uri, int count) {
 // Keeps a READ on its way; false when one failed.
 bool KeepsReading(Connection* connection) {
   std::array<std::byte, 64> to;
-  const ReadOp read{.bytes = to.size(), .head_bytes = to.size(), .head = to.data()};
+  const ReadOp read{.bytes = to.size(), .to = to.data()};
   if (connection->Read({&read, 1}) != 1) return false;
   Completion completion{};
   while (connection->Poll({&completion, 1}) == 0) {

@@ -8,20 +8,26 @@
 // Keys are 1..1024 bytes of anything, values 0 bytes to the server's --max-value (16 MiB at most).
 //
 // Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
-//           another on the same Client, or is made within a GetMany or PutMany callback, fails with
-//           kInvalidArgument.
-// Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany each item's own),
-//           plus at most the time that one connection attempt takes.
+//           another on the same Client, is made within a callback or after a move from the Client
+//           fails with kInvalidArgument.
+// Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany each item's own,
+//           in Scan each READ's), plus at most the time that one connection attempt takes. No call
+//           leaves a READ behind that could write to memory of the caller.
 // Errors:   nothing throws for an operating error. A Client reconnects by itself. Every call can
 //           return, beside those named there,
-//             kInvalidArgument  a key of 0 or more than 1024 bytes, or overlapping calls
-//             kUnavailable      no server within the deadline; nothing was applied
-//             kTimeout          the server lives but did not answer; a write may have been applied,
+//             kInvalidArgument  a key of 0 or more than 1024 bytes, or calls against the thread
+//             rule kUnavailable      no server within the deadline; nothing was applied kTimeout
+//             the server lives but did not answer; a write may have been applied,
 //                               or may be yet
 //             kUnknown          a write was sent and the server died or restarted: applied or not
 //                               cannot be told
 //             kCorrupt          stored bytes are damaged
-//             kPermission, kProtocol, kSystem as the connection met them
+//             kSystem           memory ran out, or a call of the operating system failed
+//             kPermission, kProtocol as the connection met them
+// Callbacks: may throw. The Client stays usable, and the first exception leaves the call in which
+// the
+//           callback ran, which ends early: of GetMany, PutMany and Scan the callbacks that are
+//           left are not called.
 #pragma once
 
 #include <plov/error.h>
@@ -52,14 +58,15 @@ struct Item {
   uint32_t expiry = 0;  // Unix seconds, 0 = never
 };
 
+// Out of range is kInvalidArgument.
 struct ClientOptions {
-  std::chrono::microseconds timeout = std::chrono::seconds(1);
+  std::chrono::microseconds timeout = std::chrono::seconds(1);  // 1 us to a year
   // Memory for remembered locations, 16 bytes each; 0 remembers nothing. Committed as used; from
   // 64 MiB on in huge pages, where the system has them.
   size_t location_cache_bytes = size_t{16} << 20;
   // Lookups in flight in GetMany, 1..64.
   uint32_t window = 32;
-  // How long a call polls for an answer before it sleeps.
+  // How long a call polls for an answer before it sleeps, 0 to a year.
   std::chrono::microseconds spin = std::chrono::microseconds(20);
   // For tests: rests before each one-sided READ of a GET for half of this up to all of it, drawn at
   // random, so that writes come between a GET's READs. 0 rests never and costs nothing.
@@ -77,7 +84,9 @@ struct PutOptions {
   Version expected_version =
       0;  // not 0: only over this version, else kVersionMismatch or kNotFound
   uint32_t flags = 0;
-  std::chrono::seconds ttl{0};  // 0 = never expires
+  // Counted by the server, from when it stores; 0 = never expires, negative is kInvalidArgument,
+  // and one beyond February 2106 ends there.
+  std::chrono::seconds ttl{0};
 };
 
 struct PutItem {
@@ -103,8 +112,9 @@ struct ClientStats {
   uint64_t fallbacks = 0;      // GETs by message
   uint64_t corrupt = 0;        // GETs that ended with kCorrupt
   uint64_t reconnects = 0;
-  uint64_t retries = 0;    // writes sent again after a reconnect
-  uint64_t refreshes = 0;  // superblocks read anew, because the table had grown or for a Scan
+  uint64_t retries = 0;     // writes sent again after a reconnect
+  uint64_t refreshes = 0;   // superblocks read anew, because the table had grown or for a Scan
+  uint64_t late_reads = 0;  // READs that completed after who wanted them had ended
 };
 
 // What a Scan saw.
@@ -160,7 +170,7 @@ class PLOV_EXPORT Client {
     const auto call = [](void* context, size_t index, GetResult result) {
       (*static_cast<std::remove_reference_t<Done>*>(context))(index, std::move(result));
     };
-    GetManyWith(keys, call, static_cast<void*>(std::addressof(done)));
+    GetManyWith(keys, call, const_cast<void*>(static_cast<const void*>(std::addressof(done))));
   }
 
   // Stores a value. Applied at most once, also when the connection had to be made anew.
@@ -179,7 +189,7 @@ class PLOV_EXPORT Client {
     const auto call = [](void* context, size_t index, PutResult result) {
       (*static_cast<std::remove_reference_t<Done>*>(context))(index, std::move(result));
     };
-    PutManyWith(items, call, static_cast<void*>(std::addressof(done)));
+    PutManyWith(items, call, const_cast<void*>(static_cast<const void*>(std::addressof(done))));
   }
 
   // Removes a key; with `expected_version` only that version of it (else kVersionMismatch).
@@ -190,9 +200,10 @@ class PLOV_EXPORT Client {
   // callbacks of what has ended and returns how many operations are left. Wait for fd() to be
   // readable, no longer than next_poll(), and call Poll again. Keys and values must stay until
   // their callback has run; callbacks may start operations, and must not call the blocking ones.
-  // Destroying the Client ends what is left with kUnavailable, or
-  // kUnknown where a write was sent. Poll can block for as long as one
-  // connection attempt takes while the server is away.
+  // Operations of one key take effect in the order in which they were started, also before a
+  // blocking call for that key that comes later; those of different keys in any order.
+  // Destroying the Client ends what is left with kUnavailable, or kUnknown where a write was sent.
+  // Poll can block for as long as one connection attempt takes while the server is away.
   void StartGet(std::string_view key, GetCallback done);
   void StartPut(std::string_view key, std::string_view value, const PutOptions& options,
                 PutCallback done);

@@ -1,0 +1,78 @@
+// Get: one GET under way.
+#pragma once
+
+#include <plov/client.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "client/link.h"
+#include "client/reads.h"
+#include "cuckoo/lookup.h"
+#include "verify/bucket.h"
+
+namespace plov {
+
+// Where the result of a GET goes.
+struct GetSink {
+  void (*done)(void* context, size_t index, Client::GetResult result) = nullptr;
+  void* context = nullptr;
+  size_t index = 0;
+};
+
+struct Get {
+  enum class State : uint8_t {
+    kFree,
+    kWant,     // a READ is to be made
+    kReading,  // a READ is in flight
+    kPaused,   // until resume_at
+    kAsk,      // the server is to be asked
+    kAsked,    // and will answer
+    kStale,    // the superblock is to be READ, then the lookup begun again
+    kHit,      // ended: `item` is it
+    kAbsent,   // ended
+    kFailed,   // ended: `error` says why
+  };
+
+  using Range = cuckoo::Lookup::Want;
+
+  bool ended() const { return state >= State::kHit; }
+
+  cuckoo::Lookup lookup;
+  verify::Bucket bucket;  // the last one that came
+  ReadBuffer record;      // and the last record, or value by message
+  State state = State::kFree;
+  bool waits = false;    // it is in the queue of those that want a READ
+  bool of_many = false;  // it is GetMany's
+  uint32_t shard = 0;
+  Link* link = nullptr;  // the shard's, while the GET is under way
+  std::string_view key;
+  Deadline deadline;
+  GetSink sink;  // none: who began it asks for the result
+
+  Range want{};                     // kWant, kReading: what is to be READ
+  const std::byte* from = nullptr;  // and where that is, when a READ is a load; null: nowhere
+
+  // The caller's buffer. Only loads go straight there, and what is copied when the GET has ended;
+  // never a READ that can outlive the call (rule R8).
+  std::optional<std::span<std::byte>> into;
+  size_t split_bytes = 0;  // of the record that came: value bytes that went to `into`
+
+  Reads::Id read = 0;  // kReading
+  uint32_t pause_us = 0;
+  Deadline resume_at;      // kPaused
+  uint64_t begun_us = 0;   // of BootUs, before the first READ; 0: not known
+  uint64_t ask_id = 0;     // kAsked
+  uint32_t refreshes = 0;  // superblocks that this GET has waited for
+  bool holds = false;      // the server holds a record for it, or may
+  bool held = false;       // `want` is that record
+  Version held_version = 0;
+
+  const verify::ItemView* item = nullptr;  // kHit
+  verify::ItemView answer;                 // an item that the server told
+  Error error{Code::kOk, {}};              // kFailed
+};
+
+}  // namespace plov

@@ -1,0 +1,407 @@
+#include "client/gets.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "verify/record.h"
+#include "verify/words.h"
+
+namespace plov {
+
+using cuckoo::Lookup;
+using Action = cuckoo::Lookup::Action;
+
+namespace {
+
+// A place whose record grew beyond this gives the memory back when it is free.
+constexpr size_t kRecordWordsKept = (size_t{1} << 20) / verify::kWordBytes;
+// Superblocks that one GET waits for: each is for a table that grew since the one before.
+constexpr uint32_t kRefreshesMax = 8;
+
+uint64_t ClockUs(clockid_t clock) {
+  timespec now;
+  ::clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
+uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
+
+}  // namespace
+
+uint64_t CoarseUs() { return ClockUs(CLOCK_MONOTONIC_COARSE); }
+
+bool KeyIsGood(std::string_view key) { return !key.empty() && key.size() <= verify::kKeyBytesMax; }
+
+Error BadKey() { return {Code::kInvalidArgument, "keys are 1 to 1024 bytes"}; }
+Error NoMemory() { return {Code::kSystem, "memory ran out"}; }
+
+Gets::Gets(const ClientOptions& options, Callbacks* callbacks)
+    : options_(options), callbacks_(callbacks), gets_(size_t{options.window} + 1) {
+  for (size_t i = gets_.size() - 1; i > 0; --i) free_.push_back(&gets_[i]);
+}
+
+void Gets::Attach(Life* life) {
+  life_ = life;
+  hashed_ = many_ == nullptr ? 0 : many_->next;
+  for (Get& get : gets_) {
+    if (get.state == Get::State::kFree || get.ended()) continue;
+    get.holds = false;
+    Restart(&get);
+  }
+}
+
+void Gets::Place(Get* get, std::string_view key, Deadline deadline, const GetSink& sink) {
+  get->key = key;
+  get->deadline = deadline;
+  get->sink = sink;
+  get->of_many = false;
+  get->into.reset();
+  get->refreshes = 0;
+  get->begun_us = 0;
+  get->error.code = Code::kOk;
+  get->held = false;
+  ++begun_;
+}
+
+// A lookup that begins, or begins again.
+Action Gets::Start(Get* get, uint64_t hash) {
+  get->held = false;
+  get->shard = life_->ShardOf(hash);
+  get->link = &life_->link(get->shard);
+  return get->lookup.Start({&get->link->view(), life_->locations(), &lookup_stats_, &MonotonicUs},
+                           get->key, hash, now_us_);
+}
+
+void Gets::Restart(Get* get) {
+  now_us_ = CoarseUs();
+  Act(get, Start(get, life_->HashOf(get->key)));
+}
+
+Get* Gets::Begin(std::string_view key, std::optional<std::span<std::byte>> into) {
+  Get* get = gets_.data();
+  ++busy_;
+  Place(get, key, Deadline::max(), {});
+  get->into = into;
+  if (!KeyIsGood(key)) {
+    Fail(get, BadKey());
+    return get;
+  }
+  Restart(get);
+  return get;
+}
+
+void Gets::EndLone() {
+  Get* get = gets_.data();
+  LetGo(get);
+  get->state = Get::State::kFree;
+  --busy_;
+}
+
+void Gets::BeginMany(Many* many) {
+  many_ = many;
+  hashed_ = many->next = 0;
+  many->left = many->keys.size();
+  now_us_ = CoarseUs();
+}
+
+// Whoever is left is told nothing.
+void Gets::EndMany() {
+  for (Get& get : gets_) {
+    if (!get.of_many || get.state == Get::State::kFree) continue;
+    LetGo(&get);
+    Free(&get);
+  }
+  many_ = nullptr;
+}
+
+void Gets::FailMany(const Error& error) {
+  many_->stopped = true;
+  for (Get& get : gets_) {
+    if (get.of_many && get.state != Get::State::kFree && !get.ended()) Fail(&get, error);
+  }
+  for (; many_->next < many_->keys.size(); ++many_->next) {
+    --many_->left;
+    callbacks_->Run([&] { many_->done(many_->context, many_->next, std::unexpected(error)); });
+  }
+}
+
+// Gives the place to the next key, if there is one; false when it stays free.
+bool Gets::BeginNext(Get* get) {
+  if (many_ == nullptr || many_->stopped || callbacks_->failed()) return false;
+  const auto keys = many_->keys;
+  while (many_->next < keys.size()) {
+    for (; hashed_ < std::min(many_->next + kKeysAhead, keys.size()); ++hashed_) {
+      const uint64_t hash = life_->HashOf(keys[hashed_]);
+      hashes_[hashed_ % kKeysAhead] = hash;
+      life_->locations()->Prefetch(hash);
+    }
+    const size_t index = many_->next++;
+    if (!KeyIsGood(keys[index])) {
+      ++begun_;
+      --many_->left;
+      callbacks_->Run([&] { many_->done(many_->context, index, std::unexpected(BadKey())); });
+      continue;
+    }
+    Place(get, keys[index], many_->deadline, {many_->done, many_->context, index});
+    get->of_many = true;
+    Act(get, Start(get, hashes_[index % kKeysAhead]));
+    return true;
+  }
+  return false;
+}
+
+void Gets::Queue(std::string_view key, Deadline deadline, const GetSink& sink) {
+  queued_.push_back({key, sink, deadline});
+}
+
+bool Gets::BeginKeys() {
+  bool moved = false;
+  while (!free_.empty() && BeginNext(free_.back())) {
+    free_.pop_back();
+    ++busy_;
+    moved = true;
+  }
+  return moved;
+}
+
+bool Gets::StartQueued() {
+  bool moved = BeginKeys();
+  while (!free_.empty() && !queued_.empty()) {
+    Get* get = free_.back();
+    free_.pop_back();
+    ++busy_;
+    const Queued next = queued_.front();
+    queued_.pop_front();
+    Place(get, next.key, next.deadline, next.sink);
+    if (KeyIsGood(get->key)) {
+      Restart(get);
+    } else {
+      Fail(get, BadKey());
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+bool Gets::Tend() {
+  bool moved = StartQueued();
+  if (busy_ == 0) return moved;
+  for (Get& get : gets_) {
+    if (get.state == Get::State::kPaused && fabric::Clock::now() >= get.resume_at) {
+      Act(&get, Action::kRead);
+      moved = true;
+    } else if (get.state == Get::State::kAsk) {
+      moved = Ask(&get) || moved;
+    }
+  }
+  return moved;
+}
+
+void Gets::Want(Get* get, const Get::Range& range) {
+  get->want = range;
+  if (life_->loads()) {
+    const auto region = get->link->region();
+    const bool inside = verify::WordsInside(range.offset, range.bytes, region.size());
+    get->from = inside ? region.data() + range.offset : nullptr;
+  }
+  get->state = Get::State::kWant;
+  wanting_.Push(get);
+}
+
+void Gets::Act(Get* get, Action action) {
+  switch (action) {
+    case Action::kRead:
+      return Want(get, get->lookup.want());
+    case Action::kPause:
+      get->state = Get::State::kPaused;
+      get->resume_at = fabric::Clock::now() + std::chrono::microseconds(get->pause_us);
+      return;
+    case Action::kHit:
+      return End(get, Get::State::kHit);
+    case Action::kAbsent:
+      return End(get, Get::State::kAbsent);
+    case Action::kAskServer:
+      get->state = Get::State::kAsk;
+      ++asked_;
+      return;
+    case Action::kRefresh:
+      get->state = Get::State::kStale;
+      return get->link->MarkStale();
+  }
+}
+
+bool Gets::Ask(Get* get) {
+  Link& link = *get->link;
+  verify::Request request;
+  request.operation = verify::Operation::kGet;
+  request.suspect = get->lookup.suspect();
+  request.key = get->key;
+  request.request_id = link.NextControlId();
+  // Before it is sent: the record may be held when the next message goes.
+  if (!get->holds) link.Hold();
+  get->holds = true;
+  if (!link.SendControl(request)) return false;
+  get->ask_id = request.request_id;
+  get->state = Get::State::kAsked;
+  return true;
+}
+
+void Gets::OnAnswer(uint32_t shard, const verify::Reply& reply) {
+  const auto asked = std::ranges::find_if(gets_, [&](const Get& get) {
+    return get.state == Get::State::kAsked && get.shard == shard && get.ask_id == reply.request_id;
+  });
+  if (asked == gets_.end()) return;
+  Get* get = &*asked;
+  if (reply.status == Code::kNotFound) return End(get, Get::State::kAbsent);
+  if (reply.status != Code::kOk) {
+    if (reply.status == Code::kCorrupt) ++corrupt_;
+    return Fail(get, ErrorOfStatus(reply.status));
+  }
+  if (reply.held) {
+    if (reply.record_bytes < verify::kRecordHeaderBytes ||
+        reply.record_bytes > verify::kRecordBytesMax) {
+      return Fail(get, {Code::kProtocol, "the server answered with an impossible record"});
+    }
+    get->held = true;
+    get->held_version = reply.version;
+    return Want(get, {reply.record_offset, reply.record_bytes, true});
+  }
+  if (!Grow(&get->record, reply.value.size())) return Fail(get, NoMemory());
+  auto* to = static_cast<char*>(static_cast<void*>(get->record.data()));
+  if (!reply.value.empty()) std::memcpy(to, reply.value.data(), reply.value.size());
+  get->split_bytes = 0;
+  get->answer = {get->key, {to, reply.value.size()}, reply.version, reply.flags, reply.expiry};
+  get->item = &get->answer;
+  End(get, Get::State::kHit);
+}
+
+// A lookup that waited begins again under the new view. It asks the server when the superblock is
+// the same as before, or never whole. An honest server causes the first never: it publishes the
+// superblock that lists the next table before it sets `forward`, and the one that does not list a
+// table before that is `retired`; the superblock was READ after the bucket was seen, so it is at
+// least that new (plov(7), A3 and A4), while the one we had is older.
+void Gets::OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed) {
+  const bool changed = refreshed && *refreshed;
+  for (Get& get : gets_) {
+    if (get.shard != shard) continue;
+    if (get.state == Get::State::kStale) {
+      if (!refreshed) {
+        Fail(&get, refreshed.error());
+      } else if (!changed || ++get.refreshes > kRefreshesMax) {
+        Act(&get, Action::kAskServer);
+      } else {
+        Restart(&get);
+      }
+    } else if (changed && !get.held &&
+               (get.state == Get::State::kWant || get.state == Get::State::kPaused)) {
+      // What the server was asked does not depend on tables, nor does a record that it holds.
+      Restart(&get);
+    }
+  }
+}
+
+void Gets::LetGo(Get* get) {
+  if (get->state == Get::State::kReading) get->link->reads().Abandon(get->read);
+  if (get->holds) get->link->Release();
+  get->holds = false;
+}
+
+void Gets::Free(Get* get) {
+  get->state = Get::State::kFree;
+  if (get->record.size() > kRecordWordsKept) get->record = {};
+  free_.push_back(get);
+  --busy_;
+}
+
+void Gets::Fail(Get* get, Error error) {
+  get->error = std::move(error);
+  End(get, Get::State::kFailed);
+}
+
+// The place is busy until the callback has seen the value's bytes.
+void Gets::End(Get* get, Get::State state) {
+  LetGo(get);
+  get->state = state;
+  if (get->sink.done == nullptr) return;  // its caller takes the result
+  const bool of_many = get->of_many;
+  if (!of_many || !callbacks_->failed()) {
+    callbacks_->Run([&] { get->sink.done(get->sink.context, get->sink.index, ResultOf(get)); });
+  }
+  if (of_many) --many_->left;
+  if (!of_many || !BeginNext(get)) Free(get);
+}
+
+Client::GetResult Gets::ResultOf(Get* get) {
+  if (get->state == Get::State::kHit) return Deliver(*get);
+  if (get->state == Get::State::kAbsent) return std::nullopt;
+  return std::unexpected(std::move(get->error));
+}
+
+Client::GetResult Gets::Deliver(const Get& get) {
+  ++hits_;
+  const verify::ItemView& item = *get.item;
+  Item result{item.value, item.version, item.flags, item.expiry};
+  if (!get.into) return result;
+  if (item.value.size() > get.into->size()) {
+    return plov::Fail(Code::kBufferTooSmall, "the value has " + std::to_string(item.value.size()) +
+                                                 " bytes, the buffer " +
+                                                 std::to_string(get.into->size()));
+  }
+  if (get.split_bytes == 0 && !item.value.empty()) {
+    std::memcpy(get.into->data(), item.value.data(), item.value.size());
+  }
+  const auto filled = get.into->first(item.value.size());
+  result.value = {static_cast<const char*>(static_cast<const void*>(filled.data())), filled.size()};
+  return result;
+}
+
+void Gets::Expire(Deadline now, const Error* down) {
+  const auto error = [down](const char* why) {
+    return down != nullptr ? *down : Error{Code::kTimeout, why};
+  };
+  for (Get& get : gets_) {
+    if (get.state == Get::State::kFree || get.ended() || get.deadline > now) continue;
+    Fail(&get, error("the value did not verify within the deadline and the server does "
+                     "not answer"));
+  }
+  while (!queued_.empty() && queued_.front().deadline <= now) {
+    const GetSink sink = queued_.front().sink;
+    queued_.pop_front();
+    callbacks_->Run([&] {
+      sink.done(sink.context, sink.index,
+                std::unexpected(error("too many operations are waiting")));
+    });
+  }
+}
+
+void Gets::Close(const Error& error) { Expire(Deadline::max(), &error); }
+
+Deadline Gets::NextEvent(Deadline otherwise) const {
+  for (const Get& get : gets_) {
+    if (get.state == Get::State::kFree || get.ended()) continue;
+    otherwise = std::min(otherwise, get.deadline);
+    if (get.state == Get::State::kPaused) otherwise = std::min(otherwise, get.resume_at);
+  }
+  if (!queued_.empty()) otherwise = std::min(otherwise, queued_.front().deadline);
+  return otherwise;
+}
+
+void Gets::AddTo(ClientStats* stats) const {
+  stats->gets += begun_;
+  stats->hits += hits_;
+  stats->fallbacks += asked_;
+  stats->corrupt += corrupt_;
+  stats->bucket_reads += lookup_stats_.bucket_reads;
+  stats->record_reads += lookup_stats_.record_reads;
+  stats->reads += lookup_stats_.bucket_reads + lookup_stats_.record_reads;
+  stats->known_reads += lookup_stats_.known_reads;
+  stats->known_misses += lookup_stats_.known_misses;
+  stats->torn_buckets += lookup_stats_.torn_buckets;
+  stats->torn_records += lookup_stats_.torn_records;
+  stats->confirmations += lookup_stats_.confirmations;
+  stats->restarts += lookup_stats_.restarts;
+}
+
+}  // namespace plov

@@ -1,0 +1,174 @@
+// Gets: the GETs under way, from the key to the result.
+//
+// There are two ways to the bytes: where READs are loads (Link::region) they are copied at once,
+// elsewhere READs are posted and completions collected. Whatever has come is fed to its lookup at
+// one place, Step, for the lone GET, for GetMany and for the asynchronous form.
+//
+// What the lookups under way want is a queue. A turn takes as many as half of the window, copies
+// what they want, feeds each, lets the next key take the place of one that has ended, and begins to
+// fetch the lines that those in place want next: they come while the other half has its turn.
+#pragma once
+
+#include <plov/client.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "client/callbacks.h"
+#include "client/get.h"
+#include "client/life.h"
+#include "cuckoo/lookup.h"
+
+namespace plov {
+
+inline constexpr uint32_t kWindowMax = 64;
+
+bool KeyIsGood(std::string_view key);
+Error BadKey();
+Error NoMemory();  // needs none itself
+
+// The monotonic clock, some milliseconds behind, which only makes a confirmation look older than it
+// is; costs a third.
+uint64_t CoarseUs();
+
+class Gets {
+ public:
+  Gets(const ClientOptions& options, Callbacks* callbacks);
+
+  // Goes on with a life, or with new connections of the same: every lookup begins again.
+  void Attach(Life* life);
+
+  // The lone GET, which needs no room in the window; without a deadline yet. Its result is to be
+  // had once it has ended, and the value's bytes stay until the next.
+  Get* Begin(std::string_view key, std::optional<std::span<std::byte>> into);
+  [[gnu::flatten]] void GoAlone(Get* get);
+  Client::GetResult ResultOf(Get* get);
+  void EndLone();
+
+  // Many keys, each of which gets a place in the window as soon as there is one.
+  struct Many {
+    std::span<const std::string_view> keys;
+    void (*done)(void* context, size_t index, Client::GetResult result) = nullptr;
+    void* context = nullptr;
+    Deadline deadline = {};  // of keys that begin now
+    size_t next = 0;         // key to begin
+    size_t left = 0;         // that have not ended
+    bool stopped = false;    // no key begins any more
+  };
+  void BeginMany(Many* many);
+  // Gives free places to the next keys. Returns whether there were any.
+  bool BeginKeys();
+  // No more of these: everything is done, or a callback has failed.
+  void EndMany();
+  // All that are left end with this.
+  void FailMany(const Error& error);
+
+  void Queue(std::string_view key, Deadline deadline, const GetSink& sink);
+
+  // A turn of READs. Returns whether anything moved.
+  bool Turn();
+  // What is no READ: begins what waits for a place, ends pauses, asks the server.
+  bool Tend();
+  // Takes the READs that have come, the superblocks' too.
+  bool Collect();
+  void OnAnswer(uint32_t shard, const verify::Reply& reply);
+
+  // Ends what is past its deadline; `down` tells why there is no connection, when there is none.
+  void Expire(Deadline now, const Error* down);
+  // Ends everything.
+  void Close(const Error& error);
+  Deadline NextEvent(Deadline otherwise) const;
+
+  // GETs that have not ended.
+  size_t under_way() const { return busy_ + queued_.size(); }
+  void AddTo(ClientStats* stats) const;
+
+ private:
+  struct Queued {
+    std::string_view key;
+    GetSink sink;
+    Deadline deadline;
+  };
+  // Keys of GetMany that are hashed, and their remembered locations prefetched, ahead of their
+  // turn.
+  static constexpr size_t kKeysAhead = 16;
+  static constexpr size_t kBatchMax = kWindowMax / 2;
+
+  // A queue of those that want a READ; each is in it once at most, and there is room for all.
+  class Wanting {
+   public:
+    void Push(Get* get) {
+      if (get->waits) return;
+      get->waits = true;
+      all_[(first_ + count_++) % all_.size()] = get;
+    }
+    Get* Pop() {
+      Get* get = all_[first_++ % all_.size()];
+      --count_;
+      get->waits = false;
+      return get;
+    }
+    size_t count() const { return count_; }
+
+   private:
+    std::array<Get*, 128> all_;  // a power of two, and more than there are
+    size_t first_ = 0;
+    size_t count_ = 0;
+  };
+
+  // gets.cc: places, beginnings, ends.
+  void Place(Get* get, std::string_view key, Deadline deadline, const GetSink& sink);
+  cuckoo::Lookup::Action Start(Get* get, uint64_t hash);
+  void Restart(Get* get);
+  bool StartQueued();
+  bool BeginNext(Get* get);
+  void Act(Get* get, cuckoo::Lookup::Action action);
+  void Want(Get* get, const Get::Range& range);
+  void OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed);
+  bool Ask(Get* get);
+  void End(Get* get, Get::State state);
+  void Fail(Get* get, Error error);
+  void LetGo(Get* get);
+  void Free(Get* get);
+  Client::GetResult Deliver(const Get& get);
+
+  // gets_read.cc: bytes, and what they mean.
+  [[gnu::flatten]] bool TurnLoads();
+  void Load(Get* get);
+  void LoadRecord(Get* get);
+  bool PostReads();
+  void OnRead(Get* get, fabric::Status status, ReadBuffer* memory);
+  void PrefetchWays(const Get& get);
+  void RestBeforeReads(size_t count) const;
+  void Step(Get* get);
+  cuckoo::Lookup::Action Feed(Get* get);
+  // Rare, and kept out of the way of what is not.
+  [[gnu::noinline]] cuckoo::Lookup::Action FeedHeld(Get* get);
+  [[gnu::noinline]] cuckoo::Lookup::Action JudgeExpiry(Get* get);
+  [[gnu::noinline]] void FailLoad(Get* get);
+
+  ClientOptions options_;
+  Callbacks* callbacks_;
+  Life* life_ = nullptr;
+  std::vector<Get> gets_;   // [0] is the lone GET's, the others are the window
+  std::vector<Get*> free_;  // of the window
+  size_t busy_ = 0;         // that are not free
+  Wanting wanting_;
+  std::deque<Queued> queued_;
+  Many* many_ = nullptr;
+  std::array<uint64_t, kKeysAhead> hashes_{};  // of key number n of `many_` at n % kKeysAhead
+  size_t hashed_ = 0;                          // keys whose hash is, or was, there
+  uint64_t now_us_ = 0;  // CoarseUs, before the READs of lookups that begin now
+
+  cuckoo::LookupStats lookup_stats_;
+  uint64_t begun_ = 0;
+  uint64_t hits_ = 0;
+  uint64_t asked_ = 0;
+  uint64_t corrupt_ = 0;
+};
+
+}  // namespace plov

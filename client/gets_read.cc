@@ -1,0 +1,240 @@
+// Gets: how the bytes of lookups come, and what they mean.
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "client/gets.h"
+#include "fabric/random.h"
+#include "verify/record.h"
+#include "verify/words.h"
+
+namespace plov {
+
+using cuckoo::Lookup;
+using Action = cuckoo::Lookup::Action;
+
+namespace {
+
+// A value from here on is loaded straight into the caller's buffer; below, copying it is cheaper
+// than checking bytes in two places.
+constexpr size_t kSplitValueBytesMin = 512;
+
+Error OutOfRange() { return {Code::kCorrupt, "the table points outside the server's memory"}; }
+
+}  // namespace
+
+bool Gets::Turn() {
+  if (!life_->loads()) return PostReads();
+  return wanting_.count() > 0 && TurnLoads();
+}
+
+// As far as loads take it: then it has ended, or goes the general way.
+void Gets::GoAlone(Get* get) {
+  if (options_.read_pause.count() > 0) return;
+  PrefetchWays(*get);
+  while (get->state == Get::State::kWant) {
+    Load(get);
+    if (!get->link->alive()) return;
+    Step(get);
+  }
+}
+
+// Copies what some of the lookups want, sees once that the copies are as good as READs, and feeds
+// each lookup its copy.
+bool Gets::TurnLoads() {
+  std::array<Get*, kBatchMax> all;
+  size_t count = 0;
+  const size_t count_max = gets_.size() / 2;
+  while (count < count_max && wanting_.count() > 0) {
+    Get* get = wanting_.Pop();
+    if (get->state == Get::State::kWant) all[count++] = get;
+  }
+  const auto batch = std::span(all).first(count);
+  if (options_.read_pause.count() > 0) RestBeforeReads(count);
+  if (many_ != nullptr) now_us_ = CoarseUs();
+  for (Get* get : batch) Load(get);
+  if (!life_->alive()) {
+    for (Get* get : batch) wanting_.Push(get);
+    return false;
+  }
+  for (Get* get : batch) Step(get);
+  for (const Get* get : batch) {
+    if (get->state == Get::State::kWant && get->from != nullptr) {
+      verify::PrefetchLines(get->from, get->want.bytes);
+    }
+  }
+  return count > 0;
+}
+
+// Leaves an error where there is nothing to copy, or no room for it.
+void Gets::Load(Get* get) {
+  const uint32_t bytes = get->want.bytes;
+  get->error.code = Code::kOk;
+  if (get->from == nullptr) {
+    get->error = OutOfRange();
+  } else if (get->want.record) {
+    LoadRecord(get);
+  } else if (bytes == verify::kBucketBytesMin) {
+    constexpr size_t kWords = verify::kBucketBytesMin / verify::kWordBytes;
+    verify::CopyWordsFromShared<kWords>(get->bucket.words(), get->from);
+  } else {
+    verify::CopyFromShared(get->bucket.words(), get->from, bytes);
+  }
+}
+
+void Gets::LoadRecord(Get* get) {
+  const uint32_t bytes = get->want.bytes;
+  const size_t head_bytes = verify::kRecordHeaderBytes + get->key.size();
+  get->split_bytes = 0;
+  if (get->into && !get->held && bytes >= head_bytes + kSplitValueBytesMin &&
+      bytes - head_bytes <= get->into->size()) {
+    get->split_bytes = bytes - head_bytes;
+  }
+  if (!Grow(&get->record, bytes - get->split_bytes)) {
+    get->error = NoMemory();
+  } else if (get->split_bytes == 0) {
+    verify::CopyFromShared(get->record.data(), get->from, bytes);
+  } else {
+    verify::CopyFromSharedInTwo(get->record.data(), head_bytes, get->into->data(), get->from,
+                                bytes);
+  }
+}
+
+// Posts what there is room for, and takes what has come.
+bool Gets::PostReads() {
+  now_us_ = CoarseUs();
+  for (size_t left = wanting_.count(); left > 0; --left) {
+    Get* get = wanting_.Pop();
+    if (get->state != Get::State::kWant) continue;
+    Link& link = *get->link;
+    const Get::Range& want = get->want;
+    if (want.record && !Grow(&get->record, want.bytes)) {
+      Fail(get, NoMemory());
+      continue;
+    }
+    std::optional<Reads::Id> id;
+    if (!link.stale()) {
+      id = link.reads().Add(want.offset, want.bytes, static_cast<Reads::Owner>(get - gets_.data()),
+                            want.record ? &get->record : nullptr);
+    }
+    if (id) {
+      get->read = *id;
+      get->state = Get::State::kReading;
+    } else {
+      wanting_.Push(get);
+    }
+  }
+  bool moved = false;
+  for (const auto& link : life_->links()) {
+    if (options_.read_pause.count() > 0) RestBeforeReads(link->reads().batched());
+    moved = link->PostReads() || moved;
+  }
+  return Collect() || moved;
+}
+
+bool Gets::Collect() {
+  bool moved = false;
+  for (uint32_t shard = 0; shard < life_->shard_count(); ++shard) {
+    moved =
+        life_->link(shard).CollectReads(
+            [this](Reads::Owner owner, fabric::Status status, ReadBuffer* memory) {
+              OnRead(&gets_[owner], status, memory);
+            },
+            [this, shard](const Link::Refreshed& refreshed) { OnRefreshed(shard, refreshed); }) ||
+        moved;
+  }
+  return moved;
+}
+
+// A dead peer is handled by connecting anew: the lookup begins again there.
+void Gets::OnRead(Get* get, fabric::Status status, ReadBuffer* memory) {
+  get->state = Get::State::kWant;
+  get->split_bytes = 0;
+  if (get->want.record) {
+    get->record.swap(*memory);
+  } else {
+    std::memcpy(get->bucket.words(), memory->data(), get->want.bytes);
+  }
+  if (status == fabric::Status::kPeerGone) return wanting_.Push(get);
+  if (status == fabric::Status::kOutOfRange) return Fail(get, OutOfRange());
+  Step(get);
+}
+
+// A key that is not at home is at one of two other places, which are known as well.
+void Gets::PrefetchWays(const Get& get) {
+  if (get.state != Get::State::kWant || get.want.record) return;
+  const Link& link = *get.link;
+  const cuckoo::Geometry& table = link.view().tables[0];
+  for (const uint64_t index : cuckoo::WaysOf(get.lookup.hash(), table.bucket_count)) {
+    verify::Prefetch(link.region().data() + table.BucketOffset(index));
+  }
+}
+
+void Gets::RestBeforeReads(size_t count) const {
+  const auto longest = static_cast<uint64_t>(options_.read_pause.count());
+  uint64_t us = 0;
+  for (; count > 0; --count) us += longest - fabric::RandomId() % (longest / 2 + 1);
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
+}
+
+// The one place where bytes are fed to a lookup.
+void Gets::Step(Get* get) {
+  if (get->error.code != Code::kOk) return FailLoad(get);
+  Act(get, Feed(get));
+}
+
+void Gets::FailLoad(Get* get) { Fail(get, std::move(get->error)); }
+
+Action Gets::Feed(Get* get) {
+  if (get->held) return FeedHeld(get);
+  Action action;
+  if (get->want.record) {
+    const auto head = BytesOf(&get->record, get->want.bytes - get->split_bytes);
+    const auto tail =
+        get->split_bytes == 0 ? std::span<std::byte>() : get->into->first(get->split_bytes);
+    action = get->lookup.FeedRecord(head, tail);
+  } else {
+    action = get->lookup.FeedBucket(get->bucket);
+  }
+  if (action == Action::kPause) get->pause_us = get->lookup.pause_us();
+  if (action != Action::kHit) return action;
+  get->item = &get->lookup.item();
+  return get->item->expiry == 0 ? Action::kHit : JudgeExpiry(get);
+}
+
+// The server kept the record for us, unless we took longer than it waits: then once more.
+Action Gets::FeedHeld(Get* get) {
+  const auto bytes = BytesOf(&get->record, get->want.bytes);
+  const auto item = verify::ParseRecord(bytes, get->link->view().record_seed);
+  if (!item || item->version != get->held_version || item->key != get->key) {
+    return Start(get, get->lookup.hash());
+  }
+  get->answer = *item;
+  get->item = &get->answer;
+  return Action::kHit;
+}
+
+// R7. The item was current at some instant between the lookup's begin and now. Certainly not
+// expired now: a hit then. Certainly expired when the lookup began: absent then. Else it looks
+// again, once the server's clock is certainly beyond the expiry.
+Action Gets::JudgeExpiry(Get* get) {
+  Link& link = *get->link;
+  const uint64_t now_us = BootUs();
+  const uint64_t expiry_us = uint64_t{get->item->expiry} * 1'000'000;
+  link.RefreshClock(now_us);
+  const ServerClock::Bounds now = link.clock().At(now_us);
+  if (now.latest_us < expiry_us) return Action::kHit;
+  if (get->begun_us != 0 && link.clock().At(get->begun_us).earliest_us >= expiry_us) {
+    return Action::kAbsent;
+  }
+  get->begun_us = now_us;
+  const Action action = Start(get, get->lookup.hash());
+  if (now.earliest_us >= expiry_us || action != Action::kRead) return action;
+  get->pause_us = static_cast<uint32_t>(expiry_us - now.earliest_us) + 1;
+  get->begun_us = now_us + get->pause_us;
+  return Action::kPause;
+}
+
+}  // namespace plov

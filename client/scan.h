@@ -1,0 +1,76 @@
+// Scan: every item by one-sided READs of the tables.
+//
+// A key that moves from a bucket not yet read to one read already would be missed by one pass. So
+// passes are repeated over the buckets whose version changed since they were read, until none has.
+//
+// While the table grows there are two, and keys only travel from the older to the newer. So tables
+// are scanned in the order of their generations: a key that the last pass over the older one did
+// not meet had left it by then, and is in the newer one when that is begun. A bucket that is
+// `retired` says that nothing is left in its table at all.
+#pragma once
+
+#include <plov/client.h>
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <vector>
+
+#include "client/callbacks.h"
+#include "client/life.h"
+#include "cuckoo/geometry.h"
+#include "verify/bucket.h"
+
+namespace plov {
+
+class Scan {
+ public:
+  // Makes the connections anew; nullptr when the server does not come back in time, or another
+  // life of it does.
+  using Reconnect = std::move_only_function<std::expected<Life*, Error>()>;
+
+  // timeout: of each READ.
+  Scan(Life* life, std::chrono::microseconds timeout, Callbacks* callbacks, ScanCallback* item,
+       Reconnect reconnect);
+
+  std::expected<ScanSummary, Error> Run();
+
+ private:
+  enum class Step {
+    kDone,
+    kAgain,    // the record was overwritten meanwhile: the bucket is to be READ again
+    kStop,     // the caller has seen enough
+    kRetired,  // the table is history
+  };
+  using Outcome = std::expected<Step, Error>;
+
+  Outcome ScanShard();
+  Outcome ScanTable();
+  Outcome ScanPass();
+  Outcome ScanBucket(uint64_t index, verify::Bucket* bucket);
+  Outcome ScanItem(const verify::Bucket& bucket);
+  Outcome NextTable(uint64_t done_generation, bool retired);
+  std::expected<void, Error> Resume();
+  std::expected<std::span<const std::byte>, Error> Read(uint64_t offset, uint32_t bytes);
+  bool IsExpired(uint32_t expiry);
+  Link& link() { return life_->link(shard_); }
+
+  Life* life_;
+  std::chrono::microseconds timeout_;
+  Callbacks* callbacks_;
+  ScanCallback* item_;
+  Reconnect reconnect_;
+  ScanSummary summary_;
+
+  // Of the shard that is scanned.
+  uint32_t shard_ = 0;
+  uint64_t incarnation_ = 0;
+  cuckoo::Geometry table_;
+  std::vector<uint32_t> versions_;  // of the buckets as last read
+  bool first_pass_ = true;
+  bool changed_ = false;
+  std::vector<uint64_t> chunk_;  // buckets as they were READ
+};
+
+}  // namespace plov

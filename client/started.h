@@ -1,0 +1,63 @@
+// Started: the asynchronous operations under way, in the order of each key.
+//
+// GETs are served by READs and writes by messages, so an operation that was started later could
+// overtake one of the same key. It waits instead until those of the other kind have ended; GETs of
+// one key go together, and so do writes, which their queue keeps in order. Keys are told apart by a
+// hash, so seldom one waits for another.
+#pragma once
+
+#include <plov/client.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "client/gets.h"
+#include "client/writes.h"
+
+namespace plov {
+
+class Started {
+ public:
+  Started(Gets* gets, Writes* writes, Callbacks* callbacks)
+      : gets_(gets), writes_(writes), callbacks_(callbacks) {}
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+
+  // May throw std::bad_alloc; then `done` is as it was.
+  void StartGet(std::string_view key, Deadline deadline, Client::GetCallback&& done);
+  void StartWrite(Write write, Deadline deadline, Client::PutCallback&& done);
+
+  // Whether an operation of the key, or of one with the same hash, is under way.
+  bool Has(std::string_view key) const;
+  // Operations that have not ended.
+  size_t count() const { return count_; }
+  // From now on operations end at once with this error.
+  void Close(const Error& error) { closed_ = error; }
+
+ private:
+  struct Operation;
+  struct Place {
+    uint32_t running = 0;
+    bool writes = false;         // those that run are
+    Operation* first = nullptr;  // that waits
+    Operation* last = nullptr;   // valid while there is a first
+  };
+
+  static size_t PlaceOf(std::string_view key);
+  void Start(std::unique_ptr<Operation> operation);
+  bool MayRun(const Place& place, const Operation& operation) const;
+  void Run(std::unique_ptr<Operation> operation);
+  void Queue(Operation* operation);
+  static std::unique_ptr<Operation> Ended(void* context);
+
+  Gets* gets_;
+  Writes* writes_;
+  Callbacks* callbacks_;
+  std::vector<Place> places_;  // made when the first operation is started
+  size_t count_ = 0;
+  std::optional<Error> closed_;
+};
+
+}  // namespace plov

@@ -1,0 +1,137 @@
+#include "client/writes.h"
+
+#include <algorithm>
+
+#include "client/gets.h"
+#include "verify/record.h"
+
+namespace plov {
+
+namespace {
+
+verify::Operation OperationOf(PutMode mode) {
+  switch (mode) {
+    case PutMode::kAdd:
+      return verify::Operation::kAdd;
+    case PutMode::kReplace:
+      return verify::Operation::kReplace;
+    case PutMode::kSet:
+      break;
+  }
+  return verify::Operation::kPut;
+}
+
+}  // namespace
+
+Write MakePut(std::string_view key, std::string_view value, const PutOptions& options) {
+  Write write;
+  write.operation = OperationOf(options.mode);
+  write.conditional = options.expected_version != 0;
+  write.expected_version = options.expected_version;
+  write.flags = options.flags;
+  write.ttl = options.ttl;
+  write.key = key;
+  write.value = value;
+  return write;
+}
+
+Write MakeDelete(std::string_view key, Version expected_version) {
+  Write write;
+  write.operation = verify::Operation::kDelete;
+  write.conditional = expected_version != 0;
+  write.expected_version = expected_version;
+  write.key = key;
+  return write;
+}
+
+// What no server can accept; the wire format has no room for it.
+std::optional<Error> Writes::Refusal(const Write& write) const {
+  if (write.key.empty() || write.key.size() > verify::kKeyBytesMax) {
+    return ErrorOfStatus(Code::kInvalidArgument);
+  }
+  if (write.ttl.count() < 0) {
+    return Error{Code::kInvalidArgument, "a time to live is not negative; 0 is for ever"};
+  }
+  if (write.value.size() > verify::kValueBytesMax) return ErrorOfStatus(Code::kTooLarge);
+  return std::nullopt;
+}
+
+bool Writes::Distribute() {
+  bool moved = false;
+  while (!queued_.empty()) {
+    const Write write = queued_.front();
+    if (auto refusal = Refusal(write)) {
+      queued_.pop_front();
+      callbacks_->Run(
+          [&] { write.done(write.context, write.index, std::unexpected(std::move(*refusal))); });
+    } else {
+      WriteQueue& queue = life_->writes(life_->ShardOf(life_->HashOf(write.key)));
+      if (queue.full()) break;
+      queue.Add(write);
+      queued_.pop_front();
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+// First everything that needs memory: nothing is lost when there is none.
+void Writes::Detach(std::string_view reason) {
+  std::deque<Write> unsent;
+  for (const WriteQueue& queue : life_->writes()) queue.AppendUnsent(&unsent);
+  // They are older than those that found no room in their shard's queue.
+  unsent.insert(unsent.end(), queued_.begin(), queued_.end());
+  queued_.swap(unsent);
+  for (WriteQueue& queue : life_->writes()) queue.Close(reason);
+}
+
+uint64_t Writes::Retry() {
+  uint64_t retries = 0;
+  for (WriteQueue& queue : life_->writes()) retries += queue.Retry();
+  return retries;
+}
+
+void Writes::Expire(Deadline now, const Error* down) {
+  for (WriteQueue& queue : life_->writes()) queue.Expire(now, down);
+  while (!queued_.empty() && queued_.front().deadline <= now) {
+    const Write write = queued_.front();
+    queued_.pop_front();
+    callbacks_->Run([&] {
+      write.done(write.context, write.index,
+                 std::unexpected(down != nullptr
+                                     ? *down
+                                     : Error{Code::kTimeout, "too many operations are waiting"}));
+    });
+  }
+}
+
+void Writes::Close(const Error& error, std::string_view reason) {
+  Detach(reason);
+  Expire(Deadline::max(), &error);
+}
+
+void Writes::Cancel(const void* context) {
+  for (WriteQueue& queue : life_->writes()) queue.Cancel(context);
+  for (size_t i = 0; i < queued_.size();) {
+    const Write write = queued_[i];
+    if (write.context != context) {
+      ++i;
+      continue;
+    }
+    queued_.erase(queued_.begin() + static_cast<ptrdiff_t>(i));
+    callbacks_->Run([&] { write.done(write.context, write.index, std::unexpected(NoMemory())); });
+  }
+}
+
+void Writes::Forget(const void* context) {
+  for (WriteQueue& queue : life_->writes()) queue.Forget(context);
+  std::erase_if(queued_, [context](const Write& write) { return write.context == context; });
+}
+
+Deadline Writes::NextEvent(Deadline otherwise) const {
+  for (const WriteQueue& queue : life_->writes()) otherwise = queue.EarliestDeadline(otherwise);
+  if (!queued_.empty()) otherwise = std::min(otherwise, queued_.front().deadline);
+  return otherwise;
+}
+
+}  // namespace plov

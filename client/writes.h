@@ -1,0 +1,57 @@
+// Writes: those under way, from the caller to the queues of their shards (client/write_queue.h).
+#pragma once
+
+#include <plov/client.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string_view>
+
+#include "client/callbacks.h"
+#include "client/life.h"
+#include "client/write_queue.h"
+
+namespace plov {
+
+// What a caller asked for; without a deadline and a callback.
+Write MakePut(std::string_view key, std::string_view value, const PutOptions& options);
+Write MakeDelete(std::string_view key, Version expected_version);
+
+class Writes {
+ public:
+  explicit Writes(Callbacks* callbacks) : callbacks_(callbacks) {}
+
+  void Attach(Life* life) { life_ = life; }
+  // The life is over for this client: what was sent ends with kUnknown for the reason given, the
+  // rest waits for the next life.
+  void Detach(std::string_view reason);
+  // Unanswered writes go again on the connections that were made anew; returns how many.
+  uint64_t Retry();
+
+  void Queue(const Write& write) { queued_.push_back(write); }
+  size_t queued() const { return queued_.size(); }
+
+  // Gives what is queued to the shards, in order, while they have room. Returns whether anything
+  // moved.
+  bool Distribute();
+
+  // Ends what is past its deadline; `down` tells why there is no connection, when there is none.
+  void Expire(Deadline now, const Error* down);
+  // Ends everything.
+  void Close(const Error& error, std::string_view reason);
+  // Memory ran out: ends those of a context.
+  void Cancel(const void* context);
+  // The same, and nobody is told.
+  void Forget(const void* context);
+  Deadline NextEvent(Deadline otherwise) const;
+
+ private:
+  std::optional<Error> Refusal(const Write& write) const;
+
+  Callbacks* callbacks_;
+  Life* life_ = nullptr;
+  std::deque<Write> queued_;
+};
+
+}  // namespace plov
