@@ -57,8 +57,9 @@ def _name(head):
     return match.group(1) if match else "a function"
 
 
-def functions(code):
-    """Yields (name, first line, lines) of every function; `code` is blanked text."""
+def bodies(code):
+    """Yields (head, position of the opening brace, of the closing one) of every function; `code`
+    is blanked text."""
     code = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), code)
     at = start = 0
     while at < len(code):
@@ -75,12 +76,18 @@ def functions(code):
             else:
                 end = _closing(code, at)
                 if kind == "function":
-                    first = line_of(code, start + len(head) - len(head.lstrip()))
-                    yield _name(head), first, line_of(code, end) - first + 1
+                    yield head, at, end
                 if kind != "member":
                     start = end + 1
                 at = end
         at += 1
+
+
+def functions(code):
+    """Yields (name, first line, lines) of every function; `code` is blanked text."""
+    for head, opening, closing in bodies(code):
+        first = line_of(code, opening - len(head.lstrip()))
+        yield _name(head), first, line_of(code, closing) - first + 1
 
 
 def _judge(path, line, what, length, look, limit):
