@@ -7,8 +7,6 @@
 namespace plov::cuckoo {
 
 using verify::BucketKind;
-using verify::Keep;
-using verify::Safeguard;
 
 GrowingTable::GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
                            uint64_t* journal)
@@ -27,10 +25,7 @@ Table::Verdict GrowingTable::Find(uint64_t hash, std::string_view key, Table::Sl
 // While keys move, new ones go to the next table at once, after their old home has said so.
 bool GrowingTable::Insert(uint64_t hash, const verify::Bucket& item) {
   if (phase_ != Phase::kMoving) return current_->Insert(hash, item);
-  if (Keep(Safeguard::kForwardForNewKeys) &&
-      !current_->Forward(HomeOf(hash, current_->geometry().bucket_count))) {
-    return false;
-  }
+  if (!current_->Forward(HomeOf(hash, current_->geometry().bucket_count))) return false;
   return other_->Insert(hash, item);
 }
 
@@ -78,11 +73,9 @@ bool GrowingTable::MoveOne(uint64_t index) {
   const uint64_t hash = current_->HashOf(*bucket);
   const auto ways = WaysOf(hash, current_->geometry().bucket_count);
   const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
-  if (way != 0 && Keep(Safeguard::kForwardAtHome) && !current_->Forward(ways[0])) return false;
-  const auto erase = [&] { current_->Erase(hash, {current_.get(), index, way, *bucket}); };
-  if (!Keep(Safeguard::kGrowthCopiesFirst)) erase();
+  if (way != 0 && !current_->Forward(ways[0])) return false;
   if (!other_->Insert(hash, *bucket)) return false;
-  if (Keep(Safeguard::kGrowthCopiesFirst)) erase();
+  current_->Erase(hash, {current_.get(), index, way, *bucket});
   return true;
 }
 
@@ -95,7 +88,7 @@ bool GrowingTable::MoveSome(uint64_t buckets) {
     ++cursor_;
   }
   if (cursor_ < count) return false;
-  stalled_ = left_ > 0 && Keep(Safeguard::kAllMovedFirst);
+  stalled_ = left_ > 0;
   if (!stalled_) return true;
   cursor_ = 0;
   left_ = 0;

@@ -9,15 +9,6 @@ namespace plov::cuckoo {
 
 using verify::Bucket;
 using verify::BucketKind;
-using verify::Keep;
-using verify::Safeguard;
-
-namespace {
-
-// What a mutant that remembers absence remembers: no record is so short.
-constexpr Location kAbsence = Location::Record(0, verify::kRecordHeaderBytes - 1, 0);
-
-}  // namespace
 
 Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint64_t hash,
                              uint64_t posted_us) {
@@ -50,7 +41,7 @@ Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) 
   const uint64_t region_bytes = context_.view->region_bytes;
   const bool inside = bytes >= verify::kRecordHeaderBytes && bytes <= verify::kRecordBytesMax &&
                       verify::WordsInside(offset, bytes, region_bytes);
-  if (!inside && Keep(Safeguard::kReferenceInside)) {
+  if (!inside) {
     torn_alike_ = true;
     torn_count_ = UINT32_MAX;
     return Action::kAskServer;
@@ -65,7 +56,6 @@ Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) 
 // offsets are inside the region.
 Lookup::Action Lookup::StartKnown(const Location& known) {
   ++context_.stats->known_reads;
-  if (!Keep(Safeguard::kAbsenceForgotten) && known == kAbsence) return Action::kAbsent;
   if (known.is_record) {
     known_stamp_ = known.stamp;
     return ReadRecord(State::kKnownRecord, known.offset, known.bytes);
@@ -98,10 +88,7 @@ Lookup::Action Lookup::StartOver() {
 
 // R5: after a miss under `forward` the key can only be in the next generation.
 Lookup::Action Lookup::NextTable() {
-  if (!forward_ || !Keep(Safeguard::kForwardFollowed)) {
-    if (!Keep(Safeguard::kAbsenceForgotten)) context_.cache->Remember(hash_, kAbsence);
-    return Action::kAbsent;
-  }
+  if (!forward_) return Action::kAbsent;
   if (table_ == 1 || context_.view->tables[1].generation == 0) return Action::kRefresh;
   home_posted_us_ = context_.now_us();
   table_ = 1;
@@ -112,10 +99,9 @@ Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
   bucket_ = &bucket;
   bucket_state_ = state_;
   const uint32_t bytes = table().bucket_bytes;
-  if (Keep(Safeguard::kBucketChecksum) && !bucket.Whole(bytes, table().SeedOf(index_))) {
+  if (!bucket.Whole(bytes, table().SeedOf(index_))) {
     ++context_.stats->torn_buckets;
     if (state_ == State::kKnownBucket) return ForgetKnown();
-    if (!Keep(Safeguard::kTornReadAgain)) return Action::kAbsent;
     return Torn(std::as_bytes(std::span(bucket.words(), bytes / verify::kWordBytes)));
   }
   switch (bucket.kind()) {
@@ -123,7 +109,7 @@ Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
       return Action::kRefresh;
     case BucketKind::kInline: {
       const auto item = bucket.inline_item(bytes);
-      if (!item || (Keep(Safeguard::kInlineKey) && item->key != key_)) break;
+      if (!item || item->key != key_) break;
       item_ = *item;
       if (state_ != State::kKnownBucket) {
         context_.cache->Remember(hash_, Location::Bucket(way_, table().generation));
@@ -159,7 +145,7 @@ Lookup::Action Lookup::OnNotHere() {
 Lookup::Action Lookup::OnHome() {
   home_version_ = bucket_->version();
   forward_ = bucket_->forward();
-  pending_ways_ = bucket_->overflow() && Keep(Safeguard::kOverflowFollowed) ? 0b110 : 0;
+  pending_ways_ = bucket_->overflow() ? 0b110 : 0;
   const uint32_t fingerprint = FingerprintOf(hash_);
   for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
     const verify::DirectoryEntry entry = bucket_->entry(i);
@@ -178,7 +164,6 @@ Lookup::Action Lookup::OnWay() {
     pending_ways_ = static_cast<uint8_t>(pending_ways_ & ~(1u << way));
     return ReadWay(State::kWay, way);
   }
-  if (!Keep(Safeguard::kMissConfirmed)) return NextTable();
   ++context_.stats->confirmations;
   confirm_posted_us_ = context_.now_us();
   return ReadWay(State::kConfirm, 0);
@@ -186,11 +171,8 @@ Lookup::Action Lookup::OnWay() {
 
 // The second half of R3: an unchanged home means that the key was nowhere while the ways were read.
 Lookup::Action Lookup::OnConfirm() {
-  const bool aged =
-      Keep(Safeguard::kConfirmationAge) && context_.now_us() - home_posted_us_ > kConfirmationUsMax;
-  if ((bucket_->version() == home_version_ || !Keep(Safeguard::kConfirmationCompared)) && !aged) {
-    return NextTable();
-  }
+  const bool aged = context_.now_us() - home_posted_us_ > kConfirmationUsMax;
+  if (bucket_->version() == home_version_ && !aged) return NextTable();
   ++context_.stats->restarts;
   torn_alike_ = false;  // somebody writes here
   home_posted_us_ = confirm_posted_us_;
@@ -204,19 +186,9 @@ Lookup::Action Lookup::OnConfirm() {
 Lookup::Action Lookup::OnKnownRecord(std::span<const std::byte> bytes,
                                      std::span<const std::byte> tail) {
   const uint64_t live = verify::LiveOf(bytes);
-  const bool is_live = live != 0 && static_cast<uint32_t>(live) == known_stamp_;
-  if (!is_live && Keep(Safeguard::kKnownLive)) {
-    return Keep(Safeguard::kKnownDeadIsNoMiss) ? ForgetKnown() : Action::kAbsent;
-  }
+  if (live == 0 || static_cast<uint32_t>(live) != known_stamp_) return ForgetKnown();
   const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  const auto is_known = [&] {
-    return static_cast<uint32_t>(item->version) == known_stamp_ &&
-           (item->version == live || !Keep(Safeguard::kKnownLive));
-  };
-  if (!item || (Keep(Safeguard::kKnownVersion) && !is_known()) ||
-      (Keep(Safeguard::kKnownKey) && item->key != key_)) {
-    return ForgetKnown();
-  }
+  if (!item || item->version != live || item->key != key_) return ForgetKnown();
   item_ = *item;
   return Action::kHit;
 }
@@ -224,12 +196,12 @@ Lookup::Action Lookup::OnKnownRecord(std::span<const std::byte> bytes,
 // R1: the record that the bucket meant, or back to the bucket; `live` does not matter.
 Lookup::Action Lookup::OnRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail) {
   const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  if (!item || (Keep(Safeguard::kRecordVersion) && item->version != expected_version_)) {
+  if (!item || item->version != expected_version_) {
     ++context_.stats->torn_records;
     return Torn(bytes);
   }
   // Another key with the same 64-bit hash.
-  if (Keep(Safeguard::kRecordKey) && item->key != key_) return OnNotHere();
+  if (item->key != key_) return OnNotHere();
   item_ = *item;
   context_.cache->Remember(hash_, Location::Record(want_.offset, want_.bytes, expected_version_));
   return Action::kHit;

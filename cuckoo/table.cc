@@ -12,8 +12,6 @@ namespace plov::cuckoo {
 using verify::Bucket;
 using verify::BucketKind;
 using verify::DirectoryEntry;
-using verify::Keep;
-using verify::Safeguard;
 
 namespace {
 
@@ -57,18 +55,15 @@ uint64_t* Table::WordsOf(uint64_t index) const {
 std::optional<Bucket> Table::Load(uint64_t index) {
   Bucket bucket;
   verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
-  if (!Keep(Safeguard::kWriterChecksum) ||
-      bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) {
-    return bucket;
-  }
+  if (bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) return bucket;
   ++stats_.corrupt;
   return std::nullopt;
 }
 
 void Table::Rewrite(uint64_t index, Bucket* bucket) {
-  if (Keep(Safeguard::kVersionGrows)) bucket->set_version(bucket->version() + 1);
+  bucket->set_version(bucket->version() + 1);
   bucket->Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
-  if (journal_ != nullptr && Keep(Safeguard::kJournalWritten)) {
+  if (journal_ != nullptr) {
     verify::WriteJournal(journal_, geometry_.generation, index, *bucket, geometry_.bucket_bytes);
   }
   verify::StoreBucket(WordsOf(index), *bucket, geometry_.bucket_bytes);
@@ -83,8 +78,7 @@ uint64_t Table::HashOf(const Bucket& bucket) const {
 Table::Verdict Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
   const auto verdict = [](bool same) { return same ? Verdict::kFound : Verdict::kAbsent; };
   if (bucket.kind() == BucketKind::kInline) {
-    return verdict(bucket.inline_item(geometry_.bucket_bytes)->key == key ||
-                   !Keep(Safeguard::kWriterKey));
+    return verdict(bucket.inline_item(geometry_.bucket_bytes)->key == key);
   }
   if (bucket.kind() != BucketKind::kReference) return Verdict::kAbsent;
   const verify::Reference reference = bucket.reference();
@@ -165,7 +159,7 @@ void Table::Unlist(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
     return;
   }
   assert(unlisted_[home] > 0);
-  if (--unlisted_[home] == 0 || !Keep(Safeguard::kOverflowCounted)) {
+  if (--unlisted_[home] == 0) {
     --stats_.overflowed_homes;
     bucket->set_overflow(false);
   }
@@ -174,16 +168,14 @@ void Table::Unlist(uint64_t home, Bucket* bucket, DirectoryEntry entry) {
 // Rule W4, insert: the directory entry first, then the bucket.
 void Table::Place(uint64_t hash, const std::array<uint64_t, kWays>& ways, uint32_t way,
                   const Bucket& item) {
-  const auto list = [&] {
+  if (way != 0) {
     Bucket home = *Load(ways[0]);
     List(ways[0], &home, {way, FingerprintOf(hash)});
     Rewrite(ways[0], &home);
-  };
-  if (way != 0 && Keep(Safeguard::kInsertListedFirst)) list();
+  }
   Bucket bucket = *Load(ways[way]);
   bucket.TakeItem(item, geometry_.bucket_bytes);
   Rewrite(ways[way], &bucket);
-  if (way != 0 && !Keep(Safeguard::kInsertListedFirst)) list();
   ++stats_.items;
 }
 
@@ -250,29 +242,20 @@ bool Table::Move(uint64_t from, uint64_t to) {
   if (!Load(home) || unlisted_[home] == kUnlistedMax) return false;
 
   target.TakeItem(source, geometry_.bucket_bytes);
-  const auto list = [&] {
+  if (home == to) Unlist(home, &target, old_entry);
+  Rewrite(to, &target);
+
+  if (home != to && home != from) {
     Bucket directory = *Load(home);
-    const uint64_t bits = directory.words()[1];
     Unlist(home, &directory, old_entry);
     List(home, &directory, new_entry);
     // Also where all its bits stay: a miss is confirmed by the home's version.
-    if (Keep(Safeguard::kMoveRewritesHome) || directory.words()[1] != bits) {
-      Rewrite(home, &directory);
-    }
-  };
-  const auto clear = [&] {
-    source.Clear(geometry_.bucket_bytes);
-    if (home == from) List(home, &source, new_entry);
-    Rewrite(from, &source);
-  };
-  const bool lists = home != to && home != from && Keep(Safeguard::kMoveLists);
-  if (!Keep(Safeguard::kMoveCopiesFirst)) clear();
-  if (lists && !Keep(Safeguard::kMoveListsAfterCopy)) list();
-  if (home == to) Unlist(home, &target, old_entry);
-  Rewrite(to, &target);
-  if (!Keep(Safeguard::kMoveListsBeforeClear)) clear();
-  if (lists && Keep(Safeguard::kMoveListsAfterCopy)) list();
-  if (Keep(Safeguard::kMoveCopiesFirst) && Keep(Safeguard::kMoveListsBeforeClear)) clear();
+    Rewrite(home, &directory);
+  }
+
+  source.Clear(geometry_.bucket_bytes);
+  if (home == from) List(home, &source, new_entry);
+  Rewrite(from, &source);
   ++stats_.moves;
   return true;
 }
@@ -302,19 +285,15 @@ void Table::Replace(const Slot& slot, const Bucket& item) {
 
 // Rule W4, delete: the bucket first, then the directory entry.
 void Table::Erase(uint64_t hash, const Slot& slot) {
-  const auto unlist = [&] {
-    if (slot.way == 0) return;
-    const uint64_t home = WaysOf(hash)[0];
-    Bucket directory = *Load(home);
-    Unlist(home, &directory, {slot.way, FingerprintOf(hash)});
-    Rewrite(home, &directory);
-  };
-  if (!Keep(Safeguard::kDeleteListedLast)) unlist();
   Bucket bucket = slot.bucket;
   bucket.Clear(geometry_.bucket_bytes);
   Rewrite(slot.index, &bucket);
   --stats_.items;
-  if (Keep(Safeguard::kDeleteListedLast)) unlist();
+  if (slot.way == 0) return;
+  const uint64_t home = WaysOf(hash)[0];
+  Bucket directory = *Load(home);
+  Unlist(home, &directory, {slot.way, FingerprintOf(hash)});
+  Rewrite(home, &directory);
 }
 
 }  // namespace plov::cuckoo

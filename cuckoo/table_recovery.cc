@@ -9,8 +9,6 @@ namespace plov::cuckoo {
 using verify::Bucket;
 using verify::BucketKind;
 using verify::DirectoryEntry;
-using verify::Keep;
-using verify::Safeguard;
 
 namespace {
 
@@ -45,8 +43,7 @@ bool Table::Belongs(const Bucket& bucket, uint64_t index) const {
 Table::Left Table::TakeOver(uint64_t index, bool forward, Bucket* bucket) {
   const uint32_t bytes = geometry_.bucket_bytes;
   verify::CopyFromShared(bucket->words(), WordsOf(index), bytes);
-  const bool whole =
-      !Keep(Safeguard::kFormerChecksum) || bucket->Whole(bytes, geometry_.SeedOf(index));
+  const bool whole = bucket->Whole(bytes, geometry_.SeedOf(index));
   const bool empty = whole && bucket->kind() == BucketKind::kEmpty;
   if (!empty && !(whole && Belongs(*bucket, index))) {
     *bucket = Bucket();
@@ -87,7 +84,6 @@ bool Table::Relist(uint64_t hash, uint64_t index) {
     if (unlisted_[home]++ == 0) ++stats_.overflowed_homes;
     return true;
   }
-  if (!Keep(Safeguard::kLostListed)) return true;
   List(home, &bucket, entry);
   Rewrite(home, &bucket);
   return true;

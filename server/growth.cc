@@ -6,8 +6,6 @@
 namespace plov::server {
 
 using cuckoo::Geometry;
-using verify::Keep;
-using verify::Safeguard;
 using Phase = cuckoo::GrowingTable::Phase;
 
 namespace {
@@ -108,7 +106,7 @@ bool Growth::Prepare(uint64_t buckets) {
     committed_ += piece;
   }
   if (table_->PrepareSome(buckets)) {
-    if (Keep(Safeguard::kBothListed)) publish_(table_->current().geometry(), next_);
+    publish_(table_->current().geometry(), next_);
     table_->StartMoving();
   }
   return true;
@@ -170,7 +168,7 @@ void Growth::Finish() {
 
 void Growth::OnConfirmed(uint64_t least_version) {
   std::erase_if(drains_, [this, least_version](const Drain& drain) {
-    if (drain.version > least_version && Keep(Safeguard::kConfirmedFirst)) return false;
+    if (drain.version > least_version) return false;
     memory_->Give(drain.offset, drain.bytes);
     released_version_ = std::max(released_version_, drain.version);
     return true;

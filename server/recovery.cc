@@ -13,8 +13,6 @@ using cuckoo::Geometry;
 using cuckoo::Table;
 using verify::Bucket;
 using verify::BucketKind;
-using verify::Keep;
-using verify::Safeguard;
 using verify::Superblock;
 using verify::SuperblockVerdict;
 
@@ -89,7 +87,7 @@ RecoveryReport Recovery::Run() {
   TakeOver(&table_->current(), moving);
   if (moving) {
     TakeOver(&table_->moving_to(), false);
-    if (Keep(Safeguard::kMovedCopiesDropped)) DropMoved();
+    DropMoved();
   }
   report_.items = table_->stats().items;
   report_.microseconds =
@@ -106,7 +104,7 @@ void Recovery::TakeOver(Table* table, bool forward) {
   for (uint64_t first = 0; first < bucket_count; first += kBatch) {
     TakeOverSome(table, forward, first, std::min(kBatch, bucket_count - first));
   }
-  if (Keep(Safeguard::kSecondCopiesDropped)) DropSecondCopies(table);
+  DropSecondCopies(table);
   Relist(table);
   table->FinishTakeOver();
 }
@@ -185,7 +183,7 @@ bool Recovery::JudgeRecord(const verify::Reference& reference) {
   }
   const bool matches = item && item->version == reference.version &&
                        cuckoo::HashKey(item->key, hash_seed_) == reference.hash;
-  if (!item || (!matches && Keep(Safeguard::kFormerRecordMatched))) {
+  if (!matches) {
     ++report_.damaged;
     return false;
   }
@@ -195,9 +193,7 @@ bool Recovery::JudgeRecord(const verify::Reference& reference) {
     return false;
   }
   uint64_t* live = verify::WordsAt(region_->data(), reference.offset) + 1;
-  if (verify::LoadWord(live) != item->version && Keep(Safeguard::kLiveSetAgain)) {
-    verify::StoreWord(live, item->version);
-  }
+  if (verify::LoadWord(live) != item->version) verify::StoreWord(live, item->version);
   return true;
 }
 
@@ -238,7 +234,7 @@ void Recovery::DropSecondCopyOf(Table* table, const Displaced& displaced) {
     if (mine.kind() == BucketKind::kEmpty) return;  // dropped as the second copy of another
     const verify::ItemView item = ItemOf(table, mine), other_item = ItemOf(table, other);
     if (other_item.key != item.key) continue;
-    const bool mine_goes = other_item.version >= item.version || !Keep(Safeguard::kLaterCopyStays);
+    const bool mine_goes = other_item.version >= item.version;
     Forget(table, mine_goes ? mine : other);
     table->Drop(mine_goes ? index : way);
     ++report_.duplicates;

@@ -14,8 +14,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "verify/safeguard.h"
-
 namespace plov::server {
 
 namespace {
@@ -83,7 +81,7 @@ std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pa
     return failed;
   }
   if (auto judged = JudgeFile(path, pages); !judged) return judged;
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && verify::Keep(verify::Safeguard::kWarmFileHeld)) {
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return FailErrno("cannot lock the memory file " + path, errno);
     return Fail(Code::kInUse,
                 path + " is the memory of another plovd that runs: stop it, or name another file");

@@ -1,22 +1,17 @@
 #include "server/sessions.h"
 
-#include "verify/safeguard.h"
-
 namespace plov::server {
-
-using verify::Keep;
-using verify::Safeguard;
 
 Session::Verdict Session::Judge(uint64_t sequence, bool retry, WriteReply* reply) const {
   const Entry& entry = entries_[sequence % kSessionWindow];
-  if (entry.sequence == sequence && Keep(Safeguard::kRetryAnswered)) {
+  if (entry.sequence == sequence) {
     *reply = entry.reply;
     return Verdict::kDone;
   }
   if (entry.sequence > sequence) return Verdict::kForgotten;
   // A retry is new only to a session that was there when it was sent first.
   const bool was_there = first_sequence_ == 0 ? returned_ : sequence >= first_sequence_;
-  if (retry && !was_there && Keep(Safeguard::kUnseenRetryRefused)) return Verdict::kForgotten;
+  if (retry && !was_there) return Verdict::kForgotten;
   return Verdict::kNew;
 }
 
@@ -43,7 +38,7 @@ void Sessions::Leave(uint64_t client_id) {
   if (idle_.size() > kIdleSessionsMax) {
     sessions_.erase(idle_.front());
     idle_.pop_front();
-    evicted_ = Keep(Safeguard::kEvictionRemembered);
+    evicted_ = true;
   }
 }
 

@@ -14,13 +14,11 @@ namespace plov::server {
 
 using fabric::PeerId;
 using fabric::PortEvent;
-using verify::Keep;
 using verify::MessageReader;
 using verify::MessageWriter;
 using verify::Operation;
 using verify::Reply;
 using verify::Request;
-using verify::Safeguard;
 
 namespace {
 
@@ -33,12 +31,6 @@ constexpr size_t kHeldMax = 128;
 // Requests between two looks at how full the memory is.
 constexpr uint64_t kFullnessEvery = 1024;
 
-// One whose reply can be told before it is applied, unless memory is full.
-bool IsPlainPut(const Request& request) {
-  return request.operation == Operation::kPut && !request.conditional && !request.rendezvous &&
-         !request.retry;
-}
-
 }  // namespace
 
 Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience)
@@ -46,7 +38,7 @@ Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& pat
       spin_us_(spin_us),
       patience_(patience),
       epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
-      sessions_(store_->recovery().warm && Keep(Safeguard::kWarmRetryRefused)),
+      sessions_(store_->recovery().warm),
       started_us_(MonotonicUs()) {}
 
 Shard::~Shard() {
@@ -131,7 +123,7 @@ bool Shard::StepGate(Gate* gate) {
 void Shard::Open(Gate* gate, const PortEvent& event) {
   for (Gate& other : gates_) {
     for (const auto& [id, peer] : other.peers) {
-      if (peer.client_id != event.client_id || !Keep(Safeguard::kFormerConnectionEnded)) continue;
+      if (peer.client_id != event.client_id) continue;
       const PeerId former = id;
       other.port->Close(former);
       Drop(&other, former);
@@ -200,15 +192,6 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
     sound = request.has_value() &&
             (!request->rendezvous || requests->remaining() + replies.count() == 0);
     if (!sound) break;
-    if (!Keep(Safeguard::kAppliedFirst) && requests->remaining() + replies.count() == 0 &&
-        IsPlainPut(*request)) {
-      Reply early;
-      early.request_id = request->request_id;
-      early.version = store_->last_version() + 1;
-      MessageWriter writer(reply_, peer.client_id);
-      writer.Add(early);
-      gate->port->Send(event.peer, writer.Finish(HeadingOfReplies()));
-    }
     if (++counters_.requests % kFullnessEvery == 0) LookHowFull();
     sound = Handle(gate, event.peer, &peer, *request, &replies, requests->remaining());
     if (peer.fetch != nullptr) return;  // answered when the value has arrived
@@ -224,8 +207,7 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
     return;
   }
   // One that has just connected can have READ a superblock whose table is gone since.
-  if (peer.confirmed_version != 0 && peer.confirmed_version < store_->growth().released_version() &&
-      Keep(Safeguard::kLateViewClosed)) {
+  if (peer.confirmed_version != 0 && peer.confirmed_version < store_->growth().released_version()) {
     ++counters_.dropped_unconfirmed;
     gate->port->Close(event.peer);
     return Drop(gate, event.peer);

@@ -11,10 +11,8 @@ namespace plov::server {
 using verify::Bucket;
 using verify::BucketKind;
 using verify::ItemView;
-using verify::Keep;
 using verify::Operation;
 using verify::Request;
-using verify::Safeguard;
 
 namespace {
 
@@ -75,9 +73,7 @@ Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
   }
   target->hash = HashOf(request.key);
   const auto verdict = table_->Find(target->hash, request.key, &target->slot);
-  if (verdict == cuckoo::Table::Verdict::kCorrupt && Keep(Safeguard::kDamageReported)) {
-    return Code::kCorrupt;
-  }
+  if (verdict == cuckoo::Table::Verdict::kCorrupt) return Code::kCorrupt;
   target->found = verdict == cuckoo::Table::Verdict::kFound;
   if (target->found) target->item = ItemOf(target->slot.bucket);
   target->present = target->found && !IsExpired(target->item, now_us);
@@ -85,8 +81,7 @@ Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
   const bool needs_presence = request.conditional || request.operation == Operation::kReplace;
   if (needs_presence && !target->present) return Code::kNotFound;
   if (request.operation == Operation::kAdd && target->present) return Code::kExists;
-  if (request.conditional && target->item.version != request.expected_version &&
-      Keep(Safeguard::kConditionChecked)) {
+  if (request.conditional && target->item.version != request.expected_version) {
     return Code::kVersionMismatch;
   }
   return Code::kOk;
@@ -122,7 +117,6 @@ void Store::Retract(const Target& target) {
   if (!target.found) return;
   Count(Change::kGone, PayloadBytes(target.slot.bucket), target.item.expiry);
   if (target.slot.bucket.kind() != BucketKind::kReference) return;
-  if (!Keep(Safeguard::kLiveCleared)) return;
   verify::RetractLive(
       verify::WordsAt(region_.data(), target.slot.bucket.reference().offset + verify::kWordBytes));
 }
@@ -143,9 +137,8 @@ Code Store::Replace(const Target& target, const Bucket& item, uint64_t now_us) {
     Sweep(kSweepWhenFull, now_us);
     return table_->Insert(target.hash, item) ? Code::kOk : Code::kNoSpace;
   }
-  if (Keep(Safeguard::kLiveClearedFirst)) Retract(target);
+  Retract(target);
   table_->Replace(target.slot, item);
-  if (!Keep(Safeguard::kLiveClearedFirst)) Retract(target);
   FreeOld(target);
   return Code::kOk;
 }
@@ -189,10 +182,10 @@ std::expected<Store::Prepared, Code> Store::Prepare(const Request& request, uint
     ++stats_.no_space;
     return std::unexpected(Code::kNoSpace);
   }
-  const bool pinned = request.rendezvous && Keep(Safeguard::kFetchPinned);
-  if (pinned) records_.Pin(*offset, record_bytes);
+  if (request.rendezvous) records_.Pin(*offset, record_bytes);
   return Prepared{*offset, verify::WordsAt(region_.data(), *offset),
-                  verify::kRecordHeaderBytes + request.key.size(), record_bytes, pinned};
+                  verify::kRecordHeaderBytes + request.key.size(), record_bytes,
+                  request.rendezvous};
 }
 
 void Store::Abandon(const Prepared& prepared) {
@@ -211,10 +204,7 @@ WriteReply Store::Commit(const Prepared& prepared, const Request& request, uint6
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
   const ItemView item = ItemOf(request, NextVersion(), now_us);
   verify::WriteRecordHead(prepared.shared, item, value_bytes);
-  const auto seal = [&] {
-    verify::SealRecord(prepared.shared, prepared.record_bytes, record_seed_);
-  };
-  if (Keep(Safeguard::kSealedFirst)) seal();
+  verify::SealRecord(prepared.shared, prepared.record_bytes, record_seed_);
   Bucket bucket;
   bucket.SetReference(
       {target.hash, item.version, prepared.offset, static_cast<uint32_t>(prepared.record_bytes), 0},
@@ -223,7 +213,6 @@ WriteReply Store::Commit(const Prepared& prepared, const Request& request, uint6
     Abandon(prepared);
     return Refuse(status, target);
   }
-  if (!Keep(Safeguard::kSealedFirst)) seal();
   if (prepared.pinned) records_.Unpin(prepared.offset, prepared.record_bytes);
   ++stats_.puts;
   Count(Change::kStored, item.key.size() + value_bytes, item.expiry);
@@ -231,9 +220,8 @@ WriteReply Store::Commit(const Prepared& prepared, const Request& request, uint6
 }
 
 void Store::Erase(const Target& target) {
-  if (Keep(Safeguard::kLiveClearedFirst)) Retract(target);
+  Retract(target);
   table_->Erase(target.hash, target.slot);
-  if (!Keep(Safeguard::kLiveClearedFirst)) Retract(target);
   FreeOld(target);
 }
 

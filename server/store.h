@@ -22,7 +22,6 @@
 #include "server/sessions.h"
 #include "verify/message.h"
 #include "verify/record.h"
-#include "verify/safeguard.h"
 #include "verify/superblock.h"
 
 namespace plov::server {
@@ -138,7 +137,7 @@ class Store {
   uint64_t Publish(const cuckoo::Geometry& current, const cuckoo::Geometry& next);
   void RaiseVersionLimit();
   uint64_t NextVersion() {
-    if (verify::Keep(verify::Safeguard::kVersionsDiffer)) ++last_version_;
+    ++last_version_;
     if (last_version_ >= superblock_.version_limit) RaiseVersionLimit();
     return last_version_;
   }
@@ -149,8 +148,7 @@ class Store {
   // True unless the bucket refers to a record that fails its seal. Cost: the record's bytes.
   bool IsWhole(const verify::Bucket& bucket) const;
   bool IsExpired(const verify::ItemView& item, uint64_t now_us) const {
-    return verify::Keep(verify::Safeguard::kExpiryByServer) && item.expiry != 0 &&
-           item.expiry <= UnixSeconds(now_us);
+    return item.expiry != 0 && item.expiry <= UnixSeconds(now_us);
   }
 
   // The slot of a key, and the reply if the operation's condition forbids to go on.

@@ -11,8 +11,6 @@
 namespace plov::server {
 
 using cuckoo::Geometry;
-using verify::Keep;
-using verify::Safeguard;
 using verify::Superblock;
 
 namespace {
@@ -120,8 +118,7 @@ Store::Store(const StoreOptions& options, Region region, const Superblock& super
       records_(&region_, &memory_, superblock.block_bytes),
       superblock_(superblock),
       record_seed_(verify::RecordSeed(superblock.incarnation)),
-      last_version_(superblock.version_limit -
-                    (Keep(Safeguard::kVersionLimitKept) ? 0 : kVersionStep)) {
+      last_version_(superblock.version_limit) {
   options_.hash_seed = superblock.hash_seed;
   superblock_.region_bytes = region_.memory().size();
   superblock_.shard = options.shard;
@@ -195,8 +192,8 @@ std::expected<void, Error> Store::OpenFresh() {
 }
 
 std::expected<void, Error> Store::OpenFormer() {
-  if (Keep(Safeguard::kSuperblockRedone)) RedoSuperblock(region_);
-  if (Keep(Safeguard::kJournalRedone)) RedoJournal(region_, superblock_);
+  RedoSuperblock(region_);
+  RedoJournal(region_, superblock_);
   const uint64_t incarnation = superblock_.incarnation;
   const auto tables = superblock_.tables;
   for (const verify::TableExtent& extent : tables) {

@@ -8,8 +8,6 @@ namespace plov::server {
 
 using verify::Bucket;
 using verify::BucketKind;
-using verify::Keep;
-using verify::Safeguard;
 
 namespace {
 
@@ -89,22 +87,18 @@ void Store::Relocate(uint64_t offset, size_t record_bytes) {
   const auto to = records_.MoveTo(record_bytes);
   if (!to) return;
   uint64_t* old = verify::WordsAt(region_.data(), offset);
-  const auto copy = [&] {
-    verify::MoveRecord(verify::WordsAt(region_.data(), *to), old, record_bytes);
-  };
-  if (Keep(Safeguard::kMovedFirst)) copy();
-  if (Keep(Safeguard::kLiveClearedByMove)) verify::RetractLive(old + 1);
+  verify::MoveRecord(verify::WordsAt(region_.data(), *to), old, record_bytes);
+  verify::RetractLive(old + 1);
   reference.offset = *to;
   Bucket bucket;
   bucket.SetReference(reference, options_.bucket_bytes);
   table_->Replace(slot, bucket);
-  if (!Keep(Safeguard::kMovedFirst)) copy();
   records_.Free(offset, record_bytes);
 }
 
 void Store::FreeRecord(uint64_t offset, size_t record_bytes) {
   const auto held = std::ranges::find(held_, offset, &HeldRecord::offset);
-  if (held != held_.end() && Keep(Safeguard::kHeldKept)) {
+  if (held != held_.end()) {
     held->orphaned = true;
   } else {
     records_.Free(offset, record_bytes);
@@ -112,7 +106,7 @@ void Store::FreeRecord(uint64_t offset, size_t record_bytes) {
 }
 
 void Store::Hold(uint64_t record_offset, uint32_t record_bytes) {
-  if (Keep(Safeguard::kHeldPinned)) records_.Pin(record_offset, record_bytes);
+  records_.Pin(record_offset, record_bytes);
   const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
   if (held != held_.end()) {
     ++held->holders;
@@ -124,7 +118,7 @@ void Store::Hold(uint64_t record_offset, uint32_t record_bytes) {
 void Store::Release(uint64_t record_offset) {
   const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
   if (held == held_.end()) return;
-  if (Keep(Safeguard::kHeldPinned)) records_.Unpin(record_offset, held->record_bytes);
+  records_.Unpin(record_offset, held->record_bytes);
   if (--held->holders > 0) return;
   if (held->orphaned) records_.Free(record_offset, held->record_bytes);
   held_.erase(held);

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Removes each safeguard of plov in turn and shows what catches the mistake; see --help.
+# Makes one mistake after the other in plov and shows what catches it; see --help. A mistake is a
+# file tests/mutants/NAME.mutant; tests/mutants/make_tree.py has the format and does the rest of it.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$root/build-mutants
-readonly root folder
+binaries=$folder/build
+readonly root folder binaries
 jobs=$(nproc)
 readonly jobs
 
@@ -26,54 +28,6 @@ catchers=(
   "torture        plov_torture_cli   torture/plov-torture --duration SECONDS"
   "system         system_test        tests/system/system_test"
 )
-# Who is asked first about what the simulator does not reach - bytes that are damaged or hostile, other
-# processes, what takes very long - with the tests that notice: a mutant, a catcher, a filter.
-expected=(
-  "SplitRecordChecksum verify Record.*"
-  "SuperblockChecksum verify Superblock.*"
-  "SuperblockSanity verify Superblock.*"
-  "ChecksumBits verify Bucket.*"
-  "BucketIncarnation verify Seal.*"
-  "BucketGeneration verify Seal.*"
-  "RecordIncarnation verify Seal.*"
-  "InlineLengths verify *BucketFields.*"
-  "RecordLengths verify Record.*"
-  "MessageChecksum verify Message*"
-  "MessageLengths verify Message*"
-  "RecordKey cuckoo Lookup*"
-  "RecordVersion cuckoo Lookup*"
-  "KnownVersion cuckoo Lookup*"
-  "KnownKey cuckoo Lookup*"
-  "ReferenceInside cuckoo Lookup*"
-  "ConfirmationAge cuckoo Lookup*"
-  "AllMovedFirst cuckoo GrowingTable*"
-  "DamageReported server Damage.*"
-  "ConfirmedFirst server ShardGrowth.*"
-  "EvictionRemembered server Sessions.*"
-  "FormerConnectionEnded server ShardSessions.*"
-  "FetchPinned server *StoreChurn.*"
-  "HeldKept server ShardGet.*"
-  "HeldPinned store-stores StoreMove.*"
-  "DeathSeen fabric ShmLife.*"
-  "CloseSeen fabric *FabricConformance.Closed*"
-  "FetchInside fabric *FabricConformance*"
-  "RingLengths fabric *Hostile*"
-  "ReadInside fabric *FabricConformance.*"
-  "NameHeld fabric ShmLife.*"
-  "MoveRewritesHome cuckoo-stores *Interleaving.*"
-  "WriterChecksum cuckoo GrowingTable*"
-  "WarmRetryRefused server ShardWarm.*"
-  "WarmFileHeld server RegionFile.*"
-  "LateViewClosed server ShardGrowth.*"
-  "SuperblockMirrored verify Superblock.*"
-  "SuperblockRedone warm *WarmKill.Recovery*"
-  "LiveSetAgain warm *WarmKill.Nothing*"
-  "FormerChecksum warm WarmDamage.*"
-  "FormerRecordMatched warm WarmCopies.*"
-  "LaterCopyStays warm WarmCopies.*"
-  "ScanRepeated client Client.AScan*"
-  "LocationsForgotten system WarmFile.*"
-)
 # Programs that the catchers start.
 programs=(plovd)
 
@@ -81,20 +35,36 @@ usage() {
   cat << 'END'
 usage: tests/mutants.sh [--list] [--only NAME]... [--seconds BOUND]
 
-Builds plov in build-mutants/ so that safeguards can be removed (verify/safeguard.h), sees that
-everything passes while all are in place, then removes each in turn and tries the catchers - the
-simulator, tests, plov-torture - until one notices. Prints a line for each,
+Makes each mistake of tests/mutants/ in plov and shows what notices it. A copy of the sources in
+build-mutants/tree/ has all of them, and the environment variable PLOV_MUTANT chooses one; it is
+built in build-mutants/build/. First everything passes without a mistake; then, for each mutant, the
+catchers - the simulator, tests, plov-torture - are tried until one notices. Prints a line for each,
 
   NAME  caught by CATCHER in S.S s
 
 and at last how many were caught. What the catchers printed is in build-mutants/log/.
 
-  --list           prints the safeguards, each with what plov does without it
+  --list           prints the mutants, each with what plov does wrong
   --only NAME      this one only; may be given again
   --seconds BOUND  how long simulator and torture tool may look for one; 20 unless given
   --help           this text
 
-Exit status: 0 all were caught, 1 one survived or a catcher fails without a mutant, 2 usage.
+A mutant is a file tests/mutants/NAME.mutant. It says what is wrong, who notices it, and where:
+
+  R1: the hash is taken for the key
+  caught by cuckoo Lookup*
+
+  @@ cuckoo/lookup.cc
+     // Another key with the same 64-bit hash.
+  -  if (item->key != key_) return OnNotHere();
+     item_ = *item;
+
+The catcher, with a filter for its tests, is tried first; it may be left out. Then come hunks, one
+or more, as in a diff: '-' begins the lines of the right text, '+' those of the wrong one, ' ' those
+that stay. tests/mutants/make_tree.py --help says it all.
+
+Exit status: 0 all were caught; 1 one survived, a catcher fails without a mutant, or the text that a
+mutant changes is not in the sources exactly once; 2 usage.
 END
 }
 
@@ -103,19 +73,17 @@ die() {
   exit "${status:-1}"
 }
 
-# safeguards: name, tab, what the mutant does; a line each.
-safeguards() {
-  sed -nE 's/^  X\(k(\w+), "(.*)"\).*/\1\t\2/p' "$root/verify/safeguard.h"
+# make_tree ARGUMENT...: what tests/mutants/make_tree.py does and prints.
+make_tree() {
+  python3 "$root/tests/mutants/make_tree.py" "$@"
 }
 
 only=()
 seconds=20
+only_list=false
 while (($# > 0)); do
   case "$1" in
-    --list)
-      safeguards | awk -F'\t' '{printf "%-24s %s\n", $1, $2}'
-      exit 0
-      ;;
+    --list) only_list=true ;;
     --help)
       usage
       exit 0
@@ -134,9 +102,20 @@ while (($# > 0)); do
 done
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || status=2 die "--seconds $seconds: a number of seconds"
 
-mapfile -t names < <(safeguards | cut -f1)
+# Of each mutant: name, what is wrong, and the catcher and the filter that are tried first.
+list=$(make_tree --list) || die "a mutant's file makes no sense"
+known_catchers=" ${catchers[*]%% *} "
+while IFS=$'\t' read -r name _ catcher _; do
+  [[ -z $catcher || $known_catchers == *" $catcher "* ]] ||
+    die "$name: there is no catcher $catcher"
+done <<< "$list"
+if $only_list; then
+  awk -F'\t' '{printf "%-24s %s\n", $1, $2}' <<< "$list"
+  exit 0
+fi
+mapfile -t names < <(cut -f1 <<< "$list")
 for name in "${only[@]}"; do
-  [[ " ${names[*]} " == *" $name "* ]] || status=2 die "there is no safeguard $name; see --list"
+  [[ " ${names[*]} " == *" $name "* ]] || status=2 die "there is no mutant $name; see --list"
 done
 if ((${#only[@]} > 0)); then names=("${only[@]}"); fi
 
@@ -163,10 +142,13 @@ waited() {
 build() {
   local log=$folder/log/build.log present=() targets=() name target command known
   mkdir -p "$folder/log"
-  waited cmake -S "$root" -B "$folder" -G Ninja -DPLOV_TESTS=ON -DPLOV_MUTANTS=ON \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc > "$log" 2>&1 ||
-    die "cannot configure; see $log"
-  known=$(cmake --build "$folder" --target help)
+  make_tree "$folder/tree" || die "the sources cannot be copied with the mutants in them"
+  # As Release, but every file is compiled by itself: what one mutant changes is built in seconds.
+  waited cmake -S "$folder/tree" -B "$binaries" -G Ninja -DPLOV_TESTS=ON -DPLOV_BENCH=OFF \
+    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O3 \
+    -DCMAKE_C_FLAGS_RELWITHDEBINFO=-O3 -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc \
+    > "$log" 2>&1 || die "cannot configure; see $log"
+  known=$(cmake --build "$binaries" --target help)
   for catcher in "${catchers[@]}"; do
     read -r name target command <<< "$catcher"
     if ! grep -q "^$target: phony\$" <<< "$known"; then
@@ -177,11 +159,11 @@ build() {
     targets+=("$target")
   done
   catchers=("${present[@]}")
-  waited cmake --build "$folder" --parallel "$jobs" --target "${targets[@]}" "${programs[@]}" \
+  waited cmake --build "$binaries" --parallel "$jobs" --target "${targets[@]}" "${programs[@]}" \
     >> "$log" 2>&1 || die "cannot build; see $log"
 }
 
-# What a command took while all safeguards were in place, in ms.
+# What a command took without a mutant, in ms.
 declare -A usual
 
 # try MUTANT NAME COMMAND: runs one catcher. Leaves the time in `took`, in ms; the status is 0 when
@@ -193,7 +175,7 @@ try() {
   begun=${EPOCHREALTIME/./}
   # The command is not quoted: these are words.
   # shellcheck disable=SC2086
-  waited env -C "$folder" PLOV_MUTANT="${mutant#-}" GTEST_FAIL_FAST=1 GTEST_BRIEF=1 \
+  waited env -C "$binaries" PLOV_MUTANT="${mutant#-}" GTEST_FAIL_FAST=1 GTEST_BRIEF=1 \
     timeout --kill-after=5 "$limit" ${3//SECONDS/$seconds} > "$log" 2>&1 || status=$?
   took=$(((${EPOCHREALTIME/./} - begun) / 1000))
   case $status in
@@ -224,17 +206,14 @@ noticed() {
   printf '%-24s caught by %s in %s s\n' "$mutant" "$name" "$(in_seconds "$took")"
 }
 
-# The command of the catcher that is said to notice the mutant; nothing when none is.
+# The catcher that is said to notice the mutant, and its command; nothing when none is.
 expected_command() {
-  local entry catcher mutant filter name target command
-  for entry in "${expected[@]}"; do
-    read -r mutant name filter <<< "$entry"
-    if [[ $mutant != "$1" ]]; then continue; fi
-    for catcher in "${catchers[@]}"; do
-      read -r target _ command <<< "$catcher"
-      if [[ $target == "$name" ]]; then echo "$name $command --gtest_filter=$filter"; fi
-    done
-  done
+  local catcher mutant filter name target command
+  IFS=$'\t' read -r mutant _ catcher filter < <(grep "^$1"$'\t' <<< "$list")
+  while read -r name target command; do
+    if [[ $name != "$catcher" ]]; then continue; fi
+    echo "$name $command${filter:+ --gtest_filter=$filter}"
+  done < <(printf '%s\n' "${catchers[@]}")
 }
 
 # The status is 1 when the mutant survives.

@@ -8,8 +8,8 @@ usage: tests/run.sh [--quick]
 
 Installs what is missing (tests/install.sh test), then builds and tests plov: with g++ in build/,
 as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
-sanitizers in build-asan/ and under the thread sanitizer in build-tsan/, and without one safeguard
-after the other in build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one
+sanitizers in build-asan/ and under the thread sanitizer in build-tsan/, and with one mistake after
+the other in build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one
 line per stage, the failed and the skipped tests, and at last the sums. Tests over RDMA run on a
 device of this machine or in a virtual machine, and where there is neither that is said last.
 

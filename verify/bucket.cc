@@ -76,10 +76,7 @@ std::optional<ItemView> Bucket::inline_item(uint32_t bucket_bytes) const {
     std::memcpy(&item.expiry, payload + at, sizeof(item.expiry));
     at += sizeof(item.expiry);
   }
-  if (Keep(Safeguard::kInlineLengths) &&
-      at + key_bytes + value_bytes > PayloadBytes(bucket_bytes)) {
-    return std::nullopt;
-  }
+  if (at + key_bytes + value_bytes > PayloadBytes(bucket_bytes)) return std::nullopt;
   item.key = {payload + at, key_bytes};
   item.value = {payload + at + key_bytes, value_bytes};
   return item;

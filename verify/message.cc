@@ -184,7 +184,7 @@ std::optional<MessageReader> MessageReader::Open(std::span<const std::byte> mess
   const uint32_t magic = holds == Holds::kRequests ? kRequestsMagic : kRepliesMagic;
   if (header.magic != magic || header.message_bytes != message.size() ||
       header.client_id != client_id || !IsSound(header, holds) ||
-      (Keep(Safeguard::kMessageChecksum) && header.checksum != ChecksumOf(message, client_id))) {
+      header.checksum != ChecksumOf(message, client_id)) {
     return std::nullopt;
   }
   MessageReader reader(message.subspan(kMessageHeaderBytes));
@@ -197,10 +197,7 @@ std::optional<std::span<const std::byte>> MessageReader::Take(size_t head_bytes,
                                                               size_t tail_bytes) {
   const size_t padded = RoundUpToWord(head_bytes + tail_bytes);
   // Bytes after the last one belong to nothing: the lengths do not agree.
-  if (Keep(Safeguard::kMessageLengths) &&
-      (padded > rest_.size() || (remaining_ == 1 && padded != rest_.size()))) {
-    return std::nullopt;
-  }
+  if (padded > rest_.size() || (remaining_ == 1 && padded != rest_.size())) return std::nullopt;
   const auto taken = rest_.first(head_bytes + tail_bytes);
   rest_ = rest_.subspan(padded);
   --remaining_;

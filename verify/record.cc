@@ -91,12 +91,9 @@ std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t se
   const std::byte* record = copy.data();
   const auto key_bytes = FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes));
   const auto value_bytes = FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
-  if (Keep(Safeguard::kRecordLengths) && RecordBytes(key_bytes, value_bytes) != copy.size()) {
-    return std::nullopt;
-  }
-  if (Keep(Safeguard::kRecordChecksum) &&
-      FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum)) !=
-          Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
+  if (RecordBytes(key_bytes, value_bytes) != copy.size()) return std::nullopt;
+  if (FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum)) !=
+      Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
     return std::nullopt;
   }
   const auto* key = reinterpret_cast<const char*>(record + kRecordHeaderBytes);
@@ -111,8 +108,7 @@ std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
                                          std::span<const std::byte> value, uint64_t seed) {
   if (head.size() < kRecordHeaderBytes) return std::nullopt;
   const RecordHeader header = HeaderOf(head);
-  if (Keep(Safeguard::kRecordLengths) && (kRecordHeaderBytes + header.key_bytes != head.size() ||
-                                          header.value_bytes != value.size())) {
+  if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
     return std::nullopt;
   }
   XXH3_state_t state;
@@ -120,10 +116,7 @@ std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
   XXH3_64bits_reset_withSeed(&state, seed);
   XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
   XXH3_64bits_update(&state, value.data(), value.size());
-  if (Keep(Safeguard::kSplitRecordChecksum) &&
-      header.checksum != StoredBits(XXH3_64bits_digest(&state))) {
-    return std::nullopt;
-  }
+  if (header.checksum != XXH3_64bits_digest(&state)) return std::nullopt;
   return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
 }
 

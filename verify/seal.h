@@ -18,8 +18,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "verify/safeguard.h"
-
 namespace plov::verify {
 
 // A bijective mix of 64 bits, the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
@@ -32,32 +30,21 @@ constexpr uint64_t Mix(uint64_t x) {
   return x;
 }
 
-// What of a digest is stored.
-inline uint64_t StoredBits(XXH64_hash_t digest) {
-  return Keep(Safeguard::kChecksumBits) ? digest : digest & 0xffff;
-}
-
 inline uint64_t Checksum(const void* data, size_t bytes, uint64_t seed) {
-  return StoredBits(XXH3_64bits_withSeed(data, bytes, seed));
+  return XXH3_64bits_withSeed(data, bytes, seed);
 }
 
 // The part of a bucket's seed that all buckets of one table share.
 constexpr uint64_t TableSeed(uint64_t incarnation, uint64_t generation) {
-  if (!Keep(Safeguard::kBucketIncarnation)) incarnation = 0;
-  if (!Keep(Safeguard::kBucketGeneration)) generation = 0;
   return Mix(incarnation ^ Mix(generation + 0x9e3779b97f4a7c15));
 }
 
 // Bijective in the index for one table, so no two buckets of a table share a seed.
 constexpr uint64_t BucketSeed(uint64_t table_seed, uint64_t bucket_index) {
-  if (!Keep(Safeguard::kBucketIndex)) bucket_index = 0;
   return table_seed + (bucket_index + 1) * 0x9e3779b97f4a7c15;
 }
 
-constexpr uint64_t RecordSeed(uint64_t incarnation) {
-  if (!Keep(Safeguard::kRecordIncarnation)) incarnation = 0;
-  return Mix(incarnation ^ 0x7265636f7264);
-}
+constexpr uint64_t RecordSeed(uint64_t incarnation) { return Mix(incarnation ^ 0x7265636f7264); }
 
 inline constexpr uint64_t kSuperblockSeed = 0x706c6f7673757065;
 

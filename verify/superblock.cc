@@ -60,22 +60,19 @@ void StoreSuperblockPage(uint64_t* page, const Superblock& superblock) {
 }
 
 void StoreSuperblock(uint64_t* shared, const Superblock& superblock) {
-  if (Keep(Safeguard::kSuperblockMirrored)) {
-    StoreSuperblockPage(shared + kMirrorOffset / kWordBytes, superblock);
-  }
+  StoreSuperblockPage(shared + kMirrorOffset / kWordBytes, superblock);
   StoreSuperblockPage(shared, superblock);
 }
 
 SuperblockVerdict JudgeSuperblock(const Superblock& copy) {
   // The checksum word comes last, so a first superblock still being written may lack any of these.
-  const bool whole = !Keep(Safeguard::kSuperblockChecksum) || copy.checksum == ChecksumOf(copy);
+  const bool whole = copy.checksum == ChecksumOf(copy);
   if (copy.magic != kSuperblockMagic) {
     return whole ? SuperblockVerdict::kNotPlov : SuperblockVerdict::kTorn;
   }
   if (copy.format != kFormatVersion && copy.format != 0) return SuperblockVerdict::kOtherFormat;
   if (!whole) return SuperblockVerdict::kTorn;
-  return !Keep(Safeguard::kSuperblockSanity) || IsSane(copy) ? SuperblockVerdict::kWhole
-                                                             : SuperblockVerdict::kNotPlov;
+  return IsSane(copy) ? SuperblockVerdict::kWhole : SuperblockVerdict::kNotPlov;
 }
 
 }  // namespace plov::verify

@@ -10,13 +10,9 @@
 #include "fabric/shm/channel.h"
 #include "fabric/shm/life.h"
 #include "fabric/shm/shm.h"
-#include "verify/safeguard.h"
 #include "verify/words.h"
 
 namespace plov::fabric::shm {
-
-using verify::Keep;
-using verify::Safeguard;
 
 namespace {
 
@@ -96,9 +92,7 @@ class ShmConnection final : public Connection {
   std::expected<std::span<std::byte>, Error> staging() override { return parts_.channel.staging(); }
   // The closed word pairs with ShmPort::Close.
   bool alive() const override {
-    return (parts_.life.alive() || !Keep(Safeguard::kDeathSeen)) &&
-           (parts_.channel.closed()->load(std::memory_order_acquire) == 0 ||
-            !Keep(Safeguard::kCloseSeen)) &&
+    return parts_.life.alive() && parts_.channel.closed()->load(std::memory_order_acquire) == 0 &&
            !broken_ && !hung_up_;
   }
   int fd() const override { return parts_.socket.get(); }
@@ -111,8 +105,7 @@ class ShmConnection final : public Connection {
 
  private:
   bool InRange(const ReadOp& op) const {
-    return verify::WordsInside(op.offset, op.bytes, limits_.region_bytes) ||
-           !Keep(Safeguard::kReadInside);
+    return verify::WordsInside(op.offset, op.bytes, limits_.region_bytes);
   }
 
   Status Copy(const ReadOp& op) const {

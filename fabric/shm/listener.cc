@@ -16,7 +16,6 @@
 #include "fabric/shm/life.h"
 #include "fabric/shm/port.h"
 #include "fabric/shm/shm.h"
-#include "verify/safeguard.h"
 
 namespace plov::fabric::shm {
 
@@ -37,7 +36,7 @@ class NameLock {
     for (int attempt = 0; attempt < 100; ++attempt) {
       Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
       if (!fd) return FailErrno("cannot create " + path, errno);
-      if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && verify::Keep(verify::Safeguard::kNameHeld)) {
+      if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
         return Fail(Code::kInUse, "another plovd serves " + socket_path +
                                       ": stop it, or choose another name with --listen");
       }

@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-#include "verify/safeguard.h"
-
 namespace plov::fabric::shm {
-
-using verify::Keep;
-using verify::Safeguard;
 
 namespace {
 
@@ -58,9 +53,7 @@ RingReader::Verdict RingReader::Read(std::span<std::byte> buffer, size_t* bytes)
   const uint64_t filled = tail - head_;
   if (filled > data_.size() || filled % verify::kWordBytes != 0) return Verdict::kBroken;
   const uint64_t length = verify::LoadWord(WordsFrom(data_, head_));
-  if (Keep(Safeguard::kRingLengths) && (length > buffer.size() || RingBytesOf(length) > filled)) {
-    return Verdict::kBroken;
-  }
+  if (length > buffer.size() || RingBytesOf(length) > filled) return Verdict::kBroken;
   Get(head_ + kRingHeadBytes, buffer.data(), length);
   head_ += RingBytesOf(length);
   control_->head.store(head_, std::memory_order_release);

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "verify/safeguard.h"
-
 namespace plov::fabric::verbs {
 
 namespace {

@@ -4,13 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "verify/safeguard.h"
 #include "verify/words.h"
 
 namespace plov::fabric::verbs {
-
-using verify::Keep;
-using verify::Safeguard;
 
 namespace {
 
@@ -136,9 +132,8 @@ bool Peer::Reply(std::span<const std::byte> message, ReplyPool* pool) {
 }
 
 bool Peer::InStaging(const PeerRead& read) const {
-  return (read.offset % verify::kWordBytes == 0 && read.offset <= staging_->bytes &&
-          read.bytes <= staging_->bytes - read.offset) ||
-         !Keep(Safeguard::kFetchInside);
+  return read.offset % verify::kWordBytes == 0 && read.offset <= staging_->bytes &&
+         read.bytes <= staging_->bytes - read.offset;
 }
 
 // READs that wait: for the announcement, which is the first thing that an honest client sends, or

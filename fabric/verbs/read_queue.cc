@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "verify/safeguard.h"
 #include "verify/words.h"
 
 namespace plov::fabric::verbs {
-
-using verify::Keep;
-using verify::Safeguard;
 
 namespace {
 
@@ -28,8 +24,7 @@ ReadQueue::ReadQueue(const RemoteRegion& region, uint32_t depth, RegisteredPages
     : region_(region), bounce_(std::move(bounce)), ops_(depth), pieces_(kPiecesPerOp * depth) {}
 
 bool ReadQueue::InRange(const ReadOp& read) const {
-  return verify::WordsInside(read.offset, read.bytes, region_.bytes) ||
-         !Keep(Safeguard::kReadInside);
+  return verify::WordsInside(read.offset, read.bytes, region_.bytes);
 }
 
 uint32_t ReadQueue::KeyOf(const std::byte* memory, size_t bytes) const {
