@@ -24,7 +24,8 @@ constexpr auto kCounters = std::to_array<Counter>({{"gets", &ClientStats::gets},
                                                    {"corrupt", &ClientStats::corrupt},
                                                    {"reconnects", &ClientStats::reconnects},
                                                    {"retries", &ClientStats::retries},
-                                                   {"refreshes", &ClientStats::refreshes}});
+                                                   {"refreshes", &ClientStats::refreshes},
+                                                   {"late_reads", &ClientStats::late_reads}});
 static_assert(sizeof(ClientStats) == kCounters.size() * sizeof(uint64_t), "none is left out");
 
 using Count = std::pair<const char*, uint64_t Result::*>;

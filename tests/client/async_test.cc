@@ -69,12 +69,12 @@ TEST(Async, CallbacksMayStartOperations) {
 TEST(Async, OperationsOfOneKeyKeepTheirOrder) {
   const Plovd server({"--memory", "64M"});
   Client client = server.Connect({.timeout = std::chrono::seconds(20)});
-  constexpr int kKeys = 10, kRounds = 30;
+  constexpr size_t kKeys = 10, kRounds = 30;
   std::vector<std::string> keys, values;
-  for (int i = 0; i < kKeys; ++i) keys.push_back("k" + std::to_string(i));
-  for (int i = 0; i < kRounds; ++i) values.push_back("v" + std::to_string(i));
+  for (size_t i = 0; i < kKeys; ++i) keys.push_back("k" + std::to_string(i));
+  for (size_t i = 0; i < kRounds; ++i) values.push_back("v" + std::to_string(i));
   int right = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (size_t round = 0; round < kRounds; ++round) {
     for (const std::string& key : keys) {
       client.StartPut(key, values[round], {}, [](Client::PutResult put) { EXPECT_TRUE(put); });
       for (int i = 0; i < 2; ++i) {
