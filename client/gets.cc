@@ -349,7 +349,8 @@ Client::GetResult Gets::Deliver(const Get& get) {
                                                  " bytes, the buffer " +
                                                  std::to_string(get.into->size()));
   }
-  if (get.split_bytes == 0 && !item.value.empty()) {
+  // What was loaded in two parts lies there already.
+  if (item.value.data() != static_cast<const void*>(get.into->data()) && !item.value.empty()) {
     std::memcpy(get.into->data(), item.value.data(), item.value.size());
   }
   const auto filled = get.into->first(item.value.size());

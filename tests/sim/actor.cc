@@ -1,145 +1,123 @@
+// Actor: its life, and what becomes of its operations.
+
 #include "tests/sim/actor.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "torture/value.h"
 
 namespace plov::sim {
 
-using torture::Kind;
 using torture::Outcome;
 
 namespace {
 
-constexpr uint32_t kValueBytesInline = 24;
-constexpr uint32_t kRareKeyOneIn = 8;
-constexpr auto kTimeout = std::chrono::seconds(2);
+constexpr auto kTimeoutOfAudit = std::chrono::seconds(2);
+constexpr int32_t kDriftPpmMax = 499;  // two hosts' together are what the manual takes for granted
+constexpr char kGone = '?';            // what is in a value once nobody may look at it
+constexpr std::byte kPoison{0xa5};
 
 }  // namespace
 
 Actor::Actor(Stage* stage, uint32_t process)
-    : stage_(stage), process_(process), last_version_(stage->key_count()) {
-  ClientOptions options;
-  options.timeout = kTimeout;
-  options.location_cache_bytes = stage->scenario->cache_bytes;
-  options.window = stage->scenario->in_flight;
+    : stage_(stage),
+      process_(process),
+      clock_(HostClock::Draw(stage->random, kDriftPpmMax)),
+      timeout_(stage->scenario->timeout_us),
+      last_version_(stage->key_count()),
+      fiber_([this] { Live(); }) {
   for (uint32_t i = 0; i < stage->scenario->in_flight; ++i) {
     attempts_.push_back(std::make_unique<Attempt>());
   }
-  auto client = Client::Connect("sim:", options);
-  if (client) client_.emplace(std::move(*client));
 }
 
 Actor::~Actor() {
-  dying_ = true;
-  client_.reset();
+  Leave();
+  while (!has_left()) {
+    stage_->host->Pass(static_cast<uint64_t>(timeout_.count()));
+    Step();
+  }
 }
 
-void Actor::Poll() {
-  if (client_) client_->Poll();
+void Actor::Step() {
+  if (has_left()) return;
+  const OnHost here(&clock_);
+  stage_->running = this;
+  fiber_.Resume();
+  stage_->running = nullptr;
+}
+
+void Actor::Live() {
+  while (!is_leaving_) {
+    if (!client_) {
+      Connect();
+    } else {
+      if (stage_->random->OneIn(2)) Begin();
+      if (!is_leaving_) client_->Poll();
+    }
+    Fiber::Rest();
+  }
+  is_dying_ = true;
+  assigned_ = 0;
+  if (client_) stats_ = client_->stats();
+  client_.reset();
+  CheckBuffer();
+}
+
+// Who has little time gets more of it after a failure, or would never be connected.
+void Actor::Connect() {
+  ClientOptions options;
+  options.timeout = timeout_;
+  options.location_cache_bytes = stage_->scenario->cache_bytes;
+  options.window = stage_->scenario->in_flight;
+  auto client = Client::Connect("sim:", options);
+  if (client) {
+    client_.emplace(std::move(*client));
+  } else {
+    timeout_ = std::min<std::chrono::microseconds>(timeout_ * 2, kTimeoutOfAudit);
+  }
 }
 
 void Actor::Audit() {
   is_audit_ = true;
+  timeout_ = kTimeoutOfAudit;
   assigned_ = stage_->key_count();
 }
 
-bool Actor::Start() {
-  if (assigned_ == 0 || !client_) return false;
-  const auto free =
-      std::ranges::find_if(attempts_, [](const auto& attempt) { return attempt->is_free; });
-  if (free == attempts_.end()) return false;
-  --assigned_;
-  ++under_way_;
-  Draw(free->get());
-  Send(free->get());
-  return true;
-}
-
-void Actor::Draw(Attempt* attempt) {
-  Random* random = stage_->random;
-  const Scenario& scenario = *stage_->scenario;
-  attempt->is_free = false;
-  attempt->ttl_seconds = 0;
-  const bool rare = scenario.fillers > 0 && random->OneIn(kRareKeyOneIn);
-  torture::Operation& operation = attempt->operation;
-  operation = {
-      .start = ++stage_->instant,
-      .key = rare ? scenario.keys + random->Below(scenario.fillers) : random->Below(scenario.keys)};
-  operation.process = process_;
-  if (is_audit_) {
-    operation.key = assigned_;
-  } else if (random->Below(100) >= scenario.get_percent) {
-    constexpr std::array kWrites = {Kind::kPut,    Kind::kPut,     Kind::kPut,
-                                    Kind::kAdd,    Kind::kPutIf,   Kind::kDelete,
-                                    Kind::kDelete, Kind::kReplace, Kind::kDeleteIf};
-    operation.kind = kWrites[random->Below(kWrites.size())];
+LifeSet Actor::LivesSince(size_t connections) const {
+  LifeSet lives = 0;
+  for (size_t i = std::max<size_t>(connections, 1) - 1; i < connected_to_.size(); ++i) {
+    lives |= LifeSet{1} << connected_to_[i];
   }
-  operation.expected = last_version_[operation.key];
-  if (torture::IsConditional(operation.kind) && operation.expected == 0) {
-    operation.kind = Kind::kPut;
-  }
-  if (!torture::IsConditional(operation.kind)) operation.expected = 0;
-  attempt->key = stage_->names[operation.key];
-  attempt->started_us = stage_->host->now_us();
-  if (torture::IsStore(operation.kind)) DrawStore(attempt);
-}
-
-void Actor::DrawStore(Attempt* attempt) {
-  Random* random = stage_->random;
-  const Scenario& scenario = *stage_->scenario;
-  torture::Operation& operation = attempt->operation;
-  operation.value = torture::MakeValueId(process_, ++stage_->next_value);
-  const bool small = random->OneIn(2) || scenario.value_bytes_max <= kValueBytesInline;
-  attempt->value.resize(random->Between(torture::kValueBytesMin,
-                                        small ? kValueBytesInline : scenario.value_bytes_max));
-  torture::WriteValue(operation.value, operation.key, attempt->value);
-  if (random->Below(100) >= scenario.expiry_percent) return;
-  attempt->ttl_seconds = random->Between(1, 3);
-  stage_->expiries[operation.value] = {
-      .key = operation.key, .at_us = attempt->started_us + attempt->ttl_seconds * 1'000'000};
-}
-
-void Actor::Send(Attempt* attempt) {
-  const torture::Operation& operation = attempt->operation;
-  if (operation.kind == Kind::kGet) {
-    return client_->StartGet(attempt->key, [this, attempt](Client::GetResult result) {
-      OnGet(attempt, std::move(result));
-    });
-  }
-  if (torture::IsDelete(operation.kind)) {
-    return client_->StartDelete(
-        attempt->key, operation.expected,
-        [this, attempt](Client::DeleteResult result) { OnDelete(attempt, std::move(result)); });
-  }
-  PutOptions options;
-  if (operation.kind == Kind::kAdd) options.mode = PutMode::kAdd;
-  if (operation.kind == Kind::kReplace) options.mode = PutMode::kReplace;
-  options.expected_version = operation.expected;
-  options.ttl = std::chrono::seconds(attempt->ttl_seconds);
-  client_->StartPut(
-      attempt->key, attempt->value, options,
-      [this, attempt](Client::PutResult result) { OnWrite(attempt, std::move(result)); });
+  return lives;
 }
 
 void Actor::OnGet(Attempt* attempt, Client::GetResult result) {
   if (!result) return OnError(attempt, result.error());
-  if (!*result) return End(attempt, Outcome::kAbsent);
+  if (*result) return OnItem(attempt, **result);
+  const torture::Operation& operation = attempt->operation;
+  if (operation.key >= stage_->first_steady_key) {
+    stage_->judge->Accuse(fmt::format("a GET of key {} at {} found none, and it was there always",
+                                      operation.key, operation.start));
+  }
+  End(attempt, Outcome::kAbsent);
+}
+
+void Actor::OnItem(Attempt* attempt, const Item& item) {
   torture::Operation& operation = attempt->operation;
-  const Item& item = **result;
   const auto writer = torture::ReadValue(item.value, operation.key);
   if (!writer) {
     stage_->judge->Accuse(fmt::format("a GET of key {} came to bytes that nobody wrote for it: {}",
                                       operation.key, writer.error()));
   }
-  if (item.expiry != 0 && uint64_t{item.expiry} * 1'000'000 <= attempt->started_us) {
+  if (item.expiry != 0 && stage_->judge->UnixUsOf(item.version, attempt->started_us) >=
+                              uint64_t{item.expiry} * 1'000'000) {
     stage_->judge->Accuse(
-        fmt::format("a GET of key {} came to an item that had expired at {} s "
-                    "before it started at {} us",
+        fmt::format("a GET of key {} came to an item that had expired at {} s by its server's clock"
+                    ", before it started at {} us",
                     operation.key, item.expiry, attempt->started_us));
   }
   operation.value = writer.value_or(torture::kForeign);
@@ -173,17 +151,33 @@ void Actor::OnDelete(Attempt* attempt, Client::DeleteResult result) {
   OnError(attempt, result.error());
 }
 
+bool Actor::IsExcused(const Attempt& attempt, const Error& error) const {
+  const bool stores = torture::IsStore(attempt.operation.kind);
+  switch (error.code) {
+    case Code::kTimeout:
+    case Code::kUnknown:
+    case Code::kUnavailable:
+      return is_dying_ || stage_->in_trouble;
+    case Code::kTooLarge:
+    case Code::kSystem:
+      return stores && stage_->scenario->limits_differ;
+    case Code::kBufferTooSmall:
+      return attempt.operation.kind == torture::Kind::kGet && !buffer_.empty();
+    default:
+      return false;
+  }
+}
+
 void Actor::OnError(Attempt* attempt, const Error& error) {
-  const bool excused = dying_ || (stage_->in_trouble &&
-                                  (error.code == Code::kTimeout || error.code == Code::kUnknown ||
-                                   error.code == Code::kUnavailable));
-  if (!excused) {
+  if (!IsExcused(*attempt, error)) {
     stage_->judge->Accuse(fmt::format("a {} of key {} ended with {}: {}",
                                       torture::KindName(attempt->operation.kind),
                                       attempt->operation.key, CodeName(error.code), error.message));
   }
   // A write that was not sent is refused; whether it was, an actor that dies does not know.
-  End(attempt, error.code == Code::kUnavailable && !dying_ ? Outcome::kRefused : Outcome::kUnknown);
+  const bool is_refused = (error.code == Code::kUnavailable && !is_dying_) ||
+                          error.code == Code::kTooLarge || error.code == Code::kSystem;
+  End(attempt, is_refused ? Outcome::kRefused : Outcome::kUnknown);
 }
 
 void Actor::End(Attempt* attempt, Outcome outcome) {
@@ -192,16 +186,32 @@ void Actor::End(Attempt* attempt, Outcome outcome) {
   operation.outcome = outcome;
   attempt->is_free = true;
   --under_way_;
-  if (const auto expiry = stage_->expiries.find(operation.value);
-      torture::IsStore(operation.kind) && expiry != stage_->expiries.end()) {
-    expiry->second.is_settled = true;
-    expiry->second.version = operation.version;
-    if (outcome != Outcome::kOk && outcome != Outcome::kUnknown) stage_->expiries.erase(expiry);
-  }
-  stage_->judge->Feed(operation);
+  std::ranges::fill(attempt->key, kGone);
+  std::ranges::fill(attempt->value, kGone);
+  if (attempt->ttl_seconds != 0) SettleExpiry(*attempt, outcome);
+  stage_->judge->Feed(operation, LivesSince(attempt->connections));
 }
 
-std::string Actor::Plight() const {
+void Actor::SettleExpiry(const Attempt& attempt, Outcome outcome) {
+  const auto it = stage_->expiries.find(attempt.operation.value);
+  if (it == stage_->expiries.end()) return;
+  if (outcome != Outcome::kOk && outcome != Outcome::kUnknown) {
+    stage_->expiries.erase(it);
+    return;
+  }
+  it->second.is_settled = true;
+  it->second.version = attempt.operation.version;
+  it->second.lives = LivesSince(attempt.connections);
+}
+
+// Nobody writes there once a call has returned.
+void Actor::CheckBuffer() {
+  if (std::ranges::any_of(buffer_, [](std::byte byte) { return byte != kPoison; })) {
+    stage_->judge->Accuse("the buffer of a GetInto was written after the call had returned");
+  }
+}
+
+std::string Actor::Pending() const {
   std::string text;
   for (const auto& attempt : attempts_) {
     if (attempt->is_free) continue;

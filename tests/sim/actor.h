@@ -1,20 +1,29 @@
-// Actor: one client of a run, and the operations it has under way.
+// Actor: one client of a run, on a host of its own, and the operations that it has under way.
+//
+// It lives in a fiber: its calls - blocking ones, the asynchronous form, scans - rest where they
+// wait, and the schedule goes on with others. It does with its memory what a caller may do: keys
+// and values are gone once their operation has ended, and the buffer of a GetInto is filled with
+// something else, or freed.
 #pragma once
 
 #include <plov/client.h>
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/sim/fiber.h"
 #include "tests/sim/judge.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/virtual_host.h"
 
 namespace plov::sim {
+
+class Actor;
 
 // What all actors of a run share.
 struct Stage {
@@ -28,13 +37,18 @@ struct Stage {
   // Items with an expiry, by their values: when they end.
   struct Expiry {
     uint64_t key;
-    uint64_t at_us;               // not before, by virtual time
+    uint64_t at_us;               // not before that time
     torture::Instant passed = 0;  // the instant that came after; 0: not yet
     bool is_settled = false;      // the store has ended
     uint64_t version = 0;         // and stored this; 0: nobody knows
+    LifeSet lives = 0;            // in one of these
   };
   std::map<torture::ValueId, Expiry> expiries = {};
   std::vector<std::string> names = {};  // of the keys
+  // Keys from this number on are in every life of every server from its beginning, for good.
+  uint64_t first_steady_key = UINT64_MAX;
+  uint64_t scans = 0;        // that saw a whole table
+  Actor* running = nullptr;  // whose turn it is
 
   // How many keys there are, with those stored at the beginning.
   uint32_t key_count() const { return scenario->keys + scenario->fillers; }
@@ -42,26 +56,27 @@ struct Stage {
 
 class Actor {
  public:
-  // Connects, or not: see client().
   Actor(Stage* stage, uint32_t process);
   Actor(const Actor&) = delete;
   Actor& operator=(const Actor&) = delete;
-  // A client that dies: what it has under way is fed as unknown.
+  // Leaves first, at once: no server is asked.
   ~Actor();
 
-  bool connected() const { return client_.has_value(); }
-  // Lets the client make progress.
-  void Poll();
+  // A turn.
+  void Step();
   // Begins `count` more operations in this schedule.
   void Assign(uint32_t count) { assigned_ += count; }
-  // Begins a GET of every key.
+  // Begins a GET of every key, with time for it.
   void Audit();
-  // Starts one of them, if it may.
-  bool Start();
   bool is_done() const { return assigned_ == 0 && under_way_ == 0; }
-  ClientStats stats() const { return client_ ? client_->stats() : ClientStats{}; }
+  // A client that dies between two calls: what it has under way is fed as unknown.
+  void Leave() { is_leaving_ = true; }
+  bool has_left() const { return fiber_.ended(); }
+  // Its client got a connection to this life of a server.
+  void OnConnected(uint32_t life) { connected_to_.push_back(life); }
+  ClientStats stats() const { return client_ ? client_->stats() : stats_; }
   // What is under way, for people.
-  std::string Plight() const;
+  std::string Pending() const;
 
  private:
   struct Attempt {
@@ -71,26 +86,51 @@ class Actor {
     std::string value;
     uint64_t started_us = 0;
     uint64_t ttl_seconds = 0;
+    size_t connections = 0;  // that the client had had, with the one it began on
   };
 
-  void Draw(Attempt* attempt);
+  void Live();
+  void Connect();
+  bool Begin();
+  void BeginStarted();
+  void Call();
+  void CallGet();
+  void CallGetInto();
+  void CallGetMany();
+  void CallWrite();
+  void CallPutMany();
+  void CallScan();
+  Attempt* Take();
+  void Draw(Attempt* attempt, std::optional<bool> is_get);
   void DrawStore(Attempt* attempt);
-  void Send(Attempt* attempt);
+  static PutOptions OptionsOf(const Attempt& attempt);
   void OnGet(Attempt* attempt, Client::GetResult result);
+  void OnItem(Attempt* attempt, const Item& item);
   void OnWrite(Attempt* attempt, Client::PutResult result);
   void OnDelete(Attempt* attempt, Client::DeleteResult result);
   void OnError(Attempt* attempt, const Error& error);
+  bool IsExcused(const Attempt& attempt, const Error& error) const;
   void End(Attempt* attempt, torture::Outcome outcome);
+  void SettleExpiry(const Attempt& attempt, torture::Outcome outcome);
+  LifeSet LivesSince(size_t connections) const;
+  void CheckBuffer();
 
   Stage* stage_;
   uint32_t process_;
+  HostClock clock_;
+  std::chrono::microseconds timeout_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::vector<uint64_t> last_version_;  // by key: seen last
+  std::vector<uint32_t> connected_to_;  // lives, in the order of the connections
+  std::vector<std::byte> buffer_;       // of the last GetInto
   uint32_t assigned_ = 0;
-  bool is_audit_ = false;
   uint32_t under_way_ = 0;
-  bool dying_ = false;
+  bool is_audit_ = false;
+  bool is_leaving_ = false;
+  bool is_dying_ = false;
+  ClientStats stats_;  // at its end
   std::optional<Client> client_;
+  Fiber fiber_;  // last: it uses all of the above
 };
 
 }  // namespace plov::sim

@@ -28,6 +28,9 @@ constexpr Line kLines[] = {{"schedules", &Coverage::schedules},
                            {"records moved", &Coverage::cleaned_records},
                            {"writes without room", &Coverage::no_space},
                            {"items expired", &Coverage::expired},
+                           {"READs that came too late", &Coverage::late_reads},
+                           {"scans of all", &Coverage::scans},
+                           {"switches to the other server", &Coverage::switches},
                            {"servers killed", &Coverage::kills},
                            {"warm restarts", &Coverage::recoveries}};
 

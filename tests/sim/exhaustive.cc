@@ -5,7 +5,8 @@
 
 #include <optional>
 
-#include "tests/sim/life.h"
+#include "tests/sim/fiber.h"
+#include "tests/sim/server_process.h"
 #include "tests/sim/virtual_host.h"
 #include "torture/value.h"
 
@@ -47,18 +48,28 @@ class Tiny {
         host_(what.seed),
         random_(what.seed),
         scenario_(ScenarioOf(what)),
-        network_(&random_, scenario_.network),
-        life_(scenario_, &network_, ""),
-        value_(what.value_bytes, '\0') {
+        network_(&host_, &random_, scenario_.network),
+        server_(scenario_, &host_, &network_, 0, HostClock{}, ""),
+        value_(what.value_bytes, '\0'),
+        fiber_([this] { Live(); }) {
+    server_.Begin(
+        {.value_bytes_max = scenario_.value_bytes_max, .bucket_count = scenario_.bucket_count});
+    server_.Listen();
     for (uint32_t i = 0; i < what_.items; ++i) {
       torture::WriteValue(i + 1, i, value_);
-      is_full_ = life_.Put(KeyOf(i), value_) == 0;
+      is_full_ = server_.Put(KeyOf(i), value_) == 0;
     }
-    auto client =
-        Client::Connect("sim:", {.location_cache_bytes = what.known ? 1024u : 0u, .window = 1});
-    if (client) client_.emplace(std::move(*client));
+    while (!client_) {
+      Deliver();
+      server_.Turn();
+      fiber_.Resume();
+    }
   }
-  ~Tiny() { verify::store_observer = nullptr; }
+  ~Tiny() {
+    verify::store_observer = nullptr;
+    is_over_ = true;
+    fiber_.Resume();
+  }
 
   void Run() {
     key_ = what_.same_key ? written() : 0;
@@ -74,13 +85,13 @@ class Tiny {
       ++stores_;
       Offer();
     };
-    const uint64_t moves = life_.store().table().stats().moves;
+    const uint64_t moves = server_.store().table().stats().moves;
     const bool stored = Write();
     verify::store_observer = nullptr;
     while (!ended_) Progress();
     Judge(stored);
     result_->stores = stores_;
-    result_->displacements = life_.store().table().stats().moves - moves;
+    result_->displacements = server_.store().table().stats().moves - moves;
     result_->torn += Torn();
     ++(got_ ? result_->hits : result_->misses);
     ++result_->interleavings;
@@ -92,9 +103,21 @@ class Tiny {
   }
 
   bool Write() {
-    if (what_.write == Case::Write::kDelete) return life_.Delete(KeyOf(written()));
+    if (what_.write == Case::Write::kDelete) return server_.Delete(KeyOf(written()));
     torture::WriteValue(kNewValue, written(), value_);
-    return life_.Put(KeyOf(written()), value_) != 0;
+    return server_.Put(KeyOf(written()), value_) != 0;
+  }
+
+  // The client: each turn is a Poll.
+  void Live() {
+    auto client =
+        Client::Connect("sim:", {.location_cache_bytes = what_.known ? 1024u : 0u, .window = 1});
+    client_.emplace(std::move(client.value()));
+    while (!is_over_) {
+      Fiber::Rest();
+      client_->Poll();
+    }
+    client_.reset();
   }
 
   void Start() {
@@ -107,7 +130,7 @@ class Tiny {
         got_ = torture::ReadValue((*result)->value, key_).value_or(torture::kForeign);
       }
     });
-    client_->Poll();
+    fiber_.Resume();
   }
 
   // Any number of steps of the GET, until it READs once more what it has just found torn: nothing
@@ -128,10 +151,14 @@ class Tiny {
   // A piece; a READ whose pieces are all there completes at once, and a rest before the next one
   // takes no time.
   void Progress() {
-    network_.Deliver(0);
+    Deliver();
+    fiber_.Resume();
+    for (; !ended_ && network_.flights() == 0; fiber_.Resume()) host_.Pass(kRestUs);
+  }
+
+  void Deliver() {
+    if (network_.flights() > 0) network_.Deliver(0);
     if (network_.is_read(0)) network_.Deliver(0);
-    client_->Poll();
-    for (; !ended_ && network_.flights() == 0; client_->Poll()) host_.Pass(kRestUs);
   }
 
   void Judge(bool stored) {
@@ -160,7 +187,7 @@ class Tiny {
   Random random_;
   Scenario scenario_;
   Network network_;
-  Life life_;
+  ServerProcess server_;
   std::optional<Client> client_;
   std::string value_;
   std::string key_text_;
@@ -171,6 +198,8 @@ class Tiny {
   uint32_t key_ = 0;
   bool is_full_ = false;
   bool ended_ = false;
+  bool is_over_ = false;
+  Fiber fiber_;  // last: it uses all of the above
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "torture/report.h"
 #include "torture/shrink.h"
@@ -27,30 +28,53 @@ uint64_t VersionOf(const Operation& operation) {
 
 }  // namespace
 
-void Judge::Begin(uint64_t first_version, bool warm, torture::Instant now) {
-  if (warm && !lives_.empty()) return;
-  if (!lives_.empty()) lives_.back().end = now;
-  lives_.push_back({first_version, now, torture::kForever,
-                    std::make_unique<torture::IntervalChecker>(
+uint32_t Judge::Begin(uint32_t server, uint64_t first_version, bool warm, const HostClock& clock,
+                      int64_t unix_us, torture::Instant now) {
+  for (uint32_t i = 0; i < lives_.size(); ++i) {
+    Life& life = lives_[i];
+    if (life.server != server || life.end != torture::kForever) continue;
+    if (warm) return i;
+    life.end = now;
+  }
+  lives_.push_back({.server = server,
+                    .first_version = first_version,
+                    .begin = now,
+                    .clock = clock,
+                    .unix_us = unix_us,
+                    .checker = std::make_unique<torture::IntervalChecker>(
                         torture::IntervalOptions{.recent_count = kRecentCount})});
+  return static_cast<uint32_t>(lives_.size() - 1);
 }
 
-Judge::Life* Judge::LifeOf(uint64_t version) {
-  Life* best = nullptr;
-  for (Life& life : lives_) {
+uint32_t Judge::LastLifeOf(uint32_t server) const {
+  for (size_t i = lives_.size(); i > 0; --i) {
+    if (lives_[i - 1].server == server) return static_cast<uint32_t>(i - 1);
+  }
+  return 0;
+}
+
+const Judge::Life* Judge::LifeOf(uint64_t version) const {
+  const Life* best = nullptr;
+  for (const Life& life : lives_) {
     if (life.first_version > version) continue;
     if (best == nullptr || best->first_version < life.first_version) best = &life;
   }
   return best;
 }
 
-void Judge::Feed(const Operation& operation) {
+uint64_t Judge::UnixUsOf(uint64_t version, uint64_t time_us) const {
+  const Life* life = LifeOf(version);
+  return life == nullptr ? 0 : life->UnixUs(time_us);
+}
+
+void Judge::Feed(const Operation& operation, LifeSet lives) {
   ++operations_;
   fingerprint_ = XXH3_64bits_withSeed(&operation, sizeof(operation), fingerprint_);
   const uint64_t version = VersionOf(operation);
-  if (version == 0) return FeedUnversioned(operation);
-  Life* life = LifeOf(version);
-  if (life == nullptr || operation.end < life->begin || operation.start > life->end) {
+  if (version == 0) return FeedUnversioned(operation, lives);
+  const Life* life = LifeOf(version);
+  if (life == nullptr || operation.end < life->begin || operation.start > life->end ||
+      (lives >> (life - lives_.data()) & 1) == 0) {
     return Accuse(fmt::format("{} of key {} at {}..{} came to version {}, which belongs to {} life",
                               torture::KindName(operation.kind), operation.key, operation.start,
                               operation.end, version, life == nullptr ? "no" : "another"));
@@ -58,27 +82,24 @@ void Judge::Feed(const Operation& operation) {
   life->checker->Feed(operation);
 }
 
-// Without a version the life is known only when there is one. A DELETE that removed something did
-// so in one of them; what removed nothing says nothing.
-void Judge::FeedUnversioned(Operation operation) {
-  std::vector<Life*> possible;
-  for (Life& life : lives_) {
-    if (operation.end >= life.begin && operation.start <= life.end) possible.push_back(&life);
-  }
-  if (possible.size() > 1 && operation.outcome == Outcome::kOk) {
+// A DELETE that removed something did so in one of them; what removed nothing says nothing.
+void Judge::FeedUnversioned(Operation operation, LifeSet lives) {
+  if (std::popcount(lives) > 1 && operation.outcome != Outcome::kUnknown) {
+    if (operation.outcome != Outcome::kOk) return;
     operation.outcome = Outcome::kUnknown;
   }
-  if (possible.size() > 1 && operation.outcome != Outcome::kUnknown) return;
-  for (Life* life : possible) life->checker->Feed(operation);
+  for (size_t i = 0; i < lives_.size(); ++i) {
+    if (lives >> i & 1) lives_[i].checker->Feed(operation);
+  }
 }
 
-void Judge::FeedExpiry(uint64_t key, uint64_t version, torture::Instant start) {
+void Judge::FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::Instant start) {
   Operation expiry{.start = start, .end = start, .key = key, .expected = version};
   expiry.kind = version == 0 ? torture::Kind::kDelete : torture::Kind::kDeleteIf;
   expiry.outcome = Outcome::kUnknown;
-  Life* of = version == 0 ? nullptr : LifeOf(version);
-  for (Life& life : lives_) {
-    if (of == nullptr || of == &life) life.checker->Feed(expiry);
+  if (version != 0) return LifeOf(version)->checker->Feed(expiry);
+  for (size_t i = 0; i < lives_.size(); ++i) {
+    if (lives >> i & 1) lives_[i].checker->Feed(expiry);
   }
 }
 

@@ -2,10 +2,12 @@
 //
 // Every operation goes to the history of the server's life in which it took effect, and each
 // history to torture/interval_checker.h. Lives that share their memory (a warm restart) are one
-// history. Which life it was, the version tells: each begins to count at a random place.
+// history. Which life it was, the version tells: each begins to count at a random place. Without a
+// version it was one of those that the client was connected to meanwhile; what came to nothing is
+// judged where that is one only, and where the key is in every server for good (Stage).
 //
 // An item with an expiry is, for its history, deleted by an operation of unknown outcome that
-// starts when it expires. That it is never seen later is checked besides.
+// starts when it expires. That it is never seen later is checked besides, by that life's clock.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +15,32 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/virtual_host.h"
 #include "torture/history.h"
 #include "torture/interval_checker.h"
 
 namespace plov::sim {
 
+// A set of lives: bit n for the n-th that began.
+using LifeSet = uint64_t;
+
 class Judge {
  public:
-  // A life begins, now. first_version: below every version of it. warm: it goes on with what the
-  // last one had.
-  void Begin(uint64_t first_version, bool warm, torture::Instant now);
+  // A life of a server begins, and that server's former one has ended. first_version: below every
+  // version of it. warm: it goes on with what the former one had. unix_us: what its clock shows
+  // more than the host's. Returns its number.
+  uint32_t Begin(uint32_t server, uint64_t first_version, bool warm, const HostClock& clock,
+                 int64_t unix_us, torture::Instant now);
+  // That server's last one.
+  uint32_t LastLifeOf(uint32_t server) const;
 
-  // An operation has ended.
-  void Feed(const torture::Operation& operation);
+  // An operation has ended, of a client that was connected to these meanwhile.
+  void Feed(const torture::Operation& operation, LifeSet lives);
   // An item expires by itself from `start` on. version: 0 when nobody knows it.
-  void FeedExpiry(uint64_t key, uint64_t version, torture::Instant start);
+  void FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::Instant start);
+  // What the clock of the life of that version, or of that number, shows at a time.
+  uint64_t UnixUsOf(uint64_t version, uint64_t time_us) const;
+  uint64_t UnixUsIn(uint32_t life, uint64_t time_us) const { return lives_[life].UnixUs(time_us); }
   // Every operation that starts before the horizon has been fed.
   void Advance(torture::Instant horizon);
   void Finish() { Advance(torture::kForever); }
@@ -46,14 +59,21 @@ class Judge {
 
  private:
   struct Life {
+    uint32_t server;
     uint64_t first_version;
     torture::Instant begin;
     torture::Instant end = torture::kForever;
+    HostClock clock;
+    int64_t unix_us;
     std::unique_ptr<torture::IntervalChecker> checker;
+
+    uint64_t UnixUs(uint64_t time_us) const {
+      return clock.BootUs(time_us) + static_cast<uint64_t>(unix_us);
+    }
   };
 
-  Life* LifeOf(uint64_t version);
-  void FeedUnversioned(torture::Operation operation);
+  const Life* LifeOf(uint64_t version) const;
+  void FeedUnversioned(torture::Operation operation, LifeSet lives);
 
   std::vector<Life> lives_;
   std::string verdict_;

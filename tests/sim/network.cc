@@ -16,12 +16,16 @@ namespace {
 
 Network* network = nullptr;
 
+// Behind the staging memory, where nobody may write.
+constexpr size_t kGuardWords = 64;
+constexpr uint64_t kGuard = 0x5aa55aa5f00dfeed;
+
 }  // namespace
 
 Network* CurrentNetwork() { return network; }
 
-Network::Network(Random* random, const NetworkOptions& options)
-    : random_(random), options_(options), event_fd_(::eventfd(0, EFD_CLOEXEC)) {
+Network::Network(const VirtualHost* host, Random* random, const NetworkOptions& options)
+    : host_(host), random_(random), options_(options), event_fd_(::eventfd(0, EFD_CLOEXEC)) {
   network = this;
 }
 
@@ -30,46 +34,59 @@ Network::~Network() {
   ::close(event_fd_);
 }
 
-fabric::Port* Network::Listen(std::span<std::byte> region, uint32_t format_version) {
-  region_ = region;
-  format_version_ = format_version;
-  listening_ = true;
-  port_ = std::make_unique<SimPort>(this);
-  return port_.get();
+fabric::Port* Network::Listen(uint32_t number, const Endpoint& endpoint) {
+  while (servers_.size() <= number) servers_.emplace_back();
+  Server& server = servers_[number];
+  server.endpoint = endpoint;
+  server.listens = true;
+  server.port = std::make_shared<SimPort>(this, &server);
+  return server.port.get();
 }
 
-void Network::Stop() {
-  listening_ = false;
-  for (const auto& peer : peers_) {
+void Network::Stop(uint32_t number) {
+  Server& server = servers_[number];
+  server.listens = false;
+  for (const auto& peer : server.peers) {
     peer->closed = true;
     if (peer->connection != nullptr) EndFlights(peer->connection, false);
   }
-  peers_.clear();
-  region_ = {};
+  server.peers.clear();
+  server.endpoint.region = {};
 }
 
 std::expected<std::unique_ptr<fabric::Connection>, Error> Network::Connect(
     const fabric::ConnectOptions& options) {
-  if (!listening_ || refusing_) return Fail(Code::kUnavailable, "no server there");
-  if (options.format_version != format_version_) return Fail(Code::kProtocol, "another format");
+  if (lead_ >= servers_.size() || !servers_[lead_].listens) {
+    return Fail(Code::kUnavailable, "no server there");
+  }
+  Server& server = servers_[lead_];
+  if (options.format_version != server.endpoint.format_version) {
+    return Fail(Code::kProtocol, "another format");
+  }
   auto peer = std::make_shared<Peer>();
   peer->id = ++next_peer_;
   peer->client_id = options.client_id;
-  peer->staging.resize(options_.staging_bytes / verify::kWordBytes);
-  peers_.push_back(peer);
-  return std::make_unique<SimConnection>(this, std::move(peer), region_.size());
+  peer->staging_bytes = server.endpoint.staging_bytes;
+  if (peer->staging_bytes > 0) {
+    peer->staging.resize(peer->staging_bytes / verify::kWordBytes + kGuardWords, kGuard);
+  }
+  server.peers.push_back(peer);
+  if (connect_observer) connect_observer(lead_);
+  return std::make_unique<SimConnection>(this, std::move(peer), server.endpoint);
 }
 
-Network::Peer* Network::PeerOf(fabric::PeerId id) {
-  const auto it = std::ranges::find_if(peers_, [id](const auto& peer) { return peer->id == id; });
-  return it == peers_.end() ? nullptr : it->get();
+Network::Peer* Network::PeerOf(Server* server, fabric::PeerId id) {
+  const auto it =
+      std::ranges::find_if(server->peers, [id](const auto& peer) { return peer->id == id; });
+  return it == server->peers.end() ? nullptr : it->get();
 }
 
-std::shared_ptr<Network::Peer> Network::OldestOf(const std::shared_ptr<Peer>& peer) const {
-  const auto it = std::ranges::find_if(peers_, [&peer](const auto& other) {
+std::shared_ptr<Network::Peer> Network::OldestOf(const Peers& peers,
+                                                 const std::shared_ptr<Peer>& peer) {
+  const auto it = std::ranges::find_if(peers, [&peer](const auto& other) {
     return other->client_id == peer->client_id && !other->opened;
   });
-  return it == peers_.end() || peer->opened ? peer : *it;
+  return it == peers.end() || peer->opened ? peer : *it;
 }
 
 // Cuts `words` words into that many pieces of random length.
@@ -87,6 +104,9 @@ void Network::CutAt(Flight* flight, uint32_t words, uint32_t pieces) {
 }
 
 void Network::Plan(Flight* flight) {
+  if (options_.hold_one_in != 0 && random_->OneIn(options_.hold_one_in)) {
+    flight->not_before_us = host_->now_us() + random_->Below(options_.hold_us_max);
+  }
   const auto words =
       static_cast<uint32_t>(verify::RoundUpToWord(flight->op.bytes) / verify::kWordBytes);
   Cut cut = options_.cut;
@@ -125,7 +145,7 @@ void Network::Plan(Flight* flight) {
 
 void Network::Copy(const Flight& flight, const Piece& piece) {
   const fabric::ReadOp& op = flight.op;
-  const uint64_t* words = verify::WordsAt(region_.data(), op.offset);
+  const uint64_t* words = verify::WordsAt(flight.connection->remote_region().data(), op.offset);
   const size_t from = piece.first * verify::kWordBytes;
   const size_t to = std::min<size_t>(op.bytes, from + piece.count * verify::kWordBytes);
   verify::CopyFromShared(op.to + from, words + piece.first, to - from);
@@ -133,6 +153,7 @@ void Network::Copy(const Flight& flight, const Piece& piece) {
 
 bool Network::Deliver(size_t index) {
   Flight& flight = flights_[index];
+  if (host_->now_us() < flight.not_before_us) return false;
   if (!flight.gone && flight.next < flight.count) {
     Copy(flight, flight.pieces[flight.next++]);
     return false;
@@ -143,12 +164,6 @@ bool Network::Deliver(size_t index) {
   flights_[index] = flights_.back();
   flights_.pop_back();
   return true;
-}
-
-void Network::DeliverAll(const SimConnection* connection) {
-  for (size_t i = flights_.size(); i > 0; --i) {
-    while (i <= flights_.size() && flights_[i - 1].connection == connection) Deliver(i - 1);
-  }
 }
 
 void Network::EndFlights(const SimConnection* connection, bool forget) {
@@ -167,20 +182,33 @@ void Network::EndFlights(const SimConnection* connection, bool forget) {
 void Network::Drop(SimConnection* connection) {
   EndFlights(connection, true);
   Peer* peer = connection->peer();
+  const size_t words = peer->staging_bytes / verify::kWordBytes;
+  for (size_t i = words; i < peer->staging.size(); ++i) overruns_ += peer->staging[i] != kGuard;
   peer->connection = nullptr;
   peer->broken = true;
   // What was sent and not looked at may still arrive, or not.
   if (random_->OneIn(2)) peer->inbox.clear();
 }
 
-void Network::BreakAny() {
-  if (peers_.empty()) return;
-  Peer* peer = random_->Pick(peers_).get();
+void Network::Break(Peer* peer) {
   if (peer->closed || peer->connection == nullptr) return;
   EndFlights(peer->connection, false);
   peer->connection->Cut();
   peer->broken = true;
   if (random_->OneIn(2)) peer->inbox.clear();
+}
+
+void Network::BreakAny() {
+  if (lead_ >= servers_.size()) return;
+  const Peers& peers = servers_[lead_].peers;
+  if (!peers.empty()) Break(random_->Pick(peers).get());
+}
+
+void Network::BreakStrays() {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (i == lead_) continue;
+    for (const auto& peer : servers_[i].peers) Break(peer.get());
+  }
 }
 
 }  // namespace plov::sim

@@ -2,8 +2,12 @@
 //
 // A READ is a flight: its range is cut into pieces of whole words, which are copied in any order,
 // each at an instant that the schedule chooses (Deliver), between any two stores of the server. A
-// flight may be copied again in parts, as a retransmission does, before it completes. Flights of
-// one connection overtake each other. Messages wait in queues until their receiver looks.
+// flight may be copied again in parts, as a retransmission does, before it completes, and it may
+// be held up, also beyond the deadline of whoever asked for it. Flights of one connection overtake
+// each other. Messages wait in queues until their receiver looks.
+//
+// Several servers can listen. The name leads to one of them (Lead); connections that are there
+// stay with theirs, as they do when an address moves to another host.
 //
 // It keeps what fabric/fabric.h guarantees and nothing more. tests/fabric/conformance.h is for
 // fabrics between threads and processes; what it checks of READs, messages and ends is checked of
@@ -15,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +27,7 @@
 
 #include "fabric/fabric.h"
 #include "tests/sim/random.h"
+#include "tests/sim/virtual_host.h"
 
 namespace plov::sim {
 
@@ -37,8 +43,18 @@ enum class Cut : uint8_t {
 struct NetworkOptions {
   Cut cut = Cut::kAny;
   uint32_t retransmit_one_in = 8;  // READs that are copied again in part; 0: none
+  uint32_t hold_one_in = 0;        // READs that are held up; 0: none
+  uint32_t hold_us_max = 0;        // for so long
   uint32_t read_depth = 16;
-  uint64_t staging_bytes = 0;
+  bool loads = false;  // clients map the region, as over shared memory
+};
+
+// What a server listens with.
+struct Endpoint {
+  std::span<std::byte> region;
+  int region_fd = -1;  // for `loads`
+  uint32_t format_version = 0;
+  uint64_t staging_bytes = 0;  // 0: connections have none, as without locked memory
 };
 
 using Message = std::vector<std::byte>;
@@ -49,21 +65,23 @@ class SimPort;
 class Network {
  public:
   // random: of the schedule. Only one Network at a time; Connect("sim:") finds it.
-  Network(Random* random, const NetworkOptions& options);
+  Network(const VirtualHost* host, Random* random, const NetworkOptions& options);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
   ~Network();
 
-  // A server's end, over its region; one at a time. Its memory must stay until Stop.
-  fabric::Port* Listen(std::span<std::byte> region, uint32_t format_version);
+  // A server's end; one at a time of each number, from 0 on. Its memory must stay until Stop.
+  fabric::Port* Listen(uint32_t server, const Endpoint& endpoint);
   // The server is dead from this instant on: no word is READ any more, no message arrives.
-  void Stop();
-  // Nobody can connect while `refusing`: the server is in the middle of something.
-  void set_refusing(bool refusing) { refusing_ = refusing; }
+  void Stop(uint32_t server);
+  // Who connects from now on comes to this server; 0 at first.
+  void Lead(uint32_t server) { lead_ = server; }
+  uint32_t lead() const { return lead_; }
 
   // READs that have pieces to copy or wait to complete.
   size_t flights() const { return flights_.size(); }
-  // Copies the next piece of a flight, or completes it; whether it did that.
+  // Copies the next piece of a flight, or completes it; whether it did that. Nothing when it is
+  // held up.
   bool Deliver(size_t flight);
 
   // Whether only its completion is left of a flight; false when there is none of this number.
@@ -73,8 +91,15 @@ class Network {
 
   // Ends some client's connection as a broken link does: either side learns it on its own.
   void BreakAny();
+  // The same of all connections to servers to which the name does not lead.
+  void BreakStrays();
+
+  // Told of each connection that is made, with the server's number.
+  std::function<void(uint32_t)> connect_observer;
 
   uint64_t reads() const { return reads_; }
+  // Times that a client wrote where its connection's limits forbid it.
+  uint64_t overruns() const { return overruns_; }
 
  private:
   friend class SimConnection;
@@ -90,6 +115,7 @@ class Network {
   struct Flight {
     SimConnection* connection = nullptr;
     fabric::ReadOp op;
+    uint64_t not_before_us = 0;
     uint32_t next = 0;
     uint32_t count = 0;
     bool gone = false;
@@ -103,7 +129,8 @@ class Network {
     SimConnection* connection = nullptr;  // null once the client has dropped it
     std::deque<Message> inbox;            // to the server
     std::deque<Message> outbox;
-    std::vector<uint64_t> staging;
+    std::vector<uint64_t> staging;  // and a guard behind it
+    uint64_t staging_bytes = 0;
     std::optional<fabric::PeerRead> fetch;  // the server's READ of the staging memory
     bool opened = false;                    // kOpened has been told
     bool answering = false;                 // the server owes a reply
@@ -111,31 +138,38 @@ class Network {
     bool closed = false;                    // by the server, or dead with it
   };
 
+  using Peers = std::vector<std::shared_ptr<Peer>>;
+
+  struct Server {
+    bool listens = false;
+    Endpoint endpoint = {};
+    Peers peers = {};
+    std::shared_ptr<SimPort> port = nullptr;
+  };
+
   std::expected<std::unique_ptr<fabric::Connection>, Error> Connect(
       const fabric::ConnectOptions& options);
-  void DeliverAll(const SimConnection* connection);
   void Plan(Flight* flight);
   void CutAt(Flight* flight, uint32_t words, uint32_t pieces);
   void Copy(const Flight& flight, const Piece& piece);
   void Drop(SimConnection* connection);
-  Peer* PeerOf(fabric::PeerId id);
+  void Break(Peer* peer);
+  Peer* PeerOf(Server* server, fabric::PeerId id);
   // The client's first connection that the server knows nothing of: connections of one client open
   // in their order.
-  std::shared_ptr<Peer> OldestOf(const std::shared_ptr<Peer>& peer) const;
+  static std::shared_ptr<Peer> OldestOf(const Peers& peers, const std::shared_ptr<Peer>& peer);
   void EndFlights(const SimConnection* connection, bool forget);
 
+  const VirtualHost* host_;
   Random* random_;
   NetworkOptions options_;
-  std::span<std::byte> region_;
-  uint32_t format_version_ = 0;
-  bool listening_ = false;
-  bool refusing_ = false;
   int event_fd_;
   fabric::PeerId next_peer_ = 0;
   uint64_t reads_ = 0;
+  uint64_t overruns_ = 0;
   std::vector<Flight> flights_;
-  std::vector<std::shared_ptr<Peer>> peers_;  // of the server that listens
-  std::unique_ptr<SimPort> port_;
+  std::deque<Server> servers_;
+  uint32_t lead_ = 0;
 };
 
 }  // namespace plov::sim

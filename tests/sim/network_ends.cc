@@ -1,7 +1,15 @@
 #include "tests/sim/network_ends.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <sys/mman.h>
 
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "fabric/os.h"
+#include "tests/sim/fiber.h"
 #include "verify/words.h"
 
 namespace plov::sim {
@@ -13,20 +21,47 @@ namespace {
 
 constexpr uint32_t kMessageBytesMax = 32 << 10;
 constexpr uint32_t kAwaitedMax = 8;
-// Of a connection whose READs do not complete: more, and somebody waits for them in a loop.
-constexpr uint32_t kPollsMax = 10'000;
+// Who looks so often without having had a turn waits in a loop.
+constexpr uint32_t kVainLooksMax = 8;
+// Turns that pass while a connection is made.
+constexpr uint32_t kConnectTurns = 3;
 
 }  // namespace
 
 SimConnection::SimConnection(Network* network, std::shared_ptr<Network::Peer> peer,
-                             uint64_t region_bytes)
+                             const Endpoint& endpoint)
     : network_(network),
       peer_(std::move(peer)),
-      limits_{.region_bytes = region_bytes,
-              .staging_bytes = peer_->staging.size() * verify::kWordBytes,
+      remote_region_(endpoint.region),
+      limits_{.region_bytes = endpoint.region.size(),
+              .staging_bytes = peer_->staging_bytes,
               .message_bytes_max = kMessageBytesMax,
               .read_depth = network->options_.read_depth} {
   peer_->connection = this;
+  if (!network->options_.loads) return;
+  // A file of its own, for one that is mapped keeps the locks of its descriptor.
+  const fabric::Fd file(
+      ::open(("/proc/self/fd/" + std::to_string(endpoint.region_fd)).c_str(), O_RDONLY));
+  void* mapped = ::mmap(nullptr, endpoint.region.size(), PROT_READ, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED) throw std::runtime_error("the simulated network: cannot map a region");
+  mapped_ = {static_cast<std::byte*>(mapped), endpoint.region.size()};
+}
+
+SimConnection::~SimConnection() {
+  network_->Drop(this);
+  if (!mapped_.empty()) ::munmap(mapped_.data(), mapped_.size());
+}
+
+void SimConnection::LookInVain() {
+  if (rests_ != Fiber::rests()) vain_looks_ = 0;
+  rests_ = Fiber::rests();
+  if (++vain_looks_ < kVainLooksMax) return;
+  Fiber::Rest();
+}
+
+std::expected<std::span<std::byte>, Error> SimConnection::staging() {
+  if (peer_->staging_bytes == 0) return Fail(Code::kSystem, "memory cannot be locked");
+  return std::as_writable_bytes(std::span(peer_->staging)).first(peer_->staging_bytes);
 }
 
 size_t SimConnection::Read(std::span<const fabric::ReadOp> batch) {
@@ -53,17 +88,16 @@ size_t SimConnection::Read(std::span<const fabric::ReadOp> batch) {
 void SimConnection::Complete(const Completion& completion) { completions_.push_back(completion); }
 
 size_t SimConnection::Poll(std::span<Completion> completions) {
-  if (!is_set_up_ || ++polls_ > kPollsMax) network_->DeliverAll(this);
   const size_t count = std::min(completions.size(), completions_.size());
+  if (count == 0) LookInVain();
   std::copy_n(completions_.begin(), count, completions.begin());
   completions_.erase(completions_.begin(), completions_.begin() + static_cast<ptrdiff_t>(count));
   in_flight_ -= static_cast<uint32_t>(count);
-  is_set_up_ = is_set_up_ || count > 0;
-  if (count > 0) polls_ = 0;
   return count;
 }
 
 bool SimConnection::Send(std::span<const std::byte> message) {
+  if (message.size() > kMessageBytesMax) ++network_->overruns_;
   if (!alive() || awaited_ == kAwaitedMax) return false;
   ++awaited_;
   peer_->inbox.emplace_back(message.begin(), message.end());
@@ -71,7 +105,10 @@ bool SimConnection::Send(std::span<const std::byte> message) {
 }
 
 std::optional<std::span<const std::byte>> SimConnection::Receive() {
-  if (peer_->outbox.empty()) return std::nullopt;
+  if (peer_->outbox.empty()) {
+    LookInVain();
+    return std::nullopt;
+  }
   --awaited_;
   received_ = std::move(peer_->outbox.front());
   peer_->outbox.pop_front();
@@ -80,11 +117,11 @@ std::optional<std::span<const std::byte>> SimConnection::Receive() {
 
 // From a random client on, so that none is always the first.
 std::optional<PortEvent> SimPort::Poll() {
-  const auto& peers = network_->peers_;
+  const auto& peers = server_->peers;
   if (peers.empty()) return std::nullopt;
   const size_t first = network_->random_->Below(peers.size());
   for (size_t i = 0; i < peers.size(); ++i) {
-    const auto peer = network_->OldestOf(peers[(first + i) % peers.size()]);
+    const auto peer = Network::OldestOf(peers, peers[(first + i) % peers.size()]);
     if (auto event = EventOf(peer.get())) return event;
   }
   return std::nullopt;
@@ -99,7 +136,7 @@ std::optional<PortEvent> SimPort::EventOf(Network::Peer* peer) {
   }
   if (peer->fetch && peer->connection != nullptr) {
     const fabric::PeerRead read = *std::exchange(peer->fetch, std::nullopt);
-    const size_t bytes = peer->staging.size() * verify::kWordBytes;
+    const size_t bytes = peer->staging_bytes;
     event.kind = PortEvent::Kind::kReadDone;
     event.tag = read.tag;
     event.ok = read.offset % verify::kWordBytes == 0 && read.offset <= bytes &&
@@ -122,27 +159,27 @@ std::optional<PortEvent> SimPort::EventOf(Network::Peer* peer) {
   if (!peer->broken) return std::nullopt;
   event.kind = PortEvent::Kind::kClosed;
   peer->closed = true;
-  std::erase_if(network_->peers_, [peer](const auto& other) { return other.get() == peer; });
+  std::erase_if(server_->peers, [peer](const auto& other) { return other.get() == peer; });
   return event;
 }
 
 void SimPort::Send(fabric::PeerId id, std::span<const std::byte> message) {
-  Network::Peer* peer = network_->PeerOf(id);
+  Network::Peer* peer = network_->PeerOf(server_, id);
   if (peer == nullptr) return;
   peer->answering = false;
   peer->outbox.emplace_back(message.begin(), message.end());
 }
 
 void SimPort::Read(fabric::PeerId id, const fabric::PeerRead& read) {
-  if (Network::Peer* peer = network_->PeerOf(id)) peer->fetch = read;
+  if (Network::Peer* peer = network_->PeerOf(server_, id)) peer->fetch = read;
 }
 
 void SimPort::Close(fabric::PeerId id) {
-  Network::Peer* peer = network_->PeerOf(id);
+  Network::Peer* peer = network_->PeerOf(server_, id);
   if (peer == nullptr) return;
   peer->closed = true;
   if (peer->connection != nullptr) network_->EndFlights(peer->connection, false);
-  std::erase_if(network_->peers_, [id](const auto& other) { return other->id == id; });
+  std::erase_if(server_->peers, [id](const auto& other) { return other->id == id; });
 }
 
 std::expected<std::unique_ptr<fabric::Connection>, Error> Fabric::Connect(
@@ -151,6 +188,7 @@ std::expected<std::unique_ptr<fabric::Connection>, Error> Fabric::Connect(
   if (uri != "sim:" || network == nullptr || options.shard != 0) {
     return Fail(Code::kInvalidArgument, "no simulated network");
   }
+  for (uint32_t turns = network->random_->Below(kConnectTurns); turns > 0; --turns) Fiber::Rest();
   return network->Connect(options);
 }
 

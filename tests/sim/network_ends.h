@@ -21,44 +21,48 @@ struct Fabric {
 
 class SimConnection final : public fabric::Connection {
  public:
-  SimConnection(Network* network, std::shared_ptr<Network::Peer> peer, uint64_t region_bytes);
-  ~SimConnection() override { network_->Drop(this); }
+  SimConnection(Network* network, std::shared_ptr<Network::Peer> peer, const Endpoint& endpoint);
+  ~SimConnection() override;
 
   const fabric::Limits& limits() const override { return limits_; }
   std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
+  std::span<const std::byte> region() const override { return mapped_; }
   size_t Read(std::span<const fabric::ReadOp> batch) override;
   size_t Poll(std::span<fabric::Completion> completions) override;
   bool Send(std::span<const std::byte> message) override;
   std::optional<std::span<const std::byte>> Receive() override;
-  std::expected<std::span<std::byte>, Error> staging() override {
-    return std::as_writable_bytes(std::span(peer_->staging));
-  }
+  std::expected<std::span<std::byte>, Error> staging() override;
   bool alive() const override { return !cut_ && !peer_->closed; }
   int fd() const override { return network_->event_fd_; }
   bool Arm() override { return completions_.empty() && peer_->outbox.empty() && alive(); }
 
   Network::Peer* peer() { return peer_.get(); }
+  std::span<std::byte> remote_region() const { return remote_region_; }
   void Complete(const fabric::Completion& completion);
   // The link broke, and this side knows it.
   void Cut() { cut_ = true; }
 
  private:
+  void LookInVain();
+
   Network* network_;
   std::shared_ptr<Network::Peer> peer_;
+  std::span<std::byte> remote_region_;
+  std::span<std::byte> mapped_;
   fabric::Limits limits_;
   std::vector<fabric::Completion> completions_;
   Message received_;
   uint32_t in_flight_ = 0;
   uint32_t awaited_ = 0;  // replies
-  uint32_t polls_ = 0;    // since a READ completed
   bool cut_ = false;
-  // The first READ, of the superblock, is waited for while nobody else has a turn.
-  bool is_set_up_ = false;
+  // How often the client has looked for something since it had its turn, and there was nothing.
+  uint32_t vain_looks_ = 0;
+  size_t rests_ = 0;
 };
 
 class SimPort final : public fabric::Port {
  public:
-  explicit SimPort(Network* network) : network_(network) {}
+  SimPort(Network* network, Network::Server* server) : network_(network), server_(server) {}
 
   std::optional<fabric::PortEvent> Poll() override;
   void Send(fabric::PeerId id, std::span<const std::byte> message) override;
@@ -73,6 +77,7 @@ class SimPort final : public fabric::Port {
   std::optional<fabric::PortEvent> EventOf(Network::Peer* peer);
 
   Network* network_;
+  Network::Server* server_;
   Message message_;  // told last
 };
 

@@ -23,8 +23,14 @@ class SimNetwork : public testing::TestWithParam<Cut> {
   SimNetwork()
       : host_(5),
         random_(5),
-        network_(&random_, {.cut = GetParam(), .retransmit_one_in = 0, .staging_bytes = 256}),
-        port_(network_.Listen(std::as_writable_bytes(std::span(memory_)), kFormat)) {}
+        network_(&host_, &random_, {.cut = GetParam(), .retransmit_one_in = 0}),
+        port_(Listen(0, &memory_)) {}
+
+  fabric::Port* Listen(uint32_t server, std::array<uint64_t, kWords>* memory) {
+    return network_.Listen(server, {.region = std::as_writable_bytes(std::span(*memory)),
+                                    .format_version = kFormat,
+                                    .staging_bytes = 256});
+  }
 
   static std::expected<std::unique_ptr<fabric::Connection>, Error> TryConnect(uint64_t client_id) {
     return fabric::Connection::Connect(
@@ -34,7 +40,6 @@ class SimNetwork : public testing::TestWithParam<Cut> {
   std::unique_ptr<fabric::Connection> Connect(uint64_t client_id = 1) {
     auto connection = TryConnect(client_id);
     EXPECT_TRUE(connection.has_value());
-    ReadAll(connection->get(), 0);  // the one that Connect waits for
     return std::move(*connection);
   }
 
@@ -96,7 +101,7 @@ TEST_P(SimNetwork, EachWordIsAsItWasAtSomeInstant) {
 TEST_P(SimNetwork, NothingIsReadOfAServerThatStopped) {
   const auto client = Connect();
   Post(client.get(), 1);
-  network_.Stop();
+  network_.Stop(0);
   memory_.fill(77);
   EXPECT_EQ(Finish(client.get()), fabric::Status::kPeerGone);
   EXPECT_NE(copy_[0], 77);
@@ -152,6 +157,51 @@ TEST_P(SimNetwork, OutOfRangeReadsNothing) {
     EXPECT_EQ(Finish(client.get()), fabric::Status::kOutOfRange);
     EXPECT_EQ(copy_[0], 0);
   }
+}
+
+TEST_P(SimNetwork, TheNameLeadsToOneServerAndConnectionsStayWithTheirs) {
+  std::array<uint64_t, kWords> other{};
+  other.fill(2);
+  memory_.fill(1);
+  Listen(1, &other);
+  const auto first = Connect();
+  network_.Lead(1);
+  const auto second = Connect();
+  ReadAll(first.get(), 1);
+  EXPECT_EQ(copy_[0], 1);
+  ReadAll(second.get(), 2);
+  EXPECT_EQ(copy_[0], 2);
+  network_.BreakStrays();
+  EXPECT_FALSE(first->alive());
+  EXPECT_TRUE(second->alive());
+  network_.Stop(1);
+  EXPECT_FALSE(TryConnect(3).has_value());
+}
+
+TEST_P(SimNetwork, ClientsThatWriteBeyondTheirStagingMemoryAreFoundOut) {
+  for (const size_t beyond : {0, 1}) {
+    const auto client = Connect();
+    const std::span<std::byte> staging = client->staging().value();
+    std::memset(staging.data(), 0xff, staging.size() + beyond);
+  }
+  EXPECT_EQ(network_.overruns(), 1);
+}
+
+TEST(SimNetworkHold, AReadThatIsHeldUpTakesItsTime) {
+  VirtualHost host(7);
+  Random random(7);
+  alignas(8) std::array<std::byte, 64> memory{};
+  alignas(8) std::array<std::byte, 64> copy{};
+  Network network(&host, &random, {.hold_one_in = 1, .hold_us_max = 1000});
+  network.Listen(0, {.region = memory, .format_version = kFormat});
+  const auto client =
+      fabric::Connection::Connect("sim:", {.format_version = kFormat, .deadline = {}});
+  const fabric::ReadOp op{.bytes = sizeof(copy), .to = copy.data()};
+  (*client)->Read({&op, 1});
+  for (int i = 0; i < 1000; ++i) network.Deliver(0);
+  EXPECT_EQ(network.flights(), 1);
+  host.Pass(1000);
+  while (network.flights() > 0) network.Deliver(0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuts, SimNetwork,

@@ -7,6 +7,8 @@ namespace plov::sim {
 namespace {
 
 constexpr size_t kKiB = 1024;
+// Longer than anything takes while nothing goes wrong.
+constexpr uint32_t kTimeoutWithRoomUs = 1'000'000;
 
 // A table that holds hardly more than its keys: displacement, overflow, full.
 void Crowd(Random* random, Scenario* scenario) {
@@ -50,7 +52,7 @@ void Churn(Random* random, Scenario* scenario) {
   scenario->keys = random->Between(3, 6);
   scenario->fillers = random->Between(6, 14);
   scenario->memory_bytes = (20 + 4 * random->Between(3, 6)) * kKiB;
-  scenario->value_bytes_max = random->Between(60, 500);
+  scenario->value_bytes_max = random->Between(60, 800);
   scenario->get_percent = random->Between(20, 50);
   scenario->operations = random->Between(4, 12);
   scenario->schedules = 24;
@@ -62,9 +64,26 @@ void Swell(Random* random, Scenario* scenario) {
   scenario->keys = random->Between(2, 3);
   scenario->memory_bytes = 1024 * kKiB;
   scenario->value_bytes_max = random->Between(18, 60) * kKiB;
-  scenario->network.staging_bytes = 256 * kKiB;
   scenario->gap = random->Between(500, 5000);
   scenario->schedules = 2;
+}
+
+// Two servers that take over from each other, and know different things.
+void FailOver(Random* random, Scenario* scenario) {
+  scenario->servers = 2;
+  scenario->switch_one_in = random->Between(1, 3);
+  scenario->bucket_count = random->Between(16, 32);
+  scenario->keys = random->Between(1, 4);
+  scenario->fillers = random->Between(2, 8);
+  scenario->memory_bytes = 128 * kKiB;
+  scenario->grows = random->OneIn(4);
+}
+
+// Calls that end before what they wait for comes.
+void ShortDeadlines(Random* random, Scenario* scenario) {
+  scenario->timeout_us = random->Between(20, 400);
+  scenario->network.hold_one_in = random->Between(2, 20);
+  scenario->network.hold_us_max = random->Between(1, 3) * scenario->timeout_us;
 }
 
 }  // namespace
@@ -89,15 +108,19 @@ Scenario DrawScenario(Random* random) {
   scenario.network.read_depth = random->Between(1, 8);
   scenario.memory_bytes = 128 * kKiB;
   if (random->OneIn(3)) scenario.stand_one_in = random->Between(20, 200);
+  scenario.blocking_percent = random->OneIn(2) ? 0 : random->Between(10, 100);
+  scenario.staging_bytes = 256 * kKiB;
   const uint32_t kind = random->Below(100);
-  if (kind < 45) {
+  if (kind < 35) {
     Crowd(random, &scenario);
-  } else if (kind < 60) {
+  } else if (kind < 50) {
     Overflow(random, &scenario);
-  } else if (kind < 80) {
+  } else if (kind < 65) {
     Grow(random, &scenario);
-  } else if (kind < 99) {
+  } else if (kind < 84) {
     Churn(random, &scenario);
+  } else if (kind < 98) {
+    FailOver(random, &scenario);
   } else {
     Swell(random, &scenario);
   }
@@ -108,6 +131,14 @@ Scenario DrawScenario(Random* random) {
   if (random->OneIn(6)) scenario.kill_one_in = 2;
   if (scenario.grows && random->OneIn(4)) scenario.kill_one_in = 2;
   scenario.warm = scenario.kill_one_in != 0 && !random->OneIn(3);
+  scenario.limits_differ = (scenario.servers > 1 || scenario.kill_one_in != 0) && random->OneIn(3);
+  scenario.network.loads = random->OneIn(4);
+  if (random->OneIn(4)) {
+    ShortDeadlines(random, &scenario);
+  } else if (random->OneIn(4)) {
+    scenario.network.hold_one_in = 20;
+    scenario.network.hold_us_max = 2000;
+  }
   return scenario;
 }
 
@@ -115,16 +146,22 @@ std::string Describe(const Scenario& s) {
   return fmt::format(
       "{} buckets of {} bytes{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} clients "
       "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
-      "one in: {} breaks, {} leaves, {} kills, {} leaps",
+      "one in: {} breaks, {} leaves, {} kills, {} leaps; {} servers{}, one in {} switches; {} % "
+      "blocking "
+      "calls of {} us{}; one in {} READs held up for {} us",
       s.bucket_count, s.bucket_bytes, s.grows ? ", growing" : "", s.warm ? ", warm" : "",
       s.memory_bytes >> 10, s.keys, s.fillers, s.value_bytes_max, s.clients, s.in_flight,
       s.cache_bytes, s.get_percent, s.expiry_percent, s.step_us_max, s.break_one_in, s.leave_one_in,
-      s.kill_one_in, s.leap_one_in);
+      s.kill_one_in, s.leap_one_in, s.servers, s.limits_differ ? " of different limits" : "",
+      s.switch_one_in, s.blocking_percent, s.timeout_us, s.network.loads ? " by loads" : "",
+      s.network.hold_one_in, s.network.hold_us_max);
 }
 
 // A broken connection alone is mended in time, unnoticed.
 bool IsTroubled(const Scenario& scenario) {
-  return scenario.kill_one_in != 0 || scenario.leap_one_in != 0 || scenario.step_us_max > 100;
+  return scenario.kill_one_in != 0 || scenario.switch_one_in != 0 ||
+         scenario.timeout_us < kTimeoutWithRoomUs || scenario.leap_one_in != 0 ||
+         scenario.step_us_max > 100;
 }
 
 }  // namespace plov::sim

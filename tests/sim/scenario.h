@@ -12,7 +12,10 @@
 namespace plov::sim {
 
 struct Scenario {
-  // The server.
+  // The servers.
+  uint32_t servers = 1;        // behind the one name
+  bool limits_differ = false;  // from life to life
+  uint64_t staging_bytes = 0;  // of a connection, at most
   uint32_t bucket_bytes = 64;
   uint64_t bucket_count = 8;
   bool grows = false;
@@ -28,14 +31,17 @@ struct Scenario {
   uint32_t operations = 6;    // of one client in one schedule
   size_t cache_bytes = 1024;  // for remembered locations
   uint32_t value_bytes_max = 64;
+  uint32_t timeout_us = 2'000'000;
+  uint32_t blocking_percent = 0;  // of the calls; the others are asynchronous
   uint32_t get_percent = 50;
   uint32_t expiry_percent = 0;  // of stores
   // Trouble.
-  uint32_t break_one_in = 0;  // schedules with a broken connection
-  uint32_t kill_one_in = 0;   // schedules in which the server dies
-  uint32_t leave_one_in = 0;  // schedules in which a client dies
-  uint32_t leap_one_in = 0;   // steps in which seconds pass
-  uint32_t step_us_max = 2;   // that one step takes
+  uint32_t break_one_in = 0;   // schedules with a broken connection
+  uint32_t kill_one_in = 0;    // schedules in which a server dies
+  uint32_t switch_one_in = 0;  // schedules in which the name leads to the other server
+  uint32_t leave_one_in = 0;   // schedules in which a client dies
+  uint32_t leap_one_in = 0;    // steps in which seconds pass
+  uint32_t step_us_max = 2;    // that one step takes
   // The tempo: mean number of the server's stores between two interruptions, and how many steps the
   // others then make; the part of the stores that mean something by themselves (seals, `live`)
   // after which they make many; how often the server has its turn among all.

@@ -15,6 +15,13 @@ namespace {
 // PLOV_SIM_RUNS lengthens it.
 uint64_t Runs() { return test::NumberFrom("PLOV_SIM_RUNS", test::kSanitized ? 600 : 6000); }
 
+constexpr LifeSet kFirstLife = 1;
+constexpr LifeSet kAnyLife = 3;
+
+void Begin(Judge* judge, uint64_t first_version, bool warm, torture::Instant now) {
+  judge->Begin(0, first_version, warm, {}, 0, now);
+}
+
 torture::Operation Put(uint64_t version, torture::Instant start) {
   torture::Operation put{.start = start, .end = start + 1, .value = 7, .version = version};
   put.kind = torture::Kind::kPut;
@@ -47,18 +54,19 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
   for (const uint64_t count :
        {sum.torn, sum.confirmations, sum.restarts, sum.fallbacks, sum.refreshes, sum.reconnects,
         sum.retries, sum.known_misses, sum.displacements, sum.overflowed_homes, sum.growths,
-        sum.cleaned_records, sum.no_space, sum.expired, sum.kills, sum.recoveries}) {
+        sum.cleaned_records, sum.no_space, sum.expired, sum.late_reads, sum.scans, sum.switches,
+        sum.kills, sum.recoveries}) {
     EXPECT_GT(count, 0);
   }
 }
 
 TEST(Judge, FindsAStaleGet) {
   Judge judge;
-  judge.Begin(100, false, 1);
-  judge.Feed(Put(101, 10));
-  judge.Feed(Put(102, 20));
+  Begin(&judge, 100, false, 1);
+  judge.Feed(Put(101, 10), kAnyLife);
+  judge.Feed(Put(102, 20), kAnyLife);
   torture::Operation get{.start = 30, .end = 40, .value = 7, .version = 101};
-  judge.Feed(get);
+  judge.Feed(get, kAnyLife);
   judge.Finish();
   EXPECT_TRUE(judge.is_guilty());
   EXPECT_EQ(judge.shortest(), 3);
@@ -66,25 +74,25 @@ TEST(Judge, FindsAStaleGet) {
 
 TEST(Judge, FindsAValueOfAFormerLife) {
   Judge judge;
-  judge.Begin(100, false, 1);
-  judge.Feed(Put(101, 10));
-  judge.Begin(500, false, 20);
+  Begin(&judge, 100, false, 1);
+  judge.Feed(Put(101, 10), kAnyLife);
+  Begin(&judge, 500, false, 20);
   torture::Operation get{.start = 15, .end = 40, .value = 7, .version = 101};
-  judge.Feed(get);
+  judge.Feed(get, kAnyLife);
   EXPECT_FALSE(judge.is_guilty());  // it began before
   get.start = 25;
-  judge.Feed(get);
+  judge.Feed(get, kAnyLife);
   EXPECT_TRUE(judge.is_guilty());
 }
 
 TEST(Judge, HoldsThatNothingIsLostByAWarmRestart) {
   Judge judge;
-  judge.Begin(100, false, 1);
-  judge.Feed(Put(101, 10));
-  judge.Begin(100, true, 20);
+  Begin(&judge, 100, false, 1);
+  judge.Feed(Put(101, 10), kFirstLife);
+  Begin(&judge, 100, true, 20);
   torture::Operation miss{.start = 30, .end = 40};
   miss.outcome = torture::Outcome::kAbsent;
-  judge.Feed(miss);
+  judge.Feed(miss, kFirstLife);
   judge.Finish();
   EXPECT_TRUE(judge.is_guilty());
 }
@@ -92,12 +100,12 @@ TEST(Judge, HoldsThatNothingIsLostByAWarmRestart) {
 TEST(Judge, KnowsThatAnExpiredItemMayBeGone) {
   for (const bool expires : {false, true}) {
     Judge judge;
-    judge.Begin(100, false, 1);
-    judge.Feed(Put(101, 10));
+    Begin(&judge, 100, false, 1);
+    judge.Feed(Put(101, 10), kFirstLife);
     torture::Operation miss{.start = 30, .end = 40};
     miss.outcome = torture::Outcome::kAbsent;
-    judge.Feed(miss);
-    if (expires) judge.FeedExpiry(0, 101, 25);
+    judge.Feed(miss, kFirstLife);
+    if (expires) judge.FeedExpiry(0, 101, kFirstLife, 25);
     judge.Finish();
     EXPECT_EQ(judge.is_guilty(), !expires);
   }

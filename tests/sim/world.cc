@@ -21,9 +21,14 @@ constexpr uint32_t kStepsToRebirth = 30;
 // Enough for a GET to lose its patience with a bucket, though not with the server.
 constexpr uint32_t kStandSteps = 3000;
 constexpr uint64_t kLeapUs = 11'000'000;
+constexpr uint64_t kPageBytes = 4096;
 
 // A file for each run would do; one for all that run after another saves their folders.
-std::string WarmPath() { return fmt::format("/dev/shm/plov-sim-{}", ::getpid()); }
+std::string WarmPath(uint32_t server) {
+  return fmt::format("/dev/shm/plov-sim-{}-{}", ::getpid(), server);
+}
+
+constexpr int32_t kDriftPpmMax = 499;
 
 }  // namespace
 
@@ -32,29 +37,64 @@ World::World(uint64_t seed, const Scenario& scenario)
       host_(~seed),
       random_(seed),
       stage_{.host = &host_, .random = &random_, .scenario = &scenario_, .judge = &judge_},
-      network_(&random_, scenario.network) {
+      network_(&host_, &random_, scenario.network) {
   stage_.in_trouble = IsTroubled(scenario_);
-  if (scenario_.warm) ::unlink(WarmPath().c_str());
-  life_ = std::make_unique<Life>(scenario_, &network_, scenario_.warm ? WarmPath() : "");
-  judge_.Begin(life_->first_version(), false, stage_.instant);
-  NameKeys();
-  Fill();
+  for (uint32_t i = 0; i < scenario_.servers; ++i) {
+    if (scenario_.warm) ::unlink(WarmPath(i).c_str());
+    servers_.push_back({std::make_unique<ServerProcess>(scenario_, &host_, &network_, i,
+                                                        HostClock::Draw(&random_, kDriftPpmMax),
+                                                        scenario_.warm ? WarmPath(i) : "")});
+  }
+  if (scenario_.servers > 1) stage_.first_steady_key = scenario_.keys;
+  for (uint32_t i = 0; i < scenario_.servers; ++i) BeginServer(i);
   verify::store_observer = [this](verify::Store store, const uint64_t*) {
     if (in_server_ && !in_others_) OnStore(store != verify::Store::kWord);
+  };
+  verify::copy_observer = [this] {
+    if (Fiber::Current() != nullptr && random_.OneIn(4)) Fiber::Rest();
+  };
+  network_.connect_observer = [this](uint32_t server) {
+    if (stage_.running != nullptr) stage_.running->OnConnected(judge_.LastLifeOf(server));
   };
   for (uint32_t i = 0; i < scenario_.clients; ++i) actors_.push_back(NewActor());
 }
 
 World::~World() {
   verify::store_observer = nullptr;
+  verify::copy_observer = nullptr;
   actors_.clear();
-  life_.reset();
+  servers_.clear();
 }
 
 std::unique_ptr<Actor> World::NewActor() { return std::make_unique<Actor>(&stage_, ++processes_); }
 
+ServerLimits World::DrawLimits() {
+  ServerLimits limits{.value_bytes_max = scenario_.value_bytes_max,
+                      .staging_bytes = scenario_.staging_bytes,
+                      .bucket_count = scenario_.bucket_count};
+  if (!scenario_.limits_differ) return limits;
+  limits.value_bytes_max = random_.Between(torture::kValueBytesMin, scenario_.value_bytes_max);
+  limits.staging_bytes = scenario_.staging_bytes * random_.Below(5) / 4 / kPageBytes * kPageBytes;
+  limits.bucket_count += random_.Below(8);
+  return limits;
+}
+
+void World::BeginServer(uint32_t number) {
+  ServerProcess* server = servers_[number].process.get();
+  const ServerLimits limits = DrawLimits();
+  server->Begin(limits);
+  const bool warm = server->store().recovery().warm;
+  const auto unix_us = static_cast<int64_t>(server->store().UnixUs(0));
+  judge_.Begin(number, server->first_version(), warm, server->clock(), unix_us, ++stage_.instant);
+  coverage_.recoveries += warm ? 1 : 0;
+  if (stage_.names.empty()) NameKeys();
+  // What is to be there always is there before anybody can connect.
+  if (!warm && (scenario_.servers > 1 || filler_values_ == 0)) Fill(server, limits.value_bytes_max);
+  server->Listen();
+}
+
 void World::NameKeys() {
-  const uint64_t seed = life_->store().superblock().hash_seed;
+  const uint64_t seed = servers_.front().process->store().superblock().hash_seed;
   for (uint32_t tries = 0; stage_.names.size() < scenario_.keys; ++tries) {
     std::string name = fmt::format("key{}", tries);
     const uint64_t home = cuckoo::HomeOf(cuckoo::HashKey(name, seed), scenario_.bucket_count);
@@ -63,18 +103,21 @@ void World::NameKeys() {
   for (uint32_t i = 0; i < scenario_.fillers; ++i) stage_.names.push_back(fmt::format("fill{}", i));
 }
 
-void World::Fill() {
+void World::Fill(ServerProcess* server, uint64_t value_bytes_max) {
   std::string value;
   for (uint32_t i = 0; i < scenario_.fillers; ++i) {
     torture::Operation put{.start = ++stage_.instant, .key = scenario_.keys + i};
     put.kind = torture::Kind::kPut;
-    put.value = torture::MakeValueId(kFillerProcess, i + 1);
-    value.resize(random_.OneIn(2) ? torture::kValueBytesMin : scenario_.value_bytes_max);
+    put.value = torture::MakeValueId(kFillerProcess, ++filler_values_);
+    value.resize(random_.OneIn(2) ? torture::kValueBytesMin : value_bytes_max);
     torture::WriteValue(put.value, put.key, value);
-    put.version = life_->Put(stage_.names[put.key], value);
+    put.version = server->Put(stage_.names[put.key], value);
     put.end = ++stage_.instant;
-    if (put.version == 0) break;
-    judge_.Feed(put);
+    if (put.version == 0) {
+      stage_.first_steady_key = UINT64_MAX;
+      break;
+    }
+    judge_.Feed(put, ~LifeSet{0});
   }
 }
 
@@ -84,14 +127,16 @@ void World::Run() {
     RunSchedule();
   }
   if (!judge_.is_guilty()) {
-    actors_.front()->Audit();
+    actors_.push_back(NewActor());
+    actors_.back()->Audit();
     RunSchedule();
   }
   if (!judge_.is_guilty()) judge_.Finish();
-  CountServer();
+  for (const Server& server : servers_) CountServer(*server.process);
   for (const auto& actor : actors_) CountClient(*actor);
   coverage_.operations = judge_.operations();
   coverage_.reads = network_.reads();
+  coverage_.scans = stage_.scans;
 }
 
 void World::RunSchedule() {
@@ -100,20 +145,24 @@ void World::RunSchedule() {
   };
   to_break_ = draw(scenario_.break_one_in);
   to_leave_ = draw(scenario_.leave_one_in);
+  to_switch_ = draw(scenario_.switch_one_in);
   to_kill_ = draw(scenario_.kill_one_in);
   const auto done = [](const auto& actor) { return actor->is_done(); };
   uint32_t steps = 0;
   while (!std::ranges::all_of(actors_, done)) {
     if (++steps == kStepsMax) {
-      std::string plight;
-      for (const auto& actor : actors_) plight += actor->Plight();
-      judge_.Accuse(fmt::format("stuck after {} steps:{}", steps, plight));
+      std::string pending;
+      for (const auto& actor : actors_) pending += actor->Pending();
+      judge_.Accuse(fmt::format("stuck after {} steps:{}", steps, pending));
       return;
     }
     Step();
     if (judge_.is_guilty()) return;
   }
   ++coverage_.schedules;
+  if (network_.overruns() > 0) {
+    judge_.Accuse("a client wrote beyond the limits of its connection");
+  }
   FeedExpiries();
   judge_.Advance(++stage_.instant);
 }
@@ -125,7 +174,7 @@ void World::FeedExpiries() {
       ++it;
       continue;
     }
-    judge_.FeedExpiry(expiry.key, expiry.version, expiry.passed);
+    judge_.FeedExpiry(expiry.key, expiry.version, expiry.lives, expiry.passed);
     it = stage_.expiries.erase(it);
   }
 }
@@ -145,24 +194,24 @@ void World::Pass(uint64_t us) {
 void World::Step() {
   Trouble();
   PassStep();
-  if (life_->lives() && random_.Below(8 + scenario_.server_weight) < scenario_.server_weight) {
-    ServerStep();
+  const uint32_t number = random_.Below(servers_.size());
+  if (servers_[number].process->lives() &&
+      random_.Below(8 + scenario_.server_weight) < scenario_.server_weight) {
+    ServerStep(number);
   } else {
     OthersStep();
   }
 }
 
-void World::ServerStep() {
+void World::ServerStep(uint32_t number) {
   in_server_ = true;
-  network_.set_refusing(true);
   bool worked = true;
   try {
-    worked = life_->Turn();
+    worked = servers_[number].process->Turn();
   } catch (const Killed&) {
     in_others_ = false;
-    Die();
+    Die(number);
   }
-  network_.set_refusing(false);
   in_server_ = false;
   // Nobody waits for a server that has nothing to do, but time.
   if (!worked && network_.flights() == 0) Pass(random_.Below(50));
@@ -192,48 +241,49 @@ void World::OthersStep() {
     const bool completed = network_.Deliver(random_.Below(flights));
     if (!completed || random_.OneIn(4)) return;
   }
-  ActorStep(random_.Pick(actors_).get());
+  random_.Pick(actors_)->Step();
 }
 
-void World::ActorStep(Actor* actor) {
-  if (!actor->connected()) return;
-  if (random_.OneIn(2)) actor->Start();
-  actor->Poll();
-}
-
-// Only between the server's turns; its death in the middle of one is OnStore's.
+// Only between the servers' turns; a death in the middle of one is OnStore's.
 void World::Trouble() {
   if (to_break_ != 0 && --to_break_ == 0) network_.BreakAny();
-  if (to_leave_ != 0 && --to_leave_ == 0) {
-    auto& actor = random_.Pick(actors_);
-    CountClient(*actor);
-    actor = nullptr;
-    actor = NewActor();
-  }
-  if (to_kill_ != 0 && --to_kill_ == 0 && life_->lives()) {
+  if (to_leave_ != 0 && --to_leave_ == 0) random_.Pick(actors_)->Leave();
+  if (to_switch_ != 0 && --to_switch_ == 0) Switch();
+  if (to_kill_ != 0 && --to_kill_ == 0 && servers_[network_.lead()].process->lives()) {
     stores_to_kill_ = random_.Between(1, kStoresToDeath);
   }
-  if (to_rebirth_ != 0 && --to_rebirth_ == 0) {
-    life_->Begin();
-    judge_.Begin(life_->first_version(), life_->store().recovery().warm, ++stage_.instant);
-    coverage_.recoveries += life_->store().recovery().warm ? 1 : 0;
+  for (uint32_t i = 0; i < servers_.size(); ++i) {
+    if (servers_[i].to_rebirth != 0 && --servers_[i].to_rebirth == 0) BeginServer(i);
   }
   for (auto& actor : actors_) {
-    if (!actor->connected() && life_->lives()) actor = NewActor();
+    if (!actor->has_left()) continue;
+    CountClient(*actor);
+    actor = NewActor();
   }
 }
 
-void World::Die() {
-  CountServer();
-  life_->Kill();
-  ++coverage_.kills;
-  ++stage_.instant;
-  to_rebirth_ = random_.Between(1, kStepsToRebirth);
+// An address that moves may leave the connections to its former host alone for a while.
+void World::Switch() {
+  ++coverage_.switches;
+  network_.Lead((network_.lead() + 1) % scenario_.servers);
+  if (random_.OneIn(2)) network_.BreakStrays();
 }
 
-void World::CountServer() {
-  if (!life_->lives()) return;
-  const server::Store& store = life_->store();
+void World::Die(uint32_t number) {
+  ServerProcess* server = servers_[number].process.get();
+  CountServer(*server);
+  server->Kill();
+  ++coverage_.kills;
+  ++stage_.instant;
+  servers_[number].to_rebirth = random_.Between(1, kStepsToRebirth);
+  // Somebody has set the date of the host; a life that goes on warm goes by the former one.
+  if (!scenario_.warm) server->SetUnixTime(HostClock::Draw(&random_, 0).unix_us);
+  if (random_.OneIn(2)) Switch();
+}
+
+void World::CountServer(const ServerProcess& server) {
+  if (!server.lives()) return;
+  const server::Store& store = server.store();
   const cuckoo::TableStats table = store.table().stats();
   coverage_.displacements += table.moves;
   coverage_.overflowed_homes += table.overflowed_homes;
@@ -254,6 +304,7 @@ void World::CountClient(const Actor& actor) {
   coverage_.retries += stats.retries;
   coverage_.known_reads += stats.known_reads;
   coverage_.known_misses += stats.known_misses;
+  coverage_.late_reads += stats.late_reads;
 }
 
 }  // namespace plov::sim

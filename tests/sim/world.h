@@ -1,13 +1,13 @@
-// World: one simulated run - a server, its clients, the network between them, and the schedule that
-// says who makes the next step.
+// World: one simulated run - servers behind one name, their clients, the network between them, and
+// the schedule that says who makes the next step.
 //
-// The real Shard, Store and Client run in one thread. The schedule interrupts the server after any
-// of its stores to shared memory (tests/cuckoo/watched_words.h) and lets pieces of READs be copied
-// and clients run there, so that every interleaving of the server's stores with the words that
-// clients READ can happen. A client's own code touches shared memory only by READs, so it needs no
-// interruption.
+// The real Shard, Store and Client run in one thread. The schedule interrupts a server after any of
+// its stores to shared memory (tests/cuckoo/watched_words.h) and lets pieces of READs be copied and
+// clients run there, so that every interleaving of the server's stores with the words that clients
+// READ can happen. A client's own code touches shared memory only by READs; where these are loads,
+// it is interrupted between the words.
 //
-// One seed, one run: clock and random numbers are the host's (virtual_host.h), all choices the
+// One seed, one run: clocks and random numbers are the hosts' (virtual_host.h), all choices the
 // schedule's.
 #pragma once
 
@@ -18,10 +18,10 @@
 
 #include "tests/sim/actor.h"
 #include "tests/sim/judge.h"
-#include "tests/sim/life.h"
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
+#include "tests/sim/server_process.h"
 #include "tests/sim/virtual_host.h"
 
 namespace plov::sim {
@@ -46,6 +46,9 @@ struct Coverage {
   uint64_t cleaned_records = 0;
   uint64_t no_space = 0;
   uint64_t expired = 0;
+  uint64_t late_reads = 0;
+  uint64_t scans = 0;
+  uint64_t switches = 0;
   uint64_t kills = 0;
   uint64_t recoveries = 0;  // warm
 
@@ -68,23 +71,28 @@ class World {
 
  private:
   struct Killed {};
+  struct Server {
+    std::unique_ptr<ServerProcess> process;
+    uint32_t to_rebirth = 0;  // steps
+  };
 
   void NameKeys();
-  void Fill();
+  void BeginServer(uint32_t number);
+  ServerLimits DrawLimits();
+  void Fill(ServerProcess* server, uint64_t value_bytes_max);
   void RunSchedule();
-  void Settle();
   void Step();
-  void ServerStep();
+  void ServerStep(uint32_t number);
   void OthersStep();
-  void ActorStep(Actor* actor);
   void OnStore(bool seals);
   void Interrupt(uint32_t steps_max);
   void PassStep();
   void Pass(uint64_t us);
   void Trouble();
-  void Die();
+  void Switch();
+  void Die(uint32_t number);
   void FeedExpiries();
-  void CountServer();
+  void CountServer(const ServerProcess& server);
   void CountClient(const Actor& actor);
   std::unique_ptr<Actor> NewActor();
 
@@ -94,19 +102,20 @@ class World {
   Judge judge_;
   Stage stage_;
   Network network_;
-  std::unique_ptr<Life> life_;
+  std::vector<Server> servers_;
   std::vector<std::unique_ptr<Actor>> actors_;
   Coverage coverage_;
   uint32_t processes_ = 0;
-  bool in_server_ = false;     // a turn of the server is under way
+  uint64_t filler_values_ = 0;
+  bool in_server_ = false;     // a turn of a server is under way
   bool in_others_ = false;     // and interrupted
   uint32_t to_interrupt_ = 1;  // stores
   // Countdowns in steps; 0: not in this schedule.
   uint32_t to_break_ = 0;
   uint32_t to_leave_ = 0;
+  uint32_t to_switch_ = 0;
   uint32_t to_kill_ = 0;
   uint32_t stores_to_kill_ = 0;  // once to_kill_ has come
-  uint32_t to_rebirth_ = 0;
 };
 
 // One run of a seed: its scenario, with at most so many operations of a client in each schedule.

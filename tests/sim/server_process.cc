@@ -1,4 +1,4 @@
-#include "tests/sim/life.h"
+#include "tests/sim/server_process.h"
 
 #include <unistd.h>
 
@@ -22,23 +22,30 @@ T Must(std::expected<T, Error> result) {
 
 }  // namespace
 
-Life::Life(const Scenario& scenario, Network* network, std::string warm_path)
-    : scenario_(scenario), network_(network), warm_path_(std::move(warm_path)) {
-  Begin();
-}
+ServerProcess::ServerProcess(const Scenario& scenario, VirtualHost* host, Network* network,
+                             uint32_t number, const HostClock& clock, std::string warm_path)
+    : scenario_(scenario),
+      host_(host),
+      network_(network),
+      number_(number),
+      clock_(clock),
+      warm_path_(std::move(warm_path)) {}
 
-Life::~Life() {
+ServerProcess::~ServerProcess() {
   if (lives()) Kill();
   if (!warm_path_.empty()) ::unlink(warm_path_.c_str());
 }
 
-void Life::Begin() {
+void ServerProcess::Begin(const ServerLimits& limits) {
+  const OnHost here(&clock_);
+  limits_ = limits;
   server::StoreOptions options;
   options.memory_bytes = scenario_.memory_bytes;
   options.bucket_bytes = scenario_.bucket_bytes;
-  options.value_bytes_max = scenario_.value_bytes_max;
+  options.value_bytes_max = limits.value_bytes_max;
   options.hash_seed = fabric::RandomId();
-  options.bucket_count = scenario_.bucket_count;
+  options.clock_offset_us = clock_.unix_us;
+  options.bucket_count = limits.bucket_count;
   options.grows = scenario_.grows;
   options.block_bytes = scenario_.block_bytes;
   options.warm_path = warm_path_;
@@ -46,20 +53,32 @@ void Life::Begin() {
   store_ = store.get();
   if (!store->recovery().warm) first_version_ = store->superblock().version_limit - (1u << 30);
   shard_ = std::make_unique<server::Shard>(std::move(store), 0, kPatience);
+}
+
+void ServerProcess::Listen() {
   const server::Region& region = shard_->region();
-  fabric::Port* port = network_->Listen(region.memory(), verify::kFormatVersion);
+  fabric::Port* port = network_->Listen(number_, {.region = region.memory(),
+                                                  .region_fd = region.fd(),
+                                                  .format_version = verify::kFormatVersion,
+                                                  .staging_bytes = limits_.staging_bytes});
   if (auto added = shard_->AddPort(port); !added) {
     throw std::runtime_error("the simulated server: " + added.error().message);
   }
 }
 
-void Life::Kill() {
-  network_->Stop();
+void ServerProcess::Kill() {
+  network_->Stop(number_);
   shard_.reset();
   store_ = nullptr;
 }
 
-uint64_t Life::Put(const std::string& key, const std::string& value) {
+bool ServerProcess::Turn() {
+  const OnHost here(&clock_);
+  return shard_->Turn();
+}
+
+uint64_t ServerProcess::Put(const std::string& key, const std::string& value) {
+  const OnHost here(&clock_);
   verify::Request request;
   request.operation = verify::Operation::kPut;
   request.key = key;
@@ -69,7 +88,8 @@ uint64_t Life::Put(const std::string& key, const std::string& value) {
   return reply.status == Code::kOk ? reply.version : 0;
 }
 
-bool Life::Delete(const std::string& key) {
+bool ServerProcess::Delete(const std::string& key) {
+  const OnHost here(&clock_);
   verify::Request request;
   request.operation = verify::Operation::kDelete;
   request.key = key;
