@@ -139,11 +139,12 @@ bool Engine::Pump() {
   if (!alive()) return Reconnect();
   bool moved = gets_.Tend();
   moved = writes_.Distribute() || moved;
+  // What has been READ is confirmed before more writes go: the server may have no room until then.
+  for (const auto& link : life_->links()) moved = link->Refresh() || moved;
   moved = gets_.Turn() || moved;
   if (life_->loads()) moved = gets_.Collect() || moved;
   for (uint32_t shard = 0; shard < shard_count(); ++shard) {
     Link& link = life_->link(shard);
-    moved = link.Refresh() || moved;
     moved = link.Confirm() || moved;
     moved = life_->writes(shard).Flush(&link) || moved;
     while (const auto reply = link.NextReply()) {
