@@ -131,6 +131,31 @@ TEST_F(CapiMisuse, ExtremeOptionsWork) {
   EXPECT_EQ(plov_close(client), PLOV_OK);
 }
 
+// A program that was built with a header of fewer or of more options.
+TEST_F(CapiMisuse, OptionsOfOtherSizesAreTheirPrograms) {
+  struct {
+    plov_options options;
+    uint64_t of_a_later_header = 77;
+  } later;
+  plov_fill_options(&later.options, sizeof(later));
+  EXPECT_EQ(later.options.struct_bytes, sizeof(later));
+  EXPECT_EQ(later.of_a_later_header, 0u);
+  plov_options earlier = plov_default_options();
+  earlier.struct_bytes = offsetof(plov_options, window);
+  earlier.window = 1000;  // is not in it
+  plov_options none = plov_default_options();
+  none.struct_bytes = 0;
+  const auto connects = [this](const plov_options* options) {
+    plov_client* client = nullptr;
+    const plov_code code = plov_connect(server_.uri().c_str(), options, &client, nullptr);
+    EXPECT_EQ(plov_close(client), PLOV_OK);
+    return code;
+  };
+  EXPECT_EQ(connects(&later.options), PLOV_OK);
+  EXPECT_EQ(connects(&earlier), PLOV_OK);
+  EXPECT_EQ(connects(&none), PLOV_INVALID_ARGUMENT);
+}
+
 TEST_F(CapiMisuse, UnknownPutModesAreRefused) {
   const plov_view key = plov_text("k");
   const plov_put_options options = {3, 0, 0, 0};

@@ -49,7 +49,10 @@ void Plovd::Start() {
   }
 }
 
-void Plovd::Restart() { Start(); }
+void Plovd::Restart(const std::vector<std::string>& more) {
+  options_.insert(options_.end(), more.begin(), more.end());
+  Start();
+}
 
 std::string Plovd::Log() const {
   std::ifstream file(folder_.path() + "/log");

@@ -26,8 +26,8 @@ class Plovd {
   void Signal(int signal) const { child_->Signal(signal); }
   int Wait(int seconds = 60) { return child_->Wait(seconds); }
   std::string Log() const;
-  // Starts again on the same name, after the former process ended.
-  void Restart();
+  // Starts again on the same name, after the former process ended, with these options in addition.
+  void Restart(const std::vector<std::string>& more = {});
 
   // A connected client, whose timeout is longer on a slow machine; throws when that fails.
   Client Connect(const ClientOptions& options = {}) const;

@@ -231,6 +231,27 @@ TEST_F(Warm, WriteUnderWayIsUnknownAndNotAppliedLater) {
   EXPECT_EQ((*client.Get("k"))->value, "x");
 }
 
+// The connection that is made anew has less room for values than what is to be sent again.
+TEST_F(Warm, ALargeValueUnderWayMeetsASmallerLimit) {
+  const auto server = Serve({"--memory", "64M"});
+  Client client = server->Connect(Patient(1 << 16));
+  const std::string large(12 << 20, 'x');
+  ASSERT_TRUE(client.Put("k", "v"));
+  server->Signal(SIGSTOP);
+  std::optional<Client::PutResult> result;
+  client.StartPut("k", large, {}, [&result](Client::PutResult got) { result = std::move(got); });
+  client.Poll();
+  server->Signal(SIGKILL);
+  server->Wait();
+  server->Restart({"--max-value", "1M"});
+  while (!result) client.Poll();
+  EXPECT_EQ(result->error().code, Code::kUnknown);
+  EXPECT_EQ((*client.Get("k"))->value, "v");
+  EXPECT_EQ(client.Put("k", large).error().code, Code::kTooLarge);
+  ASSERT_TRUE(client.Put("k", large.substr(0, 1 << 20)));
+  EXPECT_EQ((*client.Get("k"))->value.size(), 1u << 20);
+}
+
 TEST_F(Warm, WhatIsExpiredStaysSo) {
   const auto server = Serve({"--memory", "64M"});
   Client client = server->Connect(Patient(0));

@@ -98,10 +98,35 @@ command_line() {
 }
 export -f command_line
 
+# A client that may lock hardly any memory has none for large values: small ones go, and of a large
+# one it says why not.
+little_locked_memory() {
+  local uri=rdma://$PLOV_RDMA_ADDRESS:7743 server tries status=0
+  "$build/server/plovd" --listen "$uri" --memory 64M > "$work/plovd" 2>&1 &
+  server=$!
+  for ((tries = 0; tries < 600; ++tries)); do
+    if grep -qx "plovd: ready on $uri" "$work/plovd"; then break; fi
+    sleep 0.1
+  done
+  export PLOV_SERVER=$uri
+  head -c 20000 /dev/zero > "$work/large"
+  poor() { prlimit --memlock=8388608:8388608 setpriv --bounding-set=-ipc_lock "$@"; }
+  poor "$build/client/plov" put small v
+  [[ $(poor "$build/client/plov" get small) == v ]]
+  poor "$build/client/plov" put large - < "$work/large" 2> "$work/err" || status=$?
+  cat "$work/err"
+  ((status > 0 && status < 126))
+  grep -q 'memlock\|lock' "$work/err"
+  kill -TERM "$server"
+  wait "$server"
+}
+export -f little_locked_memory
+
 test_system() {
   # Fewer than elsewhere: each life takes seconds in the machine.
   export PLOV_TEST_RDMA=1 PLOV_DEATH_ROUNDS=2
   check "README's example" bash -euo pipefail -c command_line
+  check "little locked memory" bash -euo pipefail -c little_locked_memory
   googletest "$build/tests/client/client_test" "$client_tests"
   googletest "$build/tests/system/system_test" "$system_tests"
 }
