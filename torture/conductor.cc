@@ -1,11 +1,11 @@
 #include "torture/conductor.h"
 
 #include <fmt/core.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <random>
 
+#include "torture/interrupt.h"
 #include "torture/key_names.h"
 
 namespace plov::torture {
@@ -23,16 +23,6 @@ constexpr std::chrono::microseconds kReadPause = milliseconds(2);
 constexpr uint64_t kUnknownMax = 5000;
 // With growth, this part of the keys is in use at first, and all of them after 3/4 of the run.
 constexpr uint64_t kKeysAtFirst = 32;
-
-// Waits for a signal that ends the run. Whether one came.
-bool AwaitInterrupt(std::chrono::nanoseconds longest) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-  const auto left = std::max<int64_t>(longest.count(), 0);
-  const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
-  return ::sigtimedwait(&signals, nullptr, &timeout) > 0;
-}
 
 // Instants as time since the run began, which people can read.
 void CountFrom(Instant began, Violation* violation) {
@@ -112,12 +102,15 @@ bool Conductor::IsOver() {
   if (target_->is_own() && target_->process().HasEnded()) {
     Wrong("the server ended: " + target_->process().ending() + ": " + target_->log());
   }
-  return interrupted_ || !evidence_.wrongs.empty();
+  return !evidence_.interrupt.empty() || !evidence_.wrongs.empty();
 }
 
 std::expected<void, Error> Conductor::Tick() {
   const auto next = std::min({next_fault_, next_progress_, end_, Clock::now() + kTickMax});
-  interrupted_ = AwaitInterrupt(next - Clock::now());
+  if (auto interrupt = AwaitInterrupt(next - Clock::now())) {
+    evidence_.interrupt = std::move(*interrupt);
+    return {};
+  }
   OpenKeys();
   if (Clock::now() >= next_progress_) {
     target_->Observe();
@@ -127,7 +120,7 @@ std::expected<void, Error> Conductor::Tick() {
   if (auditor_.unknown() > kUnknownMax) {
     if (auto begun = BeginHistory(); !begun) return begun;
   }
-  if (Clock::now() < next_fault_ || interrupted_) return {};
+  if (Clock::now() < next_fault_) return {};
   Schedule();
   if (round_.empty()) return {};
   const Fault fault = round_.back();
@@ -198,7 +191,6 @@ Evidence Conductor::Finish() {
     Wrong("a GET returned bytes that no PUT wrote: " + lie);
   }
   evidence_.options = options_;
-  evidence_.was_interrupted = interrupted_;
   evidence_.audited = auditor_.audited();
   for (Violation& violation : evidence_.audited.found) CountFrom(began_, &violation);
   evidence_.counts = fleet_.counts();

@@ -75,8 +75,7 @@ class Conductor {
   Evidence evidence_;
   std::vector<Fault> round_;  // to be injected next, the last first
   uint64_t kills_ = 0;        // of the server
-  bool interrupted_ = false;
-  Instant began_ = Now();  // before the first operation
+  Instant began_ = Now();     // before the first operation
   Clock::time_point start_;
   Clock::time_point end_;
   Clock::time_point next_fault_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "torture/conductor.h"
+#include "torture/interrupt.h"
 #include "torture/tool_options.h"
 #include "torture/worker.h"
 
@@ -35,20 +36,10 @@ void ForgetServerVariables() {
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
-void BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    ::signal(signal, SIG_DFL);  // a shell's background job ignores SIGINT: it would be lost
-    sigaddset(&signals, signal);
-  }
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-}
-
 int Run(const ToolOptions& options) {
   ForgetServerVariables();
-  BlockSignals();
+  BlockInterrupts();
+  ::signal(SIGPIPE, SIG_IGN);
   auto conductor = Conductor::Create(options);
   if (!conductor) return Complain(conductor.error(), kExitCannotRun);
   const auto evidence = (*conductor)->Run();

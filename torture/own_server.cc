@@ -55,7 +55,8 @@ std::expected<void, Error> OwnServer::Start(Life life) {
     process_ = std::move(*started);
     ready = AwaitReady(pipe[0]);
   } else {
-    ready = std::unexpected(started.error());
+    ready = Fail(Code::kUnavailable,
+                 options_.plovd + " did not start: " + std::move(started.error().message));
   }
   ::close(pipe[0]);
   return ready;

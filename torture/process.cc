@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -20,19 +23,53 @@ namespace plov::torture {
 
 namespace {
 
-// Between fork and exec: only what is safe in a child of a process with threads.
-[[noreturn]] void Become(char** argv, const ProcessFiles& files, pid_t parent) {
+constexpr size_t kSpawnStackBytes = size_t{32} << 10;  // as much as posix_spawn takes
+// Signals that a terminal or a shell sends to a whole group.
+constexpr int kGroupSignals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP};
+
+// What a child needs, and what it leaves, between clone and exec.
+struct Launch {
+  char** argv;
+  const ProcessFiles& files;
+  pid_t parent;
+  int error = 0;  // why there was no exec
+};
+
+// In the memory of the parent, whose thread waits, on a stack of its own. All signals are blocked.
+int Become(void* argument) {
+  auto* launch = static_cast<Launch*>(argument);
+  const ProcessFiles& files = launch->files;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(126);
+  if (::getppid() != launch->parent) ::_exit(126);
   ::setpgid(0, 0);
+  // What was sent to the parent's group while we were in it is not ours: being ignored for a moment
+  // discards it.
+  for (const int signal : kGroupSignals) {
+    ::signal(signal, SIG_IGN);
+    ::signal(signal, SIG_DFL);
+  }
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   if (files.output >= 0) ::dup2(files.output, STDOUT_FILENO);
   if (files.errors >= 0) ::dup2(files.errors, STDERR_FILENO);
   if (files.inherited >= 0) ::fcntl(files.inherited, F_SETFD, 0);
-  ::execv(argv[0], argv);
+  ::execv(launch->argv[0], launch->argv);
+  launch->error = errno;
   ::_exit(127);
+}
+
+// As vfork, in a form that the compiler understands: returns when the program runs, or with -1 and
+// errno when it does not.
+pid_t Spawn(char** argv, const ProcessFiles& files) {
+  alignas(64) std::array<std::byte, kSpawnStackBytes> stack;
+  Launch launch{argv, files, ::getpid()};
+  const pid_t pid =
+      ::clone(Become, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &launch);
+  if (pid < 0 || launch.error == 0) return pid;
+  ::waitpid(pid, nullptr, 0);
+  errno = launch.error;
+  return -1;
 }
 
 }  // namespace
@@ -42,12 +79,14 @@ std::expected<Process, Error> Process::Start(const std::vector<std::string>& arg
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) Become(argv.data(), files, parent);
-  if (pid < 0) {
-    return Fail(Code::kSystem, std::string("cannot start a process: ") + std::strerror(errno));
-  }
+  sigset_t all;
+  sigset_t former;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &former);
+  const pid_t pid = Spawn(argv.data(), files);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+  if (pid < 0) return FailErrno("cannot start " + arguments[0], error);
   return Process(pid);
 }
 

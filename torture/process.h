@@ -1,4 +1,8 @@
-// Process: a child of the tool, started by exec, that does not outlive it.
+// Process: a child of the tool that does not outlive it.
+//
+// Started as by vfork and exec: no page of the tool is copied, among them those that an RDMA device
+// writes to. When Start returns, the program runs, in a group of its own, and nothing that is sent
+// to the tool's group reaches it.
 //
 // Threads: started by the main thread, for the kernel kills a child when the thread that started
 //          it ends (PR_SET_PDEATHSIG).
@@ -25,8 +29,7 @@ struct ProcessFiles {
 
 class Process {
  public:
-  // arguments: the program's path first. In a group of its own, so that an interrupt from the
-  // terminal is the tool's alone.
+  // arguments: the program's path first. Errors: kSystem, also when there is no such program.
   static std::expected<Process, Error> Start(const std::vector<std::string>& arguments,
                                              const ProcessFiles& files);
   Process(Process&& other) noexcept;

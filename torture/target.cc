@@ -64,18 +64,20 @@ void DeleteRun(const std::string& uri, uint32_t run, std::chrono::microseconds t
 std::expected<std::unique_ptr<Target>, Error> Target::Open(const ToolOptions& options,
                                                            uint32_t run) {
   std::unique_ptr<Target> target(new Target(run, options.server));
-  std::expected<void, Error> opened;
-  if (options.has_own_server()) opened = target->OpenOwn(options);
+  // The janitor is forked before there is a connection: memory that is registered with an RDMA
+  // device does not go well with fork.
+  auto opened = options.has_own_server() ? target->OpenOwn(options) : target->GuardKeys(options);
   if (opened) opened = target->Connect(options.timeout);
   if (!opened) return std::unexpected(opened.error());
-  if (!target->is_own()) {
-    const std::string uri = target->uri_;
-    auto janitor =
-        Janitor::Start([uri, run, timeout = options.timeout] { DeleteRun(uri, run, timeout); });
-    if (!janitor) return std::unexpected(janitor.error());
-    target->janitor_.emplace(std::move(*janitor));
-  }
   return target;
+}
+
+std::expected<void, Error> Target::GuardKeys(const ToolOptions& options) {
+  auto janitor = Janitor::Start(
+      [uri = uri_, run = run_, timeout = options.timeout] { DeleteRun(uri, run, timeout); });
+  if (!janitor) return std::unexpected(janitor.error());
+  janitor_.emplace(std::move(*janitor));
+  return {};
 }
 
 std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {

@@ -56,6 +56,8 @@ class Target {
   Target(uint32_t run, std::string uri) : run_(run), uri_(std::move(uri)) {}
   std::expected<void, Error> Connect(std::chrono::microseconds timeout);
   std::expected<void, Error> OpenOwn(const ToolOptions& options);
+  // Has the run's keys deleted when the tool is killed.
+  std::expected<void, Error> GuardKeys(const ToolOptions& options);
 
   uint32_t run_;
   std::string uri_;

@@ -19,7 +19,7 @@ namespace plov::torture {
 struct Evidence {
   ToolOptions options;
   double seconds = 0;
-  bool was_interrupted = false;
+  std::string interrupt;  // what ended it early, as AwaitInterrupt says; empty: nothing
   Audited audited;
   Counts counts{};
   ServerCounts server;

@@ -108,7 +108,8 @@ std::string VerdictJson(const Evidence& evidence, const Judgement& judgement) {
   }
   const Object whole = {{"verdict", TypeName(judgement.type)},
                         {"exit_status", judgement.exit_status()},
-                        {"interrupted", evidence.was_interrupted},
+                        {"interrupted", !evidence.interrupt.empty()},
+                        {"interrupt", evidence.interrupt},
                         {"seconds", evidence.seconds},
                         {"options", OptionsJson(evidence.options)},
                         {"counts", CountsJson(evidence)},

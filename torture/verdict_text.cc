@@ -100,10 +100,13 @@ std::string VerdictText(const Evidence& evidence, const Judgement& judgement) {
   if (!judgement.wrongs.empty()) lines.text() += '\n';
   AddCounts(evidence, &lines);
   lines.Add("seed", "{}", evidence.options.seed);
+  if (!evidence.interrupt.empty()) {
+    lines.Add("cut short", "after {:.1f} s by {}", evidence.seconds, evidence.interrupt);
+  }
   switch (judgement.type) {
     case Judgement::Type::kPass:
       lines.Add("verdict", "PASS{}",
-                evidence.was_interrupted ? ", of a run that was cut short" : "");
+                evidence.interrupt.empty() ? "" : ", of a run that was cut short");
       break;
     case Judgement::Type::kViolation:
       lines.Add("verdict", "VIOLATION");

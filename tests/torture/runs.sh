@@ -91,7 +91,7 @@ kill -INT "$child"
 status=0
 wait "$child" || status=$?
 ((status == 4)) || fail "interrupted, it ended with $status"
-shows '^verdict '
+shows '^verdict ' && shows "^cut short  *after .* s by SIGINT from process $$ (bash)"
 leaves_nothing
 
 # Killed, it leaves nothing either.
