@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "torture/value.h"
 
@@ -10,12 +11,20 @@ namespace plov::torture {
 namespace {
 
 // In percent, of batches. GETs many at a time are most of what a store does and what costs least.
-constexpr uint64_t kGetManyPercent = 76;
-constexpr uint64_t kPutManyPercent = 9;
-constexpr uint64_t kAsyncPercent = 9;
+constexpr uint64_t kGetManyPercent = 66;
+constexpr uint64_t kPutManyPercent = 10;
+constexpr uint64_t kAsyncPercent = 10;
+constexpr uint64_t kGetIntoPercent = 8;
 
 // In percent, of operations.
 constexpr uint64_t kHotPercent = 70;
+
+// Hot keys that are not like their profile.
+constexpr uint64_t kOtherSizeOneIn = 32;
+// A value that is at most so much longer than the smallest, of 16 bytes, lies in a bucket of 64
+// bytes under a key of 13.
+constexpr uint64_t kInlineSpread = 8;
+constexpr uint64_t kSmallBytesMax = 1024;
 
 struct Share {
   Kind kind;
@@ -40,24 +49,30 @@ Kind DrawKind(const Share (&shares)[kCount], Random* random) {
 }  // namespace
 
 Choices::Choices(const Plan& plan, uint32_t process)
-    : plan_(plan),
-      random_(plan.seed + process * uint64_t{0x632be59bd9b4e019}),
-      process_(process),
-      size_bits_(static_cast<uint32_t>(
-          std::bit_width(plan.value_bytes_max / std::max<uint64_t>(plan.value_bytes_min, 1)))) {}
+    : plan_(plan), random_(plan.seed + process * uint64_t{0x632be59bd9b4e019}), process_(process) {}
 
 Form Choices::DrawForm() {
-  const uint64_t percent = random_.Below(100);
-  if (percent < kGetManyPercent) return Form::kGetMany;
-  if (percent < kGetManyPercent + kPutManyPercent) return Form::kPutMany;
-  if (percent < kGetManyPercent + kPutManyPercent + kAsyncPercent) return Form::kAsync;
+  constexpr std::pair<Form, uint64_t> kForms[] = {{Form::kGetMany, kGetManyPercent},
+                                                  {Form::kPutMany, kPutManyPercent},
+                                                  {Form::kAsync, kAsyncPercent},
+                                                  {Form::kGetInto, kGetIntoPercent}};
+  uint64_t left = random_.Below(100);
+  for (const auto& [form, percent] : kForms) {
+    if (left < percent) return form;
+    left -= percent;
+  }
   return Form::kSingle;
 }
 
-// Hot keys have the numbers from 0 on.
+// Hot keys have the numbers from 0 on, the hottest first; the last takes what is left.
+uint64_t Choices::DrawHotKey() {
+  const auto halvings = static_cast<uint64_t>(std::countr_zero(random_.Next()));
+  return std::min<uint64_t>(halvings, plan_.hot_keys - 1);
+}
+
 uint64_t Choices::DrawKey(uint64_t keys_open) {
-  const bool hot = random_.Below(100) < kHotPercent;
-  return random_.Below(hot ? plan_.hot_keys : std::max<uint64_t>(keys_open, plan_.hot_keys));
+  if (random_.Below(100) < kHotPercent) return DrawHotKey();
+  return random_.Below(std::max<uint64_t>(keys_open, plan_.hot_keys));
 }
 
 void Choices::Begin(Kind kind, uint64_t key, Operation* operation) {
@@ -77,9 +92,7 @@ void Choices::DrawGet(uint64_t keys_open, Operation* operation) {
   Begin(Kind::kGet, DrawKey(keys_open), operation);
 }
 
-void Choices::DrawHotGet(Operation* operation) {
-  Begin(Kind::kGet, random_.Below(plan_.hot_keys), operation);
-}
+void Choices::DrawHotGet(Operation* operation) { Begin(Kind::kGet, DrawHotKey(), operation); }
 
 void Choices::DrawStore(uint64_t keys_open, Operation* operation) {
   const Kind kind = DrawKind(kStores, &random_);
@@ -91,13 +104,37 @@ void Choices::DrawAny(uint64_t keys_open, Operation* operation) {
   Begin(kind, DrawKey(keys_open), operation);
 }
 
+// The hottest is mostly inline. Now and then a key gets what others get, so that an item goes from
+// its bucket to a record and back.
+Choices::Profile Choices::ProfileOf(uint64_t key) {
+  if (key >= plan_.hot_keys) return Profile::kSmall;
+  if (OneIn(kOtherSizeOneIn)) return Profile::kAny;
+  constexpr std::array kProfiles = {Profile::kInline, Profile::kSmall, Profile::kInline,
+                                    Profile::kAny};
+  return kProfiles[key % kProfiles.size()];
+}
+
 // As many between 16 and 32 bytes as between 16 and 32 thousand.
-size_t Choices::DrawValueBytes() {
+size_t Choices::DrawBytesUpTo(uint64_t most) {
   const uint64_t least = plan_.value_bytes_min;
-  const uint64_t range = least << random_.Below(size_bits_ + 1);
-  const uint64_t most = std::min(range * 2, plan_.value_bytes_max);
-  const uint64_t from = std::min(range, plan_.value_bytes_max);
-  return from + random_.Below(most - from + 1);
+  const uint64_t range =
+      least << random_.Below(static_cast<uint64_t>(std::bit_width(most / least)));
+  const uint64_t from = std::min(range, most);
+  return from + random_.Below(std::min(range * 2, most) - from + 1);
+}
+
+size_t Choices::DrawValueBytes(uint64_t key) {
+  const uint64_t least = plan_.value_bytes_min;
+  const uint64_t most = plan_.value_bytes_max;
+  switch (ProfileOf(key)) {
+    case Profile::kInline:
+      return least + random_.Below(std::min(kInlineSpread, most - least) + 1);
+    case Profile::kSmall:
+      return DrawBytesUpTo(std::min(most, std::max(least, kSmallBytesMax)));
+    case Profile::kAny:
+      break;
+  }
+  return DrawBytesUpTo(most);
 }
 
 void Choices::Learn(const Operation& operation) {

@@ -1,7 +1,13 @@
 // Choices: what a client process does next, drawn from its seed.
 //
-// Few hot keys get most operations, many cold ones the rest. Values are of every size between the
-// smallest and the largest, small ones as often as large ones, so inline items and records mix.
+// Few hot keys get most operations, each half of what the one before it gets, so that readers and
+// writers meet: a bucket is torn for nanoseconds, and only one that is read and written all the
+// time is seen so. Many cold keys get the rest.
+//
+// What values a key gets follows from its number (ProfileOf). Items that lie in their bucket show
+// torn buckets; records show torn and foreign records, and large ones are READ for so long that
+// their memory is given to another meanwhile. Cold keys get no large ones, which would only fill
+// memory.
 #pragma once
 
 #include <array>
@@ -16,8 +22,9 @@ namespace plov::torture {
 enum class Form : uint8_t {
   kGetMany,
   kPutMany,
-  kAsync,   // GETs, writes and DELETEs at once
-  kSingle,  // one blocking call
+  kAsync,    // GETs, writes and DELETEs at once
+  kSingle,   // one blocking call
+  kGetInto,  // GETs into the caller's buffer, one after the other
 };
 
 class Choices {
@@ -32,7 +39,7 @@ class Choices {
   void DrawAny(uint64_t keys_open, Operation* operation);
   // As DrawGet, of a hot key.
   void DrawHotGet(Operation* operation);
-  size_t DrawValueBytes();
+  size_t DrawValueBytes(uint64_t key);
   // One in so many.
   bool OneIn(uint64_t count) { return random_.Below(count) == 0; }
 
@@ -47,6 +54,12 @@ class Choices {
     uint64_t version = 0;  // 0: none
   };
 
+  enum class Profile : uint8_t { kInline, kSmall, kAny };
+
+  Profile ProfileOf(uint64_t key);
+  // Every doubling between the smallest size and `most` equally often.
+  size_t DrawBytesUpTo(uint64_t most);
+  uint64_t DrawHotKey();
   uint64_t DrawKey(uint64_t keys_open);
   void Begin(Kind kind, uint64_t key, Operation* operation);
   Told& ToldOf(uint64_t key) { return told_[key % told_.size()]; }
@@ -54,7 +67,6 @@ class Choices {
   const Plan& plan_;
   Random random_;
   uint32_t process_;
-  uint32_t size_bits_;  // of the largest value over the smallest
   uint64_t sequence_ = 0;
   std::array<Told, 1024> told_{};
 };

@@ -22,11 +22,9 @@ bool IsReady(std::string_view said) {
 
 }  // namespace
 
-std::expected<void, Error> OwnServer::Start(Life life) {
-  std::error_code ignored;
-  for (uint32_t shard = 0; life == Life::kEmpty && shard < options_.shards; ++shard) {
-    files::remove(path("memory") + (shard == 0 ? "" : "." + std::to_string(shard)), ignored);
-  }
+std::vector<std::string> OwnServer::Arguments() const {
+  uint32_t bucket_bytes = options_.bucket_bytes;
+  if (bucket_bytes == 0) bucket_bytes = empty_lives_ % 2 == 0 ? 128 : 64;
   std::vector<std::string> arguments = {options_.plovd,
                                         "--listen",
                                         uri(),
@@ -41,13 +39,22 @@ std::expected<void, Error> OwnServer::Start(Life life) {
                                         "--shards",
                                         std::to_string(options_.shards),
                                         "--bucket-bytes",
-                                        std::to_string(options_.bucket_bytes)};
+                                        std::to_string(bucket_bytes)};
   if (options_.huge_pages) arguments.emplace_back("--hugepages");
   if (options_.is_warm) arguments.insert(arguments.end(), {"--warm", path("memory")});
+  return arguments;
+}
+
+std::expected<void, Error> OwnServer::Start(Life life) {
+  std::error_code ignored;
+  for (uint32_t shard = 0; life == Life::kEmpty && shard < options_.shards; ++shard) {
+    files::remove(path("memory") + (shard == 0 ? "" : "." + std::to_string(shard)), ignored);
+  }
+  if (life == Life::kEmpty) ++empty_lives_;
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe");
   const int log = ::open(path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  auto started = Process::Start(arguments, {.output = pipe[1], .errors = log});
+  auto started = Process::Start(Arguments(), {.output = pipe[1], .errors = log});
   ::close(pipe[1]);
   ::close(log);
   std::expected<void, Error> ready;

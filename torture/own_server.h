@@ -20,8 +20,8 @@ struct OwnServerOptions {
   uint64_t memory_bytes = 0;
   uint64_t max_value_bytes = 0;
   uint32_t shards = 1;
-  uint32_t bucket_bytes = 64;
-  bool is_warm = false;  // keeps its memory in a file
+  uint32_t bucket_bytes = 64;  // 0: 128, and the other of the two in each empty life
+  bool is_warm = false;        // keeps its memory in a file
   // Clients and checker have better uses for a processor than a server's waiting; measured on two.
   uint32_t spin_us = 5;
   bool huge_pages = false;
@@ -54,8 +54,10 @@ class OwnServer {
  private:
   std::string path(const char* name) const { return options_.folder + "/" + name; }
   std::expected<void, Error> AwaitReady(int output);
+  std::vector<std::string> Arguments() const;
 
   OwnServerOptions options_;
+  uint64_t empty_lives_ = 0;
   std::optional<Process> process_;
 };
 

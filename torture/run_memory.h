@@ -48,8 +48,9 @@ enum class Count : uint8_t {
   kRefreshes,
   kReconnects,
   kRetries,
-  kPauses,  // GETs that paused between their READs
-  kErrors,  // and kErrors + code
+  kPauses,       // GETs that paused between their READs
+  kRecordBytes,  // values stored that are too long for a bucket
+  kErrors,       // and kErrors + code
 };
 inline constexpr size_t kCodes = static_cast<size_t>(Code::kSystem) + 1;
 inline constexpr size_t kCounts = static_cast<size_t>(Count::kErrors) + kCodes;

@@ -1,5 +1,6 @@
 #include "torture/server_tally.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -17,7 +18,8 @@ constexpr Field kFields[] = {{"displacements", &ServerCounts::displacements},
                              {"no_space", &ServerCounts::no_space},
                              {"retries_answered", &ServerCounts::retries_answered},
                              {"gets_by_message", &ServerCounts::gets_by_message},
-                             {"corrupt", &ServerCounts::corrupt}};
+                             {"corrupt", &ServerCounts::corrupt},
+                             {"records_used_bytes", &ServerCounts::record_memory_bytes}};
 
 // "name value\n" lines.
 void AddLine(std::string_view line, ServerCounts* counts) {
@@ -52,6 +54,17 @@ ServerCounts ReadServerCounts(std::span<const std::string> texts) {
     }
   }
   return counts;
+}
+
+void ServerTally::BeginAt(const ServerCounts& counts) {
+  before_ = now_ = counts;
+  before_.record_memory_bytes = 0;
+}
+
+void ServerTally::Observe(const ServerCounts& counts) {
+  const uint64_t memory_bytes = std::max(now_.record_memory_bytes, counts.record_memory_bytes);
+  now_ = counts;
+  now_.record_memory_bytes = memory_bytes;
 }
 
 void ServerTally::EndLife() {

@@ -14,6 +14,7 @@ struct ServerCounts {
   uint64_t retries_answered = 0;  // writes that were sent again and had been applied
   uint64_t gets_by_message = 0;
   uint64_t corrupt = 0;
+  uint64_t record_memory_bytes = 0;  // that records have taken, at most; not a count of events
 
   ServerCounts& operator+=(const ServerCounts& other);
   ServerCounts& operator-=(const ServerCounts& other);
@@ -25,8 +26,8 @@ ServerCounts ReadServerCounts(std::span<const std::string> texts);
 class ServerTally {
  public:
   // Of a server that ran before: what it did until now is not ours.
-  void BeginAt(const ServerCounts& counts) { before_ = now_ = counts; }
-  void Observe(const ServerCounts& counts) { now_ = counts; }
+  void BeginAt(const ServerCounts& counts);
+  void Observe(const ServerCounts& counts);
   void EndLife();
   ServerCounts sum() const;
 

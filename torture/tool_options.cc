@@ -33,11 +33,11 @@ po::options_description Described() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   // clang-format off
   options.add_options()
-      ("duration", text("DURATION"), "how long, as 500ms, 10s, 2h (10s)")
+      ("duration", text("DURATION"), "how long, as 500ms, 10s, 2h (1m)")
       ("clients", text("N"), "client processes, 1 to 64 (3)")
       ("keys", text("N"), "keys in use, up to 16777216 (50000)")
       ("hot-keys", text("N"), "of these, the ones that get most operations (8)")
-      ("value-bytes", text("MIN-MAX"), "sizes of values, 16 to 16M, as 16-1K (16-1K)")
+      ("value-bytes", text("MIN-MAX"), "sizes of values, 16 to 16M, as 16-1K (16-512K)")
       ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full (all that are possible)")
       ("seed", text("N"), "seeds what the clients choose (a random one, which is printed)")
       ("timeout", text("DURATION"), "what each call may take, up to 30s (500ms)")
@@ -46,7 +46,7 @@ po::options_description Described() {
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
       ("memory", text("SIZE"), "memory of its own server (128M)")
       ("shards", text("N"), "shards of its own server (1)")
-      ("bucket-bytes", text("N"), "bucket size of its own server, 64 or 128 (64)")
+      ("bucket-bytes", text("N"), "bucket size of its own server, 64 or 128 (both in turn)")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
       ("version", po::bool_switch(), "print the version and exit")
       ("help", po::bool_switch(), "print this help and exit");

@@ -15,12 +15,12 @@ struct ToolOptions {
   enum class Action { kRun, kHelp, kVersion };
 
   Action action = Action::kRun;
-  std::chrono::microseconds duration = std::chrono::seconds(10);
+  std::chrono::microseconds duration = std::chrono::minutes(1);
   uint32_t clients = 3;
   uint64_t keys = 50'000;
   uint32_t hot_keys = 8;
   uint64_t value_bytes_min = 16;
-  uint64_t value_bytes_max = 1024;
+  uint64_t value_bytes_max = uint64_t{512} << 10;
   std::chrono::microseconds timeout = std::chrono::milliseconds(500);  // of each call
   FaultSet faults;  // those that the server allows
   uint64_t seed = 0;
@@ -29,8 +29,8 @@ struct ToolOptions {
   std::string listen;  // where its own server listens; empty: a socket in a new folder
   uint64_t memory_bytes = uint64_t{128} << 20;
   uint32_t shards = 1;
-  uint32_t bucket_bytes = 64;
-  std::string json;  // a path; empty: none
+  uint32_t bucket_bytes = 0;  // 0: 128, and another in each empty life
+  std::string json;           // a path; empty: none
 
   bool has_own_server() const { return server.empty(); }
   bool has(Fault fault) const { return faults.test(IndexOf(fault)); }

@@ -8,21 +8,30 @@ namespace plov::torture {
 
 namespace {
 
-uint64_t TornOf(const Counts& counts) {
-  return counts[IndexOf(Count::kTornBuckets)] + counts[IndexOf(Count::kTornRecords)];
+// Whether the run asked for it and did not get it, though it was possible. Growth is not looked at
+// here: it counts however it came.
+bool Lacks(const Evidence& evidence, Fault fault) {
+  if (!evidence.options.has(fault) || fault == Fault::kGrowth) return false;
+  const bool was_injected = evidence.injected[IndexOf(fault)] > 0;
+  return !was_injected || (fault == Fault::kFull && evidence.server.no_space == 0);
 }
 
-// Whether the run asked for it and did not get it, though it was possible.
-bool Lacks(const Evidence& evidence, Fault fault) {
-  if (!evidence.options.has(fault)) return false;
-  switch (fault) {
-    case Fault::kGrowth:
-      return evidence.server.growths == 0;
-    case Fault::kFull:
-      return evidence.injected[IndexOf(fault)] == 0 || evidence.server.no_space == 0;
-    default:
-      return evidence.injected[IndexOf(fault)] == 0;
-  }
+// What a run must have seen, or else it has shown nothing of what guards against it.
+std::vector<std::string> UnseenOf(const Evidence& evidence) {
+  const auto count = [&evidence](Count which) { return evidence.counts[IndexOf(which)]; };
+  std::vector<std::string> unseen;
+  const auto need = [&unseen](bool seen, std::string_view what, std::string_view remedy) {
+    if (!seen) unseen.push_back(fmt::format("no {} was seen: run longer, with {}", what, remedy));
+  };
+  need(count(Count::kTornBuckets) > 0, "torn bucket",
+       "more --clients, fewer --hot-keys, --value-bytes from 16 on");
+  need(count(Count::kTornRecords) > 0, "torn record", "more --clients, larger --value-bytes");
+  need(evidence.server.displacements > 0, "displacement", "more --keys");
+  // A server that ran before may have all the table that it will need.
+  need(evidence.server.growths > 0 || !evidence.options.has_own_server(), "growth", "more --keys");
+  need(count(Count::kRecordBytes) > evidence.server.record_memory_bytes, "reuse of memory",
+       "more --clients, larger --value-bytes");
+  return unseen;
 }
 
 std::vector<std::string> MissingOf(const Evidence& evidence) {
@@ -31,14 +40,7 @@ std::vector<std::string> MissingOf(const Evidence& evidence) {
   const uint64_t answered =
       audited.total() - audited.of(Outcome::kRefused) - audited.of(Outcome::kUnknown);
   if (answered == 0) missing.emplace_back("no operation was checked: run longer");
-  if (TornOf(evidence.counts) == 0) {
-    missing.emplace_back(
-        "no torn read was seen: run longer, with more --clients, fewer --hot-keys, larger "
-        "--value-bytes");
-  }
-  if (evidence.server.displacements == 0) {
-    missing.emplace_back("no displacement was seen: run longer, with more --keys");
-  }
+  for (std::string& unseen : UnseenOf(evidence)) missing.push_back(std::move(unseen));
   for (size_t i = 0; i < kFaults; ++i) {
     if (!Lacks(evidence, static_cast<Fault>(i))) continue;
     missing.push_back(fmt::format("the fault {} did not happen: run longer", kFaultNames[i]));

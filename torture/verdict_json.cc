@@ -76,6 +76,8 @@ Object CountsJson(const Evidence& evidence) {
           {"displacements", evidence.server.displacements},
           {"growths", evidence.server.growths},
           {"no_space", evidence.server.no_space},
+          {"record_bytes", count(Count::kRecordBytes)},
+          {"record_memory_bytes", evidence.server.record_memory_bytes},
           {"server_lives", evidence.server_lives},
           {"undecided", audited.undecided},
           {"violations", audited.violations + evidence.wrongs.size()}};

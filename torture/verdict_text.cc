@@ -68,6 +68,8 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
              count(Count::kKnownMisses));
   lines->Add("displacements", "{}", Grouped(evidence.server.displacements));
   lines->Add("growths", "{}", Grouped(evidence.server.growths));
+  lines->Add("memory", "{} bytes of records written into {}", count(Count::kRecordBytes),
+             Grouped(evidence.server.record_memory_bytes));
   lines->Add("full", "{} PUTs refused", Grouped(evidence.server.no_space));
   lines->Add("reconnects", "{}; {} writes sent again, {} of them applied before",
              count(Count::kReconnects), count(Count::kRetries),

@@ -21,6 +21,7 @@ constexpr microseconds kRest{200};  // of a client that waits for the tool
 constexpr microseconds kSpin{5};    // as the tool's own server
 constexpr uint64_t kTurnsPerReport = 32;
 constexpr uint64_t kTurnsPerPause = 64;
+constexpr size_t kInlineBytesMax = 101;  // of any item in a bucket of any size
 constexpr size_t kBytesPerBatch = size_t{1} << 20;
 
 PutOptions OptionsOf(const Operation& operation) {
@@ -129,6 +130,8 @@ void Worker::Turn(Form form) {
       return Async();
     case Form::kSingle:
       return Single();
+    case Form::kGetInto:
+      return GetInto();
   }
 }
 
@@ -137,16 +140,14 @@ void Worker::Name(size_t index) {
   keys_[index] = names_[index].view();
 }
 
-void Worker::Fill(size_t index) {
+// Returns the bytes of its value.
+size_t Worker::Fill(size_t index) {
   Name(index);
   const Operation& operation = lane_.Next(index);
-  if (!IsStore(operation.kind)) return;
-  values_[index].resize(choices_.DrawValueBytes());
+  if (!IsStore(operation.kind)) return 0;
+  values_[index].resize(choices_.DrawValueBytes(operation.key));
   WriteValue(operation.value, SealedKey(history_, operation.key), values_[index]);
-}
-
-size_t Worker::StoresThatFit() const {
-  return std::clamp<size_t>(kBytesPerBatch / memory_->plan.value_bytes_max, 1, kStoresPerBatch);
+  return values_[index].size();
 }
 
 void Worker::Issue(size_t count) {
@@ -166,23 +167,22 @@ void Worker::GetMany() {
 }
 
 void Worker::PutMany() {
-  const size_t count = StoresThatFit();
-  for (size_t i = 0; i < count; ++i) {
-    choices_.DrawStore(keys_open_, &lane_.Next(i));
-    Fill(i);
-    items_[i] = {keys_[i], values_[i], OptionsOf(lane_.Next(i))};
+  size_t count = 0;
+  for (size_t bytes = 0; count < kStoresPerBatch && bytes < kBytesPerBatch; ++count) {
+    choices_.DrawStore(keys_open_, &lane_.Next(count));
+    bytes += Fill(count);
+    items_[count] = {keys_[count], values_[count], OptionsOf(lane_.Next(count))};
   }
   Issue(count);
-  client_->PutMany(
-      std::span(items_).first(count),
-      [this](size_t i, const Client::PutResult& result) { OnWrite(result, &lane_.Next(i)); });
+  client_->PutMany(std::span(items_).first(count),
+                   [this](size_t i, const Client::PutResult& result) { OnWrite(result, i); });
 }
 
 void Worker::Async() {
-  const size_t count = std::min(StoresThatFit(), kAsyncPerBatch);
-  for (size_t i = 0; i < count; ++i) {
-    choices_.DrawAny(keys_open_, &lane_.Next(i));
-    Fill(i);
+  size_t count = 0;
+  for (size_t bytes = 0; count < kAsyncPerBatch && bytes < kBytesPerBatch; ++count) {
+    choices_.DrawAny(keys_open_, &lane_.Next(count));
+    bytes += Fill(count);
   }
   Issue(count);
   size_t left = count;
@@ -204,13 +204,13 @@ void Worker::Start(size_t index, size_t* left) {
   } else if (IsStore(operation->kind)) {
     client_->StartPut(keys_[index], values_[index], OptionsOf(*operation),
                       [=, this](const Client::PutResult& result) {
-                        OnWrite(result, operation);
+                        OnWrite(result, index);
                         --*left;
                       });
   } else {
     client_->StartDelete(keys_[index], operation->expected,
                          [=, this](const Client::DeleteResult& result) {
-                           OnWrite(result, operation);
+                           OnWrite(result, index);
                            --*left;
                          });
   }
@@ -221,11 +221,23 @@ void Worker::Single() {
   choices_.DrawAny(keys_open_, operation);
   Fill(0);
   Issue(1);
-  if (operation->kind == Kind::kGet) return Get(&*client_, operation->start % 2 == 0);
+  if (operation->kind == Kind::kGet) return Get(&*client_, false);
   if (IsStore(operation->kind)) {
-    OnWrite(client_->Put(keys_[0], values_[0], OptionsOf(*operation)), operation);
+    OnWrite(client_->Put(keys_[0], values_[0], OptionsOf(*operation)), 0);
   } else {
-    OnWrite(client_->Delete(keys_[0], operation->expected), operation);
+    OnWrite(client_->Delete(keys_[0], operation->expected), 0);
+  }
+}
+
+// Each is an operation by itself: the shortest intervals there are. Hot, since a record that is
+// copied straight into the buffer is torn only if its key is written meanwhile.
+void Worker::GetInto() {
+  for (size_t i = 0; i < kGetIntosPerTurn; ++i) {
+    choices_.DrawHotGet(&lane_.Next(0));
+    Name(0);
+    Issue(1);
+    Get(&*client_, true);
+    lane_.Finish(Now());
   }
 }
 
@@ -233,7 +245,7 @@ void Worker::PauseGet() {
   choices_.DrawHotGet(&lane_.Next(0));
   Name(0);
   Issue(1);
-  Get(&*pausing_, false);
+  Get(&*pausing_, choices_.OneIn(2));
   report_.counts[IndexOf(Count::kPauses)].fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -268,10 +280,15 @@ void Worker::OnGet(const Client::GetResult& result, Operation* operation) {
 }
 
 template <typename Result>
-void Worker::OnWrite(const Result& result, Operation* operation) {
+void Worker::OnWrite(const Result& result, size_t index) {
+  Operation* operation = &lane_.Next(index);
   operation->end = Now();
   Note(result, operation);
   if (!result) return CountError(result.error().code);
+  const size_t bytes = IsStore(operation->kind) ? values_[index].size() : 0;
+  if (bytes > kInlineBytesMax) {
+    report_.counts[IndexOf(Count::kRecordBytes)].fetch_add(bytes, std::memory_order_relaxed);
+  }
   choices_.Learn(*operation);
 }
 

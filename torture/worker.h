@@ -32,6 +32,7 @@ class Worker {
   static constexpr size_t kGetsPerBatch = 64;
   static constexpr size_t kStoresPerBatch = 32;
   static constexpr size_t kAsyncPerBatch = 32;
+  static constexpr size_t kGetIntosPerTurn = 16;
 
   bool stopped() const { return memory_->stop.load(std::memory_order_relaxed); }
   // std::nullopt when the run is stopped first.
@@ -45,8 +46,7 @@ class Worker {
 
   // The batch being made: entries of the lane, with their keys and values.
   void Name(size_t index);
-  void Fill(size_t index);
-  size_t StoresThatFit() const;
+  size_t Fill(size_t index);
   void Issue(size_t count);
 
   void GetMany();
@@ -54,11 +54,12 @@ class Worker {
   void Async();
   void Start(size_t index, size_t* left);
   void Single();
+  void GetInto();
   void Get(Client* client, bool into);
 
   void OnGet(const Client::GetResult& result, Operation* operation);
   template <typename Result>
-  void OnWrite(const Result& result, Operation* operation);
+  void OnWrite(const Result& result, size_t index);
   void CountError(Code code);
   void Report();
 

@@ -24,8 +24,10 @@ Evidence Enough() {
   evidence.seconds = 2;
   evidence.audited.operations[0][0] = 1'000'000;
   evidence.audited.histories = 1;
+  evidence.counts[IndexOf(Count::kTornBuckets)] = 5;
   evidence.counts[IndexOf(Count::kTornRecords)] = 7;
-  evidence.server.displacements = 3;
+  evidence.counts[IndexOf(Count::kRecordBytes)] = 1000;
+  evidence.server = {.displacements = 3, .growths = 2, .record_memory_bytes = 999};
   return evidence;
 }
 
@@ -69,10 +71,16 @@ TEST(Verdict, PassesWhatDidEnough) {
 }
 
 TEST(Verdict, TooLittleIsNoPass) {
-  Evidence no_torn = Enough();
-  no_torn.counts = {};
+  Evidence no_torn_bucket = Enough();
+  no_torn_bucket.counts[IndexOf(Count::kTornBuckets)] = 0;
+  Evidence no_torn_record = Enough();
+  no_torn_record.counts[IndexOf(Count::kTornRecords)] = 0;
   Evidence no_displacement = Enough();
-  no_displacement.server = {};
+  no_displacement.server.displacements = 0;
+  Evidence no_growth = Enough();
+  no_growth.server.growths = 0;
+  Evidence no_reuse = Enough();
+  no_reuse.server.record_memory_bytes = 1000;
   Evidence nothing_answered = Enough();
   nothing_answered.audited.operations = {};
   nothing_answered.audited.operations[1][static_cast<size_t>(Outcome::kRefused)] = 100;
@@ -83,8 +91,8 @@ TEST(Verdict, TooLittleIsNoPass) {
   Evidence never_full = Enough();
   never_full.options.faults.set(IndexOf(Fault::kFull));
   never_full.injected[IndexOf(Fault::kFull)] = 1;
-  for (const Evidence& evidence :
-       {no_torn, no_displacement, nothing_answered, undecided, no_fault, never_full}) {
+  for (const Evidence& evidence : {no_torn_bucket, no_torn_record, no_displacement, no_growth,
+                                   no_reuse, nothing_answered, undecided, no_fault, never_full}) {
     const Judgement judgement = Judge(evidence);
     EXPECT_EQ(judgement.exit_status(), 4);
     ASSERT_EQ(judgement.missing.size(), 1);
@@ -139,14 +147,16 @@ TEST(Verdict, SavesNothingThatIsNotAskedFor) {
 
 TEST(ServerTally, SumsLivesAndLeavesOutWhatWasBefore) {
   ServerTally tally;
-  const std::vector<std::string> shards = {"displacements 10\ngrowths 1\n", "displacements 5\n"};
+  const std::vector<std::string> shards = {"displacements 10\ngrowths 1\nrecords_used_bytes 70\n",
+                                           "displacements 5\nrecords_used_bytes 30\n"};
   tally.BeginAt(ReadServerCounts(shards));
-  tally.Observe({.displacements = 20, .growths = 4});
+  tally.Observe({.displacements = 20, .growths = 4, .record_memory_bytes = 90});
   EXPECT_EQ(tally.sum().displacements, 5);
   tally.EndLife();
-  tally.Observe({.displacements = 2, .growths = 1});
+  tally.Observe({.displacements = 2, .growths = 1, .record_memory_bytes = 7});
   EXPECT_EQ(tally.sum().displacements, 7);
   EXPECT_EQ(tally.sum().growths, 4);
+  EXPECT_EQ(tally.sum().record_memory_bytes, 107);  // what each life had at most
 }
 
 }  // namespace
