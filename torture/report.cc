@@ -89,17 +89,28 @@ std::string ResultText(const Operation& operation) {
 
 }  // namespace
 
-std::string Timeline(const Finding& finding) {
+std::string Timeline(const Finding& finding, size_t operations_max) {
+  const std::vector<Operation> all = ByStart(finding.history);
+  const auto later = std::ranges::find_if(
+      all, [&](const Operation& operation) { return operation.start > finding.instant; });
+  const auto before = static_cast<size_t>(later - all.begin());
+  // As many before the violation as there are, then later ones.
+  const size_t begin = before > operations_max ? before - operations_max : 0;
+  const auto shown = std::span(all).subspan(begin, std::min(operations_max, all.size() - begin));
   std::string text = "key " + std::to_string(finding.key) + ": " + finding.reason + ", at " +
                      std::to_string(finding.instant) + " ns\nbefore: " +
                      (finding.initial == Initial::kAbsent ? "absent\n" : "anything\n");
-  const Columns columns(finding.history);
-  for (const Operation& operation : ByStart(finding.history)) {
+  const Columns columns(shown);
+  for (const Operation& operation : shown) {
     std::string interval = std::to_string(operation.start) + "..";
     if (!IsOpen(operation)) interval += std::to_string(operation.end);
     text += "  " + columns.Bar(operation) + " " + Padded(interval, 10) + " " +
             Padded(ProcessName(operation.process), 4) + " " + Padded(CallText(operation), 20) +
             " " + ResultText(operation) + "\n";
+  }
+  if (shown.size() < all.size()) {
+    text += "  (" + std::to_string(shown.size()) + " of " + std::to_string(all.size()) +
+            " operations; the file has all)\n";
   }
   return text;
 }

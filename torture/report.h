@@ -1,6 +1,8 @@
 // Report: a history that is wrong, as people and other programs read it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,8 +27,9 @@ struct Finding {
 //     |---------|         10..30   p0  PUT p0#1            ok, version 5
 //               |>        30..     p1  DELETE              unknown
 //
-// The bars show the order of starts and ends, not their distances.
-std::string Timeline(const Finding& finding);
+// The bars show the order of starts and ends, not their distances. Of more than operations_max
+// operations those nearest before the violation are shown, and it says so.
+std::string Timeline(const Finding& finding, size_t operations_max = SIZE_MAX);
 
 // One object; instants in nanoseconds as in the history, "end" null for unknown operations.
 std::string Json(const Finding& finding);

@@ -9,6 +9,10 @@ namespace plov::torture {
 
 namespace {
 
+// Most violations are between operations that are near to each other.
+constexpr size_t kShortestEnd = 32;
+constexpr size_t kEndsGrowBy = 4;
+
 bool IsWrong(const std::vector<Operation>& history, Initial initial) {
   return CheckIntervals(history, initial) == Verdict::kBad;
 }
@@ -65,15 +69,32 @@ std::vector<Operation> Shrink(std::vector<Operation> history, Initial initial) {
   return history;
 }
 
+namespace {
+
+// The shortest end of the history that is wrong by itself, made ready for Initial::kAnything; empty
+// when none is.
+std::vector<Operation> WrongEnd(const std::vector<Operation>& history) {
+  for (size_t count = kShortestEnd; count < history.size(); count *= kEndsGrowBy) {
+    const auto begin = history.end() - static_cast<std::ptrdiff_t>(count);
+    auto end = CompleteWindow({begin, history.end()});
+    if (IsWrong(end, Initial::kAnything)) return end;
+  }
+  return {};
+}
+
+}  // namespace
+
 Finding Explain(const Violation& violation, Initial initial) {
   Finding finding;
   finding.key = violation.key;
   finding.reason = std::string(ReasonText(violation.reason));
   finding.instant = violation.instant;
-  finding.initial = initial;
-  finding.history = violation.window;
-  if (!violation.window_is_whole) {
-    finding.initial = Initial::kAnything;
+  finding.initial = Initial::kAnything;
+  finding.history = WrongEnd(ByStart(CutAfter(violation.window, violation.instant)));
+  if (finding.history.empty() && violation.window_is_whole) {
+    finding.initial = initial;
+    finding.history = violation.window;
+  } else if (finding.history.empty()) {
     finding.history = CompleteWindow(violation.window);
   }
   finding.is_minimal = IsWrong(finding.history, finding.initial);

@@ -16,9 +16,10 @@ namespace plov::torture {
 // Cost:    a few times length^2 operations checked; for thousands of operations seconds.
 std::vector<Operation> Shrink(std::vector<Operation> history, Initial initial);
 
-// A violation made ready to be shown. When the window is not whole, what may have happened before
-// is put in as unknown operations of the process kBefore; when the rest is then not wrong by
-// itself, the window is shown as it is and `is_minimal` is false.
+// A violation made ready to be shown. What is looked at is the shortest end of the window that is
+// wrong by itself, up to the violation; what may have happened before is put in as unknown
+// operations of the process kBefore. When no end is, the window is shown as it is and `is_minimal`
+// is false. Cost: seconds at most, for ends are tried from short to long.
 Finding Explain(const Violation& violation, Initial initial);
 
 }  // namespace plov::torture

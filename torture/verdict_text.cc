@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "torture/verdict.h"
@@ -9,6 +10,9 @@
 namespace plov::torture {
 
 namespace {
+
+// With two lines before them and two after them 40 lines, which a screen holds.
+constexpr size_t kOperationsShown = 36;
 
 class Lines {
  public:
@@ -46,6 +50,23 @@ std::string ErrorText(const Counts& counts) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Grouped(count), name);
   }
   return text.empty() ? "none" : text;
+}
+
+// The history of the smallest, and a line for each of the others.
+std::string FindingsText(const std::vector<Finding>& findings) {
+  const auto smallest = std::ranges::min_element(
+      findings, {}, [](const Finding& finding) { return finding.history.size(); });
+  if (smallest == findings.end()) return {};
+  std::string text = Timeline(*smallest, kOperationsShown);
+  if (!smallest->is_minimal) {
+    text += "  (not the smallest: what was before is not remembered)\n";
+  }
+  for (const Finding& other : findings) {
+    if (&other == &*smallest) continue;
+    text += fmt::format("key {}: {}, at {} ns: {} operations\n", other.key, other.reason,
+                        other.instant, other.history.size());
+  }
+  return text + "\n";
 }
 
 void AddCounts(const Evidence& evidence, Lines* lines) {
@@ -91,13 +112,7 @@ std::string Grouped(uint64_t number) {
 
 std::string VerdictText(const Evidence& evidence, const Judgement& judgement) {
   Lines lines;
-  for (const Finding& finding : judgement.findings) {
-    lines.text() += Timeline(finding);
-    if (!finding.is_minimal) {
-      lines.text() += "  (not the smallest: what was before is not remembered)\n";
-    }
-    lines.text() += '\n';
-  }
+  lines.text() += FindingsText(judgement.findings);
   for (const std::string& wrong : judgement.wrongs) lines.text() += "WRONG: " + wrong + "\n";
   if (!judgement.wrongs.empty()) lines.text() += '\n';
   AddCounts(evidence, &lines);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,18 @@ before: absent
                           |--|          50..55     p2   PUT-IF p2#1 over 6   ok, version 8
                                 |--|    60..70     p3   GET                  absent
 )"));
+}
+
+// The violation's neighbours are what is shown, in as many lines as there may be.
+TEST(Report, ATimelineCanBeCutToThoseNearestToTheViolation) {
+  Finding finding = Example();
+  finding.instant = 40;
+  const std::string text = Timeline(finding, 3);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 3 + 1);
+  EXPECT_NE(text.find("PUT p1#7"), std::string::npos);
+  EXPECT_NE(text.find("GET                  p1#7"), std::string::npos);
+  EXPECT_NE(text.find("ADD p0#2"), std::string::npos);
+  EXPECT_NE(text.find("(3 of 7 operations; the file has all)"), std::string::npos);
 }
 
 constexpr std::string_view kExampleJson = R"(

@@ -106,6 +106,21 @@ TEST(Shrink, ARightHistoryStaysAsItIs) {
   EXPECT_EQ(Shrink(history, Initial::kAbsent), history);
 }
 
+// Long histories of one hot key are explained by their end.
+TEST(Explain, AViolationAfterManyOperationsIsThreeOperations) {
+  constexpr Instant kMany = 50'000;
+  Violation violation{.reason = Reason::kStale, .window_is_whole = true};
+  for (Instant i = 0; i < kMany; ++i) {
+    const auto number = static_cast<uint64_t>(i + 1);
+    violation.window.push_back(Put(i * 10, i * 10 + 3, number, number));
+  }
+  violation.window.push_back(Hit(kMany * 10, kMany * 10 + 1, kMany - 5, kMany - 5));
+  violation.instant = kMany * 10 + 1;
+  const Finding finding = Explain(violation, Initial::kAbsent);
+  EXPECT_TRUE(finding.is_minimal);
+  EXPECT_EQ(finding.history.size(), 3u) << Timeline(finding);
+}
+
 // The checker forgot the beginning; what is left is wrong by itself.
 TEST(Explain, AWindowThatIsNotWholeIsCompleted) {
   IntervalChecker checker({.initial = Initial::kAbsent, .recent_count = 16});
