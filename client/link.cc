@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -20,6 +19,12 @@ constexpr Reads::Owner kNowOwner = Link::kSuperblockOwner - 1;
 // Torn READs of a superblock before the lookups that wait for it ask the server: a writer that
 // needs longer for a page than these take is not running, and waiting for its answer is cheaper.
 constexpr uint32_t kTornSuperblocksMax = 100;
+// A deadline that is shorter than the rewrite of the page, a server that is stopped in the middle of
+// one and damage look the same.
+constexpr auto kTornSuperblock =
+    "the server's superblock was never whole: plovd is stopped while it writes it, or its memory "
+    "is "
+    "damaged and it must be restarted";
 // How long a READ or a reply of the set-up is polled for before the thread rests.
 constexpr std::chrono::microseconds kSpin{20};
 
@@ -162,12 +167,10 @@ Link::Refreshed Link::TakeView(const cuckoo::ShardView& view) {
 std::expected<void, Error> Link::RefreshNow(Deadline deadline) {
   const Deadline begun = Clock::now();
   const uint64_t before = refreshes_;
-  uint32_t torn = 0;
   std::optional<Error> failed;
   while (true) {
     MarkStale();
     Refresh();
-    torn = std::max(torn, torn_superblocks_);
     CollectReads([](Reads::Owner, fabric::Status, ReadBuffer*) {},
                  [&failed](const Refreshed& refreshed) {
                    if (!refreshed) failed = refreshed.error();
@@ -175,11 +178,8 @@ std::expected<void, Error> Link::RefreshNow(Deadline deadline) {
     if (failed) return std::unexpected(std::move(*failed));
     if (refreshes_ != before) return {};
     if (auto error = Wait(deadline, begun)) {
-      // Torn a few times is what a deadline shorter than the rewrite of the page meets.
-      if (error->code != Code::kTimeout || torn + 1 < kTornSuperblocksMax) {
-        return std::unexpected(*error);
-      }
-      return Fail(Code::kCorrupt, "the server's superblock is damaged: restart plovd");
+      if (error->code == Code::kTimeout && torn_superblocks_ > 0) error->message = kTornSuperblock;
+      return std::unexpected(*error);
     }
   }
 }

@@ -13,8 +13,7 @@
 // that shows it. A key with a violation is not looked at any more.
 //
 // Memory:  24 bytes a key; in addition, per key that is busy, its operations since the last
-// horizon,
-//          and its unknown operations for ever. size() counts them.
+//          horizon, and its unknown operations for ever. size() counts them.
 // Cost:    see bench/checker.cc.
 // Threads: one. Several checkers can share the work, each with its own keys.
 #pragma once

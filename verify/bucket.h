@@ -2,12 +2,11 @@
 //
 //  offset size field      guards against
 //       0    8 checksum   a bucket read while it was written: XXH3 of bytes 8..end under
-//       BucketSeed,
-//                         so one of another place, table or life is foreign, and zeros are torn
+//                         BucketSeed, so one of another place, table or life is foreign, and zeros
+//                         are torn
 //       8    4 version    a miss or a move that overlapped a GET; +1 on every rewrite
-//      12    4 bits       kind:2 overflow:1 forward:1, 3 directory entries of {way:2
-//      fingerprint:7},
-//                         1 bit reserved, zero
+//      12    4 bits       kind:2 overflow:1 forward:1, 3 directory entries of
+//                         {way:2 fingerprint:7}, 1 bit reserved, zero
 //      16   48 payload    (112 in a 128-byte bucket), by kind
 //
 //  payload of a reference, an item in a record

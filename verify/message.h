@@ -9,9 +9,8 @@
 //      24    8 answered        requests: every sequence below has its reply; replies: the
 //                              superblock's version, so that a client that only writes READs it
 //      32    4 message bytes   a message cut short
-//      36    4 flags           requests: 1 keep: the client still READs records that are held for
-//      it 40    8 clock           replies: the server's Unix time in microseconds, taken between
-//      the
+//      36    4 flags           requests: 1 keep: the client still READs records held for it
+//      40    8 clock           replies: the server's Unix time in microseconds, taken between the
 //                              arrival of the requests and this message; requests: 0
 //
 // Request, 48 bytes, then key, eager value, zeros to the next word:

@@ -4,7 +4,8 @@
 //       0  tail    bytes ever written; the producer's, on a cache line of its own
 //      64  head    bytes ever read; the consumer's
 //     128  sleeps  1 while the consumer sleeps or is about to: the producer takes it back and wakes
-//     it 192  end of RingControl
+//                  it
+//     192  end of RingControl
 //   data:  per message {bytes (4), zero (4)}, the bytes, padding to a word; wraps at any word
 //
 // Each side keeps its own position privately and takes the other's for hostile: a position that

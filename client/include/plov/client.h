@@ -16,8 +16,9 @@
 // Errors:   nothing throws for an operating error. A Client reconnects by itself. Every call can
 //           return, beside those named there,
 //             kInvalidArgument  a key of 0 or more than 1024 bytes, or calls against the thread
-//             rule kUnavailable      no server within the deadline; nothing was applied kTimeout
-//             the server lives but did not answer; a write may have been applied,
+//                               rule
+//             kUnavailable      no server within the deadline; nothing was applied
+//             kTimeout          the server lives but did not answer; a write may have been applied,
 //                               or may be yet
 //             kUnknown          a write was sent and the server died or restarted: applied or not
 //                               cannot be told
@@ -25,8 +26,7 @@
 //             kSystem           memory ran out, or a call of the operating system failed
 //             kPermission, kProtocol as the connection met them
 // Callbacks: may throw. The Client stays usable, and the first exception leaves the call in which
-// the
-//           callback ran, which ends early: of GetMany, PutMany and Scan the callbacks that are
+//           the callback ran, which ends early: of GetMany, PutMany and Scan the callbacks that are
 //           left are not called.
 #pragma once
 
