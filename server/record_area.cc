@@ -128,20 +128,33 @@ bool RecordArea::IsGap(size_t bytes) {
   return bytes == 0 || (bytes >= verify::kRecordHeaderBytes && PlacedBytes(bytes) == bytes);
 }
 
-// Where in a block dead records, one behind the other, are exactly so long, or longer by a gap.
-std::optional<RecordArea::Hole> RecordArea::FindHole(size_t index, size_t bytes) const {
-  const size_t used_bytes = blocks_[index].used_bytes;
+// Where in a block dead records, one behind the other, are as long as one that is exactly so long,
+// or longer by a gap. The walk has to meet all that is known to live in the block: what a former
+// life left behind its last record may look like anything.
+std::optional<RecordArea::Hole> RecordArea::FindHole(size_t index, size_t bytes) {
+  Block& block = blocks_[index];
+  std::optional<Hole> found;
   size_t hole = 0;
-  for (size_t at = 0; at + verify::kRecordHeaderBytes <= used_bytes;) {
+  size_t live_bytes = 0;
+  for (size_t at = 0; at + verify::kRecordHeaderBytes <= block.used_bytes;) {
     const verify::OwnHead head = verify::OwnRecordHead(region_->data(), index * block_bytes_ + at);
     const size_t next = at + PlacedBytes(head.record_bytes);
-    if (head.record_bytes == 0 || IsRun(head.record_bytes) || next > used_bytes) break;
+    if (head.record_bytes == 0 || IsRun(head.record_bytes) || next > block.used_bytes) break;
     if (head.live != 0) {
+      live_bytes += next - at;
       hole = next;
-    } else if (const size_t rest = next - hole - bytes; next - hole >= bytes && IsGap(rest)) {
-      return Hole{hole, next - hole};
+    } else if (!found) {
+      if (IsRun(next - hole)) hole = at;
+      const size_t hole_bytes = next - hole;
+      const bool fits = hole_bytes >= bytes && IsGap(hole_bytes) && IsGap(hole_bytes - bytes);
+      if (fits) found = Hole{hole, hole_bytes};
     }
+    if (found && live_bytes == block.live_bytes) return found;
     at = next;
+  }
+  if (live_bytes != block.live_bytes) {
+    block.state = State::kDamaged;
+    ++damaged_blocks_;
   }
   return std::nullopt;
 }
@@ -155,13 +168,15 @@ std::optional<uint64_t> RecordArea::AllocateInHole(size_t record_bytes) {
   if (!hole) return std::nullopt;
   Block& block = blocks_[*index];
   const uint64_t offset = *index * block_bytes_ + hole->begin;
-  // What is left of the hole is a dead record; its head comes first, so that the block can be
-  // walked at any instant.
+  uint64_t* place = verify::WordsAt(region_->data(), offset);
+  // The block can be walked at any instant: the hole becomes one dead record, then the head of what
+  // is left of it is written inside of that, and then it is cut in two.
   const size_t left_bytes = hole->bytes - bytes;
+  verify::WriteDeadHead(place, hole->bytes);
   if (left_bytes > 0) {
     verify::WriteDeadHead(verify::WordsAt(region_->data(), offset + bytes), left_bytes);
   }
-  verify::WriteDeadHead(verify::WordsAt(region_->data(), offset), record_bytes);
+  verify::WriteDeadHead(place, record_bytes);
   block.live_bytes += bytes;
   live_bytes_ += bytes;
   if (victim_ == index) victim_.reset();

@@ -115,7 +115,7 @@ class RecordArea {
     size_t begin;  // in the block
     size_t bytes;
   };
-  std::optional<Hole> FindHole(size_t index, size_t bytes) const;
+  std::optional<Hole> FindHole(size_t index, size_t bytes);
   static bool IsGap(size_t bytes);
   size_t WalkOne(const Relocate& relocate);
   bool AdoptRun(uint64_t offset, size_t record_bytes);

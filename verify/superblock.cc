@@ -10,6 +10,9 @@ namespace plov::verify {
 
 namespace {
 
+// Three ways for a key that differ (cuckoo/hash.h) need as many.
+constexpr uint64_t kBucketCountMin = 8;
+
 uint64_t ChecksumOf(const Superblock& superblock) {
   const auto bytes = std::as_bytes(std::span(&superblock, 1)).subspan(kWordBytes);
   return Checksum(bytes.data(), bytes.size(), kSuperblockSeed);
@@ -23,7 +26,7 @@ bool TableIsSane(const TableExtent& table, uint64_t region_bytes) {
   if (table.generation == 0) return true;
   const bool size_known =
       table.bucket_bytes == kBucketBytesMin || table.bucket_bytes == kBucketBytesMax;
-  return size_known && table.bucket_count >= 3 &&
+  return size_known && table.bucket_count >= kBucketCountMin &&
          table.bucket_count <= region_bytes / table.bucket_bytes &&
          Inside(table.offset, table.bucket_count * table.bucket_bytes, region_bytes);
 }
@@ -33,6 +36,8 @@ bool IsSane(const Superblock& superblock) {
       superblock.shard >= superblock.shard_count || superblock.shard_count > kShardsMax)
     return false;
   if (superblock.tables[0].generation == 0 || superblock.segment_count > kSegmentsMax) return false;
+  const uint64_t next = superblock.tables[1].generation;
+  if (next != 0 && next <= superblock.tables[0].generation) return false;
   for (const TableExtent& table : superblock.tables) {
     if (!TableIsSane(table, superblock.region_bytes)) return false;
   }

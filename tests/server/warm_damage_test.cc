@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <bit>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -175,6 +177,47 @@ TEST_F(WarmDamage, CutAtAnyPageIsRefused) {
   auto store = Store::Create(Options());
   ASSERT_TRUE(store.has_value()) << "an empty file is a fresh one";
   EXPECT_FALSE((*store)->recovery().warm);
+}
+
+// A head with numbers that no server wrote, under good checksums.
+TEST_F(WarmDamage, ASealedHeadThatMakesNoSenseIsRefusedOrCostsItemsOnly) {
+  std::mt19937_64 random(5);
+  std::filesystem::rename(path_, image_);
+  size_t refused = 0;
+  constexpr size_t kWordsThatMean = 24;
+  for (int round = 0; round < 600; ++round) {
+    std::filesystem::copy_file(image_, path_, std::filesystem::copy_options::overwrite_existing);
+    const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    std::array<uint64_t, verify::kSuperblockBytes / 8> words;
+    ASSERT_EQ(::pread(fd, words.data(), sizeof(words), 0), verify::kSuperblockBytes);
+    const std::array<uint64_t, 6> numbers = {0,
+                                             random() % 16,
+                                             ~uint64_t{0},
+                                             random(),
+                                             uint64_t{1} << random() % 64,
+                                             words[random() % 24]};
+    for (uint64_t i = 0; i <= random() % 3; ++i) {
+      words[2 + random() % kWordsThatMean] = numbers[random() % numbers.size()];
+    }
+    auto superblock = std::bit_cast<verify::Superblock>(words);
+    verify::SealSuperblock(&superblock);
+    for (const size_t offset : {size_t{0}, verify::kMirrorOffset}) {
+      ASSERT_EQ(::pwrite(fd, &superblock, sizeof(superblock), static_cast<off_t>(offset)),
+                verify::kSuperblockBytes);
+    }
+    ::close(fd);
+    auto store = Store::Create(Options());
+    refused += store ? 0 : 1;
+    if (!store) continue;
+    StoreWorld world(std::move(*store));
+    OneSidedReader reader(&world);
+    for (const auto& [key, stored] : model_) {
+      const Answer answer = reader.Get(key);
+      ASSERT_TRUE(answer.absent() || answer.item == stored) << key;
+    }
+    ASSERT_EQ(WrongWhenEmptied(&world), "");
+  }
+  EXPECT_GT(refused, 100);
 }
 
 TEST_F(WarmDamage, GarbageIsRefusedOrCostsItemsOnly) {

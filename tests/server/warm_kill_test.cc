@@ -183,6 +183,21 @@ class WarmKill : public ::testing::TestWithParam<World> {
     return Wrong(world, story->model);
   }
 
+  // Fills the memory with records of one size, and again what was made free between them: whatever
+  // the kill has left in a block is walked over and written into.
+  std::string FillHoles(StoreWorld* world, const Story& story) {
+    for (const size_t value_bytes : {40, 150, 700, 3000}) {
+      const auto key = [](size_t i) { return "hole" + std::to_string(i); };
+      size_t count = 0;
+      while (world->Put(key(count), RecordValue(0, value_bytes)).status == Code::kOk) ++count;
+      for (size_t i = 0; i < count; i += 3) world->Delete(key(i));
+      for (size_t i = 0; i < count; i += 3) world->Put(key(i), RecordValue(1, value_bytes / 2));
+      for (size_t i = 0; i < count; ++i) world->Delete(key(i));
+    }
+    world->Refresh();
+    return Wrong(world, story.model);
+  }
+
   // A fresh file, a kill at one store, everything checked.
   std::string KillAt(const std::vector<Step>& steps, uint64_t kill_at) {
     std::filesystem::remove(path_);
@@ -199,6 +214,9 @@ class WarmKill : public ::testing::TestWithParam<World> {
       }
     }
     if (auto wrong = GoOn(world.get(), &story); !wrong.empty()) return "going on: " + wrong;
+    if (kill_at % 4 == 0) {
+      if (auto wrong = FillHoles(world.get(), story); !wrong.empty()) return "in holes: " + wrong;
+    }
     return WrongWhenEmptied(world.get());
   }
 
@@ -284,7 +302,19 @@ const World kCleaning{"Cleaning",
                       false,
                       true};
 
-INSTANTIATE_TEST_SUITE_P(Stores, WarmKill, ::testing::Values(kEveryKind, kGrowing, kCleaning),
+// Records of all lengths in memory that is full: each goes into the place of some that were deleted.
+const World kHoles{"Holes",
+                   {.memory_bytes = 96 << 10, .bucket_count = 256, .block_bytes = 8192},
+                   {.steps = 600,
+                    .keys = 250,
+                    .value_bytes = {60, 75, 90, 130, 170, 210, 290, 330},
+                    .delete_percent = 40},
+                   1000,
+                   false,
+                   true};
+
+INSTANTIATE_TEST_SUITE_P(Stores, WarmKill,
+                         ::testing::Values(kEveryKind, kGrowing, kCleaning, kHoles),
                          [](const auto& world) { return std::string(world.param.name); });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "torture/value.h"
@@ -72,7 +73,7 @@ void Actor::Connect() {
   ClientOptions options;
   options.timeout = timeout_;
   options.location_cache_bytes = stage_->scenario->cache_bytes;
-  options.window = stage_->scenario->in_flight;
+  options.window = stage_->scenario->window;
   auto client = Client::Connect("sim:", options);
   if (client) {
     client_.emplace(std::move(*client));
@@ -202,6 +203,21 @@ void Actor::SettleExpiry(const Attempt& attempt, Outcome outcome) {
   it->second.is_settled = true;
   it->second.version = attempt.operation.version;
   it->second.lives = LivesSince(attempt.connections);
+  if (std::popcount(it->second.lives) == 1) SharpenExpiry(attempt, &it->second);
+}
+
+// By the clock of the life that stored it, which rounds up: from the first second of that on that it
+// can have come to.
+void Actor::SharpenExpiry(const Attempt& attempt, Stage::Expiry* expiry) {
+  const auto life = static_cast<uint32_t>(std::countr_zero(expiry->lives));
+  const auto unix_us = [&](uint64_t time_us) { return stage_->judge->UnixUsIn(life, time_us); };
+  const uint64_t begun_us = unix_us(attempt.started_us);
+  const uint64_t end_us = ((begun_us + 999'999) / 1'000'000 + attempt.ttl_seconds) * 1'000'000;
+  uint64_t at_us = attempt.started_us + (end_us - begun_us);
+  while (unix_us(at_us) >= end_us) at_us -= unix_us(at_us) - end_us + 1;
+  while (unix_us(at_us) < end_us) ++at_us;
+  expiry->at_us = std::max(expiry->at_us, at_us);
+  if (expiry->at_us > stage_->host->now_us()) expiry->passed = 0;
 }
 
 // Nobody writes there once a call has returned.

@@ -112,6 +112,7 @@ class Actor {
   bool IsExcused(const Attempt& attempt, const Error& error) const;
   void End(Attempt* attempt, torture::Outcome outcome);
   void SettleExpiry(const Attempt& attempt, torture::Outcome outcome);
+  void SharpenExpiry(const Attempt& attempt, Stage::Expiry* expiry);
   LifeSet LivesSince(size_t connections) const;
   void CheckBuffer();
 

@@ -17,7 +17,6 @@ using torture::Outcome;
 namespace {
 
 constexpr uint32_t kValueBytesInline = 24;
-constexpr uint32_t kRareKeyOneIn = 8;
 constexpr std::byte kPoison{0xa5};
 // A reader that does not look twice - a scan - may meet an item for so long after its end.
 constexpr uint64_t kScanClockErrorUs = 10'000'000;
@@ -194,7 +193,7 @@ void Actor::Draw(Attempt* attempt, std::optional<bool> is_get) {
   attempt->ttl_seconds = 0;
   attempt->connections = connected_to_.size();
   const bool gets = is_get.value_or(random->Below(100) < scenario.get_percent) || is_audit_;
-  const bool rare = scenario.fillers > 0 && random->OneIn(kRareKeyOneIn);
+  const bool rare = scenario.fillers > 0 && random->OneIn(scenario.filler_one_in);
   const bool is_open = gets || stage_->first_steady_key == UINT64_MAX;
   torture::Operation& operation = attempt->operation;
   operation = {.start = ++stage_->instant,

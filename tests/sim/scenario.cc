@@ -65,7 +65,8 @@ void Swell(Random* random, Scenario* scenario) {
   scenario->memory_bytes = 1024 * kKiB;
   scenario->value_bytes_max = random->Between(18, 60) * kKiB;
   scenario->gap = random->Between(500, 5000);
-  scenario->schedules = 2;
+  scenario->schedules = 4;
+  scenario->limits_differ = random->OneIn(2);
 }
 
 // Two servers that take over from each other, and know different things.
@@ -77,6 +78,9 @@ void FailOver(Random* random, Scenario* scenario) {
   scenario->fillers = random->Between(2, 8);
   scenario->memory_bytes = 128 * kKiB;
   scenario->grows = random->OneIn(4);
+  scenario->filler_one_in = 2;
+  scenario->in_flight = random->Between(1, 12);
+  scenario->operations = random->Between(4, 24);
 }
 
 // Calls that end before what they wait for comes.
@@ -108,6 +112,7 @@ Scenario DrawScenario(Random* random) {
   scenario.network.read_depth = random->Between(1, 8);
   scenario.memory_bytes = 128 * kKiB;
   if (random->OneIn(3)) scenario.stand_one_in = random->Between(20, 200);
+  scenario.window = random->Between(1, 4);
   scenario.blocking_percent = random->OneIn(2) ? 0 : random->Between(10, 100);
   scenario.staging_bytes = 256 * kKiB;
   const uint32_t kind = random->Below(100);
@@ -131,7 +136,9 @@ Scenario DrawScenario(Random* random) {
   if (random->OneIn(6)) scenario.kill_one_in = 2;
   if (scenario.grows && random->OneIn(4)) scenario.kill_one_in = 2;
   scenario.warm = scenario.kill_one_in != 0 && !random->OneIn(3);
-  scenario.limits_differ = (scenario.servers > 1 || scenario.kill_one_in != 0) && random->OneIn(3);
+  if (scenario.servers > 1 || scenario.kill_one_in != 0) {
+    scenario.limits_differ = scenario.limits_differ || random->OneIn(3);
+  }
   scenario.network.loads = random->OneIn(4);
   if (random->OneIn(4)) {
     ShortDeadlines(random, &scenario);

@@ -21,13 +21,15 @@ struct Scenario {
   bool grows = false;
   bool warm = false;  // its memory is a file that the next life takes over
   size_t memory_bytes = 0;
-  size_t block_bytes = 4096;  // of the record area
-  uint32_t fillers = 0;       // items stored before the clients come
+  size_t block_bytes = 4096;   // of the record area
+  uint32_t fillers = 0;        // items stored before the clients come
+  uint32_t filler_one_in = 8;  // GETs and writes that are of these
   // The clients.
   uint32_t clients = 2;
   uint32_t keys = 4;
   uint64_t homes = 0;         // that all keys share in the first life; 0: as they fall
   uint32_t in_flight = 2;     // operations of one client at a time
+  uint32_t window = 2;        // of these, lookups of a GetMany
   uint32_t operations = 6;    // of one client in one schedule
   size_t cache_bytes = 1024;  // for remembered locations
   uint32_t value_bytes_max = 64;

@@ -21,6 +21,7 @@ constexpr uint32_t kStepsToRebirth = 30;
 // Enough for a GET to lose its patience with a bucket, though not with the server.
 constexpr uint32_t kStandSteps = 3000;
 constexpr uint64_t kLeapUs = 11'000'000;
+constexpr uint64_t kCloseUs = 3000;
 constexpr uint64_t kPageBytes = 4096;
 
 // A file for each run would do; one for all that run after another saves their folders.
@@ -180,8 +181,18 @@ void World::FeedExpiries() {
 }
 
 void World::PassStep() {
-  const bool leap = scenario_.leap_one_in != 0 && random_.OneIn(scenario_.leap_one_in);
-  Pass(random_.Below(leap ? kLeapUs : scenario_.step_us_max + 1));
+  if (scenario_.leap_one_in != 0 && random_.OneIn(scenario_.leap_one_in)) return Pass(LeapUs());
+  Pass(random_.Below(scenario_.step_us_max + 1));
+}
+
+// Anywhere, or close to where some item expires.
+uint64_t World::LeapUs() {
+  const uint64_t now_us = host_.now_us();
+  const auto next = std::ranges::find_if(stage_.expiries, [now_us](const auto& expiry) {
+    return expiry.second.at_us > now_us + kCloseUs;
+  });
+  if (next == stage_.expiries.end() || random_.OneIn(2)) return random_.Below(kLeapUs);
+  return next->second.at_us - now_us - random_.Below(kCloseUs);
 }
 
 void World::Pass(uint64_t us) {

@@ -87,6 +87,7 @@ class World {
   void OnStore(bool seals);
   void Interrupt(uint32_t steps_max);
   void PassStep();
+  uint64_t LeapUs();
   void Pass(uint64_t us);
   void Trouble();
   void Switch();

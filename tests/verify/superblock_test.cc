@@ -182,21 +182,34 @@ TEST(Superblock, ATableOutsideTheRegionIsNotPlov) {
   constexpr uint64_t kRegion = 1 << 24;
   for (const size_t i : {0u, 1u}) {
     const auto with = [i](TableExtent table) {
-      return Sealed([&](Superblock* s) { s->tables[i] = table; });
+      return Sealed([&](Superblock* s) {
+        s->tables[1].generation = 0;
+        s->tables[i] = table;
+      });
     };
     EXPECT_EQ(with({5, 0, kRegion / 64, 64, 0}), SuperblockVerdict::kWhole);
     EXPECT_EQ(with({5, 0, kRegion / 128, 128, 0}), SuperblockVerdict::kWhole);
     EXPECT_EQ(with({5, 0, kRegion / 64 + 1, 64, 0}), SuperblockVerdict::kNotPlov);
     EXPECT_EQ(with({5, 8, kRegion / 64, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, kRegion - 64 * 3, 3, 64, 0}), SuperblockVerdict::kWhole);
-    EXPECT_EQ(with({5, kRegion + 8, 3, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, ~uint64_t{7}, 3, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, kRegion - 64 * 8, 8, 64, 0}), SuperblockVerdict::kWhole);
+    EXPECT_EQ(with({5, kRegion + 8, 8, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, ~uint64_t{7}, 8, 64, 0}), SuperblockVerdict::kNotPlov);
     EXPECT_EQ(with({5, 0, uint64_t{1} << 58, 64, 0}), SuperblockVerdict::kNotPlov);  // wraps to 0
     EXPECT_EQ(with({5, 0, uint64_t{1} << 57, 128, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4097, 3, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4096, 2, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4096, 3, 0, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4096, 3, 96, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4097, 8, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 7, 64, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 8, 0, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 8, 96, 0}), SuperblockVerdict::kNotPlov);
+  }
+}
+
+TEST(Superblock, ANextTableThatIsNotLaterIsNotPlov) {
+  for (const uint64_t generation : {4, 5, 6}) {
+    const auto verdict = Sealed([generation](Superblock* s) {
+      s->tables[0] = {5, 4096, 8, 64, 0};
+      s->tables[1] = {generation, 8192, 16, 64, 0};
+    });
+    EXPECT_EQ(verdict, generation > 5 ? SuperblockVerdict::kWhole : SuperblockVerdict::kNotPlov);
   }
 }
 
