@@ -7,13 +7,16 @@ namespace plov::torture {
 namespace po = boost::program_options;
 
 std::expected<Given, Error> Given::Parse(const po::options_description& described,
-                                         std::span<const std::string> words, std::string program) {
+                                         std::span<const std::string> words, std::string program,
+                                         const char* positional) {
   Given given(std::move(program));
+  po::positional_options_description arguments;
+  if (positional != nullptr) arguments.add(positional, 1);
   try {
     namespace style = po::command_line_style;
     po::store(po::command_line_parser(std::vector<std::string>(words.begin(), words.end()))
                   .options(described)
-                  .positional({})
+                  .positional(arguments)
                   .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
                   .run(),
               given.map_);

@@ -18,11 +18,12 @@ namespace plov::torture {
 
 class Given {
  public:
-  // Only long options in full, and nothing but options. kInvalidArgument with one line that says
-  // what is wrong, and to try `program` --help.
+  // Only long options in full, and nothing but options and one argument, which is the option
+  // `positional`; nullptr: none. kInvalidArgument with one line that says what is wrong, and to try
+  // `program` --help.
   static std::expected<Given, Error> Parse(
       const boost::program_options::options_description& described,
-      std::span<const std::string> words, std::string program);
+      std::span<const std::string> words, std::string program, const char* positional = nullptr);
 
   bool Has(const char* name) const { return map_.count(name) > 0; }
   bool On(const char* name) const { return map_[name].as<bool>(); }

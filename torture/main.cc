@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "torture/check_command.h"
 #include "torture/conductor.h"
 #include "torture/interrupt.h"
 #include "torture/tool_options.h"
@@ -60,6 +61,9 @@ int Run(const ToolOptions& options) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "worker") return RunWorker(argc, argv);
+  if (argc > 1 && std::string_view(argv[1]) == "check") {
+    return RunCheck(std::vector<std::string>(argv + 2, argv + argc));
+  }
   const auto options = ParseToolOptions(argc, argv);
   if (!options) return Complain(options.error(), kExitUsage);
   switch (options->action) {

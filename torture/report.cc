@@ -8,8 +8,6 @@ namespace plov::torture {
 
 namespace {
 
-constexpr size_t kBarColumnsMax = 48;
-
 std::string ProcessName(uint32_t process) {
   return process == kBefore ? "before" : "p" + std::to_string(process);
 }
@@ -26,47 +24,6 @@ bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::k
 bool ShowsValue(const Operation& operation) {
   if (IsStore(operation.kind)) return true;
   return operation.kind == Kind::kGet && operation.outcome == Outcome::kOk;
-}
-
-// Instants by rank: the columns of the bars.
-class Columns {
- public:
-  explicit Columns(std::span<const Operation> history) {
-    for (const Operation& operation : history) {
-      instants_.push_back(operation.start);
-      if (!IsOpen(operation)) instants_.push_back(operation.end);
-    }
-    std::ranges::sort(instants_);
-    instants_.erase(std::unique(instants_.begin(), instants_.end()), instants_.end());
-  }
-
-  std::string Bar(const Operation& operation) const {
-    std::string bar(Width() + 1, ' ');
-    const size_t from = At(operation.start);
-    // Not before its start, as of an operation that contradicts itself.
-    const size_t to = IsOpen(operation) ? Width() : std::max(from, At(operation.end));
-    std::fill(bar.begin() + static_cast<std::ptrdiff_t>(from),
-              bar.begin() + static_cast<std::ptrdiff_t>(to), IsOpen(operation) ? '~' : '-');
-    bar[to] = IsOpen(operation) ? '>' : '|';
-    bar[from] = '|';
-    return bar;
-  }
-
- private:
-  size_t Width() const {
-    return std::min(kBarColumnsMax, instants_.size() * (instants_.size() > 16 ? 1 : 3));
-  }
-  size_t At(Instant instant) const {
-    const auto rank = std::ranges::lower_bound(instants_, instant) - instants_.begin();
-    return static_cast<size_t>(rank) * Width() / instants_.size();
-  }
-
-  std::vector<Instant> instants_;
-};
-
-std::string Padded(std::string text, size_t width) {
-  if (text.size() < width) text.resize(width, ' ');
-  return text;
 }
 
 std::string CallText(const Operation& operation) {
@@ -87,32 +44,46 @@ std::string ResultText(const Operation& operation) {
   return text;
 }
 
+// It ended at the instant of the violation; when what is shown is an end of the history that is
+// wrong by itself, its last one that ended.
+void MarkImpossible(Excerpt* excerpt) {
+  ExcerptRow* last = nullptr;
+  for (ExcerptRow& row : excerpt->rows) {
+    if (row.is_open) continue;
+    if (last == nullptr || row.end >= last->end) last = &row;
+    if (row.end == excerpt->instant) {
+      row.is_impossible = true;
+      return;
+    }
+  }
+  if (last != nullptr) last->is_impossible = true;
+}
+
 }  // namespace
 
+Excerpt ExcerptOf(const Finding& finding) {
+  Excerpt excerpt;
+  excerpt.title = "key " + std::to_string(finding.key) + ": " + finding.reason + ", at " +
+                  std::to_string(finding.instant) + " ns";
+  excerpt.before = finding.initial == Initial::kAbsent ? "absent" : "anything";
+  excerpt.instant = finding.instant;
+  excerpt.is_minimal = finding.is_minimal;
+  for (const Operation& operation : ByStart(finding.history)) {
+    excerpt.rows.push_back({.start = operation.start,
+                            .end = operation.end,
+                            .is_open = IsOpen(operation),
+                            .stores = operation.kind != Kind::kGet,
+                            .is_impossible = false,
+                            .process = ProcessName(operation.process),
+                            .call = CallText(operation),
+                            .result = ResultText(operation)});
+  }
+  MarkImpossible(&excerpt);
+  return excerpt;
+}
+
 std::string Timeline(const Finding& finding, size_t operations_max) {
-  const std::vector<Operation> all = ByStart(finding.history);
-  const auto later = std::ranges::find_if(
-      all, [&](const Operation& operation) { return operation.start > finding.instant; });
-  const auto before = static_cast<size_t>(later - all.begin());
-  // As many before the violation as there are, then later ones.
-  const size_t begin = before > operations_max ? before - operations_max : 0;
-  const auto shown = std::span(all).subspan(begin, std::min(operations_max, all.size() - begin));
-  std::string text = "key " + std::to_string(finding.key) + ": " + finding.reason + ", at " +
-                     std::to_string(finding.instant) + " ns\nbefore: " +
-                     (finding.initial == Initial::kAbsent ? "absent\n" : "anything\n");
-  const Columns columns(shown);
-  for (const Operation& operation : shown) {
-    std::string interval = std::to_string(operation.start) + "..";
-    if (!IsOpen(operation)) interval += std::to_string(operation.end);
-    text += "  " + columns.Bar(operation) + " " + Padded(interval, 10) + " " +
-            Padded(ProcessName(operation.process), 4) + " " + Padded(CallText(operation), 20) +
-            " " + ResultText(operation) + "\n";
-  }
-  if (shown.size() < all.size()) {
-    text += "  (" + std::to_string(shown.size()) + " of " + std::to_string(all.size()) +
-            " operations; the file has all)\n";
-  }
-  return text;
+  return TimelineText(ExcerptOf(finding), operations_max);
 }
 
 std::string Json(const Finding& finding) {

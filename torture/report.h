@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "torture/excerpt.h"
 #include "torture/history.h"
 #include "verify/error.h"
 
@@ -20,15 +21,9 @@ struct Finding {
   std::vector<Operation> history;
 };
 
-// One line per operation in the order of their starts, with a bar for its interval:
-//
-//   key 7: one version was seen with two values, at 40 ns
-//   before: absent
-//     |---------|         10..30   p0  PUT p0#1            ok, version 5
-//               |>        30..     p1  DELETE              unknown
-//
-// The bars show the order of starts and ends, not their distances. Of more than operations_max
-// operations those nearest before the violation are shown, and it says so.
+Excerpt ExcerptOf(const Finding& finding);
+
+// TimelineText of it.
 std::string Timeline(const Finding& finding, size_t operations_max = SIZE_MAX);
 
 // One object; instants in nanoseconds as in the history, "end" null for unknown operations.

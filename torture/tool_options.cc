@@ -48,6 +48,7 @@ po::options_description Described() {
       ("shards", text("N"), "shards of its own server (1)")
       ("bucket-bytes", text("N"), "bucket size of its own server, 64 or 128 (both in turn)")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
+      ("html", text("FILE"), "write the verdict there as a page, with the operations around a violation")
       ("version", po::bool_switch(), "print the version and exit")
       ("help", po::bool_switch(), "print this help and exit");
   // clang-format on
@@ -149,8 +150,11 @@ std::expected<ToolOptions, Error> Digest(const Given& given) {
     if (auto filled = fill(given, &options); !filled) return std::unexpected(filled.error());
   }
   options.json = given.Text("json");
-  if (given.Has("json") && options.json.empty()) {
-    return given.Invalid("--json is empty: name a file");
+  options.html = given.Text("html");
+  for (const char* file : {"json", "html"}) {
+    if (given.Has(file) && given.Text(file).empty()) {
+      return given.Invalid(fmt::format("--{} is empty: name a file", file));
+    }
   }
   return options;
 }
@@ -160,10 +164,12 @@ std::expected<ToolOptions, Error> Digest(const Given& given) {
 std::string ToolHelpText() {
   std::ostringstream text;
   text << "plov-torture - GETs and PUTs under fire, every one checked for linearizability\n\n"
-          "Usage: plov-torture [OPTION]...\n\n"
+          "Usage: plov-torture [OPTION]...\n"
+          "       plov-torture check [OPTION]... FILE\n\n"
        << Described()
        << "\nStarts a plovd of its own unless --server names one. Shows progress each second, then "
           "a\nverdict; a violation is printed as the smallest history that shows it, and saved.\n"
+          "plov-torture check judges a history that was recorded, of any store; see its --help.\n"
           "Exit status: 0 pass, 1 violation, 2 usage, 3 cannot run, 4 too little was done.\n";
   return text.str();
 }

@@ -31,6 +31,7 @@ struct ToolOptions {
   uint32_t shards = 1;
   uint32_t bucket_bytes = 0;  // 0: 128, and another in each empty life
   std::string json;           // a path; empty: none
+  std::string html;           // likewise
 
   bool has_own_server() const { return server.empty(); }
   bool has(Fault fault) const { return faults.test(IndexOf(fault)); }

@@ -45,9 +45,10 @@ Judgement Judge(const Evidence& evidence);
 
 std::string VerdictText(const Evidence& evidence, const Judgement& judgement);
 std::string VerdictJson(const Evidence& evidence, const Judgement& judgement);
+std::string VerdictPage(const Evidence& evidence, const Judgement& judgement);
 
-// Writes --json, and for each finding FILE.keyN.json, FILE.keyN.edn and FILE.keyN.txt beside it;
-// without --json into the working directory. Returns what was written. Errors: kSystem.
+// Writes --json and --html, and for each finding FILE.keyN.json, FILE.keyN.edn and FILE.keyN.txt
+// beside it; without --json into the working directory. Returns what was written. Errors: kSystem.
 std::expected<std::vector<std::string>, Error> Save(const Evidence& evidence,
                                                     const Judgement& judgement);
 

@@ -130,6 +130,9 @@ std::expected<std::vector<std::string>, Error> Save(const Evidence& evidence,
   if (!evidence.options.json.empty()) {
     files.emplace_back(evidence.options.json, VerdictJson(evidence, judgement));
   }
+  if (!evidence.options.html.empty()) {
+    files.emplace_back(evidence.options.html, VerdictPage(evidence, judgement));
+  }
   for (const Finding& finding : judgement.findings) {
     const std::string base = fmt::format("{}.key{}", BaseOf(evidence.options), finding.key);
     files.emplace_back(base + ".txt", Timeline(finding));

@@ -102,6 +102,34 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
   lines->Add("violations", "{}", Grouped(audited.violations + evidence.wrongs.size()));
 }
 
+std::string VerdictWord(const Evidence& evidence, const Judgement& judgement) {
+  switch (judgement.type) {
+    case Judgement::Type::kViolation:
+      return "VIOLATION";
+    case Judgement::Type::kTooLittle:
+      return "TOO LITTLE was done to mean anything";
+    case Judgement::Type::kPass:
+      break;
+  }
+  return evidence.interrupt.empty() ? "PASS" : "PASS, of a run that was cut short";
+}
+
+// The lines that a verdict ends with, whatever it shows before.
+std::string SummaryText(const Evidence& evidence, const Judgement& judgement) {
+  Lines lines;
+  AddCounts(evidence, &lines);
+  lines.Add("seed", "{}", evidence.options.seed);
+  if (!evidence.interrupt.empty()) {
+    lines.Add("cut short", "after {:.1f} s by {}", evidence.seconds, evidence.interrupt);
+  }
+  const bool is_too_little = judgement.type == Judgement::Type::kTooLittle;
+  for (const std::string& missing : judgement.missing) {
+    if (is_too_little) lines.Add("too little", "{}", missing);
+  }
+  lines.Add("verdict", "{}", VerdictWord(evidence, judgement));
+  return std::move(lines.text());
+}
+
 }  // namespace
 
 std::string Grouped(uint64_t number) {
@@ -111,29 +139,24 @@ std::string Grouped(uint64_t number) {
 }
 
 std::string VerdictText(const Evidence& evidence, const Judgement& judgement) {
-  Lines lines;
-  lines.text() += FindingsText(judgement.findings);
-  for (const std::string& wrong : judgement.wrongs) lines.text() += "WRONG: " + wrong + "\n";
-  if (!judgement.wrongs.empty()) lines.text() += '\n';
-  AddCounts(evidence, &lines);
-  lines.Add("seed", "{}", evidence.options.seed);
-  if (!evidence.interrupt.empty()) {
-    lines.Add("cut short", "after {:.1f} s by {}", evidence.seconds, evidence.interrupt);
+  std::string text = FindingsText(judgement.findings);
+  for (const std::string& wrong : judgement.wrongs) text += "WRONG: " + wrong + "\n";
+  if (!judgement.wrongs.empty()) text += '\n';
+  return text + SummaryText(evidence, judgement);
+}
+
+std::string VerdictPage(const Evidence& evidence, const Judgement& judgement) {
+  std::vector<std::string> facts;
+  for (const std::string& wrong : judgement.wrongs) facts.push_back("WRONG: " + wrong);
+  const std::string summary = SummaryText(evidence, judgement);
+  for (size_t at = 0; at < summary.size();) {
+    const size_t end = summary.find('\n', at);
+    facts.push_back(summary.substr(at, end - at));
+    at = end + 1;
   }
-  switch (judgement.type) {
-    case Judgement::Type::kPass:
-      lines.Add("verdict", "PASS{}",
-                evidence.interrupt.empty() ? "" : ", of a run that was cut short");
-      break;
-    case Judgement::Type::kViolation:
-      lines.Add("verdict", "VIOLATION");
-      break;
-    case Judgement::Type::kTooLittle:
-      for (const std::string& missing : judgement.missing) lines.Add("too little", "{}", missing);
-      lines.Add("verdict", "TOO LITTLE was done to mean anything");
-      break;
-  }
-  return lines.text();
+  std::vector<Excerpt> excerpts;
+  for (const Finding& finding : judgement.findings) excerpts.push_back(ExcerptOf(finding));
+  return TimelinePage("plov-torture: " + VerdictWord(evidence, judgement), facts, excerpts);
 }
 
 }  // namespace plov::torture

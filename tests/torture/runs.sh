@@ -39,6 +39,7 @@ for text in 0 16777217 x; do torture 2 --keys "$text" && says '\-\-keys'; done
 for text in 15-20 20-16 x 16-17M -; do torture 2 --value-bytes "$text" && says '\-\-value-bytes'; done
 for text in '' stop,nonsense none,stop stop,; do torture 2 --faults "$text" && says 'no fault'; done
 for text in -1 x ''; do torture 2 --seed "$text" && says '\-\-seed'; done
+torture 2 --html '' && says '\-\-html'
 torture 2 --keys 10 --hot-keys 11 && torture 2 --json '' && torture 2 --bucket-bytes 96
 torture 2 --memory 15M && torture 2 --shards 2 --memory 31M
 torture 2 --server "$uri" --memory 64M && says 'own'
@@ -46,6 +47,27 @@ torture 2 --server "$uri" --listen "$uri" && says '\-\-listen' && torture 2 --li
 torture 2 --server "$uri" --faults stop,kill-server && says 'kill-server needs'
 torture 0 --version && shows '^plov-torture [0-9]'
 torture 0 --help && shows '^Usage: plov-torture'
+
+# Histories that somebody else recorded.
+torture 2 check && torture 2 check one two && torture 2 check --nonsense && torture 2 check --json '' x
+torture 0 check --help && shows '^Usage: plov-torture check'
+torture 3 check "$work/none" && says "cannot read $work/none"
+printf '{:type :invoke, :process 0, :f :write, :value 1}\n{:type' > "$work/h.edn"
+torture 3 check "$work/h.edn" && says "$work/h.edn:2: "
+cat > "$work/h.edn" << 'END'
+{:type :invoke, :process 0, :f :write, :value 1}
+{:type :ok,     :process 0, :f :write, :value 1}
+{:type :invoke, :process 1, :f :read,  :value nil}
+{:type :ok,     :process 1, :f :read,  :value 1}
+END
+torture 0 check "$work/h.edn" && shows '^verdict  *PASS'
+sed -i 's/:read,  :value 1/:read,  :value nil/' "$work/h.edn"
+torture 1 check "$work/h.edn" --json "$work/v.json" --html "$work/v.html"
+shows '^the register: no order explains line 3: p1 read → absent' && shows '^verdict  *VIOLATION'
+verdict "v['exit_status'] == 1 and v['findings'][0]['operations'][-1]['impossible']"
+grep -q 'class="op wrong"' "$work/v.html" || fail "the page does not mark what is wrong"
+: > "$work/h.edn"
+torture 4 check "$work/h.edn"
 
 # Cannot run.
 torture 3 --server "$uri" && says "no server on $work/s.sock"

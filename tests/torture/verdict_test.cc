@@ -105,6 +105,7 @@ TEST(Verdict, AViolationIsShownAndSaved) {
   Evidence evidence = Enough();
   evidence.server = {};  // a violation counts although too little was done
   evidence.options.json = folder.path() + "/v.json";
+  evidence.options.html = folder.path() + "/v.html";
   evidence.audited.violations = 1;
   evidence.audited.found = {Stale()};
   const Judgement judgement = Judge(evidence);
@@ -116,14 +117,16 @@ TEST(Verdict, AViolationIsShownAndSaved) {
   const auto saved = Save(evidence, judgement);
   ASSERT_TRUE(saved);
   const std::string base = folder.path() + "/v";
-  EXPECT_THAT(*saved, ElementsAre(base + ".json", base + ".key7.txt", base + ".key7.json",
-                                  base + ".key7.edn"));
+  EXPECT_THAT(*saved, ElementsAre(base + ".json", base + ".html", base + ".key7.txt",
+                                  base + ".key7.json", base + ".key7.edn"));
   const auto verdict = nlohmann::json::parse(Read(base + ".json"));
   EXPECT_EQ(verdict["verdict"], "violation");
   EXPECT_EQ(verdict["exit_status"], 1);
   EXPECT_EQ(verdict["findings"],
             nlohmann::json::array({nlohmann::json::parse(Read(base + ".key7.json"))}));
   EXPECT_THAT(Read(base + ".key7.edn"), HasSubstr(":type :invoke"));
+  EXPECT_THAT(Read(base + ".html"), HasSubstr("op wrong"));
+  EXPECT_THAT(Read(base + ".html"), HasSubstr("VIOLATION"));
 }
 
 TEST(Verdict, LiesDeathsAndCorruptionAreViolations) {
