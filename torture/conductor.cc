@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "torture/expiries.h"
 #include "torture/interrupt.h"
 #include "torture/key_names.h"
 
@@ -42,6 +43,9 @@ void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Pla
   plan->value_bytes_max = options.value_bytes_max;
   plan->seed = options.seed;
   plan->timeout_us = static_cast<uint64_t>(options.timeout.count());
+  plan->short_deadlines = options.has(Fault::kDeadline);
+  plan->shifted_clocks = options.has(Fault::kClock);
+  plan->standing_items = options.has_own_server() && options.servers > 1;
   if (options.has(Fault::kPause)) plan->read_pause_us = static_cast<uint64_t>(kReadPause.count());
 }
 
@@ -173,29 +177,39 @@ std::expected<void, Error> Conductor::BeginHistory() {
   const uint32_t former = memory()->history.load(std::memory_order_relaxed);
   memory()->history.store(former + 1, std::memory_order_relaxed);
   fleet_.Release();
-  target_->Delete(former, options_.keys);
+  target_->Delete(former, 0, options_.keys);
   return {};
+}
+
+// Those of a server that stays. Items that expire go as well, so that nothing is left at once.
+bool Conductor::DeleteKeys(uint32_t history) {
+  const uint64_t expiring = options_.has(Fault::kClock) ? Expiries::KeysOf(fleet_.launched()) : 0;
+  return target_->Delete(history, 0, options_.keys) &&
+         target_->Delete(history, Expiries::kFirstKey, expiring);
 }
 
 Evidence Conductor::Finish() {
   if (auto hangs = fleet_.Stop()) Wrong(std::move(*hangs));
   auditor_.EndHistory();
   const uint32_t history = memory()->history.load(std::memory_order_relaxed);
-  if (!target_->is_own() && !target_->Delete(history, options_.keys)) {
+  if (!target_->is_own() && !DeleteKeys(history)) {
     fmt::print(stderr, "plov-torture: the server does not answer, keys that begin with {} stay\n",
                KeyName(memory()->plan.run, history, 0).prefix());
   }
   const bool was_running = target_->is_own() && !target_->process().HasEnded();
   if (auto wrong = target_->Close(); wrong && was_running) Wrong(std::move(*wrong));
   for (const std::string& lie : fleet_.lies()) {
-    Wrong("a GET returned bytes that no PUT wrote: " + lie);
+    Wrong(lie);
   }
   evidence_.options = options_;
   evidence_.audited = auditor_.audited();
   for (Violation& violation : evidence_.audited.found) CountFrom(began_, &violation);
   evidence_.counts = fleet_.counts();
   evidence_.server = target_->counts();
-  evidence_.injected[IndexOf(Fault::kPause)] = evidence_.counts[IndexOf(Count::kPauses)];
+  const auto counted = [this](Count count) { return evidence_.counts[IndexOf(count)]; };
+  evidence_.injected[IndexOf(Fault::kPause)] = counted(Count::kPauses);
+  evidence_.injected[IndexOf(Fault::kDeadline)] = counted(Count::kDeadlines);
+  evidence_.injected[IndexOf(Fault::kClock)] = counted(Count::kExpiries);
   return evidence_;
 }
 

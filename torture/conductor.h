@@ -55,6 +55,7 @@ class Conductor {
   std::expected<void, Error> BeginHistory();
   bool EndHistory();
   void Wrong(std::string what);
+  bool DeleteKeys(uint32_t history);
   Evidence Finish();
 
   // injector.cc

@@ -17,16 +17,18 @@ enum class Fault : uint8_t {
   kStop,        // SIGSTOP and SIGCONT of a client, or of the tool's own server
   kKillClient,  // SIGKILL
   kKillServer,
-  kGrowth,  // keys come into use over the run, so that the table grows under load
-  kFull,    // memory is filled up to the last PUT, and freed again
+  kGrowth,    // keys come into use over the run, so that the table grows under load
+  kFull,      // memory is filled up to the last PUT, and freed again
+  kDeadline,  // some calls have deadlines of microseconds
+  kClock,     // clients run in time namespaces; items expire
 };
-inline constexpr size_t kFaults = 6;
+inline constexpr size_t kFaults = 8;
 
 using FaultSet = std::bitset<kFaults>;
 constexpr size_t IndexOf(Fault fault) { return static_cast<size_t>(fault); }
 
 inline constexpr std::array<std::string_view, kFaults> kFaultNames = {
-    "pause", "stop", "kill-client", "kill-server", "growth", "full"};
+    "pause", "stop", "kill-client", "kill-server", "growth", "full", "deadline", "clock"};
 
 // Those that need a server of the tool's own: nobody else's is killed, filled or made to grow.
 inline FaultSet OwnServerFaults() {

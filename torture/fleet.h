@@ -22,6 +22,7 @@ class Fleet {
 
   std::expected<void, Error> Start(size_t clients);
   size_t size() const { return processes_.size(); }
+  uint32_t launched() const { return next_process_; }  // in all
   Process& process(size_t index) { return processes_[index]; }
 
   // Kills one and starts another in its place.

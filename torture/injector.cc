@@ -58,7 +58,9 @@ std::expected<void, Error> Conductor::Inject(Fault fault) {
     case Fault::kFull:
       InjectFull();
       return {};
-    case Fault::kPause:   // the clients' own
+    case Fault::kPause:  // the clients' own
+    case Fault::kDeadline:
+    case Fault::kClock:
     case Fault::kGrowth:  // OpenKeys
       break;
   }
@@ -81,16 +83,28 @@ std::expected<void, Error> Conductor::InjectKillServer() {
   return target_->Restart(Life::kWarm);
 }
 
-// No operation may be in both lives: the server is started when all have ended.
+// No operation may be in both lives: the other one begins when all have ended. Only standing items
+// are got meanwhile.
 std::expected<void, Error> Conductor::InjectEmptyLife() {
+  const bool fails_over = options_.servers > 1;
+  if (fails_over) {
+    if (auto started = target_->StartStandby(); !started) return started;
+  }
   fleet_.Park();
-  target_->Kill();
+  if (!fails_over) target_->Kill();
   if (!EndHistory()) return {};
   memory()->history.fetch_add(1, std::memory_order_relaxed);
   ++evidence_.server_lives;
-  auto restarted = target_->Restart(Life::kEmpty);
+  std::expected<void, Error> served;
+  if (fails_over) {
+    target_->FailOver();
+    ++evidence_.fail_overs;
+    std::this_thread::sleep_for(Draw(kStopMin, kStopMax));
+  } else {
+    served = target_->Restart(Life::kEmpty);
+  }
   fleet_.Release();
-  return restarted;
+  return served;
 }
 
 void Conductor::InjectFull() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "torture/check_command.h"
+#include "torture/clock_shift.h"
 #include "torture/conductor.h"
 #include "torture/interrupt.h"
 #include "torture/tool_options.h"
@@ -37,7 +38,16 @@ void ForgetServerVariables() {
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
-int Run(const ToolOptions& options) {
+// What this machine does not allow is left out.
+void LeaveOutClock(ToolOptions* options) {
+  if (!options->has(Fault::kClock) || CanShiftClock()) return;
+  fmt::print(stderr,
+             "plov-torture: the fault clock is left out: no time namespaces here (run as root)\n");
+  options->faults.reset(IndexOf(Fault::kClock));
+}
+
+int Run(ToolOptions options) {
+  LeaveOutClock(&options);
   ForgetServerVariables();
   BlockInterrupts();
   ::signal(SIGPIPE, SIG_IGN);

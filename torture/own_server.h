@@ -44,7 +44,8 @@ class OwnServer {
   // Starts, and waits until it serves. Errors: kUnavailable with the end of its log.
   std::expected<void, Error> Start(Life life);
 
-  // Has a process, from Start on.
+  // From Start on.
+  bool has_process() const { return process_.has_value(); }
   Process& process() { return *process_; }
   const Process& process() const { return *process_; }
 

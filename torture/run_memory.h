@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <span>
@@ -32,6 +33,9 @@ struct Plan {
   uint64_t seed = 0;
   uint64_t timeout_us = 0;
   uint64_t read_pause_us = 0;  // of the GETs that pause; 0: none does
+  bool short_deadlines = false;
+  bool shifted_clocks = false;
+  bool standing_items = false;
 };
 
 // What READs cost a client process, from its ClientStats; numbers of errors by code follow.
@@ -50,6 +54,8 @@ enum class Count : uint8_t {
   kRetries,
   kPauses,       // GETs that paused between their READs
   kRecordBytes,  // values stored that are too long for a bucket
+  kDeadlines,    // calls with a deadline of microseconds
+  kExpiries,     // GETs of items with a time to live whose end was certain
   kErrors,       // and kErrors + code
 };
 inline constexpr size_t kCodes = static_cast<size_t>(Code::kSystem) + 1;
@@ -98,8 +104,11 @@ class RunMapping {
   RunMemory* memory_;
 };
 
-// CLOCK_MONOTONIC, which all processes share, in nanoseconds.
+// CLOCK_MONOTONIC, which all processes share, in nanoseconds; without what SetClockShift says.
 Instant Now();
+
+// This process's clock is ahead of the others' by so much, from the next Now() on.
+void SetClockShift(std::chrono::seconds ahead);
 
 // Copies what fits, with a 0 at the end.
 void SetText(std::string_view text, std::span<char, kTextBytes> to);

@@ -1,10 +1,12 @@
 #include "torture/target.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "torture/key_names.h"
+#include "torture/standing.h"
 
 namespace plov::torture {
 
@@ -90,7 +92,7 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
   janitor_.emplace(std::move(*janitor));
   const std::string plovd = options.plovd.empty() ? FindPlovd() : options.plovd;
   if (plovd.empty()) return Fail(Code::kUnavailable, "there is no plovd: name it with --plovd");
-  server_.emplace(OwnServerOptions{
+  const OwnServerOptions own{
       .plovd = plovd,
       .folder = folder_,
       .listen = options.listen,
@@ -98,9 +100,62 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
       .max_value_bytes = std::max<uint64_t>(options.value_bytes_max, kBallastBytes[0]),
       .shards = options.shards,
       .bucket_bytes = options.bucket_bytes,
-      .is_warm = warm});
-  uri_ = server_->uri();
-  return server_->Start(Life::kFirst);
+      .is_warm = warm};
+  if (options.servers > 1) return OpenTwo(own);
+  servers_.emplace_back(own);
+  uri_ = server().uri();
+  return server().Start(Life::kFirst);
+}
+
+// Each in a folder of its own; the name is a link to the socket of one of them. One has small
+// buckets and one large ones, unless it is said which.
+std::expected<void, Error> Target::OpenTwo(const OwnServerOptions& options) {
+  for (const char* name : {"a", "b"}) {
+    OwnServerOptions own = options;
+    own.folder = folder_ + "/" + name;
+    if (own.bucket_bytes == 0) own.bucket_bytes = servers_.empty() ? 128 : 64;
+    std::error_code failed;
+    std::filesystem::create_directory(own.folder, failed);
+    if (failed) return Fail(Code::kSystem, own.folder + ": " + failed.message());
+    servers_.emplace_back(std::move(own));
+  }
+  uri_ = "shm:" + folder_ + "/name.sock";
+  auto opened = server().Start(Life::kFirst);
+  if (opened) opened = LoadStanding(server());
+  if (opened) opened = Point(active_);
+  return opened;
+}
+
+std::expected<void, Error> Target::Point(size_t server) {
+  const std::string link = folder_ + "/name.sock";
+  std::error_code failed;
+  std::filesystem::create_symlink(server == 0 ? "a/s.sock" : "b/s.sock", link + ".new", failed);
+  if (!failed) std::filesystem::rename(link + ".new", link, failed);
+  if (failed) return Fail(Code::kSystem, link + ": " + failed.message());
+  return {};
+}
+
+std::expected<void, Error> Target::LoadStanding(const OwnServer& server) {
+  auto client = Client::Connect(server.uri(), ToolsOwn(kTimeoutMin));
+  if (!client) return std::unexpected(client.error());
+  return Standing(run_).Load(&*client);
+}
+
+// Each keeps what it held every other time.
+std::expected<void, Error> Target::StartStandby() {
+  OwnServer& standby = servers_[1 - active_];
+  auto started = standby.Start(standbys_++ / 2 % 2 == 0 ? Life::kWarm : Life::kEmpty);
+  return started ? LoadStanding(standby) : started;
+}
+
+void Target::FailOver() {
+  Observe();
+  const size_t former = active_;
+  active_ = 1 - active_;
+  // The clients stay with the former one while it lives, and find the other one by the name then.
+  if (auto pointed = Point(active_); !pointed) return;
+  servers_[former].process().Kill();
+  tally_.EndLife();
 }
 
 std::expected<void, Error> Target::Connect(std::chrono::microseconds timeout) {
@@ -120,11 +175,11 @@ Target::~Target() {
 
 void Target::Kill() {
   Observe();
-  server_->process().Kill();
+  server().process().Kill();
   tally_.EndLife();
 }
 
-std::expected<void, Error> Target::Restart(Life life) { return server_->Start(life); }
+std::expected<void, Error> Target::Restart(Life life) { return server().Start(life); }
 
 bool Target::Observe() {
   const auto texts = client_->ServerStats();
@@ -165,17 +220,18 @@ void Target::Drain(uint32_t history) {
   ballast_ = 0;
 }
 
-bool Target::Delete(uint32_t history, uint64_t keys) {
+bool Target::Delete(uint32_t history, uint64_t first, uint64_t keys) {
   std::vector<KeyName> names;
-  for (uint64_t i = 0; i < keys; ++i) names.emplace_back(run_, history, i);
+  for (uint64_t i = 0; i < keys; ++i) names.emplace_back(run_, history, first + i);
   return DeleteKeys(&*client_, names) == names.size();
 }
 
 std::optional<std::string> Target::Close() {
   std::optional<std::string> wrong;
   client_.reset();
-  if (server_ && !server_->process().HasEnded()) {
-    Process& process = server_->process();
+  for (OwnServer& own : servers_) {
+    if (!own.has_process() || own.process().HasEnded()) continue;
+    Process& process = own.process();
     process.Continue();
     process.Terminate();
     if (!process.Await(kStopWithin)) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "torture/own_server.h"
 #include "torture/scratch.h"
@@ -27,13 +28,18 @@ class Target {
   ~Target();
 
   const std::string& uri() const { return uri_; }
-  bool is_own() const { return server_.has_value(); }
-  Process& process() { return server_->process(); }  // of the tool's own
-  std::string log() const { return server_ ? server_->Log() : std::string(); }
+  bool is_own() const { return !servers_.empty(); }
+  Process& process() { return server().process(); }  // of the tool's own
+  std::string log() const { return is_own() ? servers_[active_].Log() : std::string(); }
 
   // Kills and starts again the tool's own.
   void Kill();
   std::expected<void, Error> Restart(Life life);
+
+  // With two servers: starts the one that does not serve, now and then without what it held before,
+  // and gives it the standing items. Then FailOver gives it the name and kills the other one.
+  std::expected<void, Error> StartStandby();
+  void FailOver();
 
   // Asks the server what it has counted. Whether it answered.
   bool Observe();
@@ -46,8 +52,8 @@ class Target {
   void Fill(uint32_t history);
   void Drain(uint32_t history);
 
-  // Deletes the keys of one history. Whether all are gone.
-  bool Delete(uint32_t history, uint64_t keys);
+  // Deletes so many keys of one history, from a number on. Whether all are gone.
+  bool Delete(uint32_t history, uint64_t first, uint64_t keys);
 
   // Ends the tool's own server. What went wrong with it, if anything.
   std::optional<std::string> Close();
@@ -56,6 +62,11 @@ class Target {
   Target(uint32_t run, std::string uri) : run_(run), uri_(std::move(uri)) {}
   std::expected<void, Error> Connect(std::chrono::microseconds timeout);
   std::expected<void, Error> OpenOwn(const ToolOptions& options);
+  std::expected<void, Error> OpenTwo(const OwnServerOptions& options);
+  OwnServer& server() { return servers_[active_]; }
+  // Makes the name lead to a server.
+  std::expected<void, Error> Point(size_t server);
+  std::expected<void, Error> LoadStanding(const OwnServer& server);
   // Has the run's keys deleted when the tool is killed.
   std::expected<void, Error> GuardKeys(const ToolOptions& options);
 
@@ -63,7 +74,9 @@ class Target {
   std::string uri_;
   std::string folder_;  // empty: none
   std::optional<Janitor> janitor_;
-  std::optional<OwnServer> server_;
+  std::vector<OwnServer> servers_;  // none, one, or two that take turns
+  size_t active_ = 0;
+  uint64_t standbys_ = 0;  // that were started
   std::optional<Client> client_;
   ServerTally tally_;
   uint64_t ballast_ = 0;  // keys of it

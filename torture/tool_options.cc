@@ -38,13 +38,14 @@ po::options_description Described() {
       ("keys", text("N"), "keys in use, up to 16777216 (50000)")
       ("hot-keys", text("N"), "of these, the ones that get most operations (8)")
       ("value-bytes", text("MIN-MAX"), "sizes of values, 16 to 16M, as 16-1K (16-512K)")
-      ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full (all that are possible)")
+      ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full,deadline,clock (all that are possible)")
       ("seed", text("N"), "seeds what the clients choose (a random one, which is printed)")
       ("timeout", text("DURATION"), "what each call may take, up to 30s (500ms)")
       ("server", text("URI"), "a server that runs, shm:NAME, shm:/path or rdma://HOST:PORT (one of its own)")
       ("listen", text("URI"), "where its own server listens (a socket in a new folder)")
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
       ("memory", text("SIZE"), "memory of its own server (128M)")
+      ("servers", text("N"), "servers of its own behind one name, 1 or 2; 2 needs shared memory (2)")
       ("shards", text("N"), "shards of its own server (1)")
       ("bucket-bytes", text("N"), "bucket size of its own server, 64 or 128 (both in turn)")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
@@ -111,13 +112,18 @@ std::expected<void, Error> FillServer(const Given& given, ToolOptions* options) 
   options->listen = given.Text("listen");
   if (given.Has("listen") && options->listen.empty()) return given.Invalid("--listen is empty");
   if (options->listen.size() >= kTextBytes) return given.Invalid("--listen is too long");
-  for (const char* own : {"plovd", "listen", "memory", "shards", "bucket-bytes"}) {
+  for (const char* own : {"plovd", "listen", "memory", "servers", "shards", "bucket-bytes"}) {
     if (given.Has("server") && given.Has(own)) {
       return given.Invalid(
           fmt::format("--{} is for a server of the tool's own, without --server", own));
     }
   }
   options->plovd = given.Text("plovd");
+  if (!options->has_own_server() || !options->listen.empty()) options->servers = 1;
+  if (auto filled = given.Fill("servers", 1, 2, &options->servers); !filled) return filled;
+  if (options->servers > 1 && !options->listen.empty()) {
+    return given.Invalid("--servers 2 chooses where its servers listen, without --listen");
+  }
   if (auto filled = given.Fill("shards", 1, kShardsMax, &options->shards); !filled) return filled;
   const uint64_t least = kMemoryBytesMin * options->shards;
   options->memory_bytes = std::max(options->memory_bytes, least);

@@ -29,6 +29,7 @@ struct ToolOptions {
   std::string listen;  // where its own server listens; empty: a socket in a new folder
   uint64_t memory_bytes = uint64_t{128} << 20;
   uint32_t shards = 1;
+  uint32_t servers = 2;       // of its own, behind one name
   uint32_t bucket_bytes = 0;  // 0: 128, and another in each empty life
   std::string json;           // a path; empty: none
   std::string html;           // likewise

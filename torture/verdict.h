@@ -25,6 +25,7 @@ struct Evidence {
   ServerCounts server;
   std::array<uint64_t, kFaults> injected{};
   uint64_t server_lives = 1;
+  uint64_t fail_overs = 0;  // to another server of the same name
   // What no history is needed for: values that do not prove themselves, processes that died.
   std::vector<std::string> wrongs;
 };

@@ -36,6 +36,7 @@ Object OptionsJson(const ToolOptions& options) {
           {"seed", options.seed},
           {"server", options.server},
           {"memory_bytes", options.memory_bytes},
+          {"servers", options.servers},
           {"shards", options.shards},
           {"bucket_bytes", options.bucket_bytes}};
 }
@@ -79,6 +80,7 @@ Object CountsJson(const Evidence& evidence) {
           {"record_bytes", count(Count::kRecordBytes)},
           {"record_memory_bytes", evidence.server.record_memory_bytes},
           {"server_lives", evidence.server_lives},
+          {"fail_overs", evidence.fail_overs},
           {"undecided", audited.undecided},
           {"violations", audited.violations + evidence.wrongs.size()}};
 }

@@ -4,10 +4,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <thread>
+#include <utility>
 
+#include "torture/clock_shift.h"
 #include "torture/outcome.h"
 #include "torture/value.h"
 
@@ -21,6 +24,13 @@ constexpr microseconds kRest{200};  // of a client that waits for the tool
 constexpr microseconds kSpin{5};    // as the tool's own server
 constexpr uint64_t kTurnsPerReport = 32;
 constexpr uint64_t kTurnsPerPause = 64;
+// A write without an answer costs the checker something for the rest of its history.
+constexpr uint64_t kTurnsPerHurry = 128;
+constexpr uint64_t kTurnsPerExpiry = 64;
+constexpr uint64_t kTurnsPerStanding = 512;
+// What a call takes at least, and a good deal more; each process has one of them.
+constexpr std::array kDeadlines = {microseconds(3), microseconds(10), microseconds(30),
+                                   microseconds(100), microseconds(1000)};
 constexpr size_t kInlineBytesMax = 101;  // of any item in a bucket of any size
 constexpr size_t kBytesPerBatch = size_t{1} << 20;
 
@@ -55,15 +65,26 @@ Worker::Worker(RunMemory* memory, size_t index, uint32_t process)
       buffer_(memory->plan.value_bytes_max) {}
 
 void Worker::Work() {
-  client_ = Connect({});
-  const microseconds read_pause(memory_->plan.read_pause_us);
-  if (read_pause.count() > 0) pausing_ = Connect(read_pause);
+  const Plan& plan = memory_->plan;
+  const microseconds timeout(plan.timeout_us);
+  client_ = Connect(timeout, {});
+  const microseconds read_pause(plan.read_pause_us);
+  if (read_pause.count() > 0) pausing_ = Connect(timeout, read_pause);
+  if (plan.short_deadlines) hurried_ = Connect(kDeadlines[process_ % kDeadlines.size()], {});
+  if (plan.shifted_clocks) expiries_.emplace(plan, process_);
+  if (plan.standing_items) standing_.emplace(plan.run);
   if (!client_) return;
   report_.connected.store(true, std::memory_order_release);
   while (AwaitRun() && AwaitRoom()) {
     keys_open_ = memory_->keys_open.load(std::memory_order_relaxed);
     if (pausing_ && choices_.OneIn(kTurnsPerPause)) {
       PauseGet();
+    } else if (hurried_ && choices_.OneIn(kTurnsPerHurry)) {
+      Hurry();
+    } else if (expiries_ && choices_.OneIn(kTurnsPerExpiry)) {
+      if (auto wrong = expiries_->Turn(&*client_, history_)) Lie(std::move(*wrong));
+    } else if (standing_ && choices_.OneIn(kTurnsPerStanding)) {
+      GetStanding();
     } else {
       Turn(choices_.DrawForm());
     }
@@ -74,9 +95,9 @@ void Worker::Work() {
 }
 
 // A server that is being started again is waited for.
-std::optional<Client> Worker::Connect(microseconds read_pause) {
+std::optional<Client> Worker::Connect(microseconds timeout, microseconds read_pause) {
   ClientOptions options;
-  options.timeout = microseconds(memory_->plan.timeout_us);
+  options.timeout = timeout;
   options.read_pause = read_pause;
   options.window = kGetsPerBatch;
   options.spin = kSpin;
@@ -108,7 +129,10 @@ bool Worker::IsParked() {
 }
 
 bool Worker::AwaitRun() {
-  while (IsParked() && !stopped()) Rest();
+  while (IsParked() && !stopped()) {
+    if (standing_) GetStanding();
+    Rest();
+  }
   const uint32_t history = memory_->history.load(std::memory_order_relaxed);
   if (history != history_) choices_.Forget();
   history_ = history;
@@ -249,6 +273,18 @@ void Worker::PauseGet() {
   report_.counts[IndexOf(Count::kPauses)].fetch_add(1, std::memory_order_relaxed);
 }
 
+// One call that may well not end in time: what it wrote may come late.
+void Worker::Hurry() {
+  std::swap(client_, hurried_);
+  Single();
+  std::swap(client_, hurried_);
+  report_.counts[IndexOf(Count::kDeadlines)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void Worker::GetStanding() {
+  if (auto wrong = standing_->Get(&*client_)) Lie(std::move(*wrong));
+}
+
 void Worker::Get(Client* client, bool into) {
   OnGet(into ? client->GetInto(keys_[0], buffer_) : client->Get(keys_[0]), &lane_.Next(0));
 }
@@ -267,16 +303,20 @@ void Worker::OnGet(const Client::GetResult& result, Operation* operation) {
   if (!value) {
     // Of what it returned nothing can be checked; the lie itself is told.
     operation->outcome = Outcome::kUnknown;
-    if (report_.is_lie.load(std::memory_order_relaxed)) return;
-    const std::string text = "key " + std::to_string(operation->key) + ", version " +
-                             std::to_string((*result)->version) + ": " + value.error();
-    SetText(text, report_.lie);
-    return report_.is_lie.store(true, std::memory_order_release);
+    return Lie("a GET returned bytes that no PUT wrote: key " + std::to_string(operation->key) +
+               ", version " + std::to_string((*result)->version) + ": " + value.error());
   }
   operation->outcome = Outcome::kOk;
   operation->value = *value;
   operation->version = (*result)->version;
   choices_.Learn(*operation);
+}
+
+// The first is told.
+void Worker::Lie(std::string text) {
+  if (report_.is_lie.load(std::memory_order_relaxed)) return;
+  SetText(text, report_.lie);
+  report_.is_lie.store(true, std::memory_order_release);
 }
 
 template <typename Result>
@@ -315,6 +355,8 @@ void Worker::Report() {
     set(Count::kRetries, stats.retries + more.retries);
   };
   add(client_->stats(), pausing_ ? pausing_->stats() : ClientStats());
+  if (!expiries_) return;
+  report_.counts[IndexOf(Count::kExpiries)].store(expiries_->judged(), std::memory_order_relaxed);
 }
 
 int RunWorker(int argc, char** argv) {
@@ -327,6 +369,9 @@ int RunWorker(int argc, char** argv) {
   }
   const auto mapping = RunMapping::Open(static_cast<int>(numbers[0]));
   if (!mapping || numbers[1] >= kClientsMax) return 2;
+  if (mapping->memory()->plan.shifted_clocks) {
+    if (!ShiftClock(ShiftOfLane(numbers[1]))) return 2;
+  }
   Worker(mapping->memory(), numbers[1], numbers[2]).Work();
   return 0;
 }

@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "torture/choices.h"
+#include "torture/expiries.h"
 #include "torture/key_names.h"
 #include "torture/run_memory.h"
+#include "torture/standing.h"
 
 namespace plov::torture {
 
@@ -36,13 +38,17 @@ class Worker {
 
   bool stopped() const { return memory_->stop.load(std::memory_order_relaxed); }
   // std::nullopt when the run is stopped first.
-  std::optional<Client> Connect(std::chrono::microseconds read_pause);
+  std::optional<Client> Connect(std::chrono::microseconds timeout,
+                                std::chrono::microseconds read_pause);
   bool AwaitRoom();
   bool AwaitRun();
   bool IsParked();
   void Rest();
   void Turn(Form form);
   void PauseGet();
+  void Hurry();
+  void GetStanding();
+  void Lie(std::string text);
 
   // The batch being made: entries of the lane, with their keys and values.
   void Name(size_t index);
@@ -73,6 +79,9 @@ class Worker {
   uint64_t turns_ = 0;
   std::optional<Client> client_;
   std::optional<Client> pausing_;
+  std::optional<Client> hurried_;  // its calls have microseconds
+  std::optional<Expiries> expiries_;
+  std::optional<Standing> standing_;
   std::vector<KeyName> names_;
   std::vector<std::string_view> keys_;
   std::vector<std::string> values_;

@@ -43,6 +43,7 @@ torture 2 --html '' && says '\-\-html'
 torture 2 --keys 10 --hot-keys 11 && torture 2 --json '' && torture 2 --bucket-bytes 96
 torture 2 --memory 15M && torture 2 --shards 2 --memory 31M
 torture 2 --server "$uri" --memory 64M && says 'own'
+torture 2 --servers 0 && torture 2 --servers 3 && torture 2 --servers 2 --listen "$uri" && says 'listen'
 torture 2 --server "$uri" --listen "$uri" && says '\-\-listen' && torture 2 --listen ''
 torture 2 --server "$uri" --faults stop,kill-server && says 'kill-server needs'
 torture 0 --version && shows '^plov-torture [0-9]'
@@ -100,12 +101,27 @@ done
 verdict "v['counts']['violations'] == 0"
 leaves_nothing
 
+# Two servers of one name that take it from each other, and two lives of one server.
+for servers in 2 1; do
+  torture '0|4' --plovd "$plovd" --duration 4s --faults kill-server --servers "$servers" \
+    --keys 10000 --json "$work/v.json"
+  verdict "v['counts']['violations'] == 0 and v['options']['servers'] == $servers"
+  verdict "(v['counts']['fail_overs'] > 0) == ($servers == 2 and v['faults']['kill-server'] > 1)"
+  leaves_nothing
+done
+
+# Calls with deadlines of microseconds, items that expire, clients with clocks of their own.
+torture '0|4' --plovd "$plovd" --duration 4s --faults deadline,clock --keys 10000 --json "$work/v.json"
+verdict "v['counts']['violations'] == 0 and v['faults']['deadline'] > 0"
+verdict "v['faults'].get('clock', 1) > 0"
+
 # Too little: one key, which nothing displaces.
 torture 4 --plovd "$plovd" --duration 300ms --faults none --keys 1
 shows '^too little  *no displacement was seen: run longer, with more --keys' && shows 'TOO LITTLE'
 leaves_nothing
 
 # An interrupt ends the run early, with a verdict and nothing left.
+: > "$work/err" # else the line that is waited for is the former run's
 "$tool" --plovd "$plovd" --duration 100s --faults none --keys 1 > "$work/out" 2> "$work/err" &
 child=$!
 wait_for grep -q 'checked/s' "$work/err"
@@ -117,6 +133,7 @@ shows '^verdict ' && shows "^cut short  *after .* s by SIGINT from process $$ (b
 leaves_nothing
 
 # Killed, it leaves nothing either.
+: > "$work/err"
 "$tool" --plovd "$plovd" --duration 100s > "$work/out" 2> "$work/err" &
 child=$!
 wait_for grep -q 'checked/s' "$work/err"
@@ -131,8 +148,10 @@ wait_for nothing_left
 start_server
 "$plov" put mine stays
 torture '0|4' --server "$uri" --duration 1s --keys 5000 --json "$work/v.json"
-verdict "v['options']['faults'] == 'pause,stop,kill-client' and v['counts']['checked'] > 0"
+verdict "v['options']['faults'].removesuffix(',clock') == 'pause,stop,kill-client,deadline'"
+verdict "v['counts']['checked'] > 0 and v['counts']['violations'] == 0"
 [[ $("$plov" dump) == $'mine\tstays' ]] || fail "the server holds $("$plov" dump | head -c 200)"
+: > "$work/err"
 "$tool" --server "$uri" --duration 100s --keys 500 > "$work/out" 2> "$work/err" &
 child=$!
 wait_for grep -q 'checked/s' "$work/err"
