@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "torture/check_command.h"
 #include "torture/interval_checker.h"
@@ -32,7 +33,8 @@ Excerpt ExcerptOf(const Recorded& recorded, const RecordedKey& key) {
                               told.process, told.call, told.result);
   excerpt.before = "absent";
   excerpt.instant = wrong.end;
-  std::ranges::stable_sort(calls, {}, &RegisterCall::start);
+  std::ranges::sort(calls, {},
+                    [](const RegisterCall& call) { return std::pair(call.start, call.source); });
   for (const RegisterCall& call : calls) {
     const RecordedCall& text = recorded.calls[call.source];
     excerpt.rows.push_back({.start = call.start,

@@ -68,7 +68,7 @@ TEST(Expiries, AnItemThatIsGoneTooEarlyIsWrong) {
 
 TEST(ClockShift, NowGoesOnInAShiftedProcess) {
   if (!CanShiftClock()) GTEST_SKIP() << "no time namespaces here";
-  for (const size_t lane : {0, 1, 2}) {
+  for (size_t lane = 0; lane < 3; ++lane) {
     const Instant before = Now();
     const pid_t pid = ::fork();
     if (pid == 0) {
