@@ -32,7 +32,7 @@ class Expiries {
   uint64_t judged() const { return judged_; }
 
  private:
-  static constexpr size_t kItems = 16;
+  static constexpr size_t kItems = 256;
 
   struct Item {
     bool is_put = false;

@@ -26,7 +26,7 @@ constexpr uint64_t kTurnsPerReport = 32;
 constexpr uint64_t kTurnsPerPause = 64;
 // A write without an answer costs the checker something for the rest of its history.
 constexpr uint64_t kTurnsPerHurry = 128;
-constexpr uint64_t kTurnsPerExpiry = 64;
+constexpr uint64_t kTurnsPerExpiry = 16;
 constexpr uint64_t kTurnsPerStanding = 512;
 // What a call takes at least, and a good deal more; each process has one of them.
 constexpr std::array kDeadlines = {microseconds(3), microseconds(10), microseconds(30),
