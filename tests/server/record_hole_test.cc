@@ -71,8 +71,8 @@ void CheckNextLife(const std::vector<std::byte>& memory, uint64_t live, size_t s
 
 TEST(RecordHole, CanBeWalkedWhereverAKillStrikes) {
   size_t kills = 0;
-  for (const size_t first_bytes : {64, 128, 256, 320}) {
-    for (const size_t second_bytes : {64, 192, 448}) {
+  for (const size_t first_bytes : {64u, 128u, 256u, 320u}) {
+    for (const size_t second_bytes : {64u, 192u, 448u}) {
       for (size_t bytes = 48; bytes <= first_bytes + second_bytes; bytes += 8) {
         Hole hole(first_bytes, second_bytes);
         std::vector<std::vector<std::byte>> memories;

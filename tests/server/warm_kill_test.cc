@@ -186,7 +186,7 @@ class WarmKill : public ::testing::TestWithParam<World> {
   // Fills the memory with records of one size, and again what was made free between them: whatever
   // the kill has left in a block is walked over and written into.
   std::string FillHoles(StoreWorld* world, const Story& story) {
-    for (const size_t value_bytes : {40, 150, 700, 3000}) {
+    for (const size_t value_bytes : {40u, 150u, 700u, 3000u}) {
       const auto key = [](size_t i) { return "hole" + std::to_string(i); };
       size_t count = 0;
       while (world->Put(key(count), RecordValue(0, value_bytes)).status == Code::kOk) ++count;

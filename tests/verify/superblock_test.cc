@@ -204,7 +204,7 @@ TEST(Superblock, ATableOutsideTheRegionIsNotPlov) {
 }
 
 TEST(Superblock, ANextTableThatIsNotLaterIsNotPlov) {
-  for (const uint64_t generation : {4, 5, 6}) {
+  for (const uint64_t generation : {4u, 5u, 6u}) {
     const auto verdict = Sealed([generation](Superblock* s) {
       s->tables[0] = {5, 4096, 8, 64, 0};
       s->tables[1] = {generation, 8192, 16, 64, 0};
