@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 namespace plov::server {
 
@@ -215,8 +216,8 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
   gate->port->Send(event.peer, replies.Finish(HeadingOfReplies()));
 }
 
-verify::Heading Shard::HeadingOfReplies() const {
-  return {.answered = store_->superblock().version, .clock_us = store_->UnixUs(MonotonicUs())};
+verify::Heading Shard::HeadingOfReplies() {
+  return {.answered = store_->superblock().version, .clock_us = std::exchange(clock_us_, 0)};
 }
 
 bool Shard::Handle(Gate* gate, PeerId id, Peer* peer, const Request& request,
@@ -317,6 +318,7 @@ Reply Shard::ReplyTo(Peer* peer, const Request& request, size_t room) {
   } else if (request.operation == Operation::kConfirm) {
     peer->confirmed_version = std::max(peer->confirmed_version, request.expected_version);
     ReleaseConfirmed();
+    clock_us_ = store_->UnixUs(MonotonicUs());
   } else if (request.operation == Operation::kStats) {
     stats_text_ = StatsText();
     reply.value = stats_text_;

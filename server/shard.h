@@ -114,7 +114,7 @@ class Shard {
   void DropUnconfirmed();
   void LookHowFull();
   std::string StatsText() const;
-  verify::Heading HeadingOfReplies() const;
+  verify::Heading HeadingOfReplies();
   void Sleep();
 
   std::unique_ptr<Store> store_;
@@ -133,6 +133,7 @@ class Shard {
   Fullness fullness_;
   std::string stats_text_;
   std::array<std::byte, 32 << 10> reply_;
+  uint64_t clock_us_ = 0;  // for the reply to the message at hand, if that has a CONFIRM
 
  public:
   ~Shard();

@@ -10,8 +10,8 @@
 //                              superblock's version, so that a client that only writes READs it
 //      32    4 message bytes   a message cut short
 //      36    4 flags           requests: 1 keep: the client still READs records held for it
-//      40    8 clock           replies: the server's Unix time in microseconds, taken between the
-//                              arrival of the requests and this message; requests: 0
+//      40    8 clock           replies, to messages with a CONFIRM: the server's Unix time in us,
+//                              taken between the requests' arrival and this message; else 0
 //
 // Request, 48 bytes, then key, eager value, zeros to the next word:
 //       0    1 operation

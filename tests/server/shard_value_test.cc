@@ -219,6 +219,22 @@ TEST_F(ShardGet, HeldRecordSurvivesOverwritesUntilTheNextMessage) {
   EXPECT_EQ(world.allocated(), both) << "released";
 }
 
+// Who still READs it says so in the messages that it sends meanwhile.
+TEST_F(ShardGet, HeldRecordIsKeptAsLongAsMessagesSaySo) {
+  Store(client, "key", value, 1);
+  const Replied reply = world.AskOne(client, GetOf("key"));
+  Store(other, "key", RecordValue(8, 50'000), 1);
+  const size_t both = world.allocated();
+  for (uint64_t i = 1; i < 4; ++i) {
+    world.Post(client, Encode(client.id, {Ping(i)}, true));
+    ASSERT_TRUE(RecordAt(reply).has_value());
+    EXPECT_EQ(RecordAt(reply)->value, value);
+    EXPECT_EQ(world.allocated(), both);
+  }
+  world.Ask(client, {Ping(4)});
+  EXPECT_LT(world.allocated(), both);
+}
+
 TEST_F(ShardGet, HeldRecordIsReleasedWhenItsClientGoes) {
   Store(client, "key", value, 1);
   world.AskOne(client, GetOf("key"));

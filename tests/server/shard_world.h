@@ -118,11 +118,12 @@ struct Replied {
   uint32_t record_bytes = 0;
 };
 
-inline Bytes Encode(uint64_t client_id, const std::vector<verify::Request>& requests) {
+inline Bytes Encode(uint64_t client_id, const std::vector<verify::Request>& requests,
+                    bool keeps_held = false) {
   Bytes buffer(32 << 10);
   verify::MessageWriter writer(buffer, client_id);
   for (const auto& request : requests) EXPECT_TRUE(writer.Add(request));
-  const auto message = writer.Finish();
+  const auto message = writer.Finish({.keeps_held = keeps_held});
   return {message.begin(), message.end()};
 }
 

@@ -8,8 +8,8 @@
 // Keys are 1..1024 bytes of anything, values 0 bytes to the server's --max-value (16 MiB at most).
 //
 // Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
-//           another on the same Client, is made within a callback or after a move from the Client
-//           fails with kInvalidArgument.
+//           another on it, is made within a callback or after a move from the Client fails with
+//           kInvalidArgument; and every call does after two that began in the same nanosecond.
 // Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany each item's own,
 //           in Scan each READ's), plus at most the time that one connection attempt takes. No call
 //           leaves a READ behind that could write to memory of the caller.
