@@ -49,7 +49,7 @@ class Tiny {
         random_(what.seed),
         scenario_(ScenarioOf(what)),
         network_(&host_, &random_, scenario_.network),
-        server_(scenario_, &host_, &network_, 0, HostClock{}, ""),
+        server_(scenario_, &network_, 0, HostClock{}, ""),
         value_(what.value_bytes, '\0'),
         fiber_([this] { Live(); }) {
     server_.Begin(

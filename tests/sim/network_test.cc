@@ -179,7 +179,7 @@ TEST_P(SimNetwork, TheNameLeadsToOneServerAndConnectionsStayWithTheirs) {
 }
 
 TEST_P(SimNetwork, ClientsThatWriteBeyondTheirStagingMemoryAreFoundOut) {
-  for (const size_t beyond : {0, 1}) {
+  for (const size_t beyond : {0u, 1u}) {
     const auto client = Connect();
     const std::span<std::byte> staging = client->staging().value();
     std::memset(staging.data(), 0xff, staging.size() + beyond);

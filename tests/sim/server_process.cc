@@ -22,10 +22,9 @@ T Must(std::expected<T, Error> result) {
 
 }  // namespace
 
-ServerProcess::ServerProcess(const Scenario& scenario, VirtualHost* host, Network* network,
-                             uint32_t number, const HostClock& clock, std::string warm_path)
+ServerProcess::ServerProcess(const Scenario& scenario, Network* network, uint32_t number,
+                             const HostClock& clock, std::string warm_path)
     : scenario_(scenario),
-      host_(host),
       network_(network),
       number_(number),
       clock_(clock),

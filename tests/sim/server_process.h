@@ -23,8 +23,8 @@ struct ServerLimits {
 class ServerProcess {
  public:
   // number: of the server in the network. warm_path: a file that is not there yet; empty: none.
-  ServerProcess(const Scenario& scenario, VirtualHost* host, Network* network, uint32_t number,
-                const HostClock& clock, std::string warm_path);
+  ServerProcess(const Scenario& scenario, Network* network, uint32_t number, const HostClock& clock,
+                std::string warm_path);
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
   ~ServerProcess();
@@ -55,7 +55,6 @@ class ServerProcess {
 
  private:
   Scenario scenario_;
-  VirtualHost* host_;
   Network* network_;
   uint32_t number_;
   HostClock clock_;

@@ -42,7 +42,7 @@ World::World(uint64_t seed, const Scenario& scenario)
   stage_.in_trouble = IsTroubled(scenario_);
   for (uint32_t i = 0; i < scenario_.servers; ++i) {
     if (scenario_.warm) ::unlink(WarmPath(i).c_str());
-    servers_.push_back({std::make_unique<ServerProcess>(scenario_, &host_, &network_, i,
+    servers_.push_back({std::make_unique<ServerProcess>(scenario_, &network_, i,
                                                         HostClock::Draw(&random_, kDriftPpmMax),
                                                         scenario_.warm ? WarmPath(i) : "")});
   }
