@@ -62,8 +62,9 @@ TEST_F(LivesTest, ABrokenConnectionToTheSameServerIsNoOtherLife) {
   ASSERT_TRUE(client.Put("k", "1"));
   for (int i = 0; i < 20; ++i) {
     first.Signal(SIGSTOP);
+    const std::string value = std::to_string(i);
     int ended = 0;
-    client.StartPut("k", std::to_string(i), {}, [&ended](Client::PutResult put) {
+    client.StartPut("k", value, {}, [&ended](Client::PutResult put) {
       EXPECT_TRUE(put);
       ++ended;
     });
@@ -73,7 +74,7 @@ TEST_F(LivesTest, ABrokenConnectionToTheSameServerIsNoOtherLife) {
     while (client.Poll() > 0) {
     }
     EXPECT_EQ(ended, 1);
-    EXPECT_EQ(ValueAt(first, "k"), std::to_string(i));
+    EXPECT_EQ(ValueAt(first, "k"), value);
   }
   EXPECT_GE(client.stats().retries, 1u);
 }
