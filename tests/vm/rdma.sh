@@ -116,7 +116,7 @@ little_locked_memory() {
   poor "$build/client/plov" put large - < "$work/large" 2> "$work/err" || status=$?
   cat "$work/err"
   ((status > 0 && status < 126))
-  grep -q 'memlock\|lock' "$work/err"
+  grep -q 'ulimit -l' "$work/err"
   kill -TERM "$server"
   wait "$server"
 }
