@@ -83,7 +83,11 @@ class LateConnection final : public Connection {
   }
 
   std::optional<std::span<const std::byte>> Receive() override { return real_->Receive(); }
-  std::expected<std::span<std::byte>, Error> staging() override { return real_->staging(); }
+  std::expected<std::span<std::byte>, Error> staging() override {
+    const auto staging = real_->staging();
+    if (!staging) return staging;
+    return staging->first(std::min(staging->size(), Late().staging_bytes.load()));
+  }
   bool alive() const override { return real_->alive() && made_after_cuts_ == Late().cuts; }
   int fd() const override { return real_->fd(); }
   bool Arm() override { return flying_.empty() && real_->Arm(); }

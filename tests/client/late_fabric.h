@@ -16,6 +16,7 @@ struct LateFabric {
   std::atomic<int> torn_superblocks = 0;          // READs of them still to be torn
   std::atomic<bool> endless_superblocks = false;  // each READ of one brings another version
   std::string target = {};                        // where "switch:" leads to
+  std::atomic<size_t> staging_bytes = SIZE_MAX;   // of a connection, at most
   std::atomic<uint64_t> cuts = 0;                 // connections older than this many are broken
   std::atomic<uint64_t> late_reads = 0;           // READs that were under way when polled
   std::atomic<uint64_t> overlaps = 0;             // superblock READs beside others

@@ -79,6 +79,20 @@ TEST_F(LivesTest, ABrokenConnectionToTheSameServerIsNoOtherLife) {
   EXPECT_GE(client.stats().retries, 1u);
 }
 
+// The memory for values under way is the connection's, and may be smaller than on the last one.
+TEST_F(LivesTest, AValueThatThisConnectionHasNoMemoryForIsRefused) {
+  Client client = Connect();
+  const std::string value(20'000, 'x');
+  ASSERT_TRUE(client.Put("k", value));
+  LeadTo(second);
+  Late().staging_bytes = 8192;
+  const auto put = client.Put("k", value);
+  Late().staging_bytes = SIZE_MAX;
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code, Code::kTooLarge);
+  EXPECT_EQ(ValueAt(second, "k"), "none");
+}
+
 // Keys that are hashed ahead are hashed anew for another server.
 TEST_F(LivesTest, GetManyFindsEverythingWhicheverServerAnswers) {
   std::vector<std::string> names;
