@@ -245,10 +245,11 @@ main() {
     "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -gline-tables-only")
   step install "$root/build/log/install.log" "$install_seconds" \
     bash "$root/tests/install.sh" test || true
-  # Tests of one thread - of a store, or the simulator, whose fibers the thread sanitizer does not
-  # know - or of plovd as many others have it: they take a third of its time and have nothing for it.
+  # Tests of one thread - of a store, of the simulator and of plov-torture, whose fibers and whose way
+  # to start processes the thread sanitizer does not know - or of plovd as many others have it: they
+  # take a third of its time and have nothing for it.
   local one_thread='^(Stores/WarmKill|Store/StoreChurn|Budget|Sim|Exhaustive|Judge|SimNetworkHold'
-  one_thread+='|Cuts/SimNetwork|RecordHole)[.]'
+  one_thread+='|Cuts/SimNetwork|RecordHole|Process)[.]|^torture[.]runs$'
   local left_out=()
   if $quick; then left_out=(--label-exclude 'vm|rdma'); fi
   variant g++ build g++ gcc -DCMAKE_BUILD_TYPE=Release -DPLOV_SANITIZE= -- "${left_out[@]}"
