@@ -5,14 +5,34 @@
 #include <netdb.h>
 
 #include <future>
+#include <mutex>
+#include <utility>
 
 #include "fabric/verbs/address.h"
 
 namespace plov::fabric::verbs {
 namespace {
 
-// While it is set, names wait for it to be ready.
-std::shared_future<void> g_answer;
+// While there is an answer, names wait for it. A thread that resolves one may outlive its test and
+// this program's statics.
+struct Names {
+  std::mutex mutex;
+  std::shared_future<void> answer;
+};
+Names& TheNames() {
+  static Names* const names = new Names;
+  return *names;
+}
+
+void WaitFor(std::shared_future<void> answer) {
+  const std::lock_guard lock(TheNames().mutex);
+  TheNames().answer = std::move(answer);
+}
+
+std::shared_future<void> Awaited() {
+  const std::lock_guard lock(TheNames().mutex);
+  return TheNames().answer;
+}
 
 }  // namespace
 }  // namespace plov::fabric::verbs
@@ -22,7 +42,8 @@ extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* h
   static const auto real =
       reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   const bool is_name = (hints->ai_flags & AI_NUMERICHOST) == 0;
-  if (is_name && plov::fabric::verbs::g_answer.valid()) plov::fabric::verbs::g_answer.wait();
+  const auto answer = plov::fabric::verbs::Awaited();
+  if (is_name && answer.valid()) answer.wait();
   return real(host, port, hints, found);
 }
 
@@ -31,7 +52,7 @@ namespace {
 
 TEST(Resolve, ANameThatIsNotAnsweredForInTimeIsATimeout) {
   std::promise<void> answer;
-  g_answer = answer.get_future().share();
+  WaitFor(answer.get_future().share());
   const auto begun = Clock::now();
   const auto address = Resolve({"localhost", "7777"}, begun + std::chrono::milliseconds(20));
   ASSERT_FALSE(address);
@@ -42,13 +63,13 @@ TEST(Resolve, ANameThatIsNotAnsweredForInTimeIsATimeout) {
 
 TEST(Resolve, AnAddressWaitsForNobody) {
   std::promise<void> answer;
-  g_answer = answer.get_future().share();
+  WaitFor(answer.get_future().share());
   EXPECT_TRUE(Resolve({"127.0.0.1", "7777"}, Clock::now()));
   answer.set_value();
 }
 
 TEST(Resolve, ANameIsFound) {
-  g_answer = {};
+  WaitFor({});
   EXPECT_TRUE(Resolve({"localhost", "7777"}, Clock::now() + std::chrono::seconds(30)));
   const auto nobody =
       Resolve({"no-such-host.invalid", "7777"}, Clock::now() + std::chrono::seconds(30));
