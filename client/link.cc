@@ -22,9 +22,8 @@ constexpr uint32_t kTornSuperblocksMax = 100;
 // A deadline that is shorter than the rewrite of the page, a server that is stopped in the middle of
 // one and damage look the same.
 constexpr auto kTornSuperblock =
-    "the server's superblock was never whole: plovd is stopped while it writes it, or its memory "
-    "is "
-    "damaged and it must be restarted";
+    "the server's superblock was never whole: either plovd is stopped while it writes it, or its "
+    "memory is damaged: then restart plovd";
 // How long a READ or a reply of the set-up is polled for before the thread rests.
 constexpr std::chrono::microseconds kSpin{20};
 

@@ -17,8 +17,7 @@ using torture::Outcome;
 namespace {
 
 constexpr auto kTimeoutOfAudit = std::chrono::seconds(2);
-constexpr int32_t kDriftPpmMax = 499;  // two hosts' together are what the manual takes for granted
-constexpr char kGone = '?';            // what is in a value once nobody may look at it
+constexpr char kGone = '?';  // what is in a value once nobody may look at it
 constexpr std::byte kPoison{0xa5};
 
 }  // namespace
@@ -26,7 +25,7 @@ constexpr std::byte kPoison{0xa5};
 Actor::Actor(Stage* stage, uint32_t process)
     : stage_(stage),
       process_(process),
-      clock_(HostClock::Draw(stage->random, kDriftPpmMax)),
+      clock_(HostClock::Draw(stage->random)),
       timeout_(stage->scenario->timeout_us),
       last_version_(stage->key_count()),
       fiber_([this] { Live(); }) {
@@ -221,6 +220,8 @@ void Actor::SharpenExpiry(const Attempt& attempt, Stage::Expiry* expiry) {
 }
 
 // Nobody writes there once a call has returned.
+void Actor::PoisonBuffer() { std::ranges::fill(buffer_, kPoison); }
+
 void Actor::CheckBuffer() {
   if (std::ranges::any_of(buffer_, [](std::byte byte) { return byte != kPoison; })) {
     stage_->judge->Accuse("the buffer of a GetInto was written after the call had returned");

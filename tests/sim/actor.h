@@ -91,7 +91,7 @@ class Actor {
 
   void Live();
   void Connect();
-  bool Begin();
+  void Begin();
   void BeginStarted();
   void Call();
   void CallGet();
@@ -114,6 +114,7 @@ class Actor {
   void SettleExpiry(const Attempt& attempt, torture::Outcome outcome);
   void SharpenExpiry(const Attempt& attempt, Stage::Expiry* expiry);
   LifeSet LivesSince(size_t connections) const;
+  void PoisonBuffer();
   void CheckBuffer();
 
   Stage* stage_;

@@ -17,20 +17,18 @@ using torture::Outcome;
 namespace {
 
 constexpr uint32_t kValueBytesInline = 24;
-constexpr std::byte kPoison{0xa5};
 // A reader that does not look twice - a scan - may meet an item for so long after its end.
 constexpr uint64_t kScanClockErrorUs = 10'000'000;
 
 }  // namespace
 
-bool Actor::Begin() {
-  if (assigned_ == 0) return false;
+void Actor::Begin() {
+  if (assigned_ == 0) return;
   if (is_audit_ || stage_->random->Below(100) >= stage_->scenario->blocking_percent) {
     BeginStarted();
   } else {
     Call();
   }
-  return true;
 }
 
 // The asynchronous form.
@@ -99,7 +97,7 @@ void Actor::CallGetInto() {
       stage_->random->Between(torture::kValueBytesMin, stage_->scenario->value_bytes_max),
       std::byte{});
   OnGet(attempt, client_->GetInto(attempt->key, buffer_));
-  std::ranges::fill(buffer_, kPoison);
+  PoisonBuffer();
 }
 
 void Actor::CallGetMany() {

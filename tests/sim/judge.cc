@@ -29,7 +29,7 @@ uint64_t VersionOf(const Operation& operation) {
 }  // namespace
 
 uint32_t Judge::Begin(uint32_t server, uint64_t first_version, bool warm, const HostClock& clock,
-                      int64_t unix_us, torture::Instant now) {
+                      torture::Instant now) {
   for (uint32_t i = 0; i < lives_.size(); ++i) {
     Life& life = lives_[i];
     if (life.server != server || life.end != torture::kForever) continue;
@@ -40,7 +40,6 @@ uint32_t Judge::Begin(uint32_t server, uint64_t first_version, bool warm, const 
                     .first_version = first_version,
                     .begin = now,
                     .clock = clock,
-                    .unix_us = unix_us,
                     .checker = std::make_unique<torture::IntervalChecker>(
                         torture::IntervalOptions{.recent_count = kRecentCount})});
   return static_cast<uint32_t>(lives_.size() - 1);
@@ -64,7 +63,7 @@ const Judge::Life* Judge::LifeOf(uint64_t version) const {
 
 uint64_t Judge::UnixUsOf(uint64_t version, uint64_t time_us) const {
   const Life* life = LifeOf(version);
-  return life == nullptr ? 0 : life->UnixUs(time_us);
+  return life == nullptr ? 0 : life->clock.UnixUs(time_us);
 }
 
 void Judge::Feed(const Operation& operation, LifeSet lives) {

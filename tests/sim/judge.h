@@ -27,10 +27,9 @@ using LifeSet = uint64_t;
 class Judge {
  public:
   // A life of a server begins, and that server's former one has ended. first_version: below every
-  // version of it. warm: it goes on with what the former one had. unix_us: what its clock shows
-  // more than the host's. Returns its number.
+  // version of it. warm: it goes on with what the former one had. Returns its number.
   uint32_t Begin(uint32_t server, uint64_t first_version, bool warm, const HostClock& clock,
-                 int64_t unix_us, torture::Instant now);
+                 torture::Instant now);
   // That server's last one.
   uint32_t LastLifeOf(uint32_t server) const;
 
@@ -40,7 +39,9 @@ class Judge {
   void FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::Instant start);
   // What the clock of the life of that version, or of that number, shows at a time.
   uint64_t UnixUsOf(uint64_t version, uint64_t time_us) const;
-  uint64_t UnixUsIn(uint32_t life, uint64_t time_us) const { return lives_[life].UnixUs(time_us); }
+  uint64_t UnixUsIn(uint32_t life, uint64_t time_us) const {
+    return lives_[life].clock.UnixUs(time_us);
+  }
   // Every operation that starts before the horizon has been fed.
   void Advance(torture::Instant horizon);
   void Finish() { Advance(torture::kForever); }
@@ -64,12 +65,7 @@ class Judge {
     torture::Instant begin;
     torture::Instant end = torture::kForever;
     HostClock clock;
-    int64_t unix_us;
     std::unique_ptr<torture::IntervalChecker> checker;
-
-    uint64_t UnixUs(uint64_t time_us) const {
-      return clock.BootUs(time_us) + static_cast<uint64_t>(unix_us);
-    }
   };
 
   const Life* LifeOf(uint64_t version) const;

@@ -46,8 +46,6 @@ class ServerProcess {
   const HostClock& clock() const { return clock_; }
   // Of the host, moved while no life depends on it.
   void SetUnixTime(int64_t unix_us) { clock_.unix_us = unix_us; }
-  // What the life's clock, by which items expire, shows at a time.
-  uint64_t UnixUs(uint64_t time_us) const { return store().UnixUs(clock_.BootUs(time_us)); }
 
   // Applies a write directly, as a message would; the new version, or 0 when it was refused.
   uint64_t Put(const std::string& key, const std::string& value);

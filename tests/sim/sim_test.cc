@@ -19,7 +19,7 @@ constexpr LifeSet kFirstLife = 1;
 constexpr LifeSet kAnyLife = 3;
 
 void Begin(Judge* judge, uint64_t first_version, bool warm, torture::Instant now) {
-  judge->Begin(0, first_version, warm, {}, 0, now);
+  judge->Begin(0, first_version, warm, {}, now);
 }
 
 torture::Operation Put(uint64_t version, torture::Instant start) {

@@ -14,22 +14,21 @@ namespace {
 constexpr HostClock kTheTime;
 constexpr uint64_t kYearSeconds = 365 * 86'400;
 constexpr uint64_t kEarliestUnixSeconds = 1'500'000'000;
+constexpr int32_t kDriftPpmMax = 499;
 
 VirtualHost* host = nullptr;
 const HostClock* clock_here = &kTheTime;
 
 }  // namespace
 
-HostClock HostClock::Draw(Random* random, int32_t drift_ppm_max) {
+HostClock HostClock::Draw(Random* random) {
   const uint64_t boot_us =
       random->Below(kYearSeconds) * uint64_t{1'000'000} + random->Below(1'000'000);
   const uint64_t unix_us = (kEarliestUnixSeconds + random->Below(10 * kYearSeconds)) * 1'000'000 +
                            random->Below(1'000'000);
-  return {
-      .boot_us = boot_us,
-      .unix_us = static_cast<int64_t>(unix_us - boot_us),
-      .drift_ppm = static_cast<int32_t>(random->Below(2 * static_cast<size_t>(drift_ppm_max) + 1)) -
-                   drift_ppm_max};
+  return {.boot_us = boot_us,
+          .unix_us = static_cast<int64_t>(unix_us - boot_us),
+          .drift_ppm = static_cast<int32_t>(random->Below(2 * kDriftPpmMax + 1)) - kDriftPpmMax};
 }
 
 VirtualHost::VirtualHost(uint64_t seed) : random_(seed) { host = this; }
@@ -55,10 +54,9 @@ int clock_gettime(clockid_t clock, timespec* now) noexcept {
     return static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
   }
   const plov::sim::HostClock& here = *plov::sim::clock_here;
-  uint64_t us = here.BootUs(plov::sim::host->now_us());
-  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) {
-    us += static_cast<uint64_t>(here.unix_us);
-  }
+  const uint64_t time_us = plov::sim::host->now_us();
+  const bool is_unix = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  const uint64_t us = is_unix ? here.UnixUs(time_us) : here.BootUs(time_us);
   now->tv_sec = static_cast<time_t>(us / 1'000'000);
   now->tv_nsec = static_cast<long>(us % 1'000'000 * 1000);
   return 0;

@@ -23,8 +23,12 @@ struct HostClock {
     return boot_us + time_us +
            static_cast<uint64_t>(static_cast<int64_t>(time_us) * drift_ppm / 1'000'000);
   }
-  // Any of an uptime of up to a year and a wrong date.
-  static HostClock Draw(Random* random, int32_t drift_ppm_max);
+  uint64_t UnixUs(uint64_t time_us) const {
+    return BootUs(time_us) + static_cast<uint64_t>(unix_us);
+  }
+  // Any of an uptime of up to a year and a wrong date. Two of them drift apart by no more than the
+  // manual takes for granted.
+  static HostClock Draw(Random* random);
 };
 
 class VirtualHost {

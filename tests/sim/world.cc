@@ -22,14 +22,11 @@ constexpr uint32_t kStepsToRebirth = 30;
 constexpr uint32_t kStandSteps = 3000;
 constexpr uint64_t kLeapUs = 11'000'000;
 constexpr uint64_t kCloseUs = 3000;
-constexpr uint64_t kPageBytes = 4096;
 
 // A file for each run would do; one for all that run after another saves their folders.
 std::string WarmPath(uint32_t server) {
   return fmt::format("/dev/shm/plov-sim-{}-{}", ::getpid(), server);
 }
-
-constexpr int32_t kDriftPpmMax = 499;
 
 }  // namespace
 
@@ -42,9 +39,8 @@ World::World(uint64_t seed, const Scenario& scenario)
   stage_.in_trouble = IsTroubled(scenario_);
   for (uint32_t i = 0; i < scenario_.servers; ++i) {
     if (scenario_.warm) ::unlink(WarmPath(i).c_str());
-    servers_.push_back({std::make_unique<ServerProcess>(scenario_, &network_, i,
-                                                        HostClock::Draw(&random_, kDriftPpmMax),
-                                                        scenario_.warm ? WarmPath(i) : "")});
+    servers_.push_back({std::make_unique<ServerProcess>(
+        scenario_, &network_, i, HostClock::Draw(&random_), scenario_.warm ? WarmPath(i) : "")});
   }
   if (scenario_.servers > 1) stage_.first_steady_key = scenario_.keys;
   for (uint32_t i = 0; i < scenario_.servers; ++i) BeginServer(i);
@@ -75,7 +71,8 @@ ServerLimits World::DrawLimits() {
                       .bucket_count = scenario_.bucket_count};
   if (!scenario_.limits_differ) return limits;
   limits.value_bytes_max = random_.Between(torture::kValueBytesMin, scenario_.value_bytes_max);
-  limits.staging_bytes = scenario_.staging_bytes * random_.Below(5) / 4 / kPageBytes * kPageBytes;
+  limits.staging_bytes =
+      scenario_.staging_bytes * random_.Below(5) / 4 / server::kPageBytes * server::kPageBytes;
   limits.bucket_count += random_.Below(8);
   return limits;
 }
@@ -85,8 +82,7 @@ void World::BeginServer(uint32_t number) {
   const ServerLimits limits = DrawLimits();
   server->Begin(limits);
   const bool warm = server->store().recovery().warm;
-  const auto unix_us = static_cast<int64_t>(server->store().UnixUs(0));
-  judge_.Begin(number, server->first_version(), warm, server->clock(), unix_us, ++stage_.instant);
+  judge_.Begin(number, server->first_version(), warm, server->clock(), ++stage_.instant);
   coverage_.recoveries += warm ? 1 : 0;
   if (stage_.names.empty()) NameKeys();
   // What is to be there always is there before anybody can connect.
@@ -288,7 +284,7 @@ void World::Die(uint32_t number) {
   ++stage_.instant;
   servers_[number].to_rebirth = random_.Between(1, kStepsToRebirth);
   // Somebody has set the date of the host; a life that goes on warm goes by the former one.
-  if (!scenario_.warm) server->SetUnixTime(HostClock::Draw(&random_, 0).unix_us);
+  if (!scenario_.warm) server->SetUnixTime(HostClock::Draw(&random_).unix_us);
   if (random_.OneIn(2)) Switch();
 }
 

@@ -74,16 +74,23 @@ test_conformance() {
   googletest "$build/tests/fabric/fabric_verbs_test" '*'
 }
 
-# What README says to type, with a server of RDMA.
-command_line() {
-  local uri=rdma://$PLOV_RDMA_ADDRESS:7741 server tries text
-  "$build/server/plovd" --listen "$uri" --memory 64M > "$work/plovd" 2>&1 &
+# serve PORT: starts a server of RDMA, its id in `server`, for the plov commands that follow.
+serve() {
+  local tries
+  export PLOV_SERVER=rdma://$PLOV_RDMA_ADDRESS:$1
+  "$build/server/plovd" --listen "$PLOV_SERVER" --memory 64M > "$work/plovd" 2>&1 &
   server=$!
   for ((tries = 0; tries < 600; ++tries)); do
-    if grep -qx "plovd: ready on $uri" "$work/plovd"; then break; fi
+    if grep -qx "plovd: ready on $PLOV_SERVER" "$work/plovd"; then break; fi
     sleep 0.1
   done
-  export PLOV_SERVER=$uri
+}
+export -f serve
+
+# What README says to type, with a server of RDMA.
+command_line() {
+  local text
+  serve 7741
   "$build/client/plov" put user:1 Ada
   text=$("$build/client/plov" get user:1)
   [[ $text == Ada ]]
@@ -101,14 +108,8 @@ export -f command_line
 # A client that may lock hardly any memory has none for large values: small ones go, and of a large
 # one it says why not.
 little_locked_memory() {
-  local uri=rdma://$PLOV_RDMA_ADDRESS:7743 server tries status=0
-  "$build/server/plovd" --listen "$uri" --memory 64M > "$work/plovd" 2>&1 &
-  server=$!
-  for ((tries = 0; tries < 600; ++tries)); do
-    if grep -qx "plovd: ready on $uri" "$work/plovd"; then break; fi
-    sleep 0.1
-  done
-  export PLOV_SERVER=$uri
+  local status=0
+  serve 7743
   head -c 20000 /dev/zero > "$work/large"
   poor() { prlimit --memlock=8388608:8388608 setpriv --bounding-set=-ipc_lock "$@"; }
   poor "$build/client/plov" put small v
