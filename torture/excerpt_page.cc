@@ -7,6 +7,7 @@
 #include <map>
 
 #include "torture/excerpt.h"
+#include "torture/html.h"
 
 namespace plov::torture {
 
@@ -69,29 +70,6 @@ for (const frame of document.querySelectorAll('section')) {
   }
 }
 )";
-
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
 
 // Places: columns are instants by rank, so that what is near in order is near on the page; each
 // process has as many lanes as it has operations at one time.

@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <fstream>
 
-#include "bench/page/svg.h"
+#include "torture/html.h"
 
 namespace plov::bench {
+
+using torture::Escaped;
 
 namespace {
 

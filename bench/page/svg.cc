@@ -4,7 +4,11 @@
 
 #include <algorithm>
 
+#include "torture/html.h"
+
 namespace plov::bench {
+
+using torture::Escaped;
 
 namespace {
 
@@ -44,29 +48,6 @@ std::string DashOf(size_t series) {
 }
 
 }  // namespace
-
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
 
 double WidthOf(std::string_view text) { return Width(text, kFontPixels * kCharacterWidth); }
 double WidthOfTitle(std::string_view text) { return Width(text, kTitlePixels * kBoldWidth); }

@@ -12,9 +12,6 @@
 
 namespace plov::bench {
 
-// For HTML and SVG.
-std::string Escaped(std::string_view text);
-
 // As wide as a text of the font can become, an estimate from above: fonts differ.
 double WidthOf(std::string_view text);
 double WidthOfTitle(std::string_view text);

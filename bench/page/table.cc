@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <string_view>
 
-#include "bench/page/svg.h"
+#include "torture/html.h"
 
 namespace plov::bench {
+
+using torture::Escaped;
 
 namespace {
 
