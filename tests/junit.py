@@ -3,6 +3,7 @@
 
   PASSED FAILED SKIPPED
   failed NAME
+    LINE                                      the last of its output
   skipped NAME: REASON
   over RDMA: N passed, N failed, N skipped    what the tests named rdma.* have counted themselves
 """
@@ -33,7 +34,9 @@ def outcome(case):
         return "skipped", f"skipped {name}: disabled in its source"
     if status == "notrun" and completion.startswith("SKIP_"):
         return "skipped", f"skipped {name}: {reason(case.findtext('system-out') or '', completion)}"
-    return "failed", f"failed {name}" + (f" ({completion})" if completion else "")
+    lines = (case.findtext("system-out") or "").rstrip().splitlines()[-12:]
+    return "failed", "\n  ".join([f"failed {name}" + (f" ({completion})" if completion else "")] +
+                                 [line[:300] for line in lines])
 
 
 def over_rdma(cases):

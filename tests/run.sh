@@ -169,7 +169,7 @@ count_tests() {
     if ((bad > 0)); then detail=failed; fi
     record "$detail" "$stage" "$good" "$bad" "$passed_over"
   fi
-  while read -r line; do
+  while IFS= read -r line; do
     if [[ -n $line ]]; then summary+=("           $line"); fi
   done <<< "$(tail -n +2 <<< "$4")"
 }
