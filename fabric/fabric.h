@@ -126,7 +126,13 @@ class Connection {
 using PeerId = uint64_t;
 
 struct PortEvent {
-  enum class Kind : uint8_t { kOpened, kMessage, kReadDone, kClosed } kind;
+  enum class Kind : uint8_t {
+    kOpened,
+    kMessage,
+    kReadDone,
+    kClosed,
+    kProgress,  // a part of a READ was done: poll again
+  } kind;
   PeerId peer = 0;
   uint64_t client_id = 0;                   // kOpened
   std::span<const std::byte> message = {};  // kMessage: a private copy, valid until the next Poll

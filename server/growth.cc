@@ -29,7 +29,6 @@ constexpr uint64_t kRetirePerWrite = 64;
 constexpr uint64_t kPreparePerTurn = 1024;
 constexpr uint64_t kMovePerTurn = 256;
 constexpr uint64_t kRetirePerTurn = 1024;
-constexpr int kTurnsInAHurry = 16;
 // Memory is committed in pieces of this, at some 50 us each.
 constexpr size_t kCommitBytes = size_t{256} << 10;
 
@@ -130,6 +129,13 @@ void Growth::Retire(uint64_t buckets) {
 }
 
 bool Growth::Step(const Share& share) {
+  const Phase before = table_->phase();
+  const bool worked = StepPhase(share);
+  if (table_->phase() != before) ++phases_;
+  return worked;
+}
+
+bool Growth::StepPhase(const Share& share) {
   switch (table_->phase()) {
     case Phase::kSteady:
       if (WantsGrowth()) return Begin();
@@ -151,13 +157,7 @@ void Growth::OnWrite() { Step({kPreparePerWrite, kMovePerWrite, kRetirePerWrite}
 
 bool Growth::OnIdle() { return Step({kPreparePerTurn, kMovePerTurn, kRetirePerTurn}); }
 
-bool Growth::Hurry() {
-  const Phase before = table_->phase();
-  if (before == Phase::kSteady) return false;
-  for (int turn = 0; turn < kTurnsInAHurry && table_->phase() == before && OnIdle(); ++turn) {
-  }
-  return table_->phase() != before;
-}
+bool Growth::under_way() const { return table_->phase() != Phase::kSteady && !table_->stalled(); }
 
 void Growth::Finish() {
   next_ = table_->moving_to().geometry();

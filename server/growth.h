@@ -33,9 +33,10 @@ class Growth {
   void OnWrite();
   // A larger share. False when there is nothing to do.
   bool OnIdle();
-  // For a write that finds no room, in a table that is about to be replaced or beside one that is
-  // about to go: does a larger share, of half a millisecond. True when that ended a phase.
-  bool Hurry();
+  // True while a table is being replaced, as far as that gets on.
+  bool under_way() const;
+  // Phases that have ended, of all growths.
+  uint64_t phases() const { return phases_; }
   // Finishes a growth that was resumed, before anybody is connected.
   void Finish();
 
@@ -68,6 +69,7 @@ class Growth {
   };
 
   bool Step(const Share& share);
+  bool StepPhase(const Share& share);
   bool WantsGrowth() const;
   uint64_t WantedBuckets() const;
   bool Begin();
@@ -88,6 +90,7 @@ class Growth {
   std::vector<Drain> drains_;  // oldest first
   uint64_t released_version_ = 0;
   uint64_t growths_ = 0;
+  uint64_t phases_ = 0;
   bool hungry_ = false;
 };
 

@@ -32,12 +32,21 @@ constexpr size_t kHeldMax = 128;
 // Requests between two looks at how full the memory is.
 constexpr uint64_t kFullnessEvery = 1024;
 
+// A longer record that a client suspects is verified in slices.
+constexpr size_t kVerifiedAtOnce =
+    verify::RecordBytes(verify::kKeyBytesMax, verify::kShortValueMax);
+
+// Of messages that are done, whose memory is kept.
+constexpr size_t kIdleBatchesMax = 64;
+
 }  // namespace
 
-Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience)
+Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience,
+             const Slice& slice)
     : store_(std::move(store)),
       spin_us_(spin_us),
       patience_(patience),
+      slice_(slice),
       epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
       sessions_(store_->recovery().warm),
       started_us_(MonotonicUs()) {}
@@ -81,6 +90,11 @@ bool Shard::Turn() {
   return Step() || store_->OnIdle();
 }
 
+int Shard::SleepMs() const {
+  if (!waiting_.empty()) return kWaitMs;
+  return NeedsTicks() ? kTickMs : -1;
+}
+
 void Shard::Sleep() {
   bool armed = true;
   for (const Gate& gate : gates_) armed = gate.port->Arm() && armed;
@@ -88,7 +102,7 @@ void Shard::Sleep() {
     ++counters_.sleeps;
     // A client may be gone for good without dying: then only the clock helps.
     epoll_event event;
-    ::epoll_wait(epoll_fd_, &event, 1, NeedsTicks() ? static_cast<int>(kTickMs) : -1);
+    ::epoll_wait(epoll_fd_, &event, 1, SleepMs());
   }
   for (const Gate& gate : gates_) gate.port->Disarm();
 }
@@ -96,7 +110,19 @@ void Shard::Sleep() {
 bool Shard::Step() {
   bool worked = false;
   for (Gate& gate : gates_) worked = StepGate(&gate) || worked;
-  return worked;
+  return StepBatch() || worked;
+}
+
+// False when all batches wait.
+bool Shard::StepBatch() {
+  for (size_t left = waiting_.size(); left > 0; --left) {
+    const Waiting next = waiting_.front();
+    waiting_.pop_front();
+    const auto it = next.gate->peers.find(next.peer);
+    if (it == next.gate->peers.end()) continue;  // it is gone
+    if (Serve(next.gate, next.peer, &it->second) != Outcome::kWaits) return true;
+  }
+  return false;
 }
 
 bool Shard::StepGate(Gate* gate) {
@@ -114,6 +140,8 @@ bool Shard::StepGate(Gate* gate) {
       break;
     case PortEvent::Kind::kClosed:
       Drop(gate, event->peer);
+      break;
+    case PortEvent::Kind::kProgress:
       break;
   }
   return true;
@@ -136,8 +164,11 @@ void Shard::Open(Gate* gate, const PortEvent& event) {
 }
 
 void Shard::Abandon(Peer* peer) {
-  if (peer->fetch != nullptr) store_->Abandon(peer->fetch->prepared);
-  peer->fetch.reset();
+  if (peer->batch != nullptr) {
+    store_->Abandon(&peer->batch->writing);
+    if (peer->batch->suspect) store_->Release(peer->batch->suspect->record_offset);
+    EndBatch(peer);
+  }
   ReleaseHeld(peer, UINT64_MAX);
 }
 
@@ -181,61 +212,199 @@ void Shard::Foresee(MessageReader requests) const {
 void Shard::OnMessage(Gate* gate, const PortEvent& event) {
   Peer& peer = gate->peers.at(event.peer);
   ++counters_.messages;
-  auto requests =
-      MessageReader::Open(event.message, peer.client_id, MessageReader::Holds::kRequests);
-  if (requests && !requests->heading().keeps_held) ReleaseHeld(&peer, UINT64_MAX);
-  MessageWriter replies(reply_, peer.client_id);
-  bool sound = requests.has_value();
-  for (uint32_t done = 0; sound && requests->remaining() > 0; ++done) {
-    if (done % Store::kForeseenMax == 0 && requests->remaining() > 1) Foresee(*requests);
-    const auto request = requests->NextRequest();
-    // A rendezvous travels alone: its reply is the message's.
-    sound = request.has_value() &&
-            (!request->rendezvous || requests->remaining() + replies.count() == 0);
-    if (!sound) break;
-    if (++counters_.requests % kFullnessEvery == 0) LookHowFull();
-    sound = Handle(gate, event.peer, &peer, *request, &replies, requests->remaining());
-    if (peer.fetch != nullptr) return;  // answered when the value has arrived
+  peer.batch = TakeBatch();
+  if (!peer.batch->Open(event.message, peer.client_id)) return DropForGarbage(gate, event.peer);
+  if (!peer.batch->requests().heading().keeps_held) ReleaseHeld(&peer, UINT64_MAX);
+  Serve(gate, event.peer, &peer);
+}
+
+std::unique_ptr<Batch> Shard::TakeBatch() {
+  if (idle_batches_.empty()) return std::make_unique<Batch>();
+  auto batch = std::move(idle_batches_.back());
+  idle_batches_.pop_back();
+  return batch;
+}
+
+// The memory of some is kept.
+void Shard::EndBatch(Peer* peer) {
+  if (idle_batches_.size() < kIdleBatchesMax) idle_batches_.push_back(std::move(peer->batch));
+  peer->batch.reset();
+}
+
+// A slice, and what comes of it.
+Shard::Outcome Shard::Serve(Gate* gate, PeerId id, Peer* peer) {
+  const Outcome outcome = HandleSome(gate, id, peer);
+  switch (outcome) {
+    case Outcome::kDone:
+      Finish(gate, id, peer);
+      break;
+    case Outcome::kAgain:
+    case Outcome::kWaits:
+      waiting_.push_back({gate, id});
+      break;
+    case Outcome::kReads:
+      break;
+    case Outcome::kBroken:
+      DropForGarbage(gate, id);
+      break;
   }
-  if (!sound || replies.count() == 0) {
-    ++counters_.protocol_errors;
-    if (IsWorthALine(counters_.protocol_errors)) {
-      spdlog::warn("dropped a client that sent garbage (client id {:016x}; {} so far)",
-                   peer.client_id, counters_.protocol_errors);
-    }
-    gate->port->Close(event.peer);
-    Drop(gate, event.peer);
-    return;
+  return outcome;
+}
+
+Shard::Outcome Shard::HandleSome(Gate* gate, PeerId id, Peer* peer) {
+  Batch& batch = *peer->batch;
+  const uint32_t requests_end = batch.handled + slice_.requests;
+  const uint64_t work_end = store_->work() + slice_.work_bytes;
+  while (batch.request || batch.requests().remaining() > 0) {
+    if (batch.handled == requests_end || store_->work() >= work_end) return Outcome::kAgain;
+    if (!batch.request && !BeginNext(&batch)) return Outcome::kBroken;
+    const Outcome outcome = Handle(gate, id, peer);
+    if (outcome != Outcome::kDone) return outcome;
+    batch.EndRequest();
+    ++batch.handled;
   }
+  return batch.handled > 0 ? Outcome::kDone : Outcome::kBroken;
+}
+
+bool Shard::BeginNext(Batch* batch) {
+  verify::MessageReader& requests = batch->requests();
+  if (batch->handled % Store::kForeseenMax == 0 && requests.remaining() > 1) Foresee(requests);
+  batch->request = requests.NextRequest();
+  if (!batch->request) return false;
+  if (++counters_.requests % kFullnessEvery == 0) LookHowFull();
+  // A rendezvous travels alone: its reply is the message's.
+  return !batch->request->rendezvous || requests.remaining() + batch->handled == 0;
+}
+
+void Shard::DropForGarbage(Gate* gate, PeerId id) {
+  ++counters_.protocol_errors;
+  if (IsWorthALine(counters_.protocol_errors)) {
+    spdlog::warn("dropped a client that sent garbage (client id {:016x}; {} so far)",
+                 gate->peers.at(id).client_id, counters_.protocol_errors);
+  }
+  gate->port->Close(id);
+  Drop(gate, id);
+}
+
+void Shard::Finish(Gate* gate, PeerId id, Peer* peer) {
   // One that has just connected can have READ a superblock whose table is gone since.
-  if (peer.confirmed_version != 0 && peer.confirmed_version < store_->growth().released_version()) {
+  if (peer->confirmed_version != 0 &&
+      peer->confirmed_version < store_->growth().released_version()) {
     ++counters_.dropped_unconfirmed;
-    gate->port->Close(event.peer);
-    return Drop(gate, event.peer);
+    gate->port->Close(id);
+    return Drop(gate, id);
   }
-  gate->port->Send(event.peer, replies.Finish(HeadingOfReplies()));
+  Batch& batch = *peer->batch;
+  gate->port->Send(id, batch.replies->Finish(
+                           {.answered = store_->superblock().version, .clock_us = batch.clock_us}));
+  EndBatch(peer);
 }
 
-verify::Heading Shard::HeadingOfReplies() {
-  return {.answered = store_->superblock().version, .clock_us = std::exchange(clock_us_, 0)};
-}
-
-bool Shard::Handle(Gate* gate, PeerId id, Peer* peer, const Request& request,
-                   MessageWriter* replies, uint32_t remaining) {
-  if (request.rendezvous) {
-    WriteReply write;
-    if (StartFetch(gate, id, peer, request, &write)) return true;
-    Reply reply;
-    reply.request_id = request.request_id;
-    reply.status = write.status;
-    reply.version = write.version;
-    return replies->Add(reply);
-  }
+Shard::Outcome Shard::Handle(Gate* gate, PeerId id, Peer* peer) {
+  Batch& batch = *peer->batch;
+  const Request& request = *batch.request;
   // Every request after this one keeps room for a reply without a value. The count is the client's
   // word.
-  const size_t kept = std::min(replies->room(), size_t{remaining} * verify::kReplyHeadBytes);
-  const size_t room = replies->room() - kept;
-  return replies->Add(ReplyTo(peer, request, room));
+  const size_t kept = std::min(batch.replies->room(),
+                               size_t{batch.requests().remaining()} * verify::kReplyHeadBytes);
+  const size_t room = batch.replies->room() - kept;
+  Reply reply;
+  reply.request_id = request.request_id;
+  Outcome outcome = Outcome::kDone;
+  if (verify::IsWrite(request.operation)) {
+    outcome = HandleWrite(gate, id, peer, &reply);
+  } else if (request.rendezvous) {
+    reply.status = Code::kProtocol;
+  } else if (request.operation == Operation::kGet) {
+    outcome = HandleGet(peer, room, &reply);
+  } else if (request.operation == Operation::kConfirm) {
+    peer->confirmed_version = std::max(peer->confirmed_version, request.expected_version);
+    ReleaseConfirmed();
+    batch.clock_us = store_->UnixUs(MonotonicUs());
+  } else if (request.operation == Operation::kStats) {
+    ReplyStats(room, &reply);
+  }
+  if (outcome != Outcome::kDone) return outcome;
+  return batch.replies->Add(reply) ? Outcome::kDone : Outcome::kBroken;
+}
+
+Shard::Outcome Shard::HandleWrite(Gate* gate, PeerId id, Peer* peer, Reply* reply) {
+  const Request& request = *peer->batch->request;
+  WriteReply write;
+  if (!Answered(peer, request, &write)) {
+    const uint64_t now_us = MonotonicUs();
+    Outcome outcome = Outcome::kDone;
+    if (request.rendezvous) {
+      outcome = HandleLarge(gate, id, peer, &write);
+    } else if (request.operation == Operation::kDelete) {
+      write = store_->Delete(request, now_us);
+    } else {
+      outcome =
+          Applied(store_->Write(request, now_us, &peer->batch->writing), *peer->batch, &write);
+    }
+    if (outcome != Outcome::kDone) return outcome;
+    peer->session->Remember(request.sequence, write);
+  }
+  reply->status = write.status;
+  reply->version = write.version;
+  return Outcome::kDone;
+}
+
+Shard::Outcome Shard::Applied(const std::optional<WriteReply>& applied, const Batch& batch,
+                              WriteReply* write) const {
+  if (!applied) return batch.writing.room.waits() ? Outcome::kWaits : Outcome::kAgain;
+  *write = *applied;
+  return Outcome::kDone;
+}
+
+// A value that the server READs: a place for it, the READ, its digest when it is long, the item.
+Shard::Outcome Shard::HandleLarge(Gate* gate, PeerId id, Peer* peer, WriteReply* write) {
+  Batch& batch = *peer->batch;
+  const Request& request = *batch.request;
+  Store::Writing& writing = batch.writing;
+  const uint64_t now_us = MonotonicUs();
+  if (request.operation == Operation::kDelete) {
+    *write = {Code::kProtocol, 0};
+    return Outcome::kDone;
+  }
+  if (!writing.place) {
+    const auto status = store_->Prepare(request, now_us, &writing);
+    if (!status) return Applied(std::nullopt, batch, write);
+    if (*status != Code::kOk) {
+      *write = {*status, 0};
+      return Outcome::kDone;
+    }
+    gate->port->Read(id, {.offset = request.staging_offset,
+                          .bytes = request.value_bytes,
+                          .shared = writing.place->shared,
+                          .shared_offset = writing.place->at,
+                          .tag = request.request_id});
+    return Outcome::kReads;
+  }
+  if (request.value_bytes > verify::kShortValueMax && !writing.value_digest) {
+    if (!batch.digest) batch.digest.emplace(store_->DigestOf(writing));
+    if (!batch.digest->Go(slice_.work_bytes)) return Outcome::kAgain;
+    writing.value_digest = batch.digest->Finish();
+  }
+  return Applied(store_->Commit(request, now_us, &writing), batch, write);
+}
+
+void Shard::OnReadDone(Gate* gate, const PortEvent& event) {
+  const auto it = gate->peers.find(event.peer);
+  if (it == gate->peers.end() || it->second.batch == nullptr) return;
+  Peer& peer = it->second;
+  if (event.ok) {
+    Serve(gate, event.peer, &peer);
+    return;
+  }
+  Batch& batch = *peer.batch;
+  store_->Abandon(&batch.writing);
+  Reply reply;
+  reply.request_id = batch.request->request_id;
+  reply.status = Code::kProtocol;
+  peer.session->Remember(batch.request->sequence, {Code::kProtocol, 0});
+  batch.replies->Add(reply);
+  Finish(gate, event.peer, &peer);
 }
 
 bool Shard::Answered(Peer* peer, const Request& request, WriteReply* reply) {
@@ -256,103 +425,68 @@ bool Shard::Answered(Peer* peer, const Request& request, WriteReply* reply) {
   return false;
 }
 
-bool Shard::StartFetch(Gate* gate, PeerId id, Peer* peer, const Request& request,
-                       WriteReply* reply) {
-  if (!verify::IsWrite(request.operation) || request.operation == Operation::kDelete) {
-    *reply = {Code::kProtocol, 0};
-    return false;
-  }
-  if (Answered(peer, request, reply)) return false;
-  const auto prepared = store_->Prepare(request, MonotonicUs());
-  if (!prepared) {
-    *reply = {prepared.error(), 0};
-    peer->session->Remember(request.sequence, *reply);
-    return false;
-  }
-  peer->fetch = std::make_unique<Fetch>(Fetch{request, std::string(request.key), *prepared});
-  peer->fetch->request.key = peer->fetch->key;
-  gate->port->Read(id, {.offset = request.staging_offset,
-                        .bytes = request.value_bytes,
-                        .shared = prepared->shared,
-                        .shared_offset = prepared->at,
-                        .tag = request.request_id});
-  return true;
+void Shard::ReplyStats(size_t room, Reply* reply) {
+  stats_text_ = StatsText();
+  reply->value = stats_text_;
+  reply->value_bytes = static_cast<uint32_t>(stats_text_.size());
+  if (verify::EncodedBytes(*reply) <= room) return;
+  reply->value = {};
+  reply->value_bytes = 0;
+  reply->status = Code::kTooLarge;
 }
 
-void Shard::OnReadDone(Gate* gate, const PortEvent& event) {
-  const auto it = gate->peers.find(event.peer);
-  if (it == gate->peers.end() || it->second.fetch == nullptr) return;
-  Peer& peer = it->second;
-  const std::unique_ptr<Fetch> fetch = std::move(peer.fetch);
-  WriteReply write{Code::kProtocol, 0};
-  if (event.ok) {
-    write = store_->Commit(fetch->prepared, fetch->request, MonotonicUs());
-  } else {
-    store_->Abandon(fetch->prepared);
-  }
-  peer.session->Remember(fetch->request.sequence, write);
-  Reply reply;
-  reply.request_id = fetch->request.request_id;
-  reply.status = write.status;
-  reply.version = write.version;
-  MessageWriter replies(reply_, peer.client_id);
-  replies.Add(reply);
-  gate->port->Send(event.peer, replies.Finish(HeadingOfReplies()));
-}
-
-Reply Shard::ReplyTo(Peer* peer, const Request& request, size_t room) {
-  Reply reply;
-  reply.request_id = request.request_id;
-  if (verify::IsWrite(request.operation)) {
-    WriteReply write;
-    if (!Answered(peer, request, &write)) {
-      const uint64_t now_us = MonotonicUs();
-      write = request.operation == Operation::kDelete ? store_->Delete(request, now_us)
-                                                      : store_->Write(request, now_us);
-      peer->session->Remember(request.sequence, write);
+Shard::Outcome Shard::HandleGet(Peer* peer, size_t room, Reply* reply) {
+  Batch& batch = *peer->batch;
+  const Request& request = *batch.request;
+  if (batch.suspect) {
+    const Outcome outcome = Verify(&batch);
+    if (outcome == Outcome::kAgain) return outcome;
+    if (outcome == Outcome::kDone) {
+      ReplyGet(peer, *batch.suspect, room, reply);
+    } else {
+      reply->status = Code::kCorrupt;
     }
-    reply.status = write.status;
-    reply.version = write.version;
-  } else if (request.operation == Operation::kGet) {
-    ReplyGet(peer, request, room, &reply);
-  } else if (request.operation == Operation::kConfirm) {
-    peer->confirmed_version = std::max(peer->confirmed_version, request.expected_version);
-    ReleaseConfirmed();
-    clock_us_ = store_->UnixUs(MonotonicUs());
-  } else if (request.operation == Operation::kStats) {
-    stats_text_ = StatsText();
-    reply.value = stats_text_;
-    reply.value_bytes = static_cast<uint32_t>(stats_text_.size());
-    if (verify::EncodedBytes(reply) > room) {
-      reply.value = {};
-      reply.value_bytes = 0;
-      reply.status = Code::kTooLarge;
-    }
+    store_->Release(batch.suspect->record_offset);
+    return Outcome::kDone;
   }
-  return reply;
-}
-
-// A value that does not fit in the message stays where it is: the client READs it there, and it is
-// kept for it.
-void Shard::ReplyGet(Peer* peer, const Request& request, size_t room, Reply* reply) {
   if (request.suspect && IsWorthALine(++counters_.suspicions)) {
     spdlog::warn("a client reports bytes that fail their seal unchanged; looking ({} so far)",
                  counters_.suspicions);
   }
-  const uint64_t now_us = MonotonicUs();
-  const auto hit = store_->Get(request.key, now_us);
+  const auto hit =
+      store_->Get(request.key, MonotonicUs(), request.suspect ? kVerifiedAtOnce : room);
   if (!hit) {
     reply->status = hit.error();
-    return;
+    return Outcome::kDone;
   }
-  reply->version = hit->item.version;
-  reply->flags = hit->item.flags;
-  reply->expiry = hit->item.expiry;
-  reply->value_bytes = static_cast<uint32_t>(hit->item.value.size());
-  reply->value = hit->item.value;
+  if (request.suspect && hit->item.value.size() > verify::kShortValueMax) {
+    batch.suspect = *hit;
+    store_->Hold(hit->record_offset, hit->record_bytes);
+    return Outcome::kAgain;
+  }
+  ReplyGet(peer, *hit, room, reply);
+  return Outcome::kDone;
+}
+
+// A slice of a long value that a client suspects. kBroken: it is damaged.
+Shard::Outcome Shard::Verify(Batch* batch) {
+  const Store::Hit& hit = *batch->suspect;
+  if (!batch->digest) batch->digest.emplace(store_->DigestOf(hit));
+  if (!batch->digest->Go(slice_.work_bytes)) return Outcome::kAgain;
+  return store_->IsWhole(hit, batch->digest->Finish()) ? Outcome::kDone : Outcome::kBroken;
+}
+
+// A value that does not fit in the message stays where it is: the client READs it there, and it is
+// kept for it.
+void Shard::ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, Reply* reply) {
+  reply->version = hit.item.version;
+  reply->flags = hit.item.flags;
+  reply->expiry = hit.item.expiry;
+  reply->value_bytes = static_cast<uint32_t>(hit.item.value.size());
+  reply->value = hit.item.value;
   if (verify::EncodedBytes(*reply) <= room) return;
   reply->value = {};
-  if (hit->record_bytes == 0) {  // inline: there is no record to hold
+  if (hit.record_bytes == 0) {  // inline: there is no record to hold
     reply->value_bytes = 0;
     reply->status = Code::kTooLarge;
     return;
@@ -360,10 +494,10 @@ void Shard::ReplyGet(Peer* peer, const Request& request, size_t room, Reply* rep
   // More than a client's window of lookups is no honest client's; it loses the oldest.
   if (peer->held.size() == kHeldMax) ReleaseHeld(peer, peer->held.front().until_us);
   reply->held = true;
-  reply->record_offset = hit->record_offset;
-  reply->record_bytes = hit->record_bytes;
-  store_->Hold(hit->record_offset, hit->record_bytes);
-  peer->held.push_back({hit->record_offset, now_us + patience_.hold_us});
+  reply->record_offset = hit.record_offset;
+  reply->record_bytes = hit.record_bytes;
+  store_->Hold(hit.record_offset, hit.record_bytes);
+  peer->held.push_back({hit.record_offset, MonotonicUs() + patience_.hold_us});
   ++holds_;
 }
 

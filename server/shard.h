@@ -5,15 +5,16 @@
 // request beyond the record.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "server/batch.h"
 #include "server/fullness.h"
 #include "server/sessions.h"
 #include "server/store.h"
@@ -41,10 +42,18 @@ struct Patience {
   uint64_t grace_us = 10'000'000;
 };
 
+// What a shard does of one message before others have their turn: so many requests, or so many
+// bytes copied, sealed or looked at. Some ten microseconds.
+struct Slice {
+  uint32_t requests = 16;
+  uint64_t work_bytes = uint64_t{64} << 10;
+};
+
 class Shard {
  public:
   // store: its memory outlives the shard's ports.
-  Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience = {});
+  Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience = {},
+        const Slice& slice = {});
 
   // One listener's port for this shard; before Run.
   std::expected<void, Error> AddPort(fabric::Port* port);
@@ -54,7 +63,7 @@ class Shard {
   // One turn of Run: at most one event per port, or some of the work that waits for nobody. False
   // when there was nothing to do.
   bool Turn();
-  // Handles at most one event per port; false when there was none.
+  // Handles at most one event per port and a slice of one message; false when there was nothing.
   bool Step();
   // Any thread.
   void Stop();
@@ -65,13 +74,9 @@ class Shard {
  private:
   // How often what waits for time alone is looked at: held records, clients that confirm nothing.
   static constexpr uint64_t kTickMs = 1000;
+  // The same while a write waits for memory.
+  static constexpr uint64_t kWaitMs = 20;
 
-  // A large value on its way into its record.
-  struct Fetch {
-    verify::Request request;  // its key points to `key`
-    std::string key;
-    Store::Prepared prepared;
-  };
   struct Held {
     uint64_t offset;
     uint64_t until_us;
@@ -79,7 +84,7 @@ class Shard {
   struct Peer {
     uint64_t client_id;
     Session* session;
-    std::unique_ptr<Fetch> fetch;
+    std::unique_ptr<Batch> batch;  // the message that has no reply yet
     std::vector<Held> held;
     uint64_t confirmed_version;  // of the superblock; 0 = none yet
   };
@@ -89,23 +94,49 @@ class Shard {
     std::unordered_map<fabric::PeerId, Peer> peers;
   };
 
+  // Of a slice of a batch, or of one request.
+  enum class Outcome {
+    kDone,
+    kAgain,   // there is more to do
+    kWaits,   // for memory that clients give back
+    kReads,   // goes on when a value has arrived
+    kBroken,  // no client of ours sends this
+  };
+  // Slices of batches are handed out in turn.
+  struct Waiting {
+    Gate* gate;
+    fabric::PeerId peer;
+  };
+
   bool StepGate(Gate* gate);
+  bool StepBatch();
   void Open(Gate* gate, const fabric::PortEvent& event);
   void Drop(Gate* gate, fabric::PeerId id);
+  void DropForGarbage(Gate* gate, fabric::PeerId id);
   void Abandon(Peer* peer);
   void Foresee(verify::MessageReader requests) const;
   void OnMessage(Gate* gate, const fabric::PortEvent& event);
   void OnReadDone(Gate* gate, const fabric::PortEvent& event);
 
-  // Appends the reply, or starts a fetch that is answered later; false when there is no room.
-  bool Handle(Gate* gate, fabric::PeerId id, Peer* peer, const verify::Request& request,
-              verify::MessageWriter* replies, uint32_t remaining);
-  verify::Reply ReplyTo(Peer* peer, const verify::Request& request, size_t room);
+  Outcome Serve(Gate* gate, fabric::PeerId id, Peer* peer);
+  Outcome HandleSome(Gate* gate, fabric::PeerId id, Peer* peer);
+  bool BeginNext(Batch* batch);
+  Outcome Handle(Gate* gate, fabric::PeerId id, Peer* peer);
+  void Finish(Gate* gate, fabric::PeerId id, Peer* peer);
+  std::unique_ptr<Batch> TakeBatch();
+  void EndBatch(Peer* peer);
+
+  // Of the request at hand: its reply.
+  Outcome HandleWrite(Gate* gate, fabric::PeerId id, Peer* peer, verify::Reply* reply);
+  Outcome HandleLarge(Gate* gate, fabric::PeerId id, Peer* peer, WriteReply* write);
+  Outcome HandleGet(Peer* peer, size_t room, verify::Reply* reply);
+  Outcome Verify(Batch* batch);
+  void ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, verify::Reply* reply);
+  void ReplyStats(size_t room, verify::Reply* reply);
   // The session's answer if it has one.
   bool Answered(Peer* peer, const verify::Request& request, WriteReply* reply);
-  bool StartFetch(Gate* gate, fabric::PeerId id, Peer* peer, const verify::Request& request,
-                  WriteReply* reply);
-  void ReplyGet(Peer* peer, const verify::Request& request, size_t room, verify::Reply* reply);
+  Outcome Applied(const std::optional<WriteReply>& applied, const Batch& batch,
+                  WriteReply* write) const;
   void ReleaseHeld(Peer* peer, uint64_t until_us);
   bool NeedsTicks() const { return holds_ > 0 || store_->growth().draining(); }
   void Tick();
@@ -114,12 +145,13 @@ class Shard {
   void DropUnconfirmed();
   void LookHowFull();
   std::string StatsText() const;
-  verify::Heading HeadingOfReplies();
+  int SleepMs() const;
   void Sleep();
 
   std::unique_ptr<Store> store_;
   uint32_t spin_us_;
   Patience patience_;
+  Slice slice_;
   int epoll_fd_ = -1;
   std::vector<Gate> gates_;
   Sessions sessions_;
@@ -132,8 +164,8 @@ class Shard {
   uint64_t drain_since_us_ = 0;
   Fullness fullness_;
   std::string stats_text_;
-  std::array<std::byte, 32 << 10> reply_;
-  uint64_t clock_us_ = 0;  // for the reply to the message at hand, if that has a CONFIRM
+  std::deque<Waiting> waiting_;  // whose batch waits for its next slice
+  std::vector<std::unique_ptr<Batch>> idle_batches_;
 
  public:
   ~Shard();

@@ -54,11 +54,11 @@ bool Store::IsWhole(const Bucket& bucket) const {
 }
 
 // What a damaged record says is not believed where it would hide an item: its key, for a GET that
-// finds nothing under the hash, and its expiry. Writes heal other damage by replacing the record.
+// finds nothing under the hash, and its expiry. Writes heal other damage by replacing the record,
+// and Get looks for itself.
 bool Store::MeetsDamage(Operation operation, const Target& target) {
   if (target.found) {
-    const bool relies = operation == Operation::kGet || !target.present;
-    return relies && !IsWhole(target.slot.bucket);
+    return !target.present && !IsWhole(target.slot.bucket);
   }
   if (operation != Operation::kGet) return false;
   return table_->AnyOf(target.hash, [this, &target](const Bucket& bucket) {
@@ -102,14 +102,12 @@ WriteReply Store::Refuse(Code status, const Target& target) {
 }
 
 void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
-  const uint64_t one = expiry != 0 ? 1 : 0;
   if (change == Change::kStored) {
     stats_.payload_bytes += payload_bytes;
-    expiring_items_ += one;
+    if (expiry != 0) expiries_.Stored(expiry);
   } else {
     stats_.payload_bytes -= payload_bytes;
-    // A damaged record may say that it expires when it does not.
-    expiring_items_ -= std::min(one, expiring_items_);
+    if (expiry != 0) expiries_.Gone();
   }
 }
 
@@ -128,32 +126,57 @@ void Store::FreeOld(const Target& target) {
 }
 
 // W3 for an overwrite: the old record's `live` to 0, then the bucket, then (by the caller) the
-// acknowledgement; the old memory is freed last.
-Code Store::Replace(const Target& target, const Bucket& item, uint64_t now_us) {
-  if (!target.found) {
-    if (table_->Insert(target.hash, item)) return Code::kOk;
-    if (growth_->Hurry() && table_->Insert(target.hash, item)) return Code::kOk;
-    if (expiring_items_ == 0) return Code::kNoSpace;
-    Sweep(kSweepWhenFull, now_us);
-    return table_->Insert(target.hash, item) ? Code::kOk : Code::kNoSpace;
-  }
+// acknowledgement; the old memory is freed last. nullopt: again.
+std::optional<Code> Store::Replace(const Target& target, const Bucket& item, uint64_t now_us,
+                                   RoomSearch* room) {
+  if (!target.found) return Insert(target.hash, item, now_us, room);
   Retract(target);
   table_->Replace(target.slot, item);
   FreeOld(target);
   return Code::kOk;
 }
 
-WriteReply Store::Write(const Request& request, uint64_t now_us) {
-  if (expiring_items_ > 0) Sweep(kSweepPerWrite, now_us);
-  if (request.value.size() > options_.value_bytes_max) return {Code::kTooLarge, 0};
-  const ItemView fits = ItemOf(request, 0, now_us);
-  if (!verify::InlineFits(fits, options_.bucket_bytes)) {
-    const auto prepared = Prepare(request, now_us);
-    if (!prepared) return {prepared.error(), 0};
-    verify::WriteRecordValue(prepared->shared, request.key.size(), request.value);
-    return Commit(*prepared, request, now_us);
+std::optional<Code> Store::Insert(uint64_t hash, const Bucket& item, uint64_t now_us,
+                                  RoomSearch* room) {
+  if (room->tried != Chances()) {
+    if (table_->Insert(hash, item)) return Code::kOk;
+    work_bytes_ += cuckoo::kPathNodesMax * options_.bucket_bytes;
+    room->tried = Chances();
   }
-  Work(0);
+  if (MakeRoom(room, 0, now_us)) return std::nullopt;
+  return Code::kNoSpace;
+}
+
+WriteReply Store::Write(const Request& request, uint64_t now_us) {
+  Writing writing;
+  while (true) {
+    const auto reply = Write(request, now_us, &writing);
+    if (reply) return *reply;
+    if (!writing.room.waits()) continue;  // for nobody but us
+    Abandon(&writing);
+    return {Code::kNoSpace, 0};
+  }
+}
+
+std::optional<WriteReply> Store::Write(const Request& request, uint64_t now_us, Writing* writing) {
+  if (request.value.size() > options_.value_bytes_max) return WriteReply{Code::kTooLarge, 0};
+  const ItemView fits = ItemOf(request, 0, now_us);
+  if (verify::InlineFits(fits, options_.bucket_bytes)) {
+    return WriteInline(request, now_us, writing);
+  }
+  if (!writing->place) {
+    const auto status = Prepare(request, now_us, writing);
+    if (!status) return std::nullopt;
+    if (*status != Code::kOk) return WriteReply{*status, 0};
+    verify::WriteRecordValue(writing->place->shared, request.key.size(), request.value);
+  }
+  return Commit(request, now_us, writing);
+}
+
+std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t now_us,
+                                             Writing* writing) {
+  if (sweep_due(now_us)) Sweep(kSweepPerWrite, now_us);
+  if (!Work(&writing->room, 0) || StillFull(&writing->room, now_us)) return std::nullopt;
   Target target{};
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
@@ -161,62 +184,81 @@ WriteReply Store::Write(const Request& request, uint64_t now_us) {
   const ItemView item = ItemOf(request, NextVersion(), now_us);
   Bucket bucket;
   bucket.SetInline(item, options_.bucket_bytes);
-  if (const Code status = Replace(target, bucket, now_us); status != Code::kOk) {
-    return Refuse(status, target);
-  }
+  const auto status = Replace(target, bucket, now_us, &writing->room);
+  if (!status) return std::nullopt;
+  if (*status != Code::kOk) return Refuse(*status, target);
   ++stats_.puts;
   Count(Change::kStored, item.key.size() + item.value.size(), item.expiry);
-  return {Code::kOk, item.version};
+  return WriteReply{Code::kOk, item.version};
 }
 
-std::expected<Store::Prepared, Code> Store::Prepare(const Request& request, uint64_t now_us) {
+std::optional<Code> Store::Prepare(const Request& request, uint64_t now_us, Writing* writing) {
   if (request.key.empty() || request.key.size() > verify::kKeyBytesMax) {
-    return std::unexpected(Code::kInvalidArgument);
+    return Code::kInvalidArgument;
   }
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
-  if (value_bytes > options_.value_bytes_max) return std::unexpected(Code::kTooLarge);
+  if (value_bytes > options_.value_bytes_max) return Code::kTooLarge;
   const size_t record_bytes = verify::RecordBytes(request.key.size(), value_bytes);
-  Work(record_bytes);
-  const auto offset = AllocateRecord(record_bytes, now_us);
-  if (!offset) {
-    ++stats_.no_space;
-    return std::unexpected(Code::kNoSpace);
+  RoomSearch* room = &writing->room;
+  if (sweep_due(now_us)) Sweep(kSweepPerWrite, now_us);
+  if (!Work(room, record_bytes)) return std::nullopt;
+  auto offset = records_.Allocate(record_bytes);
+  if (!offset && room->means == RoomSearch::Means::kHole) {
+    offset = records_.AllocateInHole(record_bytes);
   }
-  if (request.rendezvous) records_.Pin(*offset, record_bytes);
-  return Prepared{*offset, verify::WordsAt(region_.data(), *offset),
-                  verify::kRecordHeaderBytes + request.key.size(), record_bytes,
-                  request.rendezvous};
+  if (!offset) {
+    if (MakeRoom(room, record_bytes, now_us)) return std::nullopt;
+    ++stats_.no_space;
+    return Code::kNoSpace;
+  }
+  records_.Pin(*offset, record_bytes);
+  writing->place = {*offset, verify::WordsAt(region_.data(), *offset),
+                    verify::kRecordHeaderBytes + request.key.size(), record_bytes};
+  *room = {.means = RoomSearch::Means::kExpired};  // for a place in the table
+  return Code::kOk;
 }
 
-void Store::Abandon(const Prepared& prepared) {
-  if (prepared.pinned) records_.Unpin(prepared.offset, prepared.record_bytes);
-  records_.Free(prepared.offset, prepared.record_bytes);
+void Store::Abandon(Writing* writing) {
+  if (!writing->place) return;
+  records_.Unpin(writing->place->offset, writing->place->record_bytes);
+  records_.Free(writing->place->offset, writing->place->record_bytes);
+  writing->place.reset();
 }
 
 // The version is drawn here and not in Prepare, so that versions of a key grow in the order of its
 // writes.
-WriteReply Store::Commit(const Prepared& prepared, const Request& request, uint64_t now_us) {
+std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us, Writing* writing) {
+  if (StillFull(&writing->room, now_us)) return std::nullopt;
   Target target{};
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
-    Abandon(prepared);
+    Abandon(writing);
     return Refuse(status, target);
   }
-  const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
+  const Writing::Place& place = *writing->place;
+  const size_t value_bytes = place.record_bytes - place.at;
   const ItemView item = ItemOf(request, NextVersion(), now_us);
-  verify::WriteRecordHead(prepared.shared, item, value_bytes);
-  verify::SealRecord(prepared.shared, prepared.record_bytes, record_seed_);
+  verify::WriteRecordHead(place.shared, item, value_bytes);
+  if (writing->value_digest) {
+    verify::SealLongRecord(place.shared, request.key.size(), *writing->value_digest);
+  } else {
+    verify::SealRecord(place.shared, place.record_bytes, record_seed_);
+    work_bytes_ += place.record_bytes;
+  }
   Bucket bucket;
   bucket.SetReference(
-      {target.hash, item.version, prepared.offset, static_cast<uint32_t>(prepared.record_bytes), 0},
+      {target.hash, item.version, place.offset, static_cast<uint32_t>(place.record_bytes), 0},
       options_.bucket_bytes);
-  if (const Code status = Replace(target, bucket, now_us); status != Code::kOk) {
-    Abandon(prepared);
-    return Refuse(status, target);
+  const auto status = Replace(target, bucket, now_us, &writing->room);
+  if (!status) return std::nullopt;
+  if (*status != Code::kOk) {
+    Abandon(writing);
+    return Refuse(*status, target);
   }
-  if (prepared.pinned) records_.Unpin(prepared.offset, prepared.record_bytes);
+  records_.Unpin(place.offset, place.record_bytes);
+  writing->place.reset();
   ++stats_.puts;
   Count(Change::kStored, item.key.size() + value_bytes, item.expiry);
-  return {Code::kOk, item.version};
+  return WriteReply{Code::kOk, item.version};
 }
 
 void Store::Erase(const Target& target) {
@@ -226,7 +268,8 @@ void Store::Erase(const Target& target) {
 }
 
 WriteReply Store::Delete(const Request& request, uint64_t now_us) {
-  Work(0);
+  RoomSearch share;
+  Work(&share, 0);
   Target target{};
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
@@ -239,7 +282,8 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us) {
 }
 
 // A reader that could not verify comes here, so everything is verified as it would.
-std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us) {
+std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us,
+                                           size_t verified_bytes_max) {
   ++stats_.fallback_gets;
   Target target{};
   Request request;
@@ -248,20 +292,59 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
     return std::unexpected(Refuse(status, target).status);
   }
-  if (!target.present) return std::unexpected(Code::kNotFound);
+  if (!target.present) {
+    if (target.found) EraseExpired(target);  // it was verified, which is not to be done again
+    return std::unexpected(Code::kNotFound);
+  }
   if (target.slot.bucket.kind() == BucketKind::kInline) {
     hit_ = target.slot.bucket;
     return Hit{ItemOf(hit_), 0, 0};
   }
   const verify::Reference reference = target.slot.bucket.reference();
+  if (reference.record_bytes <= verified_bytes_max) {
+    work_bytes_ += reference.record_bytes;
+    if (!IsWhole(target.slot.bucket)) return std::unexpected(Refuse(Code::kCorrupt, target).status);
+  }
   return Hit{target.item, reference.offset, reference.record_bytes};
+}
+
+verify::ValueDigest Store::DigestOf(const Writing& writing) const {
+  const std::byte* record = region_.data() + writing.place->offset;
+  return {{record + writing.place->at, writing.place->record_bytes - writing.place->at},
+          record_seed_};
+}
+
+verify::ValueDigest Store::DigestOf(const Hit& hit) const {
+  return {std::as_bytes(std::span(hit.item.value)), record_seed_};
+}
+
+bool Store::IsWhole(const Hit& hit, uint64_t value_digest) {
+  const std::span<const std::byte> record = {region_.data() + hit.record_offset, hit.record_bytes};
+  if (verify::ParseLongRecord(record, value_digest)) return true;
+  ++stats_.corrupt;
+  return false;
+}
+
+void Store::EraseExpired(const Target& target) {
+  Erase(target);
+  ++stats_.expired;
 }
 
 // Frees expired items, a few buckets at a time, round and round.
 void Store::Sweep(size_t buckets, uint64_t now_us) {
-  for (size_t i = 0; i < buckets; ++i) {
-    if (++sweep_at_ >= table_->current().geometry().bucket_count) sweep_at_ = 0;
+  const cuckoo::Geometry& table = table_->current().geometry();
+  if (table.generation != swept_generation_) {
+    swept_generation_ = table.generation;
+    sweep_at_ = 0;
+    expiries_.EndRound(false);
+  }
+  work_bytes_ += buckets * table.bucket_bytes;
+  for (; buckets > 0; --buckets) {
     SweepBucket(sweep_at_, now_us);
+    if (++sweep_at_ < table.bucket_count) continue;
+    sweep_at_ = 0;
+    expiries_.EndRound(true);
+    if (!sweep_due(now_us)) return;
   }
 }
 
@@ -271,13 +354,13 @@ void Store::SweepBucket(uint64_t index, uint64_t now_us) {
   if (!bucket) return;
   if (bucket->kind() != BucketKind::kInline && bucket->kind() != BucketKind::kReference) return;
   const ItemView item = ItemOf(*bucket);
-  if (!IsExpired(item, now_us) || !IsWhole(*bucket)) return;
+  if (item.expiry == 0) return;
+  if (!IsExpired(item, now_us) || !IsWhole(*bucket)) return expiries_.See(item.expiry);
   const uint64_t hash = table.HashOf(*bucket);
   const auto ways = cuckoo::WaysOf(hash, table.geometry().bucket_count);
   const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
   if (way != 0 && !table.Load(ways[0])) return;  // a damaged home cannot un-list it
-  Erase({hash, true, false, {&table, index, way, *bucket}, item});
-  ++stats_.expired;
+  EraseExpired({hash, true, false, {&table, index, way, *bucket}, item});
 }
 
 }  // namespace plov::server

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "cuckoo/growing_table.h"
+#include "server/expiries.h"
 #include "server/growth.h"
 #include "server/memory.h"
 #include "server/record_area.h"
 #include "server/recovery.h"
 #include "server/region.h"
+#include "server/room.h"
 #include "server/sessions.h"
 #include "verify/message.h"
 #include "verify/record.h"
@@ -58,22 +60,38 @@ class Store {
   // kProtocol and kInvalidArgument for a file that this store cannot go on with.
   static std::expected<std::unique_ptr<Store>, Error> Create(const StoreOptions& options);
 
-  // PUT, ADD, REPLACE with the value in the request. `now_us`: monotonic, for expiry.
+  // A write under way. A write may have to grow the table or clean memory first; it does that in
+  // slices, so that a shard can serve others in between.
+  struct Writing {
+    // Where the record will be: cleaning leaves it there. Its value goes to `at` bytes of `shared`.
+    struct Place {
+      uint64_t offset;
+      uint64_t* shared;
+      size_t at;
+      size_t record_bytes;
+    };
+    std::optional<Place> place;
+    RoomSearch room;
+    std::optional<uint64_t> value_digest;  // of a long value that has arrived
+  };
+
+  // PUT, ADD, REPLACE with the value in the request. `now_us`: monotonic, for expiry. nullopt: a
+  // slice was done, call again.
+  std::optional<WriteReply> Write(const verify::Request& request, uint64_t now_us,
+                                  Writing* writing);
+  // All slices at once, for who serves nobody else.
   WriteReply Write(const verify::Request& request, uint64_t now_us);
 
-  // The same in two steps, for a value that arrives by rendezvous: a record to READ the value into
-  // at `at` bytes of `shared`, then Commit, or Abandon to free it. kNoSpace, kTooLarge,
-  // kInvalidArgument.
-  struct Prepared {
-    uint64_t offset;
-    uint64_t* shared;
-    size_t at;
-    size_t record_bytes;
-    bool pinned;  // others may write meanwhile, and cleaning leaves it where it is
-  };
-  std::expected<Prepared, Code> Prepare(const verify::Request& request, uint64_t now_us);
-  WriteReply Commit(const Prepared& prepared, const verify::Request& request, uint64_t now_us);
-  void Abandon(const Prepared& prepared);
+  // The same in two steps, for a value that arrives by rendezvous. Prepare gives it a place, or
+  // says why there is none: kNoSpace, kTooLarge, kInvalidArgument. Both: nullopt means again.
+  // Every place ends with a Commit that replies or with Abandon.
+  std::optional<Code> Prepare(const verify::Request& request, uint64_t now_us, Writing* writing);
+  std::optional<WriteReply> Commit(const verify::Request& request, uint64_t now_us,
+                                   Writing* writing);
+  void Abandon(Writing* writing);
+
+  // The work done so far, in bytes copied, sealed or looked at, for who hands out slices of it.
+  uint64_t work() const { return work_bytes_ + records_.moved_bytes(); }
 
   WriteReply Delete(const verify::Request& request, uint64_t now_us);
 
@@ -89,7 +107,14 @@ class Store {
     uint64_t record_offset;
     uint32_t record_bytes;
   };
-  std::expected<Hit, Code> Get(std::string_view key, uint64_t now_us);
+  // A record of more than `verified_bytes_max` is not verified: who reads it will.
+  std::expected<Hit, Code> Get(std::string_view key, uint64_t now_us,
+                               size_t verified_bytes_max = SIZE_MAX);
+
+  // Digests of long values, for slices; and what one says of the record that was hit.
+  verify::ValueDigest DigestOf(const Writing& writing) const;
+  verify::ValueDigest DigestOf(const Hit& hit) const;
+  bool IsWhole(const Hit& hit, uint64_t value_digest);
 
   // Keeps a record's memory until Release, even when the item is overwritten, so that a client can
   // READ it there.
@@ -166,14 +191,24 @@ class Store {
   WriteReply Refuse(Code status, const Target& target);
   // Space, in server/store_space.cc. Cleaning moves records, so it comes before an operation looks
   // at any.
-  std::optional<uint64_t> AllocateRecord(size_t record_bytes, uint64_t now_us);
-  void Work(size_t record_bytes);
+  bool Work(RoomSearch* room, size_t record_bytes);
+  bool MakeRoom(RoomSearch* room, size_t record_bytes, uint64_t now_us);
+  bool UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us);
   bool Clean(size_t bytes, size_t wanted_bytes = SIZE_MAX);
-  std::optional<uint64_t> AllocateByCleaning(size_t record_bytes, size_t wanted_bytes);
   void Relocate(uint64_t offset, size_t record_bytes);
   void FreeRecord(uint64_t offset, size_t record_bytes);
 
-  Code Replace(const Target& target, const verify::Bucket& item, uint64_t now_us);
+  std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
+                                        Writing* writing);
+  std::optional<Code> Replace(const Target& target, const verify::Bucket& item, uint64_t now_us,
+                              RoomSearch* room);
+  std::optional<Code> Insert(uint64_t hash, const verify::Bucket& item, uint64_t now_us,
+                             RoomSearch* room);
+  // Changes with what may free a place in a table that was full.
+  uint64_t Chances() const { return stats_.expired + stats_.deletes + growth_->phases(); }
+  bool StillFull(RoomSearch* room, uint64_t now_us) {
+    return room->tried == Chances() && MakeRoom(room, 0, now_us);
+  }
   // Makes the old value of an overwritten or deleted item history (W3), in two parts around the
   // bucket's rewrite.
   void Retract(const Target& target);
@@ -181,8 +216,8 @@ class Store {
   enum class Change { kStored, kGone };
   void Count(Change change, uint64_t payload_bytes, uint32_t expiry);
   void Erase(const Target& target);
-  // Buckets looked at before memory or table is called full.
-  static constexpr size_t kSweepWhenFull = 4096;
+  void EraseExpired(const Target& target);
+  bool sweep_due(uint64_t now_us) const { return expiries_.due(UnixSeconds(now_us)); }
   void Sweep(size_t buckets, uint64_t now_us);
   void SweepBucket(uint64_t index, uint64_t now_us);
 
@@ -194,7 +229,9 @@ class Store {
   uint64_t record_seed_;
   uint64_t last_version_;
   uint64_t sweep_at_ = 0;
-  uint64_t expiring_items_ = 0;
+  uint64_t swept_generation_ = 0;  // of the table that is swept
+  Expiries expiries_;
+  uint64_t work_bytes_ = 0;  // but for records that were moved
   StoreStats stats_;
   std::optional<cuckoo::GrowingTable> table_;
   std::optional<Growth> growth_;

@@ -207,7 +207,7 @@ std::expected<void, Error> Store::OpenFormer() {
   if (growing) table_->Resume(Geometry::Of(tables[1], incarnation));
   recovery_ = Recovery(&region_, &*table_, &records_, superblock_).Run();
   stats_.payload_bytes = recovery_.payload_bytes;
-  expiring_items_ = recovery_.expiring;
+  expiries_ = Expiries(recovery_.expiring);
   if (memory_.used_bytes() > memory_.budget_bytes()) return TooSmall();
   if (!memory_.Settle()) {
     return Unusable(options_, Code::kNoSpace, "the memory for it is not there: free some");

@@ -15,16 +15,30 @@ namespace {
 // up to three quarters alive keeps up with it, and at least so many bytes, ...
 constexpr size_t kCleanPerByte = 4;
 constexpr size_t kCleanPerWrite = 4096;
-// ... and so many, a part at a time, before memory is called full: a few milliseconds.
+// ... and so many before memory is called full. A part is what one slice does.
 constexpr size_t kCleanWhenFull = size_t{64} << 20;
 constexpr size_t kCleanPart = size_t{64} << 10;
+// Buckets looked at for expired items before memory or table is called full.
+constexpr size_t kSweepWhenFull = 4096;
+constexpr size_t kSweepPart = 256;
+// A write waits so long for the memory of a table that clients are leaving: longer than it takes to
+// drop those that do not (server/shard.h).
+constexpr uint64_t kWaitUs = 2'500'000;
 
 }  // namespace
 
-// What every write does of the work that has to be done some time.
-void Store::Work(size_t record_bytes) {
-  if (options_.grows) growth_->OnWrite();
-  if (records_.wants_cleaning()) Clean(kCleanPerByte * record_bytes + kCleanPerWrite);
+// False when there is more of it.
+bool Store::Work(RoomSearch* room, size_t record_bytes) {
+  if (room->means != RoomSearch::Means::kShare) return true;
+  if (!room->begun) {
+    if (options_.grows) growth_->OnWrite();
+    room->begun = true;
+    room->left = records_.wants_cleaning() ? kCleanPerByte * record_bytes + kCleanPerWrite : 0;
+  }
+  if (room->left == 0) return true;
+  const size_t part = std::min(room->left, kCleanPart);
+  room->left = Clean(part) ? room->left - part : 0;
+  return room->left == 0;
 }
 
 bool Store::OnIdle() {
@@ -49,27 +63,42 @@ uint64_t Store::percent_full() const {
   return std::max(memory, table);
 }
 
-std::optional<uint64_t> Store::AllocateRecord(size_t record_bytes, uint64_t now_us) {
-  if (const auto offset = records_.Allocate(record_bytes)) return offset;
-  if (expiring_items_ > 0) {
-    Sweep(kSweepWhenFull, now_us);
-    if (const auto offset = records_.Allocate(record_bytes)) return offset;
+// Does a slice. False when all means are spent.
+bool Store::MakeRoom(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
+  while (room->means != RoomSearch::Means::kNone) {
+    if (UseMeans(room, record_bytes, now_us)) return true;
+    room->GoOn();
   }
-  growth_->Hurry();  // there may be room when the old table is gone
-  if (const auto offset = AllocateByCleaning(record_bytes, SIZE_MAX)) return offset;
-  if (const auto offset = records_.AllocateInHole(record_bytes)) return offset;
-  return AllocateByCleaning(record_bytes, record_bytes);
+  return false;
 }
 
-// wanted_bytes: a block with so much dead is worth it.
-std::optional<uint64_t> Store::AllocateByCleaning(size_t record_bytes, size_t wanted_bytes) {
-  if (!records_.MayFit(record_bytes)) return std::nullopt;
-  for (size_t cleaned = 0; cleaned < kCleanWhenFull; cleaned += kCleanPart) {
-    const bool goes_on = Clean(kCleanPart, wanted_bytes);
-    if (const auto offset = records_.Allocate(record_bytes)) return offset;
-    if (!goes_on) break;
+// record_bytes: 0 for room in the table.
+bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
+  using Means = RoomSearch::Means;
+  switch (room->means) {
+    case Means::kShare:
+    case Means::kNone:
+      return false;
+    case Means::kExpired:
+      if (!sweep_due(now_us) || !room->Spend(kSweepPart, kSweepWhenFull)) return false;
+      Sweep(kSweepPart, now_us);
+      return true;
+    case Means::kGrowth:  // the old table's memory is wanted, or a place in the new one
+      return growth_->under_way() && growth_->OnIdle();
+    case Means::kSparse:
+      return records_.MayFit(record_bytes) && room->Spend(kCleanPart, kCleanWhenFull) &&
+             Clean(kCleanPart);
+    case Means::kHole:
+      return record_bytes > 0 && room->Spend(1, 1);
+    case Means::kAnyDead:
+      return records_.MayFit(record_bytes) && room->Spend(kCleanPart, kCleanWhenFull) &&
+             Clean(kCleanPart, record_bytes);
+    case Means::kWait:
+      if (!room->begun) room->waits_since_us = now_us;
+      room->begun = true;
+      return growth_->draining() && now_us - room->waits_since_us < kWaitUs;
   }
-  return std::nullopt;
+  return false;
 }
 
 // A record moves as W3 overwrites it: the copy is whole, then the old one's `live` turns 0, then

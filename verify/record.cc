@@ -1,5 +1,6 @@
 #include "verify/record.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -30,6 +31,12 @@ ItemView ViewOf(const RecordHeader& header, const std::byte* key, const std::byt
           header.expiry};
 }
 
+// Of what comes before a long value.
+uint64_t HeadChecksum(const std::byte* record, size_t key_bytes, uint64_t value_digest) {
+  return Checksum(record + kRecordSealedFrom, kRecordHeaderBytes + key_bytes - kRecordSealedFrom,
+                  value_digest);
+}
+
 }  // namespace
 
 void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes) {
@@ -51,8 +58,31 @@ void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value
 }
 
 void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed) {
-  PublishSeal(shared, Checksum(reinterpret_cast<const std::byte*>(shared) + kRecordSealedFrom,
-                               record_bytes - kRecordSealedFrom, seed));
+  const auto* record = reinterpret_cast<const std::byte*>(shared);
+  const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});
+  if (header.value_bytes > kShortValueMax) {
+    const size_t value_at = record_bytes - header.value_bytes;
+    const uint64_t digest = Checksum(record + value_at, header.value_bytes, seed);
+    return SealLongRecord(shared, header.key_bytes, digest);
+  }
+  PublishSeal(shared, Checksum(record + kRecordSealedFrom, record_bytes - kRecordSealedFrom, seed));
+}
+
+void SealLongRecord(uint64_t* shared, size_t key_bytes, uint64_t value_digest) {
+  PublishSeal(shared,
+              HeadChecksum(reinterpret_cast<const std::byte*>(shared), key_bytes, value_digest));
+}
+
+ValueDigest::ValueDigest(std::span<const std::byte> value, uint64_t seed) : left_(value) {
+  XXH3_INITSTATE(&state_);
+  XXH3_64bits_reset_withSeed(&state_, seed);
+}
+
+bool ValueDigest::Go(size_t bytes) {
+  const auto now = left_.first(std::min(bytes, left_.size()));
+  XXH3_64bits_update(&state_, now.data(), now.size());
+  left_ = left_.subspan(now.size());
+  return left_.empty();
 }
 
 // The lengths are one word, so they are never half of one record and half of another.
@@ -92,6 +122,10 @@ std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t se
   const auto key_bytes = FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes));
   const auto value_bytes = FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
   if (RecordBytes(key_bytes, value_bytes) != copy.size()) return std::nullopt;
+  if (value_bytes > kShortValueMax) {
+    return ParseLongRecord(copy,
+                           Checksum(copy.data() + copy.size() - value_bytes, value_bytes, seed));
+  }
   if (FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum)) !=
       Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
     return std::nullopt;
@@ -111,6 +145,11 @@ std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
   if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
     return std::nullopt;
   }
+  if (value.size() > kShortValueMax) {
+    const uint64_t digest = Checksum(value.data(), value.size(), seed);
+    if (header.checksum != HeadChecksum(head.data(), header.key_bytes, digest)) return std::nullopt;
+    return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
+  }
   XXH3_state_t state;
   XXH3_INITSTATE(&state);
   XXH3_64bits_reset_withSeed(&state, seed);
@@ -118,6 +157,16 @@ std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
   XXH3_64bits_update(&state, value.data(), value.size());
   if (header.checksum != XXH3_64bits_digest(&state)) return std::nullopt;
   return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
+}
+
+std::optional<ItemView> ParseLongRecord(std::span<const std::byte> record, uint64_t value_digest) {
+  const RecordHeader header = HeaderOf(record);
+  if (RecordBytes(header.key_bytes, header.value_bytes) != record.size() ||
+      header.checksum != HeadChecksum(record.data(), header.key_bytes, value_digest)) {
+    return std::nullopt;
+  }
+  const std::byte* key = record.data() + kRecordHeaderBytes;
+  return ViewOf(header, key, key + header.key_bytes);
 }
 
 uint64_t LiveOf(std::span<const std::byte> copy) {

@@ -2,7 +2,9 @@
 //
 //  offset size field        guards against
 //       0    8 checksum     a record read while its memory was written: XXH3 of bytes 16..end under
-//                           RecordSeed
+//                           RecordSeed; of a long value's record, XXH3 of bytes 16 to the value's
+//                           begin under a seed that is XXH3 of the value under RecordSeed, so that
+//                           the writer can begin with the value before it knows the version
 //       8    8 live         a remembered location outliving its value: equals `version` while the
 //                           record is current, 0 once it is not; not under the checksum
 //      16    8 version      unique in the shard's life, increasing; binds record and reference
@@ -27,6 +29,7 @@
 #include <string_view>
 
 #include "verify/bucket.h"
+#include "verify/seal.h"
 
 namespace plov::verify {
 
@@ -51,6 +54,9 @@ static_assert(sizeof(RecordHeader) == kRecordHeaderBytes && offsetof(RecordHeade
               offsetof(RecordHeader, key_bytes) == 28 && offsetof(RecordHeader, type) == 30 &&
               offsetof(RecordHeader, flags) == 32 && offsetof(RecordHeader, expiry) == 36);
 
+// A value of more bytes is long: it is sealed in two steps, and by the server in slices.
+inline constexpr size_t kShortValueMax = size_t{64} << 10;
+
 constexpr size_t RecordBytes(size_t key_bytes, size_t value_bytes) {
   return kRecordHeaderBytes + key_bytes + value_bytes;
 }
@@ -63,6 +69,23 @@ void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes)
 void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value);
 // Seals what the memory holds. The caller is the memory's only writer.
 void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed);
+// The same for a long value whose bytes were digested before.
+void SealLongRecord(uint64_t* shared, size_t key_bytes, uint64_t value_digest);
+
+// The digest of a long value in the shard's own memory, a slice at a time.
+class ValueDigest {
+ public:
+  ValueDigest(std::span<const std::byte> value, uint64_t seed);
+
+  // Digests at most so many bytes more. True when all of them are.
+  bool Go(size_t bytes);
+  // Once all are.
+  uint64_t Finish() const { return XXH3_64bits_digest(&state_); }
+
+ private:
+  std::span<const std::byte> left_;
+  XXH3_state_t state_;
+};
 
 // The head of memory that holds no record yet: not whole, not live, and as long as it is, so that
 // neighbours are found from its length.
@@ -95,6 +118,9 @@ inline std::optional<ItemView> ParseRecordParts(std::span<const std::byte> head,
                                                 std::span<const std::byte> value, uint64_t seed) {
   return value.empty() ? ParseRecord(head, seed) : ParseSplitRecord(head, value, seed);
 }
+
+// The same of a long value's record in the shard's own memory, whose value was digested before.
+std::optional<ItemView> ParseLongRecord(std::span<const std::byte> record, uint64_t value_digest);
 
 // The `live` word of a private copy.
 uint64_t LiveOf(std::span<const std::byte> copy);

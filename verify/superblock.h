@@ -38,7 +38,7 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kFormatVersion = 4;
 inline constexpr size_t kSuperblockBytes = 4096;
 inline constexpr size_t kMirrorOffset = kSuperblockBytes;
 inline constexpr size_t kJournalOffset = 2 * kSuperblockBytes;  // verify/journal.h

@@ -13,6 +13,8 @@ namespace {
 
 // A busy port looks for dead peers this rarely: an epoll_wait costs as much as ten polls.
 constexpr uint32_t kPollsPerWatch = 1024;
+// What is copied of a value before others have their turn.
+constexpr uint64_t kReadSliceBytes = uint64_t{64} << 10;
 constexpr uint64_t kBellTag = 0;  // peers' ids start at 1
 
 }  // namespace
@@ -82,19 +84,25 @@ std::optional<PortEvent> ShmPort::TakeClosed() {
   return std::nullopt;
 }
 
-// The copy goes straight from the client's staging memory into the record; the record is sealed
-// over what arrived.
-std::optional<PortEvent> ShmPort::TakeRead() {
+// A slice of a copy, which goes straight from the client's staging memory into the record; the
+// record is sealed over what arrived.
+std::optional<PortEvent> ShmPort::ReadSome() {
   if (reads_.empty()) return std::nullopt;
-  const auto [id, read] = reads_.back();
-  reads_.pop_back();
-  Peer* peer = Find(id);
-  const auto staging = peer->channel.staging();
+  Reading reading = reads_.front();
+  reads_.pop_front();
+  const auto [id, read, done] = reading;
+  const auto staging = Find(id)->channel.staging();
   const bool ok = read.offset % verify::kWordBytes == 0 && read.offset <= staging.size() &&
                   read.bytes <= staging.size() - read.offset;
   if (ok) {
-    const uint64_t* from = verify::WordsAt(staging.data(), read.offset);
-    verify::CopySharedToShared(read.shared, read.shared_offset, from, read.bytes);
+    const uint64_t bytes = std::min(kReadSliceBytes, read.bytes - done);
+    const uint64_t* from = verify::WordsAt(staging.data(), read.offset + done);
+    verify::CopySharedToShared(read.shared, read.shared_offset + done, from, bytes);
+    reading.done += bytes;
+    if (reading.done < read.bytes) {
+      reads_.push_back(reading);
+      return PortEvent{.kind = PortEvent::Kind::kProgress};
+    }
   }
   return PortEvent{.kind = PortEvent::Kind::kReadDone, .peer = id, .tag = read.tag, .ok = ok};
 }
@@ -124,8 +132,10 @@ std::optional<PortEvent> ShmPort::Poll() {
   if (++polls_ % kPollsPerWatch == 0) WatchSockets();
   if (auto event = TakeNew()) return event;
   if (auto event = TakeClosed()) return event;
-  if (auto event = TakeRead()) return event;
-  return TakeMessage();
+  const auto read = ReadSome();
+  if (read && read->kind != PortEvent::Kind::kProgress) return read;
+  if (auto event = TakeMessage()) return event;
+  return read;
 }
 
 // A client sends no more requests than its ring of replies has room for, so a full ring is a broken
@@ -142,7 +152,7 @@ void ShmPort::Send(PeerId id, std::span<const std::byte> message) {
 }
 
 void ShmPort::Read(PeerId id, const PeerRead& read) {
-  if (Find(id) != nullptr) reads_.emplace_back(id, read);
+  if (Find(id) != nullptr) reads_.push_back({id, read});
 }
 
 // The closed word tells a client that READs, closing the socket one that sleeps; descriptors leave
@@ -155,7 +165,7 @@ void ShmPort::Close(PeerId id) {
   (*it)->channel.closed()->store(1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_release);
   peers_.erase(it);
-  std::erase_if(reads_, [id](const auto& read) { return read.first == id; });
+  std::erase_if(reads_, [id](const auto& read) { return read.peer == id; });
 }
 
 // Notes the dead peers; returns whether the bell has rung. The bell stays readable until Disarm: a

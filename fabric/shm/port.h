@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -50,7 +51,7 @@ class ShmPort final : public Port {
   Peer* Find(PeerId id);
   std::optional<PortEvent> TakeNew();
   std::optional<PortEvent> TakeClosed();
-  std::optional<PortEvent> TakeRead();
+  std::optional<PortEvent> ReadSome();
   std::optional<PortEvent> TakeMessage();
   bool WatchSockets();
 
@@ -61,7 +62,12 @@ class ShmPort final : public Port {
   PeerId last_id_ = 0;
   uint32_t polls_ = 0;
   std::vector<PeerId> closed_;
-  std::vector<std::pair<PeerId, PeerRead>> reads_;
+  struct Reading {
+    PeerId peer;
+    PeerRead read;
+    uint64_t done = 0;  // bytes
+  };
+  std::deque<Reading> reads_;  // each has its slices in turn
   std::vector<std::byte> message_;
 
   std::atomic<bool> has_new_ =

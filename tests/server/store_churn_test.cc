@@ -76,7 +76,7 @@ class Churn {
   };
   struct InFlight {
     std::string key, value;
-    Store::Prepared prepared;
+    Store::Writing prepared;
   };
 
   static StoreOptions Options(const Load& load) {
@@ -144,20 +144,21 @@ class Churn {
   }
   void PrepareOne() {
     const std::string key = RandomKey(), value = RandomValue();
-    const auto prepared = world_.store().Prepare(Announcement(key, value.size()), world_.now_us);
+    const auto prepared =
+        PrepareAll(&world_.store(), Announcement(key, value.size()), world_.now_us);
     if (!prepared) return;
-    verify::CopyToShared(prepared->shared, prepared->at, value.data(), value.size());
+    verify::CopyToShared(prepared->place->shared, prepared->place->at, value.data(), value.size());
     prepared_.push_back({key, value, *prepared});
   }
   void FinishOne() {
     const InFlight write = prepared_.front();
     prepared_.pop_front();
     if (random_() % 4 == 0) {
-      world_.store().Abandon(write.prepared);
+      Abandon(&world_.store(), write.prepared);
       return;
     }
-    Note(world_.store().Commit(write.prepared, Announcement(write.key, write.value.size()),
-                               world_.now_us),
+    Note(CommitAll(&world_.store(), write.prepared, Announcement(write.key, write.value.size()),
+                   world_.now_us),
          write.key, write.value);
   }
 

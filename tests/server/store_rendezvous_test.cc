@@ -17,8 +17,8 @@ verify::Request Announce(Operation operation, std::string_view key, size_t value
 }
 
 // Puts the value where a fabric would.
-void Arrive(const Store::Prepared& prepared, std::string_view value) {
-  verify::CopyToShared(prepared.shared, prepared.at, value.data(), value.size());
+void Arrive(const Store::Writing& prepared, std::string_view value) {
+  verify::CopyToShared(prepared.place->shared, prepared.place->at, value.data(), value.size());
 }
 
 class Rendezvous : public ::testing::Test {
@@ -32,18 +32,18 @@ class Rendezvous : public ::testing::Test {
 
 TEST_F(Rendezvous, CommittedValueIsWhatArrived) {
   const auto request = Announce(Operation::kPut, "key", value.size(), {.flags = 9});
-  const auto prepared = world.store().Prepare(request, world.now_us);
+  const auto prepared = PrepareAll(&world.store(), request, world.now_us);
   ASSERT_TRUE(prepared.has_value());
   Arrive(*prepared, value);
-  const WriteReply reply = world.store().Commit(*prepared, request, world.now_us);
+  const WriteReply reply = CommitAll(&world.store(), *prepared, request, world.now_us);
   EXPECT_EQ(reply.status, Code::kOk);
   EXPECT_TRUE(Holds(&world, {{"key", {value, reply.version, 9, 0}}}));
 }
 
 TEST_F(Rendezvous, EmptyValueIsAValue) {
   const auto request = Announce(Operation::kPut, "key", 0);
-  const auto prepared = world.store().Prepare(request, world.now_us);
-  const WriteReply reply = world.store().Commit(*prepared, request, world.now_us);
+  const auto prepared = PrepareAll(&world.store(), request, world.now_us);
+  const WriteReply reply = CommitAll(&world.store(), *prepared, request, world.now_us);
   EXPECT_EQ(reply.status, Code::kOk);
   EXPECT_TRUE(Holds(&world, {{"key", {"", reply.version}}}));
 }
@@ -51,7 +51,7 @@ TEST_F(Rendezvous, EmptyValueIsAValue) {
 TEST_F(Rendezvous, PreparedWriteIsSeenByNobody) {
   const uint64_t version = world.Put("key", RecordValue(1)).version;
   const auto request = Announce(Operation::kPut, "key", value.size());
-  const auto prepared = world.store().Prepare(request, world.now_us);
+  const auto prepared = PrepareAll(&world.store(), request, world.now_us);
   Arrive(*prepared, value);
   EXPECT_TRUE(Holds(&world, {{"key", {RecordValue(1), version}}}));
 }
@@ -60,9 +60,9 @@ TEST_F(Rendezvous, AbandonedWriteLeavesNothing) {
   const uint64_t version = world.Put("key", RecordValue(1)).version;
   const size_t before = allocated();
   const auto prepared =
-      world.store().Prepare(Announce(Operation::kPut, "key", value.size()), world.now_us);
+      PrepareAll(&world.store(), Announce(Operation::kPut, "key", value.size()), world.now_us);
   EXPECT_GT(allocated(), before);
-  world.store().Abandon(*prepared);
+  Abandon(&world.store(), *prepared);
   EXPECT_EQ(allocated(), before);
   EXPECT_TRUE(Holds(&world, {{"key", {RecordValue(1), version}}}));
 }
@@ -70,9 +70,9 @@ TEST_F(Rendezvous, AbandonedWriteLeavesNothing) {
 TEST_F(Rendezvous, RefusedCommitFreesTheRecord) {
   world.Put("key", "v");
   const auto request = Announce(Operation::kAdd, "key", value.size());
-  const auto prepared = world.store().Prepare(request, world.now_us);
+  const auto prepared = PrepareAll(&world.store(), request, world.now_us);
   Arrive(*prepared, value);
-  EXPECT_EQ(world.store().Commit(*prepared, request, world.now_us).status, Code::kExists);
+  EXPECT_EQ(CommitAll(&world.store(), *prepared, request, world.now_us).status, Code::kExists);
   EXPECT_EQ(allocated(), 0u);
 }
 
@@ -80,10 +80,10 @@ TEST_F(Rendezvous, ConditionIsJudgedAtTheCommit) {
   const uint64_t version = world.Put("key", "v1").version;
   const Extras expected{.expected_version = version};
   const auto request = Announce(Operation::kPut, "key", value.size(), expected);
-  const auto prepared = world.store().Prepare(request, world.now_us);
+  const auto prepared = PrepareAll(&world.store(), request, world.now_us);
   Arrive(*prepared, value);
   const WriteReply between = world.Put("key", "v2");
-  const WriteReply reply = world.store().Commit(*prepared, request, world.now_us);
+  const WriteReply reply = CommitAll(&world.store(), *prepared, request, world.now_us);
   EXPECT_EQ(reply.status, Code::kVersionMismatch);
   EXPECT_EQ(reply.version, between.version);
   EXPECT_TRUE(Holds(&world, {{"key", {"v2", between.version}}}));
@@ -93,10 +93,10 @@ TEST_F(Rendezvous, ConditionIsJudgedAtTheCommit) {
 TEST_F(Rendezvous, CommitAfterAnotherWriteHasTheGreaterVersion) {
   for (const std::string& other : {InlineValue(1), RecordValue(1)}) {
     const auto request = Announce(Operation::kPut, "key", value.size());
-    const auto prepared = world.store().Prepare(request, world.now_us);
+    const auto prepared = PrepareAll(&world.store(), request, world.now_us);
     Arrive(*prepared, value);
     const WriteReply between = world.Put("key", other);
-    const WriteReply reply = world.store().Commit(*prepared, request, world.now_us);
+    const WriteReply reply = CommitAll(&world.store(), *prepared, request, world.now_us);
     EXPECT_GT(reply.version, between.version);
     EXPECT_TRUE(Holds(&world, {{"key", {value, reply.version}}}));
   }
@@ -104,21 +104,21 @@ TEST_F(Rendezvous, CommitAfterAnotherWriteHasTheGreaterVersion) {
 
 TEST_F(Rendezvous, TwoWritesOfOneKeyInFlightDoNotMix) {
   const auto request = Announce(Operation::kPut, "key", value.size());
-  const auto first = world.store().Prepare(request, world.now_us);
-  const auto second = world.store().Prepare(request, world.now_us);
+  const auto first = PrepareAll(&world.store(), request, world.now_us);
+  const auto second = PrepareAll(&world.store(), request, world.now_us);
   Arrive(*second, RecordValue(8, value.size()));
   Arrive(*first, value);
-  const WriteReply last = world.store().Commit(*second, request, world.now_us);
+  const WriteReply last = CommitAll(&world.store(), *second, request, world.now_us);
   EXPECT_TRUE(Holds(&world, {{"key", {RecordValue(8, value.size()), last.version}}}));
-  const WriteReply reply = world.store().Commit(*first, request, world.now_us);
+  const WriteReply reply = CommitAll(&world.store(), *first, request, world.now_us);
   EXPECT_TRUE(Holds(&world, {{"key", {value, reply.version}}}));
 }
 
 TEST_F(Rendezvous, NoMemoryIsRefusedAtThePrepare) {
-  std::vector<Store::Prepared> all;
+  std::vector<Store::Writing> all;
   const auto request = Announce(Operation::kPut, "key", kMiB);
   for (;;) {
-    const auto prepared = world.store().Prepare(request, world.now_us);
+    const auto prepared = PrepareAll(&world.store(), request, world.now_us);
     if (!prepared) {
       EXPECT_EQ(prepared.error(), Code::kNoSpace);
       break;
@@ -126,7 +126,7 @@ TEST_F(Rendezvous, NoMemoryIsRefusedAtThePrepare) {
     all.push_back(*prepared);
   }
   EXPECT_GT(all.size(), 5u);
-  for (const auto& prepared : all) world.store().Abandon(prepared);
+  for (const auto& prepared : all) Abandon(&world.store(), prepared);
   EXPECT_EQ(allocated(), 0u);
 }
 

@@ -178,7 +178,7 @@ TEST(Store, KeysOfNoByteOrTooManyAreRefusedEverywhere) {
     EXPECT_EQ(world.Delete(key).status, Code::kInvalidArgument);
     EXPECT_EQ(world.store().Get(key, world.now_us).error(), Code::kInvalidArgument);
     const auto request = RequestOf(verify::Operation::kPut, key, "v");
-    EXPECT_EQ(world.store().Prepare(request, world.now_us).error(), Code::kInvalidArgument);
+    EXPECT_EQ(PrepareAll(&world.store(), request, world.now_us).error(), Code::kInvalidArgument);
   }
   EXPECT_TRUE(Holds(&world, {}));
   EXPECT_EQ(world.store().records().allocated_bytes(), 0u);
@@ -208,7 +208,7 @@ TEST(Store, ValuesUpToTheLimitAreStoredAndNotOneByteMore) {
   auto request = RequestOf(verify::Operation::kPut, "key");
   request.rendezvous = true;
   request.value_bytes = 5001;
-  EXPECT_EQ(world.store().Prepare(request, world.now_us).error(), Code::kTooLarge);
+  EXPECT_EQ(PrepareAll(&world.store(), request, world.now_us).error(), Code::kTooLarge);
   EXPECT_TRUE(Holds(&world, {{"key", {most, reply.version}}}));
 }
 

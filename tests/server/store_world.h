@@ -64,6 +64,32 @@ inline verify::Request RequestOf(verify::Operation operation, std::string_view k
   return request;
 }
 
+// Store's steps with all their slices at once.
+inline std::expected<Store::Writing, Code> PrepareAll(Store* store, const verify::Request& request,
+                                                      uint64_t now_us) {
+  Store::Writing writing;
+  while (true) {
+    const auto status = store->Prepare(request, now_us, &writing);
+    if (!status && !writing.room.waits()) continue;
+    if (!status) return std::unexpected(Code::kNoSpace);
+    if (*status != Code::kOk) return std::unexpected(*status);
+    return writing;
+  }
+}
+
+inline WriteReply CommitAll(Store* store, Store::Writing writing, const verify::Request& request,
+                            uint64_t now_us) {
+  while (true) {
+    const auto reply = store->Commit(request, now_us, &writing);
+    if (reply) return *reply;
+    if (!writing.room.waits()) continue;
+    store->Abandon(&writing);
+    return {Code::kNoSpace, 0};
+  }
+}
+
+inline void Abandon(Store* store, Store::Writing writing) { store->Abandon(&writing); }
+
 class StoreWorld {
  public:
   static StoreOptions SmallOptions() {

@@ -83,11 +83,11 @@ inline verify::Request RequestOf(const Step& step, uint64_t at, const Model& mod
 inline WriteReply DoRendezvous(Store* store, verify::Request request, uint64_t now_us,
                                bool abandon) {
   request.rendezvous = true;
-  const auto prepared = store->Prepare(request, now_us);
+  const auto prepared = PrepareAll(store, request, now_us);
   if (!prepared) return {prepared.error(), 0};
-  verify::WriteRecordValue(prepared->shared, request.key.size(), request.value);
-  if (!abandon) return store->Commit(*prepared, request, now_us);
-  store->Abandon(*prepared);
+  verify::WriteRecordValue(prepared->place->shared, request.key.size(), request.value);
+  if (!abandon) return CommitAll(store, *prepared, request, now_us);
+  Abandon(store, *prepared);
   return {Code::kTimeout, 0};
 }
 

@@ -51,7 +51,7 @@ void ServerProcess::Begin(const ServerLimits& limits) {
   auto store = Must(server::Store::Create(options));
   store_ = store.get();
   if (!store->recovery().warm) first_version_ = store->superblock().version_limit - (1u << 30);
-  shard_ = std::make_unique<server::Shard>(std::move(store), 0, kPatience);
+  shard_ = std::make_unique<server::Shard>(std::move(store), 0, kPatience, limits.slice);
 }
 
 void ServerProcess::Listen() {

@@ -69,6 +69,7 @@ ServerLimits World::DrawLimits() {
   ServerLimits limits{.value_bytes_max = scenario_.value_bytes_max,
                       .staging_bytes = scenario_.staging_bytes,
                       .bucket_count = scenario_.bucket_count};
+  limits.slice.requests = static_cast<uint32_t>(random_.Between(1, 4));
   if (!scenario_.limits_differ) return limits;
   limits.value_bytes_max = random_.Between(torture::kValueBytesMin, scenario_.value_bytes_max);
   limits.staging_bytes =

@@ -106,6 +106,37 @@ TEST(Record, LargestRecordComesBackInBothForms) {
   ExpectSame(ParseSplitRecord(bytes.first(head_bytes), bytes.subspan(head_bytes), kSeed), item);
 }
 
+// Also by the digest that the server takes in slices.
+TEST(Record, LongValuesAreWholeInEveryForm) {
+  for (const size_t bytes : {kShortValueMax, kShortValueMax + 1, kShortValueMax + 4099}) {
+    const std::string value(bytes, 'v');
+    const ItemView item{"key", value, 7, 8, 9};
+    Image image = Written(item);
+    const auto record = std::span<const std::byte>(image);
+    const size_t head_bytes = kRecordHeaderBytes + item.key.size();
+    ExpectSame(ParseRecord(record, kSeed), item);
+    ExpectSame(ParseSplitRecord(record.first(head_bytes), record.subspan(head_bytes), kSeed), item);
+    ValueDigest digest(record.subspan(head_bytes), kSeed);
+    size_t slices = 1;
+    while (!digest.Go(5000)) ++slices;
+    EXPECT_EQ(slices, (bytes + 4999) / 5000);
+    EXPECT_EQ(ParseLongRecord(record, digest.Finish()).has_value(), bytes > kShortValueMax);
+  }
+}
+
+TEST(Record, EveryChangeOfALongRecordIsRejected) {
+  const std::string value(kShortValueMax + 1000, 'v');
+  const ItemView item{"key", value, 7, 8, 9};
+  Image image = Written(item);
+  for (size_t at = 16; at < image.size(); at += at < 64 ? 1 : 997) {
+    image[at] ^= std::byte{1};
+    EXPECT_FALSE(Parses(image)) << at;
+    EXPECT_FALSE(ParsesSplit(item.key.size())(image)) << at;
+    image[at] ^= std::byte{1};
+  }
+  EXPECT_TRUE(Parses(image));
+}
+
 TEST(Record, AnEmptyValueMayBeNull) {
   const ItemView item{"key", std::string_view(), 3, 0, 0};
   const Image image = Written(item);

@@ -1,0 +1,56 @@
+// Batch: a message of requests under way: how far it is handled, and the replies so far. A shard
+// handles it in slices and serves others in between.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "server/store.h"
+#include "verify/message.h"
+
+namespace plov::server {
+
+class Batch {
+ public:
+  // Takes a private copy. False when it is no message of this client's.
+  bool Open(std::span<const std::byte> message, uint64_t client_id) {
+    message_.assign(message.begin(), message.end());
+    requests_ =
+        verify::MessageReader::Open(message_, client_id, verify::MessageReader::Holds::kRequests);
+    replies.emplace(reply_, client_id);
+    handled = 0;
+    clock_us = 0;
+    EndRequest();
+    return requests_.has_value();
+  }
+
+  verify::MessageReader& requests() { return *requests_; }
+
+  void EndRequest() {
+    request.reset();
+    writing = {};
+    digest.reset();
+    suspect.reset();
+  }
+
+  std::optional<verify::MessageWriter> replies;
+  uint32_t handled = 0;   // requests that have a reply
+  uint64_t clock_us = 0;  // for the reply, when there is a CONFIRM
+
+  // The request that is being handled, when it is not done in one go.
+  std::optional<verify::Request> request;  // its strings are in the message
+  Store::Writing writing;
+  std::optional<verify::ValueDigest> digest;  // of a long value: a write's, or one that is suspect
+  std::optional<Store::Hit> suspect;          // held while it is verified
+
+ private:
+  std::vector<std::byte> message_;
+  std::optional<verify::MessageReader> requests_;
+  std::array<std::byte, 32 << 10> reply_;
+};
+
+}  // namespace plov::server
