@@ -1,0 +1,194 @@
+// One client does as much as it can; another one PUTs and GETs, an item at a time. Prints what the
+// second one sees. No PUT of it fails, and no GET.
+//
+// PLOV_FLOOD_SECONDS sets the duration of each flood (1).
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "fabric/random.h"
+#include "tests/support/child.h"
+#include "tests/support/plovd.h"
+#include "tests/support/probe.h"
+#include "verify/message.h"
+#include "verify/superblock.h"
+
+namespace plov {
+namespace {
+
+using test::Child;
+using test::Plovd;
+using test::SharedMemory;
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kLargest = size_t{16} << 20;
+
+struct Shared {
+  std::atomic<bool> stop;
+  std::atomic<uint64_t> operations;  // of the flood
+};
+
+// What a flood does until it is told to stop; counts its operations. Returns an exit status.
+using Flood = std::function<int(const Plovd&, Shared*)>;
+
+int SmallPuts(const Plovd& server, Shared* shared) {
+  Client client = server.Connect();
+  std::vector<std::string> keys;
+  for (int i = 0; i < 4096; ++i) keys.push_back("flood" + std::to_string(i));
+  std::vector<PutItem> items;
+  for (const std::string& key : keys) items.push_back({key, "a small value"});
+  while (!shared->stop) {
+    client.PutMany(items, [&](size_t, const Client::PutResult&) { ++shared->operations; });
+  }
+  return 0;
+}
+
+int LargePuts(const Plovd& server, Shared* shared) {
+  Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+  const std::string value(kLargest, 'v');
+  while (!shared->stop) {
+    if (!client.Put("large", value)) return 1;
+    ++shared->operations;
+  }
+  return 0;
+}
+
+// One item expires, after the flood.
+int RefusedPuts(const Plovd& server, Shared* shared) {
+  Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+  if (!client.Put("expires", "v", {.ttl = std::chrono::seconds(1000)})) return 1;
+  const std::string value(1000, 'v');
+  uint64_t refused = 0;
+  for (uint64_t next = 0; !shared->stop;) {
+    std::vector<std::string> keys;
+    for (int i = 0; i < 256; ++i) keys.push_back("full" + std::to_string(next++));
+    std::vector<PutItem> items;
+    for (const std::string& key : keys) items.push_back({key, value});
+    client.PutMany(items, [&](size_t, const Client::PutResult& result) {
+      refused += !result;
+      ++shared->operations;
+    });
+  }
+  return refused > 0 ? 0 : 2;
+}
+
+std::vector<std::byte> MessageOfGets(uint64_t client_id, size_t bytes, bool suspect) {
+  std::vector<std::byte> buffer(bytes);
+  verify::MessageWriter writer(buffer, client_id);
+  verify::Request request;
+  request.operation = verify::Operation::kGet;
+  request.key = "large";
+  request.suspect = suspect;
+  while (writer.Add(request)) ++request.request_id;
+  const auto message = writer.Finish();
+  return {message.begin(), message.end()};
+}
+
+// Largest messages that ask for the largest item again and again.
+Flood GetsByMessage(bool suspect) {
+  return [suspect](const Plovd& server, Shared* shared) {
+    if (!server.Connect({.timeout = std::chrono::seconds(30)})
+             .Put("large", std::string(kLargest, 'v'))) {
+      return 1;
+    }
+    const fabric::ConnectOptions options{.shard = 0,
+                                         .format_version = verify::kFormatVersion,
+                                         .client_id = fabric::RandomId(),
+                                         .deadline = Clock::now() + std::chrono::seconds(10)};
+    auto connection = fabric::Connection::Connect(server.uri(), options);
+    if (!connection) return 2;
+    const auto message =
+        MessageOfGets(options.client_id, (*connection)->limits().message_bytes_max, suspect);
+    while (!shared->stop) {
+      if (!(*connection)->alive()) return 3;
+      if ((*connection)->Send(message)) ++shared->operations;
+      while ((*connection)->Receive()) continue;
+    }
+    return 0;
+  };
+}
+
+struct Seen {
+  double put_p50_us, put_p99_us, put_most_us, get_p99_us;
+  size_t puts;
+};
+
+double At(std::vector<double>* sorted, double part) {
+  std::ranges::sort(*sorted);
+  return (*sorted)[static_cast<size_t>(part * static_cast<double>(sorted->size() - 1))];
+}
+
+Seen PutAndGet(const Plovd& server) {
+  Client client = server.Connect();
+  std::vector<double> puts, gets;
+  const auto us_since = [](Clock::time_point begin) {
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  };
+  const auto end = Clock::now() + std::chrono::seconds(test::NumberFrom("PLOV_FLOOD_SECONDS", 1));
+  for (uint64_t number = 0; Clock::now() < end; ++number) {
+    const std::string value = std::to_string(number);
+    auto begin = Clock::now();
+    const auto put = client.Put("honest", value);
+    puts.push_back(us_since(begin));
+    EXPECT_TRUE(put) << put.error().message;
+    begin = Clock::now();
+    const auto got = client.Get("honest");
+    gets.push_back(us_since(begin));
+    EXPECT_TRUE(got && *got && (*got)->value == value);
+    if (testing::Test::HasFailure()) break;
+  }
+  return {At(&puts, 0.5), At(&puts, 0.99), At(&puts, 1), At(&gets, 0.99), puts.size()};
+}
+
+void Print(const char* name, const Seen& seen, uint64_t flood) {
+  std::printf("%-34s %8zu %9.1f %9.1f %9.1f %9.1f %12lu\n", name, seen.puts, seen.put_p50_us,
+              seen.put_p99_us, seen.put_most_us, seen.get_p99_us, flood);
+}
+
+TEST(Flood, KeepsNobodyWaiting) {
+  struct Case {
+    const char* name;
+    Flood flood;
+    size_t connections;
+    const char* memory;
+  };
+  const Case cases[] = {
+      {"nothing", nullptr, 0, "256M"},
+      {"small PUTs", SmallPuts, 1, "256M"},
+      {"small PUTs on 16 connections", SmallPuts, 16, "256M"},
+      {"PUTs of 16 MiB", LargePuts, 1, "256M"},
+      {"refused PUTs", RefusedPuts, 1, "32M"},
+      {"GETs by message of 16 MiB", GetsByMessage(false), 1, "256M"},
+      {"the same, suspect", GetsByMessage(true), 1, "256M"},
+  };
+  std::printf("%-34s %8s %9s %9s %9s %9s %12s\n", "flood", "PUTs", "p50 us", "p99 us", "most us",
+              "GET p99", "flood's ops");
+  for (const Case& one : cases) {
+    const Plovd server({"--memory", one.memory});
+    ASSERT_TRUE(server.Connect().Put("honest", "first"));
+    const SharedMemory<Shared> shared;
+    std::vector<Child> children;
+    for (size_t i = 0; i < one.connections; ++i) {
+      children.push_back(Child::Fork([&] { return one.flood(server, shared.get()); }));
+    }
+    while (one.connections > 0 && shared->operations == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const Seen seen = PutAndGet(server);
+    shared->stop = true;
+    for (Child& child : children) EXPECT_EQ(child.Wait(60), 0) << one.name;
+    Print(one.name, seen, shared->operations);
+  }
+}
+
+}  // namespace
+}  // namespace plov
