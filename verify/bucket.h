@@ -133,7 +133,8 @@ class Bucket {
     return reference;
   }
 
-  // The inline item, or nullopt when its lengths do not fit the bucket (foreign bytes are checked).
+  // The inline item, or nullopt when it has no key or its lengths do not fit the bucket (foreign
+  // bytes are checked).
   std::optional<ItemView> inline_item(uint32_t bucket_bytes) const;
 
   // Makes the bucket empty, or the home of an item; version, flags and directory stay.

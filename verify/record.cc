@@ -121,6 +121,7 @@ std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t se
   const std::byte* record = copy.data();
   const auto key_bytes = FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes));
   const auto value_bytes = FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
+  if (key_bytes == 0 || key_bytes > kKeyBytesMax) return std::nullopt;
   if (RecordBytes(key_bytes, value_bytes) != copy.size()) return std::nullopt;
   if (value_bytes > kShortValueMax) {
     return ParseLongRecord(copy,

@@ -105,7 +105,8 @@ OwnHead OwnRecordHead(const std::byte* region, uint64_t record_offset);
 // The caller's own record, in place: only the shard's thread may look at records without a copy.
 ItemView OwnRecord(const std::byte* region, uint64_t record_offset);
 
-// Reader, on a private copy: the item if the record is whole, nullopt when it is torn or foreign.
+// Reader, on a private copy: the item if the record is whole, nullopt when it is torn or foreign,
+// or when no request could name its key.
 std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t seed);
 
 // The same with the value in a buffer of its own: `head` holds header and key, `value` the value

@@ -250,7 +250,7 @@ TEST(Record, HostileLengthsNeverLeaveTheBuffer) {
     const auto memory = buffer.Hold(image);
     const bool adds_up = size_t{header.key_bytes} + header.value_bytes == body;
     const auto whole = ParseRecord(memory, kSeed);
-    ASSERT_EQ(whole.has_value(), adds_up);
+    ASSERT_EQ(whole.has_value(), adds_up && header.key_bytes > 0);
     const auto head = memory.first(kRecordHeaderBytes + std::min(body, key_bytes));
     const auto value = value_buffer.Hold(memory.subspan(head.size()));
     const auto split = ParseSplitRecord(buffer.Hold(Image(head.begin(), head.end())), value, kSeed);
@@ -331,6 +331,26 @@ TEST(Record, MovedRecordIsTheSameWholeOrDamaged) {
     EXPECT_EQ(ImageOf(to.data(), image.size()), image);
     EXPECT_EQ(to.back(), 5u) << "and nothing behind it";
   }
+}
+
+// No request could name it: such a record is nobody's, whatever its checksum says.
+TEST(Record, KeyThatNoRequestHasMakesNoRecord) {
+  const auto with_key_bytes = [](size_t key_bytes, size_t value_bytes) {
+    Image image = Written({"k", std::string(key_bytes + value_bytes - 1, 'v'), 1, 0, 0});
+    const auto key = static_cast<uint16_t>(key_bytes);
+    const auto value = static_cast<uint32_t>(value_bytes);
+    std::memcpy(image.data() + offsetof(RecordHeader, key_bytes), &key, sizeof(key));
+    std::memcpy(image.data() + offsetof(RecordHeader, value_bytes), &value, sizeof(value));
+    std::vector<uint64_t> words(RoundUpToWord(image.size()) / kWordBytes);
+    CopyToShared(words.data(), 0, image.data(), image.size());
+    SealRecord(words.data(), image.size(), kSeed);
+    return ImageOf(words.data(), image.size());
+  };
+  EXPECT_TRUE(Parses(with_key_bytes(1, 10)));
+  EXPECT_TRUE(Parses(with_key_bytes(kKeyBytesMax, 10)));
+  EXPECT_FALSE(Parses(with_key_bytes(0, 10)));
+  EXPECT_FALSE(Parses(with_key_bytes(kKeyBytesMax + 1, 10)));
+  EXPECT_FALSE(Parses(with_key_bytes(UINT16_MAX, 0)));
 }
 
 // An empty value may stand in a buffer of its own or in none.
