@@ -74,7 +74,8 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
   }
   if (got <= 0) return Fail(Code::kUnavailable, "the server closed the connection at once");
   const size_t fd_count = TakeFds(&message, fds);
-  if (got != sizeof(welcome) || welcome.magic != kHandshakeMagic) {
+  const bool whole = got == sizeof(welcome) && (message.msg_flags & MSG_TRUNC) == 0;
+  if (!whole || welcome.magic != kHandshakeMagic) {
     return Fail(Code::kProtocol, "what listens on this socket is no plov server");
   }
   if (welcome.status == 0 && fd_count != kHandshakeFds) {

@@ -321,6 +321,15 @@ TEST(ShmHostileServer, GarbageInsteadOfWelcomeIsAProtocolError) {
   }
 }
 
+TEST(ShmHostileServer, WelcomeWithMoreBehindItIsAProtocolError) {
+  HandServer server;
+  const std::array<Welcome, 2> two = {HandServer::GoodWelcome(), HandServer::GoodWelcome()};
+  const auto client =
+      server.Answer([&](int socket) { ::send(socket, two.data(), sizeof(two), MSG_NOSIGNAL); });
+  ASSERT_EQ(CodeOf(client), Code::kProtocol);
+  EXPECT_EQ(client.error().message, "what listens on this socket is no plov server");
+}
+
 TEST(ShmHostileServer, TooFewDescriptorsAreAProtocolError) {
   for (size_t count = 0; count < kHandshakeFds; ++count) {
     HandServer server;
