@@ -9,6 +9,7 @@
 #include <cctype>
 #include <fstream>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "verify/quantity.h"
@@ -155,6 +156,8 @@ std::string HelpText() {
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   const po::options_description described = Described();
   po::variables_map given;
+  std::string seen;  // what the user wrote
+  for (const char* argument : std::span(argv, static_cast<size_t>(argc))) seen += argument;
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::store(
@@ -162,14 +165,18 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
         given);
     // What is stored first wins; the environment comes last, but may name the file.
     const auto environment = po::parse_environment(described, OptionOfVariable);
+    for (const po::option& option : environment.options) seen += option.value.front();
     if (const auto path = ConfigPath(given, environment); !path.empty()) {
       std::ifstream file(path);
       if (!file) return Invalid(fmt::format("cannot read --config {}", path));
-      po::store(po::parse_config_file(file, described), given);
+      std::stringstream text;
+      text << file.rdbuf();
+      seen += text.str();
+      po::store(po::parse_config_file(text, described), given);
     }
     po::store(environment, given);
   } catch (const po::error& error) {
-    return Invalid(error.what());
+    return Invalid(HasPlaceholder(seen) ? kPlaceholderError : error.what());
   }
   return Digest(given);
 }

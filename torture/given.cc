@@ -1,5 +1,6 @@
 #include "torture/given.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace plov::torture {
@@ -21,7 +22,8 @@ std::expected<Given, Error> Given::Parse(const po::options_description& describe
                   .run(),
               given.map_);
   } catch (const po::error& error) {
-    return given.Invalid(error.what());
+    const bool tells = std::ranges::none_of(words, HasPlaceholder);
+    return given.Invalid(tells ? error.what() : kPlaceholderError);
   }
   return given;
 }

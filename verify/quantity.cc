@@ -54,4 +54,13 @@ std::expected<std::chrono::microseconds, Error> ParseDuration(std::string_view t
   return std::chrono::microseconds(static_cast<int64_t>(*us));
 }
 
+bool HasPlaceholder(std::string_view text) {
+  constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyz_";
+  for (size_t at = text.find('%'); at != text.npos; at = text.find('%', at + 1)) {
+    const size_t end = text.find_first_not_of(kNameLetters, at + 1);
+    if (end != text.npos && end > at + 1 && text[end] == '%') return true;
+  }
+  return false;
+}
+
 }  // namespace plov

@@ -1,4 +1,4 @@
-// Quantities as users write them: sizes "64M", "2G" and durations "100us", "5ms", "2s".
+// What users write: sizes "64M", "2G" and durations "100us", "5ms", "2s"; and what no option is.
 #pragma once
 
 #include <chrono>
@@ -15,5 +15,11 @@ std::expected<uint64_t, Error> ParseSize(std::string_view text);
 
 // A decimal number with us, ms, s, m or h; a bare number is seconds. kInvalidArgument.
 std::expected<std::chrono::microseconds, Error> ParseDuration(std::string_view text);
+
+// Whether what a user wrote has a name between percent signs, "%value%". Boost's errors of options
+// replace such names in their own message, those that come from the user too: for ever, if the text
+// that replaces it has it again. So what() of such an error is not to be called.
+bool HasPlaceholder(std::string_view text);
+inline constexpr auto kPlaceholderError = "an option with a name between percent signs is none";
 
 }  // namespace plov

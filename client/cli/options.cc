@@ -241,7 +241,8 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
     return Invalid(fmt::format("no option '{}'; a key or value that starts with -- goes after --",
                                error.get_option_name()));
   } catch (const po::error& error) {
-    return Invalid(error.what());
+    const bool tells = std::none_of(argv, argv + argc, HasPlaceholder);
+    return Invalid(tells ? error.what() : kPlaceholderError);
   }
   return Digest(given, std::move(words));
 }

@@ -228,6 +228,20 @@ TEST_F(OptionsTest, ConfigFileIsJudgedAsTheCommandLineIs) {
   EXPECT_FALSE(Parse({WriteConfig("hugepages = perhaps\n")}).has_value());
 }
 
+// Boost replaces such names in its own messages, and would not end.
+TEST_F(OptionsTest, NamesBetweenPercentSignsAreRefusedLikeOthers) {
+  for (const char* argument : {"--%canonical_option%", "--hugepages=%value%", "-%original_token%",
+                               "--%prefix%=1", "%option%"}) {
+    EXPECT_THAT(Refusal({argument}), HasSubstr("percent signs")) << argument;
+  }
+  for (const char* line : {"%canonical_option%", "%canonical_option%=1", "hugepages=%value%"}) {
+    EXPECT_THAT(Refusal({WriteConfig(line)}), HasSubstr("percent signs")) << line;
+  }
+  SetVariable("PLOVD_HUGEPAGES", "%value%");
+  EXPECT_THAT(Refusal({}), HasSubstr("percent signs"));
+  EXPECT_THAT(Refusal({"--100%", "--%%"}), HasSubstr("--100%")) << "others are named";
+}
+
 TEST_F(OptionsTest, VariablesOfUnknownNamesAreIgnored) {
   SetVariable("PLOVD_COLOUR", "red");
   SetVariable("PLOVD_", "x");
