@@ -8,9 +8,9 @@ usage: tests/run.sh [--quick]
 
 Installs what is missing (tests/install.sh test), then builds and tests plov: with g++ in build/,
 as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
-sanitizers in build-asan/ and under the thread sanitizer in build-tsan/, and with one mistake after
-the other in build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one
-line per stage, the failed and the skipped tests, and at last the sums. Tests over RDMA run on a
+sanitizers in build-asan/ and under the thread sanitizer in build-tsan/, its parsers with inputs that
+libFuzzer makes up in build-fuzz/ (tests/fuzz.sh 20s), and with one mistake after the other in
+build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one line per stage, the failed and the skipped tests, and at last the sums. Tests over RDMA run on a
 device of this machine or in a virtual machine, and where there is neither that is said last.
 
   --quick  only g++ and its tests, without virtual machines
@@ -41,7 +41,7 @@ jobs=$(nproc)
 readonly jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
 readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seconds=900
-readonly mutant_seconds=3600
+readonly mutant_seconds=3600 fuzz_seconds=1800
 
 # Every process of a stage carries this in its environment, so that none outlives the stage.
 mark="PLOV_TEST_RUN=$$.$(date +%s)"
@@ -223,6 +223,27 @@ consumer() {
   leave_nothing consumer
 }
 
+# One line a target; 20 seconds each are too few to search, and enough to see that the corpus still
+# passes and that nothing lies near it.
+fuzz() {
+  local log=$root/build-fuzz/log/run.log status=0 good bad
+  echo "== fuzz"
+  if ! command -v clang++-19 > /dev/null; then
+    record skipped fuzz 0 0 1 "; clang++-19 is not installed"
+    return
+  fi
+  bounded "$log" "$fuzz_seconds" bash "$root/tests/fuzz.sh" 20s || status=$?
+  good=$(grep -c ', 0 crashes$' "$log" || true)
+  bad=$(grep -c ', 1 crashes$' "$log" || true)
+  if ((status == 0 && bad == 0 && good > 0)); then
+    record passed fuzz "$good" 0 0 "; $(awk '{ runs += $2 } END { print runs }' "$log") inputs"
+  else
+    show "$log"
+    record failed fuzz "$good" "$((bad > 0 ? bad : 1))" 0 "; see $log"
+  fi
+  leave_nothing fuzz
+}
+
 # The tests of the tests: each mutant that is caught has passed.
 mutants() {
   local log=$root/build-mutants/log/run.log status=0 good bad
@@ -263,6 +284,7 @@ main() {
     variant thread build-tsan clang++-19 clang-19 "${sanitized[@]}" \
       -DPLOV_SANITIZE=thread -DPLOV_BENCH=OFF -- --label-exclude nosan \
       --exclude-regex "$one_thread"
+    fuzz
     mutants
   fi
   echo

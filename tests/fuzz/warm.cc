@@ -1,0 +1,284 @@
+// A warm file that somebody changed, under good checksums where that takes it further: what a store
+// finds that takes it over.
+//
+// Property: it is refused, or the store serves a GET of every key that lies in it, takes a PUT over
+// each and then returns that, and is empty, its accounts too, when all keys are deleted.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fabric/os.h"
+#include "server/store.h"
+#include "tests/fuzz/input.h"
+#include "verify/journal.h"
+
+namespace plov::fuzz {
+namespace {
+
+using cuckoo::Geometry;
+using server::Store;
+using verify::Bucket;
+using verify::BucketKind;
+using verify::Operation;
+using verify::Superblock;
+
+constexpr uint64_t kNowUs = 1'000'000'000;
+constexpr size_t kMemoryBytes = 128 << 10;
+constexpr int kItems = 40;
+
+// On tmpfs where there is one; it goes with the process.
+class WarmFile {
+ public:
+  WarmFile() {
+    const char* folder = std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp";
+    path_ = std::string(folder) + "/plov-fuzz-warm." + std::to_string(::getpid());
+  }
+  ~WarmFile() { ::unlink(path_.c_str()); }
+
+  const std::string& path() const { return path_; }
+
+  std::vector<std::byte> Read() const {
+    std::vector<std::byte> image(std::filesystem::file_size(path_));
+    const fabric::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    Check(::pread(file.get(), image.data(), image.size(), 0) == static_cast<ssize_t>(image.size()),
+          "the file is read");
+    return image;
+  }
+
+  // Pages of zeros stay holes, as a server leaves them.
+  void Write(std::span<const std::byte> image) const {
+    const fabric::Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    Check(file && ::ftruncate(file.get(), static_cast<off_t>(image.size())) == 0, "a file");
+    for (size_t at = 0; at < image.size(); at += server::kPageBytes) {
+      const auto page = image.subspan(at, std::min(server::kPageBytes, image.size() - at));
+      if (std::ranges::all_of(page, [](std::byte b) { return b == std::byte{0}; })) continue;
+      Check(::pwrite(file.get(), page.data(), page.size(), static_cast<off_t>(at)) > 0, "a page");
+    }
+  }
+
+ private:
+  std::string path_;
+};
+
+const WarmFile& File() {
+  static const WarmFile file;
+  return file;
+}
+
+// With `grows` a full table grows into memory that was never used.
+server::StoreOptions Options(bool grows) {
+  return {.memory_bytes = kMemoryBytes,
+          .hash_seed = 0x5eed,
+          .bucket_count = 64,
+          .grows = grows,
+          .block_bytes = 8192,
+          .warm_path = File().path()};
+}
+
+verify::Request RequestOf(Operation operation, std::string_view key, std::string_view value = {}) {
+  verify::Request request;
+  request.operation = operation;
+  request.key = key;
+  request.value = value;
+  request.value_bytes = static_cast<uint32_t>(value.size());
+  return request;
+}
+
+// What an honest store leaves: items inline, in records and in runs of pages, displaced ones too.
+std::vector<std::byte> HonestImage() {
+  ::unlink(File().path().c_str());
+  auto store = Store::Create(Options(false));
+  Check(store.has_value(), "a fresh store");
+  for (int i = 0; i < kItems; ++i) {
+    const size_t bytes = i % 10 == 9 ? 2000 : i % 2 == 0 ? 8 : 60 + static_cast<size_t>(i);
+    const std::string value(bytes, static_cast<char>('a' + i % 26));
+    (*store)->Write(RequestOf(Operation::kPut, "key:" + std::to_string(i), value), kNowUs);
+  }
+  store->reset();
+  return File().Read();
+}
+
+// The image, and how to change it.
+class Image {
+ public:
+  explicit Image(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
+    std::memcpy(&superblock_, bytes_.data(), sizeof(superblock_));
+    table_ = Geometry::Of(superblock_.tables[0], superblock_.incarnation);
+  }
+
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+  void Change(Input* input) {
+    switch (input->Take<uint8_t>() % 7) {
+      case 0:
+        return ChangeBytes(input);
+      case 1:
+        return ChangeSuperblock(input);
+      case 2:
+        return ChangeBucket(input);
+      case 3:
+        return ChangeRecord(input);
+      case 4:
+        return CopyBucket(input);
+      case 5:
+        return ChangeJournal(input);
+      case 6:
+        bytes_.resize(input->Take<uint32_t>() % (bytes_.size() + 1));
+        return;
+    }
+  }
+
+ private:
+  bool Has(size_t offset, size_t bytes) const {
+    return offset <= bytes_.size() && bytes <= bytes_.size() - offset;
+  }
+  uint64_t* WordsAt(size_t offset) {
+    return std::launder(reinterpret_cast<uint64_t*>(bytes_.data() + offset));
+  }
+
+  void ChangeBytes(Input* input) {
+    const size_t at = input->Take<uint32_t>() % (bytes_.size() + 1);
+    const auto fresh = std::as_bytes(input->TakeBytes(input->Take<uint8_t>()));
+    const size_t count = std::min(fresh.size(), bytes_.size() - at);
+    std::ranges::copy(fresh.first(count), bytes_.begin() + static_cast<ptrdiff_t>(at));
+  }
+
+  void ChangeSuperblock(Input* input) {
+    if (!Has(0, verify::kRegionHeadBytes)) return;
+    Superblock page;
+    std::memcpy(&page, bytes_.data(), sizeof(page));
+    const size_t word = 2 + input->Take<uint8_t>() % 24;
+    const auto value = input->Take<uint64_t>();
+    std::memcpy(reinterpret_cast<std::byte*>(&page) + word * 8, &value, sizeof(value));
+    verify::SealSuperblock(&page);
+    for (const size_t at : {size_t{0}, verify::kMirrorOffset}) {
+      std::memcpy(bytes_.data() + at, &page, sizeof(page));
+    }
+  }
+
+  void ChangeBucket(Input* input) {
+    const uint64_t index = input->Take<uint8_t>() % table_.bucket_count;
+    const size_t offset = table_.BucketOffset(index);
+    if (!Has(offset, table_.bucket_bytes)) return;
+    Bucket bucket;
+    std::memcpy(bucket.words(), bytes_.data() + offset, table_.bucket_bytes);
+    bucket.words()[1 + input->Take<uint8_t>() % 7] = input->Take<uint64_t>();
+    bucket.Seal(table_.bucket_bytes, table_.SeedOf(index));
+    std::memcpy(bytes_.data() + offset, bucket.words(), table_.bucket_bytes);
+  }
+
+  // The record that a bucket refers to, and the version there with it, so that it stays its record.
+  void ChangeRecord(Input* input) {
+    const uint64_t index = input->Take<uint8_t>() % table_.bucket_count;
+    const size_t offset = table_.BucketOffset(index);
+    if (!Has(offset, table_.bucket_bytes)) return;
+    Bucket bucket;
+    std::memcpy(bucket.words(), bytes_.data() + offset, table_.bucket_bytes);
+    const verify::Reference to = bucket.reference();
+    if (bucket.kind() != BucketKind::kReference || to.offset % 8 != 0 || to.record_bytes < 64 ||
+        to.record_bytes % 8 != 0 || !Has(to.offset, to.record_bytes)) {
+      return;
+    }
+    const size_t word = 1 + input->Take<uint8_t>() % (to.record_bytes / 8 - 1);
+    WordsAt(to.offset)[word] = input->Take<uint64_t>();
+    verify::SealRecord(WordsAt(to.offset), to.record_bytes,
+                       verify::RecordSeed(superblock_.incarnation));
+  }
+
+  void CopyBucket(Input* input) {
+    const uint64_t from = input->Take<uint8_t>() % table_.bucket_count;
+    const uint64_t to = input->Take<uint8_t>() % table_.bucket_count;
+    if (!Has(table_.offset, table_.table_bytes())) return;
+    Bucket bucket;
+    std::memcpy(bucket.words(), bytes_.data() + table_.BucketOffset(from), table_.bucket_bytes);
+    bucket.Seal(table_.bucket_bytes, table_.SeedOf(to));
+    std::memcpy(bytes_.data() + table_.BucketOffset(to), bucket.words(), table_.bucket_bytes);
+  }
+
+  void ChangeJournal(Input* input) {
+    const uint64_t index = input->Take<uint8_t>();
+    if (!Has(verify::kJournalOffset, verify::kSuperblockBytes)) return;
+    Bucket bucket;
+    for (size_t i = 1; i < 8; ++i) bucket.words()[i] = input->Take<uint64_t>();
+    bucket.Seal(table_.bucket_bytes, table_.SeedOf(index));
+    uint64_t* journal = WordsAt(verify::kJournalOffset);
+    journal[0] = table_.generation;
+    journal[1] = index;
+    std::memcpy(journal + verify::kJournalBucketWord, bucket.words(), table_.bucket_bytes);
+  }
+
+  std::vector<std::byte> bytes_;
+  Superblock superblock_;
+  Geometry table_;
+};
+
+// The keys in the tables that the superblock lists.
+std::set<std::string> KeysOf(const Store& store) {
+  std::set<std::string> keys;
+  const std::byte* memory = store.region().data();
+  for (const auto& extent : store.superblock().tables) {
+    const Geometry table = Geometry::Of(extent, store.incarnation());
+    for (uint64_t i = 0; table.generation != 0 && i < table.bucket_count; ++i) {
+      Bucket bucket;
+      verify::CopyFromShared(bucket.words(), memory + table.BucketOffset(i), table.bucket_bytes);
+      Check(bucket.Whole(table.bucket_bytes, table.SeedOf(i)), "a bucket is whole");
+      if (bucket.kind() == BucketKind::kInline) {
+        keys.emplace(bucket.inline_item(table.bucket_bytes)->key);
+      } else if (bucket.kind() == BucketKind::kReference) {
+        keys.emplace(verify::OwnRecord(memory, bucket.reference().offset).key);
+      }
+    }
+  }
+  return keys;
+}
+
+// GETs, PUTs and DELETEs of every key. What expires may be absent at any time.
+void Use(Store* store) {
+  for (const std::string& key : KeysOf(*store)) {
+    const auto hit = store->Get(key, kNowUs);
+    const bool may_expire = store->recovery().expiring > 0;
+    Check(hit.has_value() || (may_expire && hit.error() == Code::kNotFound), "a GET finds its key");
+  }
+  const std::string value(100, 'z');
+  for (const std::string& key : KeysOf(*store)) {
+    const auto reply = store->Write(RequestOf(Operation::kPut, key, value), kNowUs);
+    Check(reply.status == Code::kOk || reply.status == Code::kNoSpace, "a PUT is taken");
+    const auto hit = store->Get(key, kNowUs);
+    if (reply.status == Code::kOk) {
+      Check(hit.has_value() && hit->item.value == value, "a GET returns it");
+    }
+  }
+  for (const std::string& key : KeysOf(*store)) {
+    store->Delete(RequestOf(Operation::kDelete, key), kNowUs);
+  }
+  Check(store->table().stats().items == 0, "no item is left");
+  Check(store->stats().payload_bytes == 0, "no payload is left");
+  Check(store->records().allocated_bytes() == 0, "no record is left");
+}
+
+}  // namespace
+}  // namespace plov::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  using namespace plov::fuzz;
+  static const std::vector<std::byte> honest = HonestImage();
+  Input input(data, bytes);
+  const bool grows = input.Take<uint8_t>() % 2 != 0;
+  Image image(honest);
+  while (!input.empty()) image.Change(&input);
+  File().Write(image.bytes());
+  auto store = Store::Create(Options(grows));
+  if (store) {
+    Use(store->get());
+  } else {
+    Check(!store.error().message.empty(), "a refusal says why");
+  }
+  return 0;
+}
