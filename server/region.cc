@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -71,8 +70,7 @@ std::expected<void, Error> Region::OpenAnonymous() {
   return {};
 }
 
-// The lock is this descriptor's own: clients get one that was opened anew, so a client that
-// outlives the server does not keep the next one out.
+// The lock is on a file of its own: this one's clients have descriptors of, and can lock.
 std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pages) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd_ < 0) {
@@ -81,11 +79,10 @@ std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pa
     return failed;
   }
   if (auto judged = JudgeFile(path, pages); !judged) return judged;
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return FailErrno("cannot lock the memory file " + path, errno);
-    return Fail(Code::kInUse,
-                path + " is the memory of another plovd that runs: stop it, or name another file");
-  }
+  auto lock = fabric::FileLock::Take(
+      path, path + " is the memory of another plovd that runs: stop it, or name another file");
+  if (!lock) return std::unexpected(lock.error());
+  lock_.emplace(std::move(*lock));
   struct stat status;  // under the lock: nobody else sizes it now
   if (::fstat(fd_, &status) != 0) return FailErrno("cannot look at " + path, errno);
   file_bytes_ = static_cast<size_t>(status.st_size);
@@ -101,6 +98,10 @@ std::expected<void, Error> Region::JudgeFile(const std::string& path, PageKind p
   }
   if (!S_ISREG(status.st_mode)) {
     return Fail(Code::kInvalidArgument, path + " is no plain file: name one, or a new one");
+  }
+  // The lock is on the name: another server may have the file under its other one.
+  if (status.st_nlink > 1) {
+    return Fail(Code::kInvalidArgument, path + " has another name (a hard link): remove one");
   }
   // Whoever owns it can read and write it at any time.
   if (status.st_uid != ::geteuid()) {
@@ -208,7 +209,8 @@ void Region::ReleaseHoles() {
 }
 
 Region::Region(Region&& other) noexcept
-    : memory_(std::exchange(other.memory_, {})),
+    : lock_(std::move(other.lock_)),
+      memory_(std::exchange(other.memory_, {})),
       fd_(std::exchange(other.fd_, -1)),
       found_(other.found_),
       page_bytes_(other.page_bytes_),

@@ -16,9 +16,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "fabric/file_lock.h"
 #include "server/page_set.h"
 #include "verify/error.h"
 
@@ -87,6 +89,7 @@ class Region {
   bool is_huge() const { return page_bytes_ != kPageBytes; }
   bool is_whole() const { return is_huge() || extent_ == Extent::kWhole; }
 
+  std::optional<fabric::FileLock> lock_;  // of a named file
   std::span<std::byte> memory_;
   int fd_ = -1;
   bool found_ = false;

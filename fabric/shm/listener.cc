@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,6 +12,7 @@
 #include <deque>
 #include <filesystem>
 
+#include "fabric/file_lock.h"
 #include "fabric/shm/life.h"
 #include "fabric/shm/port.h"
 #include "fabric/shm/shm.h"
@@ -25,47 +25,9 @@ namespace {
 // that have said it are served.
 constexpr size_t kPendingMax = 64;
 
-// Holds a name against a second server: an flock on "<socket>.lock", which the kernel drops when
-// the process dies.
-class NameLock {
- public:
-  static std::expected<NameLock, Error> Take(const std::string& socket_path) {
-    const std::string path = socket_path + ".lock";
-    // Another server's clean stop may unlink the file between open and flock: then it is the wrong
-    // file.
-    for (int attempt = 0; attempt < 100; ++attempt) {
-      Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-      if (!fd) return FailErrno("cannot create " + path, errno);
-      if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-        return Fail(Code::kInUse, "another plovd serves " + socket_path +
-                                      ": stop it, or choose another name with --listen");
-      }
-      struct stat held;
-      struct stat named;
-      if (::fstat(fd.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
-          held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
-        return NameLock(std::move(fd), path);
-      }
-    }
-    return Fail(Code::kInUse, "cannot lock " + path);
-  }
-
-  NameLock(NameLock&&) = default;
-  NameLock& operator=(NameLock&&) = delete;
-  ~NameLock() {
-    if (fd_) ::unlink(path_.c_str());
-  }
-
- private:
-  NameLock(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
-
-  Fd fd_;
-  std::string path_;
-};
-
 class ShmListener final : public Listener {
  public:
-  ShmListener(std::string uri, std::string path, NameLock lock, LifeHolder life,
+  ShmListener(std::string uri, std::string path, FileLock lock, LifeHolder life,
               const ListenOptions& options)
       : uri_(std::move(uri)),
         path_(std::move(path)),
@@ -97,7 +59,7 @@ class ShmListener final : public Listener {
 
   std::string uri_;
   std::string path_;
-  NameLock lock_;
+  FileLock lock_;
   LifeHolder life_;
   ListenOptions options_;
   Fd epoll_;
@@ -272,7 +234,8 @@ std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view uri,
       ::chmod(folder.c_str(), mode);
     }
   }
-  auto lock = NameLock::Take(*path);
+  auto lock = FileLock::Take(
+      *path, "another plovd serves " + *path + ": stop it, or choose another name with --listen");
   if (!lock) return std::unexpected(lock.error());
   auto life = LifeHolder::Create();
   if (!life) return std::unexpected(life.error());

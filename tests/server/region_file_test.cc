@@ -2,13 +2,16 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
+#include "fabric/os.h"
 #include "server/region.h"
 
 namespace plov::server {
@@ -30,6 +33,7 @@ class RegionFile : public ::testing::Test {
   }
   void TearDown() override {
     ::unlink(path.c_str());
+    ::unlink((path + ".lock").c_str());
     ::rmdir(folder.c_str());
   }
 
@@ -171,16 +175,44 @@ TEST_F(RegionFile, SecondServerIsKeptOutUntilTheFirstIsGone) {
   EXPECT_TRUE(Open().has_value());
 }
 
-// A client holds a descriptor that was opened anew, as the fabric does it.
-TEST_F(RegionFile, ClientThatOutlivesTheServerKeepsNobodyOut) {
-  int fd = -1;
+// A client gets a read-only descriptor, which it can lock, and open anew to lock it again.
+TEST_F(RegionFile, ClientsLocksKeepNobodyOut) {
+  std::vector<fabric::Fd> fds;
   {
     const auto region = Open();
-    fd = ::open(("/proc/self/fd/" + std::to_string(region->fd())).c_str(), O_RDONLY | O_CLOEXEC);
-    ASSERT_GE(fd, 0);
+    fds.push_back(*fabric::ReopenReadOnly(region->fd()));
+    fds.push_back(*fabric::ReopenReadOnly(fds[0].get()));
+    ASSERT_EQ(::flock(fds[0].get(), LOCK_EX | LOCK_NB), 0);
   }
   EXPECT_TRUE(Open().has_value());
-  ::close(fd);
+  ASSERT_EQ(::flock(fds[0].get(), LOCK_SH), 0);
+  ASSERT_EQ(::flock(fds[1].get(), LOCK_SH | LOCK_NB), 0);
+  EXPECT_TRUE(Open().has_value());
+}
+
+TEST_F(RegionFile, LockIsAFileOfItsOwnForItsOwnerAloneThatGoesWithTheServer) {
+  const mode_t former = ::umask(0);
+  {
+    const auto region = Open();
+    ::umask(former);
+    ASSERT_TRUE(region.has_value());
+    struct stat status;
+    ASSERT_EQ(::stat((path + ".lock").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u);
+    EXPECT_FALSE(Open().has_value());
+    EXPECT_EQ(::access((path + ".lock").c_str(), F_OK), 0) << "who is refused leaves it";
+  }
+  EXPECT_NE(::access((path + ".lock").c_str(), F_OK), 0);
+}
+
+TEST_F(RegionFile, FileWithTwoNamesIsRefused) {
+  { ASSERT_TRUE(Open().has_value()); }
+  const std::string other = folder + "/other";
+  ASSERT_EQ(::link(path.c_str(), other.c_str()), 0);
+  const auto region = Open();
+  ::unlink(other.c_str());
+  ASSERT_FALSE(region.has_value());
+  EXPECT_THAT(region.error().message, HasSubstr("hard link"));
 }
 
 TEST_F(RegionFile, LockIsGoneWithAServerThatWasKilled) {

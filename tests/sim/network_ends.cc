@@ -1,6 +1,5 @@
 #include "tests/sim/network_ends.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "fabric/os.h"
 #include "tests/sim/fiber.h"
 #include "verify/words.h"
 
@@ -39,10 +37,8 @@ SimConnection::SimConnection(Network* network, std::shared_ptr<Network::Peer> pe
               .read_depth = network->options_.read_depth} {
   peer_->connection = this;
   if (!network->options_.loads) return;
-  // A file of its own, for one that is mapped keeps the locks of its descriptor.
-  const fabric::Fd file(
-      ::open(("/proc/self/fd/" + std::to_string(endpoint.region_fd)).c_str(), O_RDONLY));
-  void* mapped = ::mmap(nullptr, endpoint.region.size(), PROT_READ, MAP_SHARED, file.get(), 0);
+  void* mapped =
+      ::mmap(nullptr, endpoint.region.size(), PROT_READ, MAP_SHARED, endpoint.region_fd, 0);
   if (mapped == MAP_FAILED) throw std::runtime_error("the simulated network: cannot map a region");
   mapped_ = {static_cast<std::byte*>(mapped), endpoint.region.size()};
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "fabric/os.h"
 #include "tests/support/plovd.h"
 #include "verify/bucket.h"
 #include "verify/superblock.h"
@@ -70,6 +72,37 @@ TEST_F(WarmFile, SecondServerOnItIsRefused) {
   const auto server = Serve({"--memory", "64M"});
   EXPECT_THAT(Refusal({"--memory", "64M"}), HasSubstr("stop it, or name another file"));
   EXPECT_TRUE(server->Connect().Put("k", "v"));
+}
+
+// Takes the locks of all descriptors of the file that this process has, and of new ones.
+std::vector<fabric::Fd> LockAll(const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry, gone) == path) names.push_back(entry.path());
+  }
+  std::vector<fabric::Fd> locked;
+  for (const std::string& name : names) {
+    EXPECT_EQ(::flock(std::stoi(name.substr(name.rfind('/') + 1)), LOCK_SH | LOCK_NB), 0);
+    locked.emplace_back(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    EXPECT_EQ(::flock(locked.back().get(), LOCK_SH | LOCK_NB), 0);
+  }
+  return locked;
+}
+
+TEST_F(WarmFile, ClientThatLocksItDoesNotStopTheNextStart) {
+  const auto server = Serve({"--memory", "64M"});
+  Client client = server->Connect({.timeout = std::chrono::seconds(20)});
+  ASSERT_TRUE(client.Put("k", "v"));
+  const fabric::Fd own(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto locked = LockAll(path_);
+  EXPECT_GE(locked.size(), 1);
+  server->Signal(SIGKILL);
+  server->Wait();
+  server->Restart();
+  EXPECT_EQ((*client.Get("k"))->value, "v");
+  Stop(server.get());
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
 }
 
 TEST_F(WarmFile, MoreMemoryWorksAndTooLittleIsSaid) {

@@ -1,0 +1,46 @@
+#include "fabric/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+namespace plov::fabric {
+
+namespace {
+
+constexpr int kAttempts = 100;
+
+}  // namespace
+
+std::expected<FileLock, Error> FileLock::Take(const std::string& name, const std::string& taken) {
+  const std::string path = name + ".lock";
+  // Another server's clean stop may unlink the file between open and flock: then it is the wrong
+  // file.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+    if (!fd) return FailErrno("cannot create " + path, errno);
+    struct stat held;
+    struct stat named;
+    if (::fstat(fd.get(), &held) != 0) return FailErrno("cannot look at " + path, errno);
+    if (held.st_uid != ::geteuid()) {  // who could keep us out for ever
+      return Fail(Code::kPermission, path + " belongs to another user: remove it");
+    }
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return FailErrno("cannot lock " + path, errno);
+      return Fail(Code::kInUse, taken);
+    }
+    if (::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+        held.st_dev == named.st_dev) {
+      return FileLock(std::move(fd), path);
+    }
+  }
+  return Fail(Code::kInUse, "cannot lock " + path);
+}
+
+FileLock::~FileLock() {
+  if (fd_) ::unlink(path_.c_str());
+}
+
+}  // namespace plov::fabric
