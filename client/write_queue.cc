@@ -17,9 +17,13 @@ namespace {
 constexpr auto kOutcomeUnknown =
     "the server died or restarted with this write under way: whether it was applied cannot be told";
 
+constexpr auto kHostIsFull =
+    "the server's host gives it no more memory: plovd's log says which file system or limit is "
+    "full";
+
 }  // namespace
 
-Error ErrorOfStatus(Code status) {
+Error ErrorOfStatus(Code status, uint64_t version) {
   switch (status) {
     case Code::kNotFound:
       return {status, "the key is absent"};
@@ -28,6 +32,7 @@ Error ErrorOfStatus(Code status) {
     case Code::kVersionMismatch:
       return {status, "the key has another version"};
     case Code::kNoSpace:
+      if (version == verify::kHostIsFull) return {status, kHostIsFull};
       return {status, "the server is full: start plovd with a larger --memory"};
     case Code::kTooLarge:
       return {status, "the value is over the server's --max-value"};
@@ -184,7 +189,7 @@ void WriteQueue::OnReply(const verify::Reply& reply) {
   if (reply.status == Code::kOk) {
     Finish(&entry, reply.version);
   } else {
-    Finish(&entry, std::unexpected(ErrorOfStatus(reply.status)));
+    Finish(&entry, std::unexpected(ErrorOfStatus(reply.status, reply.version)));
   }
 }
 

@@ -117,6 +117,6 @@ class WriteQueue {
 };
 
 // The error that a reply's status stands for.
-Error ErrorOfStatus(Code status);
+Error ErrorOfStatus(Code status, uint64_t version = 0);
 
 }  // namespace plov

@@ -67,6 +67,8 @@ uint64_t Growth::WantedBuckets() const {
 
 // Takes the memory for the next table, as much as there is, or has records cleaned to make room.
 bool Growth::Begin() {
+  hungry_ = true;
+  if (!memory_->may_commit()) return false;
   const Geometry& now = table_->current().geometry();
   const uint64_t room = memory_->available_bytes() / now.bucket_bytes;
   const uint64_t buckets_per_page = kPageBytes / now.bucket_bytes;

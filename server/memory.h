@@ -52,6 +52,9 @@ class Memory {
   // kernel has no memory.
   bool Settle();
 
+  // False while the kernel, which had no memory, is not asked again.
+  bool may_commit() const { return region_->host().MayAsk(); }
+
   size_t budget_bytes() const { return region_->budget_bytes(); }
   size_t used_bytes() const { return used_bytes_; }
   size_t available_bytes() const {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace plov::server {
@@ -46,7 +47,8 @@ int Allocate(int fd, int mode, size_t from, size_t bytes) {
 }  // namespace
 
 Region::Region(const RegionOptions& options)
-    : page_bytes_(options.pages == PageKind::kHuge ? kHugePageBytes : kPageBytes),
+    : path_(options.path),
+      page_bytes_(options.pages == PageKind::kHuge ? kHugePageBytes : kPageBytes),
       extent_(options.extent),
       budget_bytes_(options.budget_bytes) {}
 
@@ -209,7 +211,8 @@ void Region::ReleaseHoles() {
 }
 
 Region::Region(Region&& other) noexcept
-    : lock_(std::move(other.lock_)),
+    : path_(std::move(other.path_)),
+      lock_(std::move(other.lock_)),
       memory_(std::exchange(other.memory_, {})),
       fd_(std::exchange(other.fd_, -1)),
       found_(other.found_),
@@ -218,7 +221,8 @@ Region::Region(Region&& other) noexcept
       budget_bytes_(other.budget_bytes_),
       file_bytes_(other.file_bytes_),
       committed_bytes_(other.committed_bytes_),
-      committed_(std::move(other.committed_)) {}
+      committed_(std::move(other.committed_)),
+      host_(other.host_) {}
 
 Region::~Region() {
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
@@ -230,6 +234,20 @@ size_t Region::CommittedIn(size_t offset, size_t bytes) const {
   return committed_.Count(offset / page_bytes_, to) * page_bytes_;
 }
 
+std::string Region::WhyRefused() const {
+  const std::string error = std::error_code(host_.error(), std::generic_category()).message();
+  struct statfs system;
+  if (path_.empty() || ::fstatfs(fd_, &system) != 0) {
+    return fmt::format("the host has none ({}): end other programs, or lower --memory", error);
+  }
+  const auto block_bytes = static_cast<size_t>(system.f_bsize);
+  return fmt::format(
+      "the file system of {} ({} MiB, {} MiB of them free) has none ({}): remove other files "
+      "there, "
+      "or make it larger (mount -o remount,size=SIZE)",
+      path_, system.f_blocks * block_bytes >> 20, system.f_bavail * block_bytes >> 20, error);
+}
+
 bool Region::Commit(size_t offset, size_t bytes) {
   if (offset > memory_.size() || bytes > memory_.size() - offset) return false;
   const size_t from = offset / page_bytes_;
@@ -237,7 +255,12 @@ bool Region::Commit(size_t offset, size_t bytes) {
   const size_t fresh_bytes = (to - from - committed_.Count(from, to)) * page_bytes_;
   if (fresh_bytes == 0) return true;
   if (committed_bytes_ + fresh_bytes > budget_bytes_) return false;
-  if (Allocate(fd_, 0, from * page_bytes_, (to - from) * page_bytes_) != 0) return false;
+  if (!host_.MayAsk()) return false;
+  if (Allocate(fd_, 0, from * page_bytes_, (to - from) * page_bytes_) != 0) {
+    host_.Refused(errno);
+    return false;
+  }
+  host_.Granted();
   committed_.Add(from, to);
   committed_bytes_ += fresh_bytes;
   return true;

@@ -21,6 +21,7 @@
 #include <string>
 
 #include "fabric/file_lock.h"
+#include "server/host_limit.h"
 #include "server/page_set.h"
 #include "verify/error.h"
 
@@ -66,6 +67,11 @@ class Region {
   // How many of the pages that the bytes touch are committed, in bytes.
   size_t CommittedIn(size_t offset, size_t bytes) const;
 
+  // Whether the host has refused a Commit within the budget, and why, in a sentence that says what
+  // mends it.
+  const HostLimit& host() const { return host_; }
+  std::string WhyRefused() const;
+
   // True when the file was there before and not empty: it holds what a former server left.
   bool found() const { return found_; }
   size_t found_bytes() const { return found_ ? file_bytes_ : 0; }
@@ -89,6 +95,7 @@ class Region {
   bool is_huge() const { return page_bytes_ != kPageBytes; }
   bool is_whole() const { return is_huge() || extent_ == Extent::kWhole; }
 
+  std::string path_;                      // empty: anonymous
   std::optional<fabric::FileLock> lock_;  // of a named file
   std::span<std::byte> memory_;
   int fd_ = -1;
@@ -99,6 +106,7 @@ class Region {
   size_t file_bytes_ = 0;  // as found
   size_t committed_bytes_ = 0;
   PageSet committed_;
+  HostLimit host_;
 };
 
 }  // namespace plov::server

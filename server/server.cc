@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <chrono>
@@ -42,6 +43,19 @@ void LogRecovery(const RecoveryReport& report, const StoreOptions& options) {
   }
 }
 
+// The file system may be too small for what it is to hold; on one of memory that can be mended.
+void LogRoom(const Region& region, const StoreOptions& options) {
+  struct statfs system;
+  if (options.warm_path.empty() || ::fstatfs(region.fd(), &system) != 0) return;
+  const uint64_t bytes =
+      static_cast<uint64_t>(system.f_blocks) * static_cast<uint64_t>(system.f_bsize);
+  if (bytes == 0 || bytes >= region.budget_bytes()) return;  // 0: a tmpfs without a limit
+  spdlog::warn(
+      "the file system of {} has {} MiB, shard {} may need {}: lower --memory, or make it larger "
+      "(mount -o remount,size=SIZE)",
+      options.warm_path, bytes >> 20, options.shard, region.budget_bytes() >> 20);
+}
+
 // What a card reads is pinned whole.
 Extent ExtentFor(const ServerOptions& options) {
   const bool pins = std::ranges::any_of(options.uris, fabric::Listener::Pins);
@@ -77,6 +91,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
     if (!opened) return std::unexpected(opened.error());
     const RecoveryReport& recovery = (*opened)->recovery();
     LogRecovery(recovery, store_options);
+    LogRoom((*opened)->region(), store_options);
     recovered_items += recovery.items;
     if (recovered_items > 0 && !recovery.warm) {
       return Fail(

@@ -87,7 +87,9 @@ void Shard::Run() {
 
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
-  return Step() || store_->OnIdle();
+  const bool worked = Step() || store_->OnIdle();
+  LookAtHost();
+  return worked;
 }
 
 int Shard::SleepMs() const {
@@ -190,7 +192,18 @@ void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
   });
 }
 
+// Once an episode.
+void Shard::LookAtHost() {
+  const Region& region = store_->region();
+  if (region.host().episodes() == host_episodes_) return;
+  host_episodes_ = region.host().episodes();
+  spdlog::warn("shard {} gets no more memory than {} MiB of its {}: PUTs fail; {}",
+               store_->superblock().shard, region.committed_bytes() >> 20,
+               region.budget_bytes() >> 20, region.WhyRefused());
+}
+
 void Shard::LookHowFull() {
+  if (store_->region().host().refuses()) return;  // that is said, and not mended by --memory
   const auto percent = fullness_.Look(store_->percent_full());
   if (!percent) return;
   spdlog::warn("shard {} is {} % full ({} MiB): beyond 100 % PUTs fail; raise --memory",
@@ -371,7 +384,7 @@ Shard::Outcome Shard::HandleLarge(Gate* gate, PeerId id, Peer* peer, WriteReply*
     const auto status = store_->Prepare(request, now_us, &writing);
     if (!status) return Applied(std::nullopt, batch, write);
     if (*status != Code::kOk) {
-      *write = {*status, 0};
+      *write = store_->Refusal(*status);
       return Outcome::kDone;
     }
     gate->port->Read(id, {.offset = request.staging_offset,

@@ -15,6 +15,7 @@
 
 #include "fabric/fabric.h"
 #include "server/batch.h"
+#include "server/clock.h"
 #include "server/fullness.h"
 #include "server/sessions.h"
 #include "server/store.h"
@@ -144,6 +145,7 @@ class Shard {
   void ReleaseConfirmed();
   void DropUnconfirmed();
   void LookHowFull();
+  void LookAtHost();
   std::string StatsText() const;
   int SleepMs() const;
   void Sleep();
@@ -163,6 +165,7 @@ class Shard {
   uint64_t drained_version_ = 0;  // what Drain waits for, since drain_since_us_
   uint64_t drain_since_us_ = 0;
   Fullness fullness_;
+  uint64_t host_episodes_ = 0;  // of refusals, logged
   std::string stats_text_;
   std::deque<Waiting> waiting_;  // whose batch waits for its next slice
   std::vector<std::unique_ptr<Batch>> idle_batches_;
@@ -172,8 +175,5 @@ class Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 };
-
-// Microseconds of the host's monotonic clock, suspended time included.
-uint64_t MonotonicUs();
 
 }  // namespace plov::server

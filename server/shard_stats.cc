@@ -1,24 +1,10 @@
 // Shard: what `plov stats` prints.
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include "server/shard.h"
 
 namespace plov::server {
-
-namespace {
-
-uint64_t ClockUs(clockid_t clock) {
-  timespec now;
-  ::clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
-}
-
-}  // namespace
-
-// It goes on while the host is suspended, as the lives of items do.
-uint64_t MonotonicUs() { return ClockUs(CLOCK_BOOTTIME); }
 
 std::string Shard::StatsText() const {
   const cuckoo::TableStats table = store_->table().stats();
@@ -39,6 +25,7 @@ std::string Shard::StatsText() const {
   line("memory_bytes", store_->memory().budget_bytes());
   line("memory_used_bytes", store_->memory().used_bytes());
   line("memory_committed_bytes", store_->region().committed_bytes());
+  line("host_refuses", store_->region().host().refuses());
   line("table_percent", table.items * 100 / store_->table().capacity());
   line("table_bytes", growth.table_bytes());
   line("buckets", store_->table().capacity());

@@ -98,7 +98,12 @@ WriteReply Store::Refuse(Code status, const Target& target) {
   if (status == Code::kCorrupt) ++stats_.corrupt;
   if (status == Code::kNoSpace) ++stats_.no_space;
   const bool tells_version = status == Code::kExists || status == Code::kVersionMismatch;
-  return {status, tells_version ? target.item.version : 0};
+  return tells_version ? WriteReply{status, target.item.version} : Refusal(status);
+}
+
+WriteReply Store::Refusal(Code status) const {
+  const bool host_is_full = status == Code::kNoSpace && region_.host().refuses();
+  return {status, host_is_full ? verify::kHostIsFull : 0};
 }
 
 void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
@@ -154,7 +159,7 @@ WriteReply Store::Write(const Request& request, uint64_t now_us) {
     if (reply) return *reply;
     if (!writing.room.waits()) continue;  // for nobody but us
     Abandon(&writing);
-    return {Code::kNoSpace, 0};
+    return Refusal(Code::kNoSpace);
   }
 }
 
@@ -167,7 +172,7 @@ std::optional<WriteReply> Store::Write(const Request& request, uint64_t now_us, 
   if (!writing->place) {
     const auto status = Prepare(request, now_us, writing);
     if (!status) return std::nullopt;
-    if (*status != Code::kOk) return WriteReply{*status, 0};
+    if (*status != Code::kOk) return Refusal(*status);
     verify::WriteRecordValue(writing->place->shared, request.key.size(), request.value);
   }
   return Commit(request, now_us, writing);

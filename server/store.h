@@ -86,6 +86,8 @@ class Store {
   // says why there is none: kNoSpace, kTooLarge, kInvalidArgument. Both: nullopt means again.
   // Every place ends with a Commit that replies or with Abandon.
   std::optional<Code> Prepare(const verify::Request& request, uint64_t now_us, Writing* writing);
+  // The reply to a write that has no place; of kNoSpace it says whether the host is the limit.
+  WriteReply Refusal(Code status) const;
   std::optional<WriteReply> Commit(const verify::Request& request, uint64_t now_us,
                                    Writing* writing);
   void Abandon(Writing* writing);

@@ -180,8 +180,8 @@ std::expected<void, Error> Store::OpenFresh() {
   if (!offset || !region_.Commit(0, verify::kRegionHeadBytes) ||
       !memory_.Commit(*offset, table_bytes)) {
     return Fail(Code::kNoSpace,
-                fmt::format("memory for the table ({} KiB) is not there: lower --memory",
-                            table_bytes >> 10));
+                fmt::format("no memory for a table of {} KiB: {}", table_bytes >> 10,
+                            region_.host().refuses() ? region_.WhyRefused() : "raise --memory"));
   }
   const verify::TableExtent extent{1, *offset, bucket_count, options_.bucket_bytes, 0};
   const Geometry geometry = Geometry::Of(extent, superblock_.incarnation);
@@ -210,7 +210,7 @@ std::expected<void, Error> Store::OpenFormer() {
   expiries_ = Expiries(recovery_.expiring);
   if (memory_.used_bytes() > memory_.budget_bytes()) return TooSmall();
   if (!memory_.Settle()) {
-    return Unusable(options_, Code::kNoSpace, "the memory for it is not there: free some");
+    return Unusable(options_, Code::kNoSpace, region_.WhyRefused());
   }
   Publish(table_->current().geometry(), Geometry::Of(tables[1], incarnation));
   if (growing) growth_->Finish();

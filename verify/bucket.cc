@@ -76,8 +76,8 @@ std::optional<ItemView> Bucket::inline_item(uint32_t bucket_bytes) const {
     std::memcpy(&item.expiry, payload + at, sizeof(item.expiry));
     at += sizeof(item.expiry);
   }
-  if (key_bytes == 0 || at + key_bytes + value_bytes > PayloadBytes(bucket_bytes))
-    return std::nullopt;
+  if (key_bytes == 0) return std::nullopt;
+  if (at + key_bytes + value_bytes > PayloadBytes(bucket_bytes)) return std::nullopt;
   item.key = {payload + at, key_bytes};
   item.value = {payload + at + key_bytes, value_bytes};
   return item;

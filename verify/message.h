@@ -85,6 +85,9 @@ struct Request {
   std::string_view value = {};  // empty when rendezvous
 };
 
+// The version of a kNoSpace reply when the server's host gives it no memory, though its budget would.
+inline constexpr uint64_t kHostIsFull = 1;
+
 struct Reply {
   Code status = Code::kOk;
   bool held = false;

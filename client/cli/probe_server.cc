@@ -55,6 +55,19 @@ std::string MendOfRdma(Code code, const std::string& uri) {
   }
 }
 
+// Whether the server has the memory that it may take.
+void ProbeHostLimit(Client* client, Findings* findings) {
+  const auto texts = client->ServerStats();
+  if (!texts) return;
+  for (const std::string& text : *texts) {
+    if (!text.contains("\nhost_refuses 1\n")) continue;
+    return findings->Problem("server memory",
+                             "its host gives it less than --memory: PUTs fail, and its log says "
+                             "which file system or limit is full",
+                             "df -h; free -m");
+  }
+}
+
 // Whether a plovd of this user could make its socket.
 void ProbeFolder(const std::string& uri, const std::string& path, Findings* findings) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -85,6 +98,7 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
     findings->Ok("server",
                  fmt::format("{} answers in {:.1f} us, {} shard(s)", uri,
                              static_cast<double>(time->count()) / 1e3, client->shard_count()));
+    ProbeHostLimit(&*client, findings);
     return ProbeReads(uri, timeout, findings);
   }
   const Error& error = time.error();

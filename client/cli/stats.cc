@@ -16,9 +16,9 @@ namespace {
 
 // Of these the whole server has what its largest shard has; of all others the sum. A client is
 // connected to every shard, and a shard is full on its own.
-constexpr auto kNotSummed =
-    std::to_array<std::string_view>({"bucket_bytes", "clients", "sessions", "uptime_us",
-                                     "full_percent", "table_percent", "generation", "growing"});
+constexpr auto kNotSummed = std::to_array<std::string_view>(
+    {"bucket_bytes", "clients", "sessions", "uptime_us", "full_percent", "host_refuses",
+     "table_percent", "generation", "growing"});
 
 // "name value\n" lines; what is none is passed over.
 Json ParseShard(std::string_view text) {
@@ -74,6 +74,7 @@ void AddSpace(size_t shard_count, Table* table) {
         fmt::format("{} of {} used ({}{} % full), {} committed", Bytes(t["memory_used_bytes"]),
                     Bytes(t["memory_bytes"]), shard_count > 1 ? "fullest shard " : "",
                     t["full_percent"], Bytes(t["memory_committed_bytes"])));
+  if (t["host_refuses"] != 0) t.Add("host", "gives no more memory; plovd's log says why");
   t.Add("table", fmt::format("{} of {} buckets of {} bytes, {}, generation {}{}",
                              Percent(t["items"], t["buckets"]), Grouped(t["buckets"]),
                              t["bucket_bytes"], Bytes(t["table_bytes"]), t["generation"],
