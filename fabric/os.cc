@@ -1,10 +1,12 @@
 #include "fabric/os.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -19,12 +21,24 @@ std::expected<Mapping, Error> Mapping::Map(int fd, size_t bytes, int protection)
   return mapping;
 }
 
-std::expected<Mapping, Error> Mapping::MapChecked(int fd, uint64_t bytes, int protection) {
+std::expected<void, Error> CheckBytes(int fd, uint64_t bytes) {
   struct stat status;
   if (::fstat(fd, &status) != 0) return FailErrno("cannot look at shared memory", errno);
   if (bytes == 0 || status.st_size < 0 || static_cast<uint64_t>(status.st_size) < bytes) {
     return Fail(Code::kProtocol, "the server's memory is smaller than it says");
   }
+  return {};
+}
+
+bool IsFixedMemory(int fd) {
+  struct statfs system;
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstatfs(fd, &system) == 0 &&
+         static_cast<uint64_t>(system.f_type) == TMPFS_MAGIC;
+}
+
+std::expected<Mapping, Error> Mapping::MapChecked(int fd, uint64_t bytes, int protection) {
+  if (auto checked = CheckBytes(fd, bytes); !checked) return std::unexpected(checked.error());
   return Map(fd, bytes, protection);
 }
 

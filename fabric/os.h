@@ -51,8 +51,7 @@ class Mapping {
   // protection: PROT_READ, perhaps with PROT_WRITE.
   static std::expected<Mapping, Error> Map(int fd, size_t bytes, int protection);
 
-  // The same for a peer's descriptor, which is kProtocol when the file is shorter than the peer
-  // says: such a mapping would fault.
+  // The same for a peer's descriptor, after CheckBytes.
   static std::expected<Mapping, Error> MapChecked(int fd, uint64_t bytes, int protection);
 
   // Zeroed private memory of whole pages.
@@ -63,6 +62,13 @@ class Mapping {
  private:
   std::span<std::byte> memory_;
 };
+
+// kProtocol when a peer's file is shorter than the peer says: a mapping of it would fault.
+std::expected<void, Error> CheckBytes(int fd, uint64_t bytes);
+
+// Whether no peer can make a mapping of the file fault later: it is memory of the kernel's, not of
+// a file system that has a size or pages of its own, and sealed against shrinking.
+bool IsFixedMemory(int fd);
 
 // An anonymous file of fixed size (sealed against shrinking, so that no peer can make a mapping
 // fault).

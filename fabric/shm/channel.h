@@ -33,6 +33,10 @@ static_assert(kUnansweredMax == 7);
 // misses.
 inline constexpr uint32_t kReadDepth = 64;
 
+// Two of the largest values, and room to grow; a client maps no more of a server's memory than that
+// besides the region. verbs has the same.
+inline constexpr uint64_t kStagingBytesMax = uint64_t{64} << 20;
+
 // Zeroed pages are a valid control: rings start empty, the connection open.
 struct ChannelControl {
   RingControl requests;

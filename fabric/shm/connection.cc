@@ -9,6 +9,7 @@
 
 #include "fabric/shm/channel.h"
 #include "fabric/shm/life.h"
+#include "fabric/shm/region_view.h"
 #include "fabric/shm/shm.h"
 #include "verify/words.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 struct Parts {
   Fd socket;
-  Mapping region;
+  RegionView region;
   Channel channel;
   LifeWatch life;
 };
@@ -27,7 +28,7 @@ class ShmConnection final : public Connection {
  public:
   explicit ShmConnection(Parts parts)
       : parts_(std::move(parts)),
-        limits_{.region_bytes = parts_.region.bytes().size(),
+        limits_{.region_bytes = parts_.region.bytes(),
                 .staging_bytes = parts_.channel.staging().size(),
                 .message_bytes_max = kMessageBytesMax,
                 .read_depth = kReadDepth},
@@ -38,7 +39,7 @@ class ShmConnection final : public Connection {
   const Limits& limits() const override { return limits_; }
   std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
 
-  std::span<const std::byte> region() const override { return parts_.region.bytes(); }
+  std::span<const std::byte> region() const override { return parts_.region.memory(); }
 
   // Posting starts to fetch the lines; the copy is made when the completion is polled, so that the
   // misses of a batch overlap.
@@ -46,7 +47,7 @@ class ShmConnection final : public Connection {
     const size_t count = std::min(batch.size(), kReadDepth - (posted_ - done_));
     for (const ReadOp& op : batch.first(count)) {
       if (InRange(op) && op.bytes > 0) {
-        verify::PrefetchLines(parts_.region.bytes().data() + op.offset, op.bytes);
+        parts_.region.Prefetch(op.offset, op.bytes);
       }
       queue_[posted_++ % kReadDepth] = op;
     }
@@ -109,9 +110,8 @@ class ShmConnection final : public Connection {
   }
 
   Status Copy(const ReadOp& op) const {
-    if (!InRange(op)) return Status::kOutOfRange;
-    verify::CopyFromShared(op.to, parts_.region.bytes().data() + op.offset, op.bytes);
-    return Status::kDone;
+    const bool copied = InRange(op) && parts_.region.Copy(op.offset, op.to, op.bytes);
+    return copied ? Status::kDone : Status::kOutOfRange;
   }
 
   void Disarm() {
@@ -188,11 +188,17 @@ std::expected<void, Error> CheckWelcome(const Welcome& welcome, const ConnectOpt
 
 std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, HandshakeFds fds) {
   Parts parts;
-  auto region = Mapping::MapChecked(fds[kRegionFd].get(), welcome.region_bytes, PROT_READ);
-  if (!region) return std::unexpected(region.error());
-  if (welcome.staging_bytes > SIZE_MAX - Channel::Bytes(0)) {
-    return Fail(Code::kProtocol, "the server's memory is larger than can be");
+  for (const int fd : {kLifeFd, kChannelFd}) {
+    if (!IsFixedMemory(fds[static_cast<size_t>(fd)].get())) {
+      return Fail(Code::kProtocol, "the server's memory could be cut short: it is not sealed");
+    }
   }
+  if (welcome.staging_bytes > kStagingBytesMax) {
+    return Fail(Code::kProtocol, "the server's staging memory is larger than any value needs");
+  }
+  auto region =
+      RegionView::Open(std::move(fds[kRegionFd]), welcome.region_bytes, TrustIn(socket.get()));
+  if (!region) return std::unexpected(region.error());
   auto channel = Mapping::MapChecked(fds[kChannelFd].get(), Channel::Bytes(welcome.staging_bytes),
                                      PROT_READ | PROT_WRITE);
   if (!channel) return std::unexpected(channel.error());

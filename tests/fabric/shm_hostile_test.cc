@@ -1,12 +1,19 @@
 // The shared-memory fabric against peers that do not keep to the protocol: verdicts, never a crash,
 // and never at the cost of the others.
 
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <random>
 #include <thread>
 #include <vector>
@@ -62,6 +69,13 @@ class HandServer {
     for (const Fd& fd : memory_) fds.push_back(fd.get());
     fds[kLifeFd] = life_.fd();
     return fds;
+  }
+  // Says that another user serves here, as far as this process may: false where it may not.
+  bool ListenAs(uid_t uid) const {
+    if (::syscall(SYS_setresuid, -1, uid, -1) != 0)
+      return false;  // this thread's, unlike setresuid
+    const bool listens = ::listen(socket_.get(), 1) == 0;
+    return ::syscall(SYS_setresuid, -1, 0, -1) == 0 && listens;
   }
   int empty_file() const { return empty_.get(); }
   const Channel& channel() const { return channel_; }
@@ -360,6 +374,90 @@ TEST(ShmHostileServer, MemorySmallerThanItSaysIsAProtocolError) {
     welcome.staging_bytes = bytes;
     EXPECT_EQ(CodeOf(server.Answer(welcome, server.GoodFds())), Code::kProtocol) << bytes;
   }
+}
+
+// A memfd like the server's, but for its seals.
+Fd UnsealedMemory(size_t bytes) {
+  Fd fd(::memfd_create("plov-test-unsealed", MFD_CLOEXEC));
+  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    throw std::runtime_error("no memory");
+  }
+  return fd;
+}
+
+TEST(ShmHostileServer, MemoryThatCouldBeCutShortIsAProtocolError) {
+  for (const int which : {kLifeFd, kChannelFd}) {
+    HandServer server;
+    const Fd unsealed = UnsealedMemory(Channel::Bytes(4096));
+    auto fds = server.GoodFds();
+    fds[static_cast<size_t>(which)] = unsealed.get();
+    const auto client = server.Answer(HandServer::GoodWelcome(), fds);
+    ASSERT_EQ(CodeOf(client), Code::kProtocol) << which;
+    EXPECT_NE(client.error().message.find("not sealed"), std::string::npos);
+  }
+}
+
+// READs one word of the region; the connection must have come about.
+Status ReadWord(const std::expected<std::unique_ptr<Connection>, Error>& client, uint64_t* word) {
+  std::array<std::byte, sizeof(*word)> bytes{};
+  const ReadOp op{.offset = 8, .bytes = bytes.size(), .to = bytes.data(), .tag = 1};
+  if (!client || (*client)->Read({&op, 1}) != 1) throw std::runtime_error("no READ");
+  std::array<Completion, 1> completions;
+  if ((*client)->Poll(completions) != 1) throw std::runtime_error("no completion");
+  *word = std::bit_cast<uint64_t>(bytes);
+  return completions[0].status;
+}
+
+// plovd --warm keeps its memory in a file, which nothing seals. Of our own user's it is mapped.
+TEST(ShmHostileServer, FileOfOurOwnUserIsMapped) {
+  HandServer server;
+  const Fd file = UnsealedMemory(4096);
+  auto fds = server.GoodFds();
+  fds[kRegionFd] = file.get();
+  const auto client = Must(server.Answer(HandServer::GoodWelcome(), fds));
+  EXPECT_EQ(client->region().size(), 4096u);
+}
+
+TEST(ShmHostileServer, FileOfAnotherUserThatIsCutShortIsAnError) {
+  HandServer server;
+  if (!server.ListenAs(65534)) GTEST_SKIP() << "only root can pretend to be another user";
+  const Fd file = UnsealedMemory(4096);
+  const uint64_t stored = 42;
+  ASSERT_EQ(::pwrite(file.get(), &stored, sizeof(stored), 8), ssize_t{sizeof(stored)});
+  auto fds = server.GoodFds();
+  fds[kRegionFd] = file.get();
+  const auto client = server.Answer(HandServer::GoodWelcome(), fds);
+  ASSERT_TRUE(client.has_value()) << client.error().message;
+  EXPECT_TRUE((*client)->region().empty());
+  uint64_t word = 0;
+  EXPECT_EQ(ReadWord(client, &word), Status::kDone);
+  EXPECT_EQ(word, stored);
+  ASSERT_EQ(::ftruncate(file.get(), 0), 0);
+  EXPECT_EQ(ReadWord(client, &word), Status::kOutOfRange);
+  EXPECT_TRUE((*client)->alive());
+}
+
+// Its memory is sealed all the same: mapped.
+TEST(ShmHostileServer, SealedMemoryOfAnotherUserIsMapped) {
+  HandServer server;
+  if (!server.ListenAs(65534)) GTEST_SKIP() << "only root can pretend to be another user";
+  const auto client = server.Answer(HandServer::GoodWelcome(), server.GoodFds());
+  ASSERT_TRUE(client.has_value()) << client.error().message;
+  EXPECT_EQ((*client)->region().size(), 4096u);
+}
+
+TEST(ShmHostileServer, FileOfAnotherUserThatReadsMayWaitForIsAnError) {
+  HandServer server;
+  if (!server.ListenAs(65534)) GTEST_SKIP() << "only root can pretend to be another user";
+  const Fd on_disk(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  struct statfs system;
+  if (::fstatfs(on_disk.get(), &system) != 0 || system.f_type == TMPFS_MAGIC) {
+    GTEST_SKIP() << "this program is on no disk";
+  }
+  auto fds = server.GoodFds();
+  fds[kRegionFd] = on_disk.get();
+  const auto client = server.Answer(HandServer::GoodWelcome(), fds);
+  EXPECT_EQ(CodeOf(client), Code::kProtocol);
 }
 
 TEST(ShmHostileServer, ServerThatHangsUpIsUnavailable) {
