@@ -23,6 +23,11 @@ constexpr std::chrono::microseconds kSleepMin{50};
 constexpr int kTurnsPerPoll = 64;
 // Turns of a busy GetMany before everything else gets one.
 constexpr size_t kTurnsPerPump = 64;
+// Turns that bring something, one after the other, before deadlines are looked at. Without it a
+// server that always has one more message would keep a call for ever.
+constexpr uint32_t kTurnsPerExpire = 256;
+// Replies of a shard that are taken in one turn: as many as its messages in flight can hold.
+constexpr uint32_t kRepliesPerTurn = 4096;
 
 constexpr auto kLifeOver =
     "the server died or restarted with this write under way: whether it was applied cannot be told";
@@ -135,7 +140,17 @@ void Engine::OnReply(uint32_t shard, const verify::Reply& reply) {
   }
 }
 
+void Engine::TakeReplies(uint32_t shard, bool* moved) {
+  for (uint32_t taken = 0; taken < kRepliesPerTurn; ++taken) {
+    const auto reply = life_->link(shard).NextReply();
+    if (!reply) return;
+    OnReply(shard, *reply);
+    *moved = true;
+  }
+}
+
 bool Engine::Pump() {
+  if (++turns_ % kTurnsPerExpire == 0) Expire(Clock::now());
   if (!alive()) return Reconnect();
   bool moved = gets_.Tend();
   moved = writes_.Distribute() || moved;
@@ -147,10 +162,7 @@ bool Engine::Pump() {
     Link& link = life_->link(shard);
     moved = link.Confirm() || moved;
     moved = life_->writes(shard).Flush(&link) || moved;
-    while (const auto reply = link.NextReply()) {
-      OnReply(shard, *reply);
-      moved = true;
-    }
+    TakeReplies(shard, &moved);
   }
   if (moved) idle_since_ = {};
   return moved && alive();
@@ -322,12 +334,13 @@ std::expected<std::string, Error> Engine::Control(uint32_t shard, verify::Operat
       request.request_id = life_->link(shard).NextControlId();
       if (life_->link(shard).SendControl(request)) control_id_ = request.request_id;
     }
-    if (Pump()) continue;
+    const bool moved = Pump();
+    if (control_reply_) break;
     if (Clock::now() >= deadline) {
       if (!alive()) return std::unexpected(down_);
       return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
     }
-    Idle(deadline);
+    if (!moved) Idle(deadline);
   }
   return std::move(*control_reply_);
 }
@@ -338,9 +351,9 @@ std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
                   [this]() -> std::expected<Life*, Error> {
                     const Deadline deadline = DeadlineFromNow();
                     while (!alive()) {
-                      if (Pump()) continue;
+                      const bool moved = Pump();
                       if (Clock::now() >= deadline) return std::unexpected(down_);
-                      Idle(deadline);
+                      if (!moved) Idle(deadline);
                     }
                     return life_.get();
                   });

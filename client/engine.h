@@ -97,6 +97,7 @@ class Engine {
   bool Pump();
   // Runs `body`; false, after a Reset, when memory ran out.
   bool HasMemory(auto&& body);
+  void TakeReplies(uint32_t shard, bool* moved);
   void OnReply(uint32_t shard, const verify::Reply& reply);
   void Expire(Deadline now);
   Deadline NextEvent(Deadline otherwise) const;
@@ -129,6 +130,7 @@ class Engine {
   std::chrono::microseconds backoff_{};
   Error down_{Code::kUnavailable, "not connected"};
   Deadline idle_since_{};
+  uint32_t turns_ = 0;
   ClientStats former_;  // what former lives count, reconnections and retries
 };
 

@@ -24,6 +24,9 @@ constexpr uint32_t kTornSuperblocksMax = 100;
 constexpr auto kTornSuperblock =
     "the server's superblock was never whole: either plovd is stopped while it writes it, or its "
     "memory is damaged: then restart plovd";
+// Messages without a reply for anybody that are passed over at a time: each of those in flight may
+// bring one, and no honest server sends more.
+constexpr uint32_t kMessagesPerCallMax = 2 * kMessagesInFlightMax;
 // How long a READ or a reply of the set-up is polled for before the thread rests.
 constexpr std::chrono::microseconds kSpin{20};
 
@@ -229,9 +232,12 @@ bool Link::SendControl(const verify::Request& request) {
   return Send(&message);
 }
 
+// Bounded: a server that sends messages without replies, or without end, is not listened to without
+// end.
 std::optional<verify::Reply> Link::NextReply() {
-  while (true) {
+  for (uint32_t messages = 0; messages <= kMessagesPerCallMax;) {
     if (!replies_) {
+      ++messages;
       const auto message = connection_->Receive();
       if (!message) return std::nullopt;
       if (messages_in_flight_ > 0) --messages_in_flight_;
@@ -248,6 +254,7 @@ std::optional<verify::Reply> Link::NextReply() {
       replies_.reset();
     }
   }
+  return std::nullopt;
 }
 
 }  // namespace plov

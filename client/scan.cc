@@ -23,6 +23,19 @@ constexpr uint32_t kResumesMax = 8;
 // Torn READs of one bucket or record before it is counted as unreadable; with a yield each, about
 // the time of a server's scheduling quantum.
 constexpr uint32_t kRereadsMax = 10'000;
+// Rereads between two looks at the clock; once a scan has waited for its timeout, all such buckets
+// together, they are damage and get no more than these.
+constexpr uint32_t kRereadsPerLook = 10;
+// Unreadable buckets that a scan passes over, were they the only ones.
+constexpr uint64_t kUnreadableMax = 1000;
+// What the records of one pass may have, in regions: honest ones lie side by side in one, but for
+// what is written during the pass.
+constexpr uint64_t kRegionsPerPass = 4;
+
+constexpr auto kMostlyDamage =
+    "most of the server's table does not verify: restart plovd and load the items again";
+constexpr auto kTooManyBytes =
+    "the server's table refers to more bytes than its memory has: it is damaged, or no plovd's";
 
 }  // namespace
 
@@ -67,6 +80,10 @@ Scan::Outcome Scan::ScanItem(const Bucket& bucket) {
     if (!bytes) return std::unexpected(bytes.error());
     item = verify::ParseRecord(*bytes, link().view().record_seed);
     if (!item || item->version != reference.version) return Step::kAgain;
+    record_bytes_ += reference.record_bytes;
+    if (record_bytes_ / kRegionsPerPass > link().view().region_bytes) {
+      return Fail(Code::kCorrupt, kTooManyBytes);
+    }
   }
   if (!item || IsExpired(item->expiry)) return Step::kDone;
   ++summary_.items;
@@ -77,11 +94,22 @@ Scan::Outcome Scan::ScanItem(const Bucket& bucket) {
   return more ? Step::kDone : Step::kStop;
 }
 
+// Whether another few rereads are worth it. `begun`: of this bucket's, or of their last look.
+bool Scan::MayWait(fabric::Deadline* begun) {
+  const fabric::Deadline now = fabric::Clock::now();
+  const bool first = *begun == fabric::Deadline{};
+  if (!first) waited_ += now - *begun;
+  *begun = now;
+  return first || waited_ < timeout_;
+}
+
 // One bucket, from the copy that came with its chunk; READ again for itself while it is torn.
 Scan::Outcome Scan::ScanBucket(uint64_t index, Bucket* bucket) {
   uint32_t& version = versions_[index];
+  fabric::Deadline begun{};
   for (uint32_t attempt = 0; attempt < kRereadsMax; ++attempt) {
     if (attempt > 0) {
+      if (attempt % kRereadsPerLook == 1 && !MayWait(&begun)) break;
       ::sched_yield();
       const auto bytes = Read(table_.BucketOffset(index), table_.bucket_bytes);
       if (!bytes) return std::unexpected(bytes.error());
@@ -97,12 +125,18 @@ Scan::Outcome Scan::ScanBucket(uint64_t index, Bucket* bucket) {
     return step;
   }
   ++summary_.unreadable;
+  // So a table is never scanned far into memory that nobody wrote.
+  if (summary_.unreadable > kUnreadableMax && summary_.unreadable > index / 2) {
+    return Fail(Code::kCorrupt, kMostlyDamage);
+  }
   return Step::kDone;
 }
 
 Scan::Outcome Scan::ScanPass() {
+  record_bytes_ = 0;
   for (uint64_t first = 0; first < table_.bucket_count; first += kBucketsPerRead) {
     const uint64_t count = std::min(kBucketsPerRead, table_.bucket_count - first);
+    if (first_pass_) versions_.resize(first + count);
     const auto bytes =
         Read(table_.BucketOffset(first), static_cast<uint32_t>(count * table_.bucket_bytes));
     if (!bytes) return std::unexpected(bytes.error());
@@ -121,7 +155,7 @@ Scan::Outcome Scan::ScanPass() {
 
 // Passes over one table until it does not change any more, or is history.
 Scan::Outcome Scan::ScanTable() {
-  versions_.assign(table_.bucket_count, 0);
+  versions_.clear();  // it grows with what is there, whatever the table claims
   first_pass_ = true;
   changed_ = true;
   for (uint32_t passes = 1; passes <= kPassesMax && changed_; ++passes) {

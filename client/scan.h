@@ -49,6 +49,7 @@ class Scan {
   Outcome ScanTable();
   Outcome ScanPass();
   Outcome ScanBucket(uint64_t index, verify::Bucket* bucket);
+  bool MayWait(fabric::Deadline* begun);
   Outcome ScanItem(const verify::Bucket& bucket);
   Outcome NextTable(uint64_t done_generation, bool retired);
   std::expected<void, Error> Resume();
@@ -62,12 +63,14 @@ class Scan {
   ScanCallback* item_;
   Reconnect reconnect_;
   ScanSummary summary_;
+  fabric::Clock::duration waited_{};  // for buckets that were torn
 
   // Of the shard that is scanned.
   uint32_t shard_ = 0;
   uint64_t incarnation_ = 0;
   cuckoo::Geometry table_;
   std::vector<uint32_t> versions_;  // of the buckets as last read
+  uint64_t record_bytes_ = 0;       // of the records of this pass
   bool first_pass_ = true;
   bool changed_ = false;
   std::vector<uint64_t> chunk_;  // buckets as they were READ

@@ -215,7 +215,8 @@ class PLOV_EXPORT Client {
   // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
   // written meanwhile may come twice, the newer last, and any item while the table grows or when
   // the connection had to be made anew. Passes are repeated over what changed until nothing does
-  // (ScanSummary::settled) or eight were made. Needs no operation under way.
+  // (ScanSummary::settled) or eight were made. Needs no operation under way. kCorrupt when most of
+  // the table does not verify, or it refers to more bytes than the server's memory has.
   // Cost: 1 READ per 64 buckets and 1 per record.
   std::expected<ScanSummary, Error> Scan(ScanCallback item);
 
