@@ -10,7 +10,8 @@ namespace {
 
 constexpr auto kCommands = std::to_array<Command>({
     {"get", "KEY", "print the value of KEY and a newline",
-     "Ends with 1 when there is no such key. Binary values come out as they are.\n"
+     "Ends with 1 when there is no such key. Binary values come out as they are,\n"
+     "but on a terminal, where control characters are shown as \\xNN.\n"
      "With --json: an object with key, value, version, flags and expiry.\n",
      1, 1, "", Get},
     {"put", "KEY [VALUE|-]", "store VALUE, or what comes on standard input, under KEY",

@@ -28,7 +28,8 @@ constexpr auto kForms = std::to_array<Form>({{0x00, 0x7f, 0, 0, 1},
                                              {0xf1, 0xf3, 0x80, 0xbf, 4},
                                              {0xf4, 0xf4, 0x80, 0x8f, 4}});
 
-// Bytes of the well-formed character that `bytes` starts with; 0 when it is none.
+}  // namespace
+
 size_t CharacterBytes(std::string_view bytes) {
   const auto at = [bytes](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   for (const Form& form : kForms) {
@@ -42,8 +43,6 @@ size_t CharacterBytes(std::string_view bytes) {
   }
   return 0;
 }
-
-}  // namespace
 
 bool IsUtf8(std::string_view bytes) {
   while (!bytes.empty()) {

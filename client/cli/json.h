@@ -11,6 +11,8 @@ namespace plov::cli {
 
 using Json = nlohmann::ordered_json;
 
+// How many bytes the well-formed UTF-8 character has that `bytes` begin with; 0 when it is none.
+size_t CharacterBytes(std::string_view bytes);
 bool IsUtf8(std::string_view bytes);
 std::string Base64(std::string_view bytes);
 

@@ -4,14 +4,26 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
+
+#include "client/cli/json.h"
 
 namespace plov::cli {
 
 namespace {
 
 constexpr size_t kBufferBytes = size_t{64} << 10;  // what a pipe takes at once
+
+// Of a character, or of a byte that begins none. C1 has two bytes in UTF-8, and one elsewhere.
+bool IsControl(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) {
+    return (first < 0x20 && first != '\t' && first != '\n') || first >= 0x7f;
+  }
+  return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
+}
 
 }  // namespace
 
@@ -34,9 +46,32 @@ void OccupyStandardFiles() {
   }
 }
 
+std::string ForTerminal(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t count = std::max<size_t>(CharacterBytes(text), 1);
+    const std::string_view character = text.substr(0, count);
+    text.remove_prefix(count);
+    if (!IsControl(character)) {
+      shown += character;
+      continue;
+    }
+    for (const char c : character) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return shown;
+}
+
+Output::Output(int fd) : fd_(fd), is_terminal_(::isatty(fd) == 1) {}
+
 void Output::Write(std::string_view bytes) {
   if (!good()) return;
-  buffer_.append(bytes);
+  if (is_terminal_) {
+    buffer_ += ForTerminal(bytes);
+  } else {
+    buffer_.append(bytes);
+  }
   if (buffer_.size() >= kBufferBytes) Flush();
 }
 

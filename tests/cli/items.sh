@@ -34,6 +34,18 @@ expect 0 put $'\xff\xfe' $'\xc3\x28' && expect 0 get $'\xff\xfe' && out '\xc3\x2
 expect 0 --json get $'\xff\xfe' && is_json && shows '"key_base64":"//4=","value_base64":"wyg="'
 expect 0 put $'schön' '日本' && expect 0 --json get schön && is_json && shows '"value":"日本"'
 
+# What others stored moves no terminal's cursor; a pipe gets it as it is.
+on_terminal() {
+  python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
+    "$plov" --server "$uri" "$@" > "$work/out" 2> "$work/err" < /dev/null ||
+    fail "plov $* on a terminal"
+}
+expect 0 put $'evil\ekey' $'\e]0;title\a\e[2J\r\xc2\x9b\nnext'
+expect 0 get $'evil\ekey' && out '\e]0;title\a\e[2J\r\xc2\x9b\nnext\n'
+on_terminal get $'evil\ekey' && out '\\x1b]0;title\\x07\\x1b[2J\\x0d\\xc2\\x9b\r\nnext\r\n'
+on_terminal mget $'evil\ekey' && shows '^evil\\x1bkey'
+on_terminal dump && shows '^evil\\x1bkey' && expect 0 delete $'evil\ekey'
+
 # Keys that no server takes.
 expect 2 get '' && says '0 bytes'
 expect 2 put '' v && says '0 bytes'

@@ -4,6 +4,7 @@
 
 #include "client/cli/format.h"
 #include "client/cli/json.h"
+#include "client/cli/output.h"
 #include "client/cli/report.h"
 
 namespace plov::cli {
@@ -77,6 +78,20 @@ TEST(Report, ExitStatusesAreThoseOfTheManual) {
                           Code::kPermission, Code::kProtocol, Code::kSystem}) {
     EXPECT_EQ(ExitStatusOf(code), 3);
   }
+}
+
+// The second byte of a C1 character is one of many others' as well.
+TEST(Output, TerminalObeysTabAndNewlineOnly) {
+  EXPECT_EQ(ForTerminal("a\tb\nc\\d"), "a\tb\nc\\d");
+  EXPECT_EQ(ForTerminal("\x1b[2J\r\b\a\x7f"), "\\x1b[2J\\x0d\\x08\\x07\\x7f");
+  EXPECT_EQ(ForTerminal(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(ForTerminal("\x9b"
+                        "2J"),
+            "\\x9b2J");
+  EXPECT_EQ(ForTerminal("\xc2\x9b\xc2\x80\xc2\xa0"), "\\xc2\\x9b\\xc2\\x80\xc2\xa0");
+  EXPECT_EQ(ForTerminal("sch\xc3\xb6n \xe6\x97\xa5\xf0\x9f\x98\x80"),
+            "sch\xc3\xb6n \xe6\x97\xa5\xf0\x9f\x98\x80");
+  EXPECT_EQ(ForTerminal("\xe6\x97"), "\\xe6\\x97") << "cut short";
 }
 
 }  // namespace
