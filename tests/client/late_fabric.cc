@@ -1,6 +1,7 @@
 #include "tests/client/late_fabric.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -82,7 +83,13 @@ class LateConnection final : public Connection {
     return real_->Send(message);
   }
 
-  std::optional<std::span<const std::byte>> Receive() override { return real_->Receive(); }
+  std::optional<std::span<const std::byte>> Receive() override {
+    const auto message = real_->Receive();
+    if (message || !Late().endless_replies) return message;
+    verify::MessageWriter replies(reply_, client_id_);
+    replies.Add(verify::Reply{.request_id = UINT64_MAX});
+    return replies.Finish();
+  }
   std::expected<std::span<std::byte>, Error> staging() override {
     const auto staging = real_->staging();
     if (!staging) return staging;
@@ -130,6 +137,7 @@ class LateConnection final : public Connection {
   }
 
   std::unique_ptr<Connection> real_;
+  std::array<std::byte, 128> reply_;
   uint64_t client_id_;
   uint64_t made_after_cuts_;
   std::mt19937_64 random_{1};

@@ -15,6 +15,7 @@ struct LateFabric {
   std::atomic<bool> reads_complete = true;        // false: those of others do not
   std::atomic<int> torn_superblocks = 0;          // READs of them still to be torn
   std::atomic<bool> endless_superblocks = false;  // each READ of one brings another version
+  std::atomic<bool> endless_replies = false;      // there is always one more, for nobody
   std::string target = {};                        // where "switch:" leads to
   std::atomic<size_t> staging_bytes = SIZE_MAX;   // of a connection, at most
   std::atomic<uint64_t> cuts = 0;                 // connections older than this many are broken

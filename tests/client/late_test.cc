@@ -39,6 +39,26 @@ TEST(LateFabric, IsLate) {
   EXPECT_TRUE(g_listens);
 }
 
+// A server that always has one more message keeps no call beyond its deadline.
+TEST(LateFabric, RepliesWithoutEndAreNotListenedToForEver) {
+  GrowingServer server;
+  Client client = server.Connect({.timeout = milliseconds(200)});
+  Late().reads_complete = false;
+  Late().endless_replies = true;
+  server.answers = false;
+  server.While([&] {
+    EXPECT_EQ(client.Get("key:1").error().code, Code::kTimeout);
+    EXPECT_EQ(client.Put("key:1", "value").error().code, Code::kTimeout);
+    EXPECT_EQ(client.Ping().error().code, Code::kTimeout);
+    const std::array<std::string_view, 2> keys = {"key:1", "key:2"};
+    client.GetMany(keys, [](size_t, const Client::GetResult& result) {
+      EXPECT_EQ(result.error().code, Code::kTimeout);
+    });
+  });
+  Late().endless_replies = false;
+  Late().reads_complete = true;
+}
+
 // The READ of the superblock does not come: the GET ends in time, and so does the next, beside it.
 TEST(LateFabric, ASuperblockThatDoesNotComeIsATimeout) {
   GrowingServer server;
