@@ -93,7 +93,7 @@ bool Shard::Turn() {
 }
 
 int Shard::SleepMs() const {
-  if (!waiting_.empty()) return kWaitMs;
+  if (writes_wait_) return kWaitMs;
   return NeedsTicks() ? kTickMs : -1;
 }
 
@@ -117,12 +117,14 @@ bool Shard::Step() {
 
 // False when all batches wait.
 bool Shard::StepBatch() {
+  writes_wait_ = false;
   for (size_t left = waiting_.size(); left > 0; --left) {
     const Waiting next = waiting_.front();
     waiting_.pop_front();
     const auto it = next.gate->peers.find(next.peer);
     if (it == next.gate->peers.end()) continue;  // it is gone
-    if (Serve(next.gate, next.peer, &it->second) != Outcome::kWaits) return true;
+    writes_wait_ = Serve(next.gate, next.peer, &it->second) == Outcome::kWaits;
+    if (!writes_wait_) return true;
   }
   return false;
 }

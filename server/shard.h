@@ -38,8 +38,8 @@ struct Patience {
   // A held record is given up after this: a client that was promised it READs it within its
   // deadline or asks again.
   uint64_t hold_us = 10'000'000;
-  // A client that has not confirmed a new table is dropped after this, and a tenth of it while the
-  // old table's memory is wanted. It reconnects by itself.
+  // A client that has not confirmed a new table is dropped after this, a tenth of it while the old
+  // table's memory is wanted, and a fortieth while a write waits for it. It reconnects by itself.
   uint64_t grace_us = 10'000'000;
 };
 
@@ -168,6 +168,7 @@ class Shard {
   uint64_t host_episodes_ = 0;  // of refusals, logged
   std::string stats_text_;
   std::deque<Waiting> waiting_;  // whose batch waits for its next slice
+  bool writes_wait_ = false;     // for memory that clients give back, all of these
   std::vector<std::unique_ptr<Batch>> idle_batches_;
 
  public:

@@ -12,7 +12,8 @@ void Shard::Tick() {
   const Growth& growth = store_->growth();
   // A table that has just become history may have been left by all before.
   if (growth.draining() && growth.awaited_version() != drained_version_) Drain(now_us);
-  if (now_us - ticked_at_us_ < std::min(patience_.hold_us, kTickMs * 1000)) return;
+  const uint64_t tick_ms = writes_wait_ ? kWaitMs : kTickMs;
+  if (now_us - ticked_at_us_ < std::min(patience_.hold_us, tick_ms * 1000)) return;
   ticked_at_us_ = now_us;
   for (Gate& gate : gates_) {
     for (auto& [id, peer] : gate.peers) ReleaseHeld(&peer, now_us);
@@ -28,7 +29,9 @@ void Shard::Drain(uint64_t now_us) {
     drained_version_ = growth.awaited_version();
     drain_since_us_ = now_us;
   }
-  const uint64_t grace_us = growth.hungry() ? patience_.grace_us / 10 : patience_.grace_us;
+  uint64_t grace_us = patience_.grace_us;
+  if (growth.hungry()) grace_us /= 10;
+  if (writes_wait_) grace_us = patience_.grace_us / 40;
   if (now_us - drain_since_us_ >= grace_us) DropUnconfirmed();
   ReleaseConfirmed();
 }

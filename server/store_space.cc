@@ -22,8 +22,8 @@ constexpr size_t kCleanPart = size_t{64} << 10;
 constexpr size_t kSweepWhenFull = 4096;
 constexpr size_t kSweepPart = 256;
 // A write waits so long for the memory of a table that clients are leaving: longer than it takes to
-// drop those that do not (server/shard.h).
-constexpr uint64_t kWaitUs = 2'500'000;
+// drop those that do not (server/shard.h), and less than a client waits by default.
+constexpr uint64_t kWaitUs = 600'000;
 
 }  // namespace
 
