@@ -36,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fabric/admission.h"
 #include "verify/error.h"
 
 namespace plov::fabric {
@@ -169,6 +170,9 @@ class Port {
   virtual void Disarm() = 0;
   // Makes fd() readable until Disarm(). Any thread.
   virtual void Wake() = 0;
+
+  // The most memory that the connections there are can take of this host, beside the region.
+  virtual uint64_t connection_bytes() const { return 0; }
 };
 
 // What one shard exposes: its region, and the file descriptor behind it.
@@ -181,6 +185,9 @@ struct ListenOptions {
   std::vector<Exposure> shards;
   uint32_t format_version = 0;
   uint64_t staging_bytes = 0;  // per connection; committed as touched
+  // Who may connect; the same for all listeners of a server.
+  std::shared_ptr<Admission> admission = std::make_shared<Admission>(Admission::Limits{});
+  std::chrono::milliseconds hello_time{5000};  // for a client to say who it is
 };
 
 // The server's end of a URI. Threads: the one that called Listen, which must live as long as the
@@ -203,8 +210,8 @@ class Listener {
   // HandleEvents accepts connections; it has work when fd() is readable.
   virtual int fd() const = 0;
   virtual void HandleEvents() = 0;
-  // What the operator should hear of since the last call, in words: that a device went away, or is
-  // back. Empty when nothing.
+  // The next thing that the operator should hear of, in words: that a device went away, or is back,
+  // or that clients are refused. Empty when there is nothing.
   virtual std::string TakeNotice() { return {}; }
 };
 

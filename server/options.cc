@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kMemoryBytesMin = size_t{16} << 20;  // per shard: below, nothing useful fits
 constexpr uint64_t kSpinUsMax = 1'000'000;
+constexpr uint64_t kClientsMax = 1'000'000;
 
 po::options_description Described() {
   po::options_description options("Options", 100);
@@ -36,6 +37,8 @@ po::options_description Described() {
       ("bucket-bytes", po::value<std::string>(), "64, or 128 to keep items of up to 101 bytes inline (64)")
       ("max-value", po::value<std::string>(), "largest value accepted, up to 16M (16M)")
       ("spin-us", po::value<std::string>(), "microseconds a shard spins before it sleeps (50)")
+      ("max-clients", po::value<std::string>(), "clients at a time, each with a connection to every shard (10000)")
+      ("max-clients-per-user", po::value<std::string>(), "clients of one user at a time, 0 for no limit (0)")
       ("hugepages", po::bool_switch(), "use huge pages of 2 MiB (vm.nr_hugepages)")
       ("warm", po::value<std::string>(), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
@@ -54,9 +57,10 @@ std::string OptionOfVariable(const std::string& variable) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   });
-  static const std::set<std::string> kNames = {"listen",    "shards",   "memory",    "bucket-bytes",
-                                               "max-value", "spin-us",  "hugepages", "warm",
-                                               "config",    "log-level"};
+  static const std::set<std::string> kNames = {
+      "listen",    "shards",  "memory",      "bucket-bytes",
+      "max-value", "spin-us", "max-clients", "max-clients-per-user",
+      "hugepages", "warm",    "config",      "log-level"};
   return kNames.contains(name) ? name : std::string();
 }
 
@@ -114,12 +118,26 @@ std::expected<void, Error> FillSizes(const po::variables_map& given, ServerOptio
   return {};
 }
 
+std::expected<void, Error> FillClients(const po::variables_map& given, ServerOptions* server) {
+  const auto clients = SizeOf(given, "max-clients", 1, kClientsMax, server->clients_max);
+  if (!clients) return std::unexpected(clients.error());
+  const auto of_user =
+      SizeOf(given, "max-clients-per-user", 0, kClientsMax, server->clients_per_user_max);
+  if (!of_user) return std::unexpected(of_user.error());
+  server->clients_max = *clients;
+  server->clients_per_user_max = *of_user;
+  return {};
+}
+
 std::expected<Options, Error> Digest(const po::variables_map& given) {
   Options options;
   if (given.count("help") > 0) options.action = Options::Action::kHelp;
   if (given.count("version") > 0) options.action = Options::Action::kVersion;
   if (options.action != Options::Action::kServe) return options;
   if (auto filled = FillSizes(given, &options.server); !filled) {
+    return std::unexpected(filled.error());
+  }
+  if (auto filled = FillClients(given, &options.server); !filled) {
     return std::unexpected(filled.error());
   }
   if (given.count("listen") > 0) {

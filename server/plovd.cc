@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "server/descriptors.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -36,8 +37,10 @@ int Complain(const plov::Error& error, int exit_status) {
 
 int Serve(const plov::server::Options& options) {
   const int stop_fd = BlockSignals();
+  const std::string warning = plov::server::RaiseDescriptorLimit(options.server);
   auto server = plov::server::Server::Create(options.server);
   if (!server) return Complain(server.error(), kExitCannotServe);
+  if (!warning.empty()) spdlog::warn("{}", warning);
   (*server)->Start();
   for (const auto& listener : (*server)->listeners()) {
     fmt::print("plovd: ready on {}\n", listener->uri());

@@ -103,15 +103,19 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
     // The shards of one server hash alike; what was recovered says how.
     store_options.hash_seed = (*opened)->superblock().hash_seed;
     shards_.push_back(std::make_unique<Shard>(std::move(*opened), options.spin_us));
+    shards_.back()->Show(admission_.get());
   }
   return {};
 }
 
 std::expected<void, Error> Server::Open(const ServerOptions& options) {
+  admission_ = std::make_shared<fabric::Admission>(fabric::Admission::Limits{
+      .clients = options.clients_max, .clients_per_user = options.clients_per_user_max});
   if (auto opened = OpenStores(options); !opened) return opened;
   fabric::ListenOptions listen{.shards = {},
                                .format_version = verify::kFormatVersion,
-                               .staging_bytes = StagingBytes(options.value_bytes_max)};
+                               .staging_bytes = StagingBytes(options.value_bytes_max),
+                               .admission = admission_};
   for (const auto& shard : shards_) {
     const Region& region = shard->region();
     listen.shards.push_back({region.memory(), region.fd()});
@@ -143,7 +147,9 @@ void Server::ServeUntil(int stop_fd) {
     for (size_t i = 1; i < poll_fds.size(); ++i) {
       if (poll_fds[i].revents == 0) continue;
       listeners_[i - 1]->HandleEvents();
-      if (const std::string notice = listeners_[i - 1]->TakeNotice(); !notice.empty()) {
+      while (true) {
+        const std::string notice = listeners_[i - 1]->TakeNotice();
+        if (notice.empty()) break;
         spdlog::warn("{}", notice);
       }
     }

@@ -21,7 +21,9 @@ struct ServerOptions {
   uint32_t value_bytes_max = verify::kValueBytesMax;
   uint32_t spin_us = 50;
   PageKind pages = PageKind::kNormal;
-  std::string warm_path = {};  // the file of shard 0; shard N's has ".N" appended
+  uint64_t clients_max = 10'000;
+  uint64_t clients_per_user_max = 0;  // 0: no limit
+  std::string warm_path = {};         // the file of shard 0; shard N's has ".N" appended
 };
 
 // Threads: created, run and destroyed by one thread; Stop from any.
@@ -45,6 +47,7 @@ class Server {
   std::expected<void, Error> OpenStores(const ServerOptions& options);
 
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
+  std::shared_ptr<fabric::Admission> admission_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
   std::vector<std::jthread> threads_;

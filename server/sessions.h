@@ -63,6 +63,7 @@ class Sessions {
   void Leave(uint64_t client_id);
 
   size_t size() const { return sessions_.size(); }
+  size_t bytes() const { return size() * sizeof(Session); }
 
  private:
   struct Seat {

@@ -154,15 +154,13 @@ bool Shard::StepGate(Gate* gate) {
 // A client that returns ends its own former connection first: what that one had sent and nobody had
 // read is dropped, so a retry cannot be overtaken by its original.
 void Shard::Open(Gate* gate, const PortEvent& event) {
-  for (Gate& other : gates_) {
-    for (const auto& [id, peer] : other.peers) {
-      if (peer.client_id != event.client_id) continue;
-      const PeerId former = id;
-      other.port->Close(former);
-      Drop(&other, former);
-      break;
-    }
+  if (const auto former = by_client_id_.find(event.client_id); former != by_client_id_.end()) {
+    const auto [other, id] = former->second;
+    other->port->Close(id);
+    Drop(other, id);
   }
+  by_client_id_[event.client_id] = {gate, event.peer};
+  confirmations_.Add(0);
   gate->peers.try_emplace(event.peer,
                           Peer{event.client_id, sessions_.Enter(event.client_id), nullptr, {}, 0});
 }
@@ -181,6 +179,8 @@ void Shard::Drop(Gate* gate, PeerId id) {
   if (it == gate->peers.end()) return;
   Abandon(&it->second);
   sessions_.Leave(it->second.client_id);
+  by_client_id_.erase(it->second.client_id);
+  confirmations_.Remove(it->second.confirmed_version);
   gate->peers.erase(it);
   ReleaseConfirmed();
 }
@@ -333,7 +333,7 @@ Shard::Outcome Shard::Handle(Gate* gate, PeerId id, Peer* peer) {
   } else if (request.operation == Operation::kGet) {
     outcome = HandleGet(peer, room, &reply);
   } else if (request.operation == Operation::kConfirm) {
-    peer->confirmed_version = std::max(peer->confirmed_version, request.expected_version);
+    Confirm(peer, std::max(peer->confirmed_version, request.expected_version));
     ReleaseConfirmed();
     batch.clock_us = store_->UnixUs(MonotonicUs());
   } else if (request.operation == Operation::kStats) {

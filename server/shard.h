@@ -16,6 +16,7 @@
 #include "fabric/fabric.h"
 #include "server/batch.h"
 #include "server/clock.h"
+#include "server/confirmations.h"
 #include "server/fullness.h"
 #include "server/sessions.h"
 #include "server/store.h"
@@ -59,6 +60,9 @@ class Shard {
   // One listener's port for this shard; before Run.
   std::expected<void, Error> AddPort(fabric::Port* port);
 
+  // Who counts those that are refused; before Run.
+  void Show(const fabric::Admission* admission) { admission_ = admission; }
+
   // Serves until Stop.
   void Run();
   // One turn of Run: at most one event per port, or some of the work that waits for nobody. False
@@ -89,7 +93,7 @@ class Shard {
     std::vector<Held> held;
     uint64_t confirmed_version;  // of the superblock; 0 = none yet
   };
-  // A port with its clients.
+  // A port with its clients. Its place in gates_ does not change once there are clients.
   struct Gate {
     fabric::Port* port;
     std::unordered_map<fabric::PeerId, Peer> peers;
@@ -142,6 +146,7 @@ class Shard {
   bool NeedsTicks() const { return holds_ > 0 || store_->growth().draining(); }
   void Tick();
   void Drain(uint64_t now_us);
+  void Confirm(Peer* peer, uint64_t version);
   void ReleaseConfirmed();
   void DropUnconfirmed();
   void LookHowFull();
@@ -156,6 +161,9 @@ class Shard {
   Slice slice_;
   int epoll_fd_ = -1;
   std::vector<Gate> gates_;
+  std::unordered_map<uint64_t, std::pair<Gate*, fabric::PeerId>> by_client_id_;
+  Confirmations confirmations_;  // of the peers of all gates
+  const fabric::Admission* admission_ = nullptr;
   Sessions sessions_;
   ShardCounters counters_;
   std::atomic<bool> stop_ = false;  // relaxed; Stop's Wake is what is waited for

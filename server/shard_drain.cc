@@ -36,13 +36,15 @@ void Shard::Drain(uint64_t now_us) {
   ReleaseConfirmed();
 }
 
+void Shard::Confirm(Peer* peer, uint64_t version) {
+  confirmations_.Remove(peer->confirmed_version);
+  confirmations_.Add(version);
+  peer->confirmed_version = version;
+}
+
 void Shard::ReleaseConfirmed() {
   if (!store_->growth().draining()) return;
-  uint64_t least = UINT64_MAX;
-  for (const Gate& gate : gates_) {
-    for (const auto& [id, peer] : gate.peers) least = std::min(least, peer.confirmed_version);
-  }
-  store_->growth().OnConfirmed(least);
+  store_->growth().OnConfirmed(confirmations_.least());
 }
 
 void Shard::DropUnconfirmed() {

@@ -11,7 +11,11 @@ std::string Shard::StatsText() const {
   const StoreStats& stats = store_->stats();
   const cuckoo::Geometry& geometry = store_->table().current().geometry();
   size_t clients = 0;
-  for (const Gate& gate : gates_) clients += gate.peers.size();
+  uint64_t connection_bytes = 0;
+  for (const Gate& gate : gates_) {
+    clients += gate.peers.size();
+    connection_bytes += gate.port->connection_bytes();
+  }
   std::string text;
   const auto line = [&text](std::string_view name, uint64_t value) {
     fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
@@ -43,6 +47,8 @@ std::string Shard::StatsText() const {
   line("recovered_items", store_->recovery().items);
   line("recovered_damaged", store_->recovery().damaged);
   line("clients", clients);
+  line("clients_refused", admission_ == nullptr ? 0 : admission_->refused());
+  line("connection_bytes_max", connection_bytes + sessions_.bytes());
   line("sessions", sessions_.size());
   line("messages", counters_.messages);
   line("requests", counters_.requests);

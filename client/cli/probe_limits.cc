@@ -8,8 +8,8 @@ namespace plov::cli {
 
 namespace {
 
-// Two descriptors per client and shard in the server, four in the client; the rest is its own.
-constexpr uint64_t kFilesPerConnection = 2;
+// One descriptor per client and shard in the server, four in the client; the rest is its own.
+constexpr uint64_t kFilesPerConnection = 1;
 constexpr uint64_t kFilesWanted = 1024;
 constexpr uint64_t kFilesNeeded = 64;
 
@@ -33,7 +33,7 @@ void ProbeFiles(Findings* findings) {
                                           Grouped(files), Grouped(files / kFilesPerConnection)));
   }
   const std::string meaning =
-      fmt::format("at most {} (ulimit -n): a server takes two for each client and shard", files);
+      fmt::format("at most {} (ulimit -n): a server takes one for each client and shard", files);
   if (files < kFilesNeeded) return findings->Problem("open files", meaning, "ulimit -n 1024");
   findings->Note("open files", meaning, "ulimit -n 1024");
 }

@@ -18,7 +18,7 @@ namespace {
 // connected to every shard, and a shard is full on its own.
 constexpr auto kNotSummed = std::to_array<std::string_view>(
     {"bucket_bytes", "clients", "sessions", "uptime_us", "full_percent", "host_refuses",
-     "table_percent", "generation", "growing"});
+     "table_percent", "generation", "growing", "clients_refused"});
 
 // "name value\n" lines; what is none is passed over.
 Json ParseShard(std::string_view text) {
@@ -97,6 +97,8 @@ std::string TextOf(const Options& options, const Json& total, size_t shard_count
   t.AddCount("items", "items");
   AddSpace(shard_count, &t);
   t.Add("clients", fmt::format("{} (this one included)", t["clients"]));
+  t.AddCount("clients refused", "clients_refused");
+  t.Add("connections", fmt::format("at most {}", Bytes(t["connection_bytes_max"])));
   t.AddCount("requests", "requests");
   t.AddCount("messages", "messages");
   t.AddCount("puts", "puts");

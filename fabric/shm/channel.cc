@@ -68,7 +68,9 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
   message.msg_iovlen = 1;
   message.msg_control = control.bytes.data();
   message.msg_controllen = control.bytes.size();
-  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  // A server that refused us without having heard our Hello has answered all the same.
+  if (got < 0 && errno == ECONNRESET) got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
     return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
   }
@@ -92,8 +94,8 @@ void WakePeer(int socket) {
 }
 
 bool TakeWakes(int socket) {
-  // Bounded: a peer that sends without end is not listened to without end.
-  for (int i = 0; i < 64; ++i) {
+  // An honest peer sends one at a time; one that sends without end is not listened to without end.
+  for (int i = 0; i < 4; ++i) {
     std::array<char, 16> wakes;
     const ssize_t got = ::recv(socket, wakes.data(), wakes.size(), MSG_DONTWAIT);
     if (got == 0) return false;

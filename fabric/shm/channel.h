@@ -63,8 +63,8 @@ struct Welcome {
   uint64_t magic;
   uint32_t status;  // a Code
   uint32_t format_version;
-  uint64_t region_bytes;
-  uint64_t staging_bytes;
+  uint64_t region_bytes;   // with kUnavailable: a RefusalReason
+  uint64_t staging_bytes;  // with kUnavailable: the limit that is behind it
 };
 static_assert(sizeof(Welcome) == 32);
 

@@ -179,6 +179,10 @@ std::expected<void, Error> CheckWelcome(const Welcome& welcome, const ConnectOpt
   if (welcome.status == static_cast<uint32_t>(Code::kPermission)) {
     return Fail(Code::kPermission, "the server refuses this user");
   }
+  if (welcome.status == static_cast<uint32_t>(Code::kUnavailable)) {
+    const auto refusal = static_cast<uint32_t>(welcome.region_bytes);
+    return Fail(Code::kUnavailable, RefusalText(refusal, welcome.staging_bytes));
+  }
   if (welcome.status != 0) {
     return Fail(static_cast<Code>(welcome.status),
                 "the server refuses shard " + std::to_string(options.shard));
@@ -220,9 +224,7 @@ std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
   auto socket = ConnectSocket(*path, options.deadline);
   if (!socket) return std::unexpected(socket.error());
   const Hello hello{kHandshakeMagic, options.format_version, options.shard, options.client_id};
-  if (!SendHello(socket->get(), hello)) {
-    return Fail(Code::kUnavailable, "the server on " + *path + " hung up");
-  }
+  SendHello(socket->get(), hello);  // where that fails, the server may have said why
   HandshakeFds fds;
   const auto welcome = ReceiveWelcome(socket->get(), &fds);
   if (!welcome) return std::unexpected(welcome.error());

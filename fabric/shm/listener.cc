@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "fabric/file_lock.h"
+#include "fabric/notices.h"
 #include "fabric/shm/life.h"
 #include "fabric/shm/port.h"
 #include "fabric/shm/shm.h"
@@ -21,9 +22,23 @@ namespace plov::fabric::shm {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 // Connections that have not said Hello; the oldest is dropped for a new one beyond this, once all
 // that have said it are served.
 constexpr size_t kPendingMax = 64;
+
+std::optional<ucred> UserOf(int socket) {
+  ucred user;
+  socklen_t bytes = sizeof(user);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) != 0) return std::nullopt;
+  return user;
+}
+
+RefusalReason RefusalOf(int error_number) {
+  if (error_number == EMFILE) return RefusalReason::kDescriptors;
+  return error_number == ENFILE ? RefusalReason::kAllDescriptors : RefusalReason::kOther;
+}
 
 class ShmListener final : public Listener {
  public:
@@ -45,17 +60,26 @@ class ShmListener final : public Listener {
   Port& port(uint32_t shard) override { return *ports_[shard]; }
   int fd() const override { return epoll_.get(); }
   void HandleEvents() override;
+  std::string TakeNotice() override { return notices_.Take(); }
 
  private:
+  // A connection that has not said Hello.
+  struct Pending {
+    Fd socket;
+    Deadline deadline;
+  };
+
   std::expected<void, Error> OpenShard(const Exposure& shard);
   std::expected<void, Error> OpenSocket();
   bool Watch(int fd);
   void Accept();
-  void RefuseOne();
+  void RefuseOne(int error_number);
+  void DropLate();
+  void Refuse(int socket, RefusalReason refusal, const std::string& cause = {});
   static Fd OpenSpare() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
   void HandleHello(Fd socket, const Hello& hello);
-  Code Judge(int socket, const Hello& hello) const;
-  bool Serve(Fd* socket, const Hello& hello);
+  Code Judge(const ucred& user, const Hello& hello) const;
+  std::expected<void, Error> Serve(Fd* socket, const Hello& hello, Admission::Place place);
 
   std::string uri_;
   std::string path_;
@@ -63,11 +87,14 @@ class ShmListener final : public Listener {
   LifeHolder life_;
   ListenOptions options_;
   Fd epoll_;
+  Fd timer_;  // runs while a connection is pending
   Fd socket_;
   Fd spare_ = OpenSpare();
   std::vector<Fd> region_fds_;  // read-only descriptors for clients
   std::vector<std::unique_ptr<ShmPort>> ports_;
-  std::deque<Fd> pending_;
+  std::deque<Pending> pending_;  // oldest first
+  bool timer_runs_ = false;
+  Notices notices_;
 };
 
 std::expected<void, Error> ShmListener::OpenShard(const Exposure& shard) {
@@ -93,11 +120,11 @@ std::expected<void, Error> ShmListener::OpenSocket() {
                 path_ + " is there and is no socket: choose another name with --listen");
   }
   ::unlink(path_.c_str());
+  ::fchmod(socket.get(), 0600);  // the file that bind creates has the mode of the socket
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     return FailErrno("cannot create the socket " + path_, errno);
   }
   socket_ = std::move(socket);  // from here on the destructor unlinks it
-  ::chmod(path_.c_str(), 0600);
   if (::listen(socket_.get(), 128) != 0) return FailErrno("cannot listen on " + path_, errno);
   return {};
 }
@@ -113,17 +140,38 @@ std::expected<void, Error> ShmListener::Open() {
   for (const Exposure& shard : options_.shards) {
     if (auto opened = OpenShard(shard); !opened) return opened;
   }
+  auto timer = CreateTimerFd();
+  if (!timer) return std::unexpected(timer.error());
+  timer_ = std::move(*timer);
   if (auto opened = OpenSocket(); !opened) return opened;
-  if (!Watch(socket_.get())) return FailErrno("cannot watch the socket", errno);
+  if (!Watch(socket_.get()) || !Watch(timer_.get()))
+    return FailErrno("cannot watch the socket", errno);
   return {};
 }
 
-// Out of descriptors: the spare one takes the next connection and hangs up, or it would stay at the
+// Out of descriptors: the spare one takes the next connection to say so, or it would stay at the
 // door and keep us awake.
-void ShmListener::RefuseOne() {
+void ShmListener::RefuseOne(int error_number) {
   spare_ = Fd();
-  Fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (const Fd fresh(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)); fresh) {
+    Refuse(fresh.get(), RefusalOf(error_number));
+  }
   spare_ = OpenSpare();
+}
+
+void ShmListener::Refuse(int socket, RefusalReason refusal, const std::string& cause) {
+  const Welcome welcome{kHandshakeMagic, static_cast<uint32_t>(Code::kUnavailable),
+                        options_.format_version, static_cast<uint64_t>(refusal),
+                        options_.admission->LimitOf(refusal)};
+  SendWelcome(socket, welcome, {});
+  const auto user = UserOf(socket);
+  const auto uid = user ? std::optional(user->uid) : std::nullopt;
+  notices_.Add(options_.admission->CountRefusal(refusal, uid, cause));
+}
+
+void ShmListener::DropLate() {
+  if (!Drain(timer_.get())) return;
+  while (!pending_.empty() && pending_.front().deadline <= Clock::now()) pending_.pop_front();
 }
 
 // As many as there is room for, or one for the oldest. The rest stays at the door until those who
@@ -133,19 +181,16 @@ void ShmListener::Accept() {
   const size_t count = std::max<size_t>(kPendingMax - pending_.size(), 1);
   for (size_t i = 0; i < count; ++i) {
     Fd fresh(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fresh && (errno == EMFILE || errno == ENFILE)) {
-      RefuseOne();
-      return;
-    }
+    if (!fresh && (errno == EMFILE || errno == ENFILE)) return RefuseOne(errno);
     if (!fresh) return;
     if (!Watch(fresh.get())) continue;
     if (pending_.size() == kPendingMax) pending_.pop_front();
-    pending_.push_back(std::move(fresh));
+    pending_.push_back({std::move(fresh), Clock::now() + options_.hello_time});
   }
 }
 
 void ShmListener::HandleEvents() {
-  std::array<epoll_event, kPendingMax + 1> events;  // all that there can be
+  std::array<epoll_event, kPendingMax + 2> events;  // all that there can be
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   bool accepts = false;
   for (int i = 0; i < count; ++i) {
@@ -154,58 +199,63 @@ void ShmListener::HandleEvents() {
       accepts = true;
       continue;
     }
-    const auto it =
-        std::ranges::find(pending_, fd, [](const Fd& pending) { return pending.get(); });
+    const auto it = std::ranges::find(pending_, fd,
+                                      [](const Pending& pending) { return pending.socket.get(); });
     if (it == pending_.end()) continue;
-    Fd socket = std::move(*it);
+    Fd socket = std::move(it->socket);
     pending_.erase(it);
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     Hello hello;
     if (ReceiveHello(fd, &hello)) HandleHello(std::move(socket), hello);
   }
-  // Last: it may drop a pending connection and reuse its number, which an event still names.
+  // Last: they may drop a pending connection and reuse its number, which an event still names.
+  DropLate();
   if (accepts) Accept();
+  const bool waits = !pending_.empty();
+  if (waits != timer_runs_) SetTimer(timer_.get(), waits ? options_.hello_time / 4 : 0ms);
+  timer_runs_ = waits;
 }
 
 // The kernel has checked the socket's mode already; credentials say it again where a file system
 // does not: root and the server's own user always, others only when the operator has opened the
 // socket to its group or to all.
-Code ShmListener::Judge(int socket, const Hello& hello) const {
-  ucred peer;
-  socklen_t bytes = sizeof(peer);
+Code ShmListener::Judge(const ucred& user, const Hello& hello) const {
   struct stat status;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 ||
-      ::stat(path_.c_str(), &status) != 0) {
-    return Code::kPermission;
-  }
+  if (::stat(path_.c_str(), &status) != 0) return Code::kPermission;
   const bool opened = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  if (peer.uid != 0 && peer.uid != ::geteuid() && !opened) return Code::kPermission;
+  if (user.uid != 0 && user.uid != ::geteuid() && !opened) return Code::kPermission;
   if (hello.format_version != options_.format_version) return Code::kProtocol;
   if (hello.shard >= ports_.size()) return Code::kInvalidArgument;
   return Code::kOk;
 }
 
 void ShmListener::HandleHello(Fd socket, const Hello& hello) {
-  Code status = Judge(socket.get(), hello);
-  if (status == Code::kOk) {
-    if (Serve(&socket, hello)) return;
-    status = Code::kSystem;
+  const auto user = UserOf(socket.get());
+  const Code status = user ? Judge(*user, hello) : Code::kPermission;
+  if (status != Code::kOk) {
+    const Welcome refusal{kHandshakeMagic, static_cast<uint32_t>(status), options_.format_version,
+                          0, 0};
+    SendWelcome(socket.get(), refusal, {});
+    return;
   }
-  const Welcome refusal{kHandshakeMagic, static_cast<uint32_t>(status), options_.format_version, 0,
-                        0};
-  SendWelcome(socket.get(), refusal, {});
+  auto place = options_.admission->Admit(hello.shard, user->uid);
+  if (!place) return Refuse(socket.get(), place.error());
+  errno = 0;
+  const auto served = Serve(&socket, hello, std::move(*place));
+  if (!served) Refuse(socket.get(), RefusalOf(errno), served.error().message);
 }
 
-bool ShmListener::Serve(Fd* socket, const Hello& hello) {
+std::expected<void, Error> ShmListener::Serve(Fd* socket, const Hello& hello,
+                                              Admission::Place place) {
   const size_t channel_bytes = Channel::Bytes(options_.staging_bytes);
   auto memory = CreateMemory("plov-channel", channel_bytes);
-  if (!memory) return false;
+  if (!memory) return std::unexpected(memory.error());
   auto mapping = Mapping::Map(memory->get(), channel_bytes, PROT_READ | PROT_WRITE);
-  if (!mapping) return false;
+  if (!mapping) return std::unexpected(mapping.error());
   // The Welcome goes out last: who can READ is known to the port already. It goes through a copy of
   // the socket, since the port may close its own at any time from then on.
   Fd copy(::fcntl(socket->get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy) return false;
+  if (!copy) return FailErrno("cannot copy a socket", errno);
   const Welcome welcome{kHandshakeMagic, 0, options_.format_version,
                         options_.shards[hello.shard].region.size(), options_.staging_bytes};
   const std::array<int, kHandshakeFds> fds = {region_fds_[hello.shard].get(), life_.fd(),
@@ -214,10 +264,11 @@ bool ShmListener::Serve(Fd* socket, const Hello& hello) {
   peer.socket = std::move(*socket);
   peer.channel.mapping = std::move(*mapping);
   peer.client_id = hello.client_id;
+  peer.place = std::move(place);
   ports_[hello.shard]->Adopt(std::move(peer));
   // A client that gets no Welcome is hung up on, and the port sees it close.
   if (!SendWelcome(copy.get(), welcome, fds)) ::shutdown(copy.get(), SHUT_RDWR);
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -228,11 +279,8 @@ std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view uri,
   if (!path) return std::unexpected(path.error());
   const std::filesystem::path folder = std::filesystem::path(*path).parent_path();
   if (!uri.substr(uri.find(':') + 1).starts_with('/')) {
-    std::error_code ignored;  // the lock file's own error says more
-    if (std::filesystem::create_directory(folder, ignored)) {
-      const mode_t mode = ::geteuid() == 0 ? 0755 : 0700;
-      ::chmod(folder.c_str(), mode);
-    }
+    // The lock file's own error says more. Nobody else enters before the mode is final.
+    if (::mkdir(folder.c_str(), 0700) == 0 && ::geteuid() == 0) ::chmod(folder.c_str(), 0755);
   }
   auto lock = FileLock::Take(
       *path, "another plovd serves " + *path + ": stop it, or choose another name with --listen");

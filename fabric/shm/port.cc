@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "verify/words.h"
 
@@ -11,10 +12,28 @@ namespace plov::fabric::shm {
 
 namespace {
 
-// A busy port looks for dead peers this rarely: an epoll_wait costs as much as ten polls.
-constexpr uint32_t kPollsPerWatch = 1024;
 // What is copied of a value before others have their turn.
 constexpr uint64_t kReadSliceBytes = uint64_t{64} << 10;
+// How long a wake or a death may stay unseen while the port polls. An epoll_wait costs about as much
+// as a PUT: so seldom, a busy port pays it with less than a hundredth of its time.
+constexpr std::chrono::microseconds kBusyLook{50};
+constexpr std::chrono::microseconds kQuietLook{5};
+// The clock is read once in so much work: of that a poll is one, and every so many bytes of a
+// message, since what they ask for takes time.
+constexpr size_t kWorkPerClock = 16;
+constexpr size_t kBytesPerWork = 512;
+// At most so many wakes are heard at a time, however many peers ring on purpose: a tenth of a busy
+// port's time. Deaths are heard besides, in so many rounds of as many: a peer dies once.
+constexpr size_t kWakesPerLook = 16;
+constexpr size_t kRoundsPerLook = 8;
+// To be woken by a peer costs about as much as so many looks into its ring; so who keeps looking as
+// long as that pays at most twice what it had to. A sleep counts as some of these messages, that an
+// idle port, too, forgets who is silent.
+constexpr uint64_t kSilentMessages = 1024;
+constexpr uint64_t kMessagesPerSleep = 64;
+// With more than these, who sent nothing when it was looked at gets cold at once: nobody who keeps
+// thousands of peers hot makes others wait for more looks than that.
+constexpr size_t kHotMax = 256;
 constexpr uint64_t kBellTag = 0;  // peers' ids start at 1
 
 }  // namespace
@@ -43,12 +62,37 @@ void ShmPort::Adopt(NewPeer peer) {
 }
 
 ShmPort::Peer* ShmPort::Find(PeerId id) {
-  // Nearly always the peer whose message was taken last.
-  if (next_peer_ > 0 && next_peer_ <= peers_.size() && peers_[next_peer_ - 1]->id == id) {
-    return peers_[next_peer_ - 1].get();
-  }
-  const auto it = std::ranges::find(peers_, id, [](const auto& peer) { return peer->id; });
-  return it == peers_.end() ? nullptr : it->get();
+  if (last_ != nullptr && last_->id == id) return last_;
+  const auto it = peers_.find(id);
+  return it == peers_.end() ? nullptr : it->second.get();
+}
+
+void ShmPort::Heat(Peer* peer) {
+  peer->heard_at = age_;
+  if (peer->hot_index != kCold) return;
+  peer->requests.StayAwake();
+  peer->hot_index = hot_.size();
+  hot_.push_back(peer);
+}
+
+// False when it has just sent something.
+bool ShmPort::Cool(Peer* peer) {
+  if (!peer->requests.Sleep()) return false;
+  RemoveFromHot(peer);
+  return true;
+}
+
+// The last one takes its place.
+void ShmPort::RemoveFromHot(Peer* peer) {
+  if (peer->hot_index == kCold) return;
+  hot_[peer->hot_index] = hot_.back();
+  hot_.back()->hot_index = peer->hot_index;
+  hot_.pop_back();
+  peer->hot_index = kCold;
+}
+
+bool ShmPort::IsSilent(const Peer& peer) const {
+  return age_ - peer.heard_at > kSilentMessages || hot_.size() > kHotMax;
 }
 
 std::optional<PortEvent> ShmPort::TakeNew() {
@@ -57,18 +101,21 @@ std::optional<PortEvent> ShmPort::TakeNew() {
   {
     const std::lock_guard lock(mutex_);
     fresh = std::move(new_peers_.front());
-    new_peers_.erase(new_peers_.begin());
+    new_peers_.pop_front();
     has_new_.store(!new_peers_.empty(), std::memory_order_release);
   }
   auto peer = std::make_unique<Peer>();
   peer->id = ++last_id_;
   peer->socket = std::move(fresh.socket);
   peer->channel = std::move(fresh.channel);
+  peer->place = std::move(fresh.place);
   peer->requests = RingReader(peer->channel.request_control(), peer->channel.request_data());
   peer->replies = RingWriter(peer->channel.reply_control(), peer->channel.reply_data());
   epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.u64 = peer->id}};
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peer->socket.get(), &event);
-  peers_.push_back(std::move(peer));
+  connection_bytes_ += peer->channel.mapping.bytes().size();
+  Heat(peer.get());
+  peers_.emplace(last_id_, std::move(peer));
   return PortEvent{
       .kind = PortEvent::Kind::kOpened, .peer = last_id_, .client_id = fresh.client_id};
 }
@@ -92,6 +139,7 @@ std::optional<PortEvent> ShmPort::ReadSome() {
   reads_.pop_front();
   const auto [id, read, done] = reading;
   const auto staging = Find(id)->channel.staging();
+  work_ += kWorkPerClock;
   const bool ok = read.offset % verify::kWordBytes == 0 && read.offset <= staging.size() &&
                   read.bytes <= staging.size() - read.offset;
   if (ok) {
@@ -107,11 +155,13 @@ std::optional<PortEvent> ShmPort::ReadSome() {
   return PortEvent{.kind = PortEvent::Kind::kReadDone, .peer = id, .tag = read.tag, .ok = ok};
 }
 
-// One message of the next peer in turn that owes nothing.
+// One message of the next hot peer in turn that owes nothing.
 std::optional<PortEvent> ShmPort::TakeMessage() {
-  for (size_t i = 0; i < peers_.size(); ++i) {
-    if (next_peer_ >= peers_.size()) next_peer_ = 0;
-    Peer& peer = *peers_[next_peer_++];
+  for (size_t looks = hot_.size(); looks > 0; --looks) {
+    if (next_hot_ >= hot_.size()) next_hot_ = 0;
+    Peer& peer = *hot_[next_hot_];
+    if (!peer.owes_reply && peer.requests.empty() && IsSilent(peer) && Cool(&peer)) continue;
+    ++next_hot_;
     if (peer.owes_reply || peer.requests.empty()) continue;
     size_t bytes = 0;
     const auto verdict = peer.requests.Read(message_, &bytes);
@@ -121,6 +171,9 @@ std::optional<PortEvent> ShmPort::TakeMessage() {
       return TakeClosed();
     }
     peer.owes_reply = true;
+    peer.heard_at = ++age_;
+    last_ = &peer;
+    work_ += bytes / kBytesPerWork;
     return PortEvent{.kind = PortEvent::Kind::kMessage,
                      .peer = peer.id,
                      .message = std::span<const std::byte>(message_).first(bytes)};
@@ -128,14 +181,42 @@ std::optional<PortEvent> ShmPort::TakeMessage() {
   return std::nullopt;
 }
 
-std::optional<PortEvent> ShmPort::Poll() {
-  if (++polls_ % kPollsPerWatch == 0) WatchSockets();
+// Closing takes longer than most messages: where thousands die at once, the living have every other
+// turn.
+std::optional<PortEvent> ShmPort::Take() {
   if (auto event = TakeNew()) return event;
-  if (auto event = TakeClosed()) return event;
+  if (std::exchange(closed_last_, false)) {
+    if (auto event = TakeWork()) return event;
+  }
+  if (auto event = TakeClosed()) {
+    closed_last_ = true;
+    return event;
+  }
+  return TakeWork();
+}
+
+// A message comes before the next slice of a value.
+std::optional<PortEvent> ShmPort::TakeWork() {
   const auto read = ReadSome();
   if (read && read->kind != PortEvent::Kind::kProgress) return read;
   if (auto event = TakeMessage()) return event;
   return read;
+}
+
+std::optional<PortEvent> ShmPort::Poll() {
+  if (LookIsDue()) WatchSockets();
+  auto event = Take();
+  quiet_ = !event.has_value();
+  return event;
+}
+
+bool ShmPort::LookIsDue() {
+  if (++work_ < kWorkPerClock) return false;
+  work_ = 0;
+  const Clock::time_point now = Clock::now();
+  if (now - looked_at_ < (quiet_ ? kQuietLook : kBusyLook)) return false;
+  looked_at_ = now;
+  return true;
 }
 
 // A client sends no more requests than its ring of replies has room for, so a full ring is a broken
@@ -158,37 +239,56 @@ void ShmPort::Read(PeerId id, const PeerRead& read) {
 // The closed word tells a client that READs, closing the socket one that sleeps; descriptors leave
 // the epoll by themselves.
 void ShmPort::Close(PeerId id) {
-  const auto it = std::ranges::find(peers_, id, [](const auto& peer) { return peer->id; });
+  const auto it = peers_.find(id);
   if (it == peers_.end()) return;
+  Peer* peer = it->second.get();
   // Pairs with ShmConnection::alive. The fence keeps every later store behind it: a client that
   // READs such a word sees that the connection was closed before.
-  (*it)->channel.closed()->store(1, std::memory_order_release);
+  peer->channel.closed()->store(1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_release);
+  RemoveFromHot(peer);
+  if (last_ == peer) last_ = nullptr;
+  connection_bytes_ -= peer->channel.mapping.bytes().size();
   peers_.erase(it);
   std::erase_if(reads_, [id](const auto& read) { return read.peer == id; });
 }
 
-// Notes the dead peers; returns whether the bell has rung. The bell stays readable until Disarm: a
-// Wake that comes in the middle of polls must outlast them, or the sleep that follows misses it.
+// One that died leaves the epoll, whose other events are waited for, too; it is closed in turn.
+void ShmPort::NoteDead(Peer* peer) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->socket.get(), nullptr);
+  closed_.push_back(peer->id);
+}
+
+// Heats those that woke us and notes the dead; returns whether the bell has rung. The bell stays
+// readable until Disarm: a Wake that comes in the middle of polls must outlast them, or the sleep
+// that follows misses it.
 bool ShmPort::WatchSockets() {
   bool rung = false;
-  std::array<epoll_event, 16> events;
-  const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < count; ++i) {
-    const uint64_t id = events[static_cast<size_t>(i)].data.u64;
-    if (id == kBellTag) {
-      rung = true;
-      continue;
+  size_t wakes = 0;
+  std::array<epoll_event, kWakesPerLook> events;
+  for (size_t round = 0; round < kRoundsPerLook && wakes < kWakesPerLook; ++round) {
+    const int count = ::epoll_wait(epoll_.get(), events.data(), kWakesPerLook, 0);
+    for (int i = 0; i < count; ++i) {
+      const uint64_t id = events[static_cast<size_t>(i)].data.u64;
+      if (id == kBellTag) rung = true;
+      Peer* peer = Find(id);
+      if (peer == nullptr) continue;
+      if (!TakeWakes(peer->socket.get())) {
+        NoteDead(peer);
+        continue;
+      }
+      Heat(peer);
+      ++wakes;
     }
-    const Peer* peer = Find(id);
-    if (peer != nullptr && !TakeWakes(peer->socket.get())) closed_.push_back(id);
+    if (count < static_cast<int>(events.size())) break;
   }
   return rung;
 }
 
+// The cold ones are armed as it is.
 bool ShmPort::Arm() {
   if (has_new_.load(std::memory_order_acquire) || !closed_.empty() || !reads_.empty()) return false;
-  for (const auto& peer : peers_) {
+  for (Peer* peer : hot_) {
     // What a peer sends before its reply has to wait, and is no reason to stay awake.
     if (!peer->owes_reply && !peer->requests.Sleep()) return false;
   }
@@ -196,7 +296,8 @@ bool ShmPort::Arm() {
 }
 
 void ShmPort::Disarm() {
-  for (const auto& peer : peers_) peer->requests.StayAwake();
+  age_ += kMessagesPerSleep;
+  for (Peer* peer : hot_) peer->requests.StayAwake();
   if (WatchSockets()) Drain(bell_.get());
 }
 

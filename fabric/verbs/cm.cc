@@ -32,7 +32,10 @@ Error Refused(const rdma_cm_event& event, const std::string& uri) {
                         std::to_string(refusal->format_version) + ": use the same release of both"};
     }
     if (code == Code::kNoSpace) {
-      return {Code::kUnavailable, "the server on " + uri + " takes no more connections now"};
+      return {Code::kUnavailable,
+              "the server on " + uri +
+                  " takes no more clients now: it has --max-clients, or its device or memory gives "
+                  "no more; its log says which"};
     }
     return {code, "the server on " + uri + " refuses this shard"};
   }

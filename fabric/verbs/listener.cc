@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "fabric/notices.h"
 #include "fabric/verbs/address.h"
 #include "fabric/verbs/port.h"
 #include "fabric/verbs/verbs.h"
@@ -52,7 +53,7 @@ class VerbsListener final : public Listener {
   Port& port(uint32_t shard) override { return *ports_[shard]; }
   int fd() const override { return epoll_.get(); }
   void HandleEvents() override;
-  std::string TakeNotice() override { return std::exchange(notice_, {}); }
+  std::string TakeNotice() override { return notices_.Take(); }
 
  private:
   std::expected<void, Error> MakeParts();
@@ -80,7 +81,7 @@ class VerbsListener final : public Listener {
   std::optional<ListenerDevice> device_;
   bool leaving_ = false;  // the device is removed, and the ports have not all let go of it
   std::vector<std::unique_ptr<VerbsPort>> ports_;
-  std::string notice_;
+  Notices notices_;
 };
 
 std::expected<CmId, Error> VerbsListener::Bind() const {
@@ -198,19 +199,27 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
   if (code != Code::kOk) return Refuse(id.get(), code);
   const ReadDepths depths = {std::min(device_->depths.responder, asked.responder_resources),
                              std::min(device_->depths.initiator, asked.initiator_depth)};
-  VerbsPort& port = *ports_[hello->shard];
-  if (!port.Admit(&id, *hello, WelcomeTo(hello->shard), depths)) {
-    Refuse(id.get(), Code::kNoSpace);
+  auto place = options_.admission->Admit(hello->shard, std::nullopt);
+  if (!place) {
+    notices_.Add(options_.admission->CountRefusal(place.error(), std::nullopt));
+    return Refuse(id.get(), Code::kNoSpace);
   }
+  VerbsPort& port = *ports_[hello->shard];
+  const auto admitted =
+      port.Admit(&id, {*hello, WelcomeTo(hello->shard), depths, std::move(*place)});
+  if (admitted) return;
+  notices_.Add(options_.admission->CountRefusal(RefusalReason::kOther, std::nullopt,
+                                                admitted.error().message));
+  Refuse(id.get(), Code::kNoSpace);
 }
 
 // The kernel takes the device away once nobody has anything on it (or, of some drivers, by force).
 void VerbsListener::OnRemoval() {
   if (!device_ || leaving_) return;
-  notice_ = "the RDMA device " + std::string(::ibv_get_device_name(device_->id->verbs->device)) +
-            " of " + uri_ +
-            " is being removed: its clients are let go, and are served again as soon as a device "
-            "has this address";
+  notices_.Add("the RDMA device " + std::string(::ibv_get_device_name(device_->id->verbs->device)) +
+               " of " + uri_ +
+               " is being removed: its clients are let go, and are served again as soon as a "
+               "device has this address");
   leaving_ = true;
   for (const auto& port : ports_) port->Detach();
   LetGo();
@@ -233,7 +242,7 @@ void VerbsListener::Return() {
     return LetGo();
   }
   SetTimer(timer_.get(), {});
-  notice_ = "the RDMA device of " + uri_ + " is back: serving";
+  notices_.Add("the RDMA device of " + uri_ + " is back: serving");
 }
 
 void VerbsListener::HandleEvents() {

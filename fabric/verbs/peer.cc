@@ -20,8 +20,7 @@ constexpr size_t kReadsPosted = 16;
 std::expected<std::unique_ptr<Peer>, Error> Peer::Create(PeerId number, rdma_cm_id* id, ibv_pd* pd,
                                                          ibv_cq* cq) {
   std::unique_ptr<Peer> peer(new Peer(number));
-  auto requests =
-      RegisteredPages::Create(pd, size_t{kRequestBuffers} * kMessageBytesMax, kLocalOnly);
+  auto requests = RegisteredPages::Create(pd, kPinnedBytes, kLocalOnly);
   if (!requests) return std::unexpected(requests.error());
   peer->requests_ = std::move(*requests);
   auto qp = Qp::Create(id, pd, cq, kPeerSizes);

@@ -91,6 +91,10 @@ class Peer {
   void Abandon(ReplyPool* pool);
 
   bool owes_reply = false;
+  Admission::Place place;
+
+  // What each pins of the server's memory.
+  static constexpr uint64_t kPinnedBytes = uint64_t{kRequestBuffers} * kMessageBytesMax;
 
  private:
   struct Posted {

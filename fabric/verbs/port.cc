@@ -71,8 +71,7 @@ bool VerbsPort::is_attached() {
   return is_attached_;
 }
 
-std::expected<void, Error> VerbsPort::Admit(CmId* id, const Hello& hello, const Welcome& welcome,
-                                            ReadDepths depths) {
+std::expected<void, Error> VerbsPort::Admit(CmId* id, Newcomer newcomer) {
   const std::lock_guard lock(mutex_);
   if (admits_to_ == nullptr) return Fail(Code::kUnavailable, "the RDMA device is gone");
   if (auto room = admits_to_->MakeRoom(live_peers_ + 1); !room) return room;
@@ -84,13 +83,17 @@ std::expected<void, Error> VerbsPort::Admit(CmId* id, const Hello& hello, const 
   }
   auto peer = Peer::Create(number, of, admits_to_->pd, admits_to_->cq.get());
   if (!peer) return std::unexpected(peer.error());
-  if (auto connected = (*peer)->qp().Connect(of, depths); !connected) return connected;
-  (*peer)->Introduce(std::move(*id), hello.client_id, welcome.staging_bytes);
+  if (auto connected = (*peer)->qp().Connect(of, newcomer.depths); !connected) {
+    return connected;
+  }
+  const Welcome& welcome = newcomer.welcome;
+  (*peer)->Introduce(std::move(*id), newcomer.hello.client_id, welcome.staging_bytes);
+  (*peer)->place = std::move(newcomer.place);
   rdma_conn_param param{};
   param.private_data = &welcome;
   param.private_data_len = sizeof(welcome);
-  param.responder_resources = depths.responder;
-  param.initiator_depth = depths.initiator;
+  param.responder_resources = newcomer.depths.responder;
+  param.initiator_depth = newcomer.depths.initiator;
   param.rnr_retry_count = kRnrRetries;
   param.qp_num = (*peer)->qp().number();
   new_peers_.push_back(std::move(*peer));

@@ -24,6 +24,14 @@
 
 namespace plov::fabric::verbs {
 
+// A client that the listener lets in.
+struct Newcomer {
+  Hello hello;
+  Welcome welcome;
+  ReadDepths depths;
+  Admission::Place place;
+};
+
 class VerbsPort final : public Port {
  public:
   // detached_bell: rung when the port has let go of its device; outlives the port.
@@ -39,8 +47,7 @@ class VerbsPort final : public Port {
   // Takes a connection request over and accepts it; kUnavailable of a port that has no device, or
   // is to lose it. The port knows the client before the client hears of it. Where it fails, the
   // identifier stays the caller's.
-  std::expected<void, Error> Admit(CmId* id, const Hello& hello, const Welcome& welcome,
-                                   ReadDepths depths);
+  std::expected<void, Error> Admit(CmId* id, Newcomer newcomer);
 
   std::optional<PortEvent> Poll() override;
   void Send(PeerId peer, std::span<const std::byte> message) override;
@@ -50,6 +57,7 @@ class VerbsPort final : public Port {
   bool Arm() override;
   void Disarm() override;
   void Wake() override { Ring(bell_.get()); }
+  uint64_t connection_bytes() const override { return peers_.size() * Peer::kPinnedBytes; }
 
  private:
   using ReadsDone = std::deque<std::pair<PeerId, Peer::ReadDone>>;

@@ -107,10 +107,10 @@ bool NoticesDeath(Connection* connection) {
 }
 
 TestServer::TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards,
-                       size_t region_bytes)
+                       size_t region_bytes, ListenOptions options)
     : uri_(std::move(uri)) {
-  ListenOptions options{
-      .shards = {}, .format_version = kTestFormatVersion, .staging_bytes = kStagingBytes};
+  options.format_version = kTestFormatVersion;
+  options.staging_bytes = kStagingBytes;
   for (uint32_t shard = 0; shard < shards; ++shard) {
     memory_.push_back(fabric.make_memory(region_bytes));
     options.shards.push_back({memory_.back().bytes, memory_.back().fd});

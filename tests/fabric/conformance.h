@@ -114,7 +114,7 @@ class TestServer {
   static constexpr size_t kStagingBytes = 64 << 10;
 
   TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards = 1,
-             size_t region_bytes = kRegionBytes);
+             size_t region_bytes = kRegionBytes, ListenOptions options = {});
 
   const std::string& uri() const { return uri_; }
   Listener& listener() { return *listener_; }

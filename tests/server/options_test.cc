@@ -69,20 +69,25 @@ TEST_F(OptionsTest, DefaultsAreTheManuals) {
   EXPECT_EQ(options.server.bucket_bytes, 64u);
   EXPECT_EQ(options.server.value_bytes_max, 16u << 20);
   EXPECT_EQ(options.server.spin_us, 50u);
+  EXPECT_EQ(options.server.clients_max, 10'000u);
+  EXPECT_EQ(options.server.clients_per_user_max, 0u);
   EXPECT_EQ(options.server.pages, PageKind::kNormal);
   EXPECT_EQ(options.log_level, "info");
 }
 
 TEST_F(OptionsTest, EveryFlagIsTaken) {
-  const Options options = MustParse({"--listen", "shm:a", "--listen=shm:/b.sock", "--shards", "3",
-                                     "--memory=200M", "--bucket-bytes", "128", "--max-value", "1M",
-                                     "--spin-us", "0", "--hugepages", "--log-level", "debug"});
+  const Options options =
+      MustParse({"--listen", "shm:a", "--listen=shm:/b.sock", "--shards", "3", "--memory=200M",
+                 "--bucket-bytes", "128", "--max-value", "1M", "--spin-us", "0", "--max-clients",
+                 "7", "--max-clients-per-user=3", "--hugepages", "--log-level", "debug"});
   EXPECT_THAT(options.server.uris, ElementsAre("shm:a", "shm:/b.sock"));
   EXPECT_EQ(options.server.shards, 3u);
   EXPECT_EQ(options.server.memory_bytes, size_t{200} << 20);
   EXPECT_EQ(options.server.bucket_bytes, 128u);
   EXPECT_EQ(options.server.value_bytes_max, 1u << 20);
   EXPECT_EQ(options.server.spin_us, 0u);
+  EXPECT_EQ(options.server.clients_max, 7u);
+  EXPECT_EQ(options.server.clients_per_user_max, 3u);
   EXPECT_EQ(options.server.pages, PageKind::kHuge);
   EXPECT_EQ(options.log_level, "debug");
 }
@@ -94,9 +99,9 @@ TEST_F(OptionsTest, HelpAndVersionWinOverTheRest) {
 }
 
 TEST_F(OptionsTest, HelpNamesEveryOption) {
-  for (const char* name :
-       {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value", "--spin-us",
-        "--hugepages", "--config", "--log-level", "--version", "--help"}) {
+  for (const char* name : {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value",
+                           "--spin-us", "--max-clients", "--max-clients-per-user", "--hugepages",
+                           "--config", "--log-level", "--version", "--help"}) {
     EXPECT_THAT(HelpText(), HasSubstr(name));
   }
 }
@@ -116,8 +121,8 @@ TEST_F(OptionsTest, DefaultMemoryGrowsWithManyShards) {
 TEST_F(OptionsTest, NumbersThatAreNoneAreRefused) {
   for (const char* text : {"", "x", "-1", "1.5", "64MB", "64 M", "M", "0x10", "1e9",
                            "99999999999999999999999", "18446744073709551615", "+5"}) {
-    for (const char* name :
-         {"--memory=", "--shards=", "--max-value=", "--spin-us=", "--bucket-bytes="}) {
+    for (const char* name : {"--memory=", "--shards=", "--max-value=", "--spin-us=",
+                             "--bucket-bytes=", "--max-clients=", "--max-clients-per-user="}) {
       const std::string argument = std::string(name).append(text);
       EXPECT_FALSE(Parse({argument.c_str()}).has_value()) << argument;
     }
@@ -135,6 +140,8 @@ TEST_F(OptionsTest, ImpossibleSizesAreRefusedWithTheirRange) {
   EXPECT_THAT(Refusal({"--max-value=0"}), HasSubstr("--max-value"));
   EXPECT_THAT(Refusal({"--max-value=17M"}), HasSubstr("--max-value"));
   EXPECT_THAT(Refusal({"--spin-us=1000001"}), HasSubstr("--spin-us"));
+  EXPECT_THAT(Refusal({"--max-clients=0"}), HasSubstr("--max-clients 0 is outside 1 to"));
+  EXPECT_THAT(Refusal({"--max-clients-per-user=1000001"}), HasSubstr("--max-clients-per-user"));
   for (const char* bytes : {"--bucket-bytes=63", "--bucket-bytes=96", "--bucket-bytes=256"}) {
     EXPECT_THAT(Refusal({bytes}), HasSubstr("--bucket-bytes"));
   }
@@ -175,7 +182,11 @@ TEST_F(OptionsTest, EnvironmentSetsOptions) {
   SetVariable("PLOVD_MEMORY", "64M");
   SetVariable("PLOVD_MAX_VALUE", "1K");
   SetVariable("PLOVD_LISTEN", "shm:env");
+  SetVariable("PLOVD_MAX_CLIENTS", "5");
+  SetVariable("PLOVD_MAX_CLIENTS_PER_USER", "2");
   const Options options = MustParse({});
+  EXPECT_EQ(options.server.clients_max, 5u);
+  EXPECT_EQ(options.server.clients_per_user_max, 2u);
   EXPECT_EQ(options.server.memory_bytes, size_t{64} << 20);
   EXPECT_EQ(options.server.value_bytes_max, 1024u);
   EXPECT_THAT(options.server.uris, ElementsAre("shm:env"));

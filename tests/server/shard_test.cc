@@ -251,6 +251,8 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                            "no_space",
                            "expired",
                            "corrupt",
+                           "clients_refused",
+                           "connection_bytes_max",
                            "clients_dropped_unconfirmed",
                            "retries_answered",
                            "protocol_errors",
@@ -259,7 +261,7 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                            "uptime_us"}) {
     EXPECT_TRUE(stats.contains(name)) << name;
   }
-  EXPECT_EQ(stats.size(), 40u) << "a name that plov(1) does not have";
+  EXPECT_EQ(stats.size(), 42u) << "a name that plov(1) does not have";
 }
 
 TEST(ShardStats, NumbersAreTrue) {

@@ -1,0 +1,97 @@
+#include "fabric/admission.h"
+
+#include <sys/resource.h>
+
+#include <bit>
+#include <numeric>
+
+namespace plov::fabric {
+
+namespace {
+
+std::string Numbered(uint64_t limit, const char* what) { return std::to_string(limit) + what; }
+
+}  // namespace
+
+std::string RefusalText(uint32_t refusal, uint64_t limit) {
+  switch (static_cast<RefusalReason>(refusal)) {
+    case RefusalReason::kClients:
+      return "the server has " + Numbered(limit,
+                                          " clients, as many as it takes: end some, or raise "
+                                          "its --max-clients");
+    case RefusalReason::kClientsOfUser:
+      return "this user has " + Numbered(limit,
+                                         " clients of the server, as many as it takes of "
+                                         "one: end some, or raise its "
+                                         "--max-clients-per-user");
+    case RefusalReason::kDescriptors:
+      return "the server has no file descriptor left: raise its limit of open files, which is " +
+             Numbered(limit, " (ulimit -n, LimitNOFILE= of its unit)");
+    case RefusalReason::kAllDescriptors:
+      return "the server's system has no file descriptor left: raise sysctl fs.file-max";
+    case RefusalReason::kOther:
+      break;
+  }
+  return "the server cannot set up the connection: its log says why";
+}
+
+std::expected<Admission::Place, RefusalReason> Admission::Admit(uint32_t shard,
+                                                                std::optional<uid_t> user) {
+  const std::lock_guard lock(mutex_);
+  uint64_t& in_all = of_shard_[shard];
+  if (limits_.clients != 0 && in_all >= limits_.clients) {
+    return std::unexpected(RefusalReason::kClients);
+  }
+  if (user) {
+    const auto of_user = of_user_.find({shard, *user});
+    const uint64_t count = of_user == of_user_.end() ? 0 : of_user->second;
+    if (limits_.clients_per_user != 0 && count >= limits_.clients_per_user) {
+      return std::unexpected(RefusalReason::kClientsOfUser);
+    }
+    ++of_user_[{shard, *user}];
+  }
+  ++in_all;
+  return Place(this, shard, user);
+}
+
+void Admission::Leave(uint32_t shard, std::optional<uid_t> user) {
+  const std::lock_guard lock(mutex_);
+  --of_shard_[shard];
+  if (!user) return;
+  const auto of_user = of_user_.find({shard, *user});
+  if (--of_user->second == 0) of_user_.erase(of_user);
+}
+
+uint64_t Admission::LimitOf(RefusalReason refusal) const {
+  rlimit files{};
+  switch (refusal) {
+    case RefusalReason::kClients:
+      return limits_.clients;
+    case RefusalReason::kClientsOfUser:
+      return limits_.clients_per_user;
+    case RefusalReason::kDescriptors:
+      ::getrlimit(RLIMIT_NOFILE, &files);
+      return files.rlim_cur;
+    default:
+      return 0;
+  }
+}
+
+std::string Admission::CountRefusal(RefusalReason refusal, std::optional<uid_t> user,
+                                    const std::string& cause) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t count = ++refused_[static_cast<uint32_t>(refusal)];
+  if (!std::has_single_bit(count)) return {};
+  return "refused a client" + (user ? " of user " + std::to_string(*user) : std::string()) + ": " +
+         (refusal != RefusalReason::kOther
+              ? RefusalText(static_cast<uint32_t>(refusal), LimitOf(refusal))
+              : cause) +
+         " (" + std::to_string(count) + " so far)";
+}
+
+uint64_t Admission::refused() const {
+  const std::lock_guard lock(mutex_);
+  return std::accumulate(refused_.begin(), refused_.end(), uint64_t{0});
+}
+
+}  // namespace plov::fabric

@@ -1,0 +1,36 @@
+#include "server/descriptors.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+namespace plov::server {
+
+namespace {
+
+// Of a connection the socket stays open. A shard has its memory and, for each URI, what its port
+// waits with; the rest, with what waits to say Hello, is below a hundred.
+constexpr uint64_t kOfShard = 4;
+constexpr uint64_t kOfShardAndUri = 8;
+constexpr uint64_t kOfProcess = 128;
+
+uint64_t NeededBy(const ServerOptions& options) {
+  return kOfProcess +
+         options.shards * (kOfShard + kOfShardAndUri * options.uris.size() + options.clients_max);
+}
+
+}  // namespace
+
+std::string RaiseDescriptorLimit(const ServerOptions& options) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return {};
+  const rlimit raised{files.rlim_max, files.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) files = raised;
+  const uint64_t needed = NeededBy(options);
+  if (files.rlim_cur >= needed) return {};
+  return fmt::format(
+      "the limit of open files is {}, and --max-clients {} needs {}: raise it (ulimit -Hn, "
+      "LimitNOFILE= of the unit), or lower --max-clients",
+      files.rlim_cur, options.clients_max, needed);
+}
+
+}  // namespace plov::server
