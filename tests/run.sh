@@ -10,8 +10,9 @@ Installs what is missing (tests/install.sh test), then builds and tests plov: wi
 as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
 sanitizers in build-asan/ and under the thread sanitizer in build-tsan/, its parsers with inputs that
 libFuzzer makes up in build-fuzz/ (tests/fuzz.sh 20s), and with one mistake after the other in
-build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one line per stage, the failed and the skipped tests, and at last the sums. Tests over RDMA run on a
-device of this machine or in a virtual machine, and where there is neither that is said last.
+build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one line per stage, the
+failed and the skipped tests, and at last the sums. Tests over RDMA run on a device of this machine or
+in a virtual machine, and where there is neither that is said last.
 
   --quick  only g++ and its tests, without virtual machines
   --help   this text
