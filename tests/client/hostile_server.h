@@ -37,7 +37,7 @@ class HostileServer {
   explicit HostileServer(size_t region_bytes = 1 << 20);
   ~HostileServer();
 
-  // To be set before Start.
+  // To be set before Start. What they refer to outlives the server, whose thread calls them.
   std::function<void(fabric::shm::Welcome*)> change_welcome = [](auto*) {};
   std::function<void(const verify::Request&, verify::Reply*)> change_reply = [](auto&, auto*) {};
   // Called over and over for each client, after its messages were answered.

@@ -140,8 +140,8 @@ TEST(HostileServer, ScanTakesNoMoreBytesThanTheRegionHas) {
 // superblocks to READ.
 TEST(HostileServer, MessagesWithoutEndKeepNoCallBeyondItsDeadline) {
   for (const int replies : {0, 1, 600}) {
-    HostileServer server;
     uint64_t version = 1;
+    HostileServer server;
     server.change_reply = [](const verify::Request& request, verify::Reply* reply) {
       if (request.operation != verify::Operation::kConfirm) reply->request_id ^= 1ull << 40;
     };
@@ -161,8 +161,8 @@ TEST(HostileServer, MessagesWithoutEndKeepNoCallBeyondItsDeadline) {
 }
 
 TEST(HostileServer, ConnectionsThatEndAtOnceKeepNoCallBeyondItsDeadline) {
-  HostileServer server;
   std::atomic<bool> ends = false;
+  HostileServer server;
   server.harass = [&](HostileServer::Peer* peer) {
     if (ends.load(std::memory_order_relaxed)) {
       peer->channel.closed()->store(1, std::memory_order_release);
@@ -206,8 +206,8 @@ TEST(HostileServer, RepliesThatNameImpossibleRecordsAreErrors) {
 // Any word of the memory and of the reply ring, at any time.
 TEST(HostileServer, MemoryThatChangesAtRandomIsOnlyEverAnError) {
   for (uint64_t round = 0; round < 12; ++round) {
-    HostileServer server;
     std::mt19937_64 random(round);
+    HostileServer server;
     server.harass = [&](HostileServer::Peer* peer) {
       const uint64_t word = random() >> (random() % 64);
       const uint64_t offset = random() % (verify::kRegionHeadBytes + HostileServer::kBuckets * 64);
