@@ -229,6 +229,7 @@ bool GrowingServer::Serve() {
       peers_.erase(event->peer);
       break;
     case PortEvent::Kind::kReadDone:
+    case PortEvent::Kind::kProgress:
       break;
   }
   return true;
