@@ -293,7 +293,7 @@ const World kGrowing{"Growing",
                      false};
 // Records, runs too, in memory that is full: expiry and cleaning make room.
 const World kCleaning{"Cleaning",
-                      {.memory_bytes = 2 * kMiB, .bucket_count = 1024},
+                      {.memory_bytes = 2 * kMiB, .bucket_count = 512},
                       {.steps = 900,
                        .keys = 400,
                        .value_bytes = {20, 1000, 3000, 5000, 7000, 12'000},
