@@ -60,10 +60,11 @@ void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value
 void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed) {
   const auto* record = reinterpret_cast<const std::byte*>(shared);
   const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});
-  if (header.value_bytes > kShortValueMax) {
+  if (header.value_bytes > kShortValueMax &&
+      kRecordHeaderBytes + header.value_bytes <= record_bytes) {
     const size_t value_at = record_bytes - header.value_bytes;
     const uint64_t digest = Checksum(record + value_at, header.value_bytes, seed);
-    return SealLongRecord(shared, header.key_bytes, digest);
+    return SealLongRecord(shared, value_at - kRecordHeaderBytes, digest);
   }
   PublishSeal(shared, Checksum(record + kRecordSealedFrom, record_bytes - kRecordSealedFrom, seed));
 }
