@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/support/plovd.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/probe.h"
 
 namespace plov {
@@ -93,6 +94,7 @@ TEST(Connections, SoftLimitOfOpenFilesIsRaised) {
 
 // Whatever finds none: the connection, its memory, or the copy of its socket.
 TEST(Connections, ClientsThatFindNoDescriptorAreToldWhyAndSoIsTheLog) {
+  if (test::kSanitized) GTEST_SKIP() << "the sanitizers look at memory through a pipe";
   Plovd server({"--memory", "64M"});
   if (OverRdma(server)) GTEST_SKIP() << "a connection over RDMA takes no descriptor";
   Client first = server.Connect();
