@@ -88,7 +88,8 @@ TEST(Link, RefusesAnotherFormatVersionByName) {
   const auto view = Read(superblock);
   ASSERT_FALSE(view);
   EXPECT_EQ(view.error().code, Code::kProtocol);
-  EXPECT_NE(view.error().message.find("format version " + std::to_string(superblock.format)), std::string::npos);
+  EXPECT_NE(view.error().message.find("format version " + std::to_string(superblock.format)),
+            std::string::npos);
 }
 
 TEST(Link, RefusesWhatIsNoSuperblockOrAnotherShards) {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "tests/support/plovd.h"
-#include "tests/support/sanitizers.h"
 #include "tests/support/probe.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov {
 namespace {
