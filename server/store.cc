@@ -213,6 +213,9 @@ std::optional<Code> Store::Prepare(const Request& request, uint64_t now_us, Writ
   }
   if (!offset) {
     if (MakeRoom(room, record_bytes, now_us)) return std::nullopt;
+    offset = records_.Allocate(record_bytes);  // the last of the means may have made some
+  }
+  if (!offset) {
     ++stats_.no_space;
     return Code::kNoSpace;
   }

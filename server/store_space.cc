@@ -72,9 +72,10 @@ bool Store::MakeRoom(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
   return false;
 }
 
-// record_bytes: 0 for room in the table.
+// record_bytes: 0 for room in the table, which no cleaning of records makes.
 bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
   using Means = RoomSearch::Means;
+  const bool may_clean = record_bytes > 0 && records_.MayFit(record_bytes);
   switch (room->means) {
     case Means::kShare:
     case Means::kNone:
@@ -86,12 +87,11 @@ bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
     case Means::kGrowth:  // the old table's memory is wanted, or a place in the new one
       return growth_->under_way() && growth_->OnIdle();
     case Means::kSparse:
-      return records_.MayFit(record_bytes) && room->Spend(kCleanPart, kCleanWhenFull) &&
-             Clean(kCleanPart);
+      return may_clean && room->Spend(kCleanPart, kCleanWhenFull) && Clean(kCleanPart);
     case Means::kHole:
       return record_bytes > 0 && room->Spend(1, 1);
     case Means::kAnyDead:
-      return records_.MayFit(record_bytes) && room->Spend(kCleanPart, kCleanWhenFull) &&
+      return may_clean && room->Spend(kCleanPart, kCleanWhenFull) &&
              Clean(kCleanPart, record_bytes);
     case Means::kWait:
       if (!room->begun) room->waits_since_us = now_us;
