@@ -208,57 +208,45 @@ tell_rdma() {
   fi
 }
 
-consumer() {
-  local log=$root/build/log/consumer.log status=0 good bad
-  echo "== consumer"
-  bounded "$log" "$consumer_seconds" bash "$root/tests/consumer/run.sh" "$root/build" || status=$?
-  good=$(grep -c '^passed ' "$log" || true)
-  bad=$(grep -c '^failed ' "$log" || true)
+# counted STAGE LOG SECONDS GOOD BAD COMMAND...: a stage that prints a line for each of its checks;
+# GOOD and BAD are patterns of those that passed and failed.
+counted() {
+  local stage=$1 log=$2 seconds=$3 good_line=$4 bad_line=$5 status=0 good bad detail
+  shift 5
+  echo "== $stage"
+  bounded "$log" "$seconds" "$@" || status=$?
+  good=$(grep -c "$good_line" "$log" || true)
+  bad=$(grep -c "$bad_line" "$log" || true)
   if ((status == 0 && bad == 0 && good > 0)); then
-    record passed consumer "$good" 0 0
+    record passed "$stage" "$good" 0 0 "; $(tail -n 1 "$log")"
   else
     show "$log"
-    record failed consumer "$good" "$((bad > 0 ? bad : 1))" 0 \
-      "; $(grep '^failed ' "$log" | tr '\n' ';' || true) see $log"
+    detail=$(grep "$bad_line" "$log" | tr '\n' ';' || true)
+    record failed "$stage" "$good" "$((bad > 0 ? bad : 1))" 0 "; $detail see $log"
   fi
-  leave_nothing consumer
+  leave_nothing "$stage"
+}
+
+consumer() {
+  counted consumer "$root/build/log/consumer.log" "$consumer_seconds" '^passed ' '^failed ' \
+    bash "$root/tests/consumer/run.sh" "$root/build"
 }
 
 # One line a target; 20 seconds each are too few to search, and enough to see that the corpus still
 # passes and that nothing lies near it.
 fuzz() {
-  local log=$root/build-fuzz/log/run.log status=0 good bad
-  echo "== fuzz"
-  if ! command -v clang++-19 > /dev/null; then
-    record skipped fuzz 0 0 1 "; clang++-19 is not installed"
-    return
-  fi
-  bounded "$log" "$fuzz_seconds" bash "$root/tests/fuzz.sh" 20s || status=$?
-  good=$(grep -c ', 0 crashes$' "$log" || true)
-  bad=$(grep -c ', 1 crashes$' "$log" || true)
-  if ((status == 0 && bad == 0 && good > 0)); then
-    record passed fuzz "$good" 0 0 "; $(awk '{ runs += $2 } END { print runs }' "$log") inputs"
+  if command -v clang++-19 > /dev/null; then
+    counted fuzz "$root/build-fuzz/log/run.log" "$fuzz_seconds" ', 0 crashes$' ', 1 crashes$' \
+      bash "$root/tests/fuzz.sh" 20s
   else
-    show "$log"
-    record failed fuzz "$good" "$((bad > 0 ? bad : 1))" 0 "; see $log"
+    record skipped fuzz 0 0 1 "; clang++-19 is not installed"
   fi
-  leave_nothing fuzz
 }
 
 # The tests of the tests: each mutant that is caught has passed.
 mutants() {
-  local log=$root/build-mutants/log/run.log status=0 good bad
-  echo "== mutants"
-  bounded "$log" "$mutant_seconds" bash "$root/tests/mutants.sh" || status=$?
-  good=$(grep -c ' caught by ' "$log" || true)
-  bad=$(grep -c ' SURVIVED ' "$log" || true)
-  if ((status == 0 && bad == 0 && good > 0)); then
-    record passed mutants "$good" 0 0 "; $(tail -n 1 "$log")"
-  else
-    show "$log"
-    record failed mutants "$good" "$((bad > 0 ? bad : 1))" 0 "; see $log"
-  fi
-  leave_nothing mutants
+  counted mutants "$root/build-mutants/log/run.log" "$mutant_seconds" ' caught by ' ' SURVIVED ' \
+    bash "$root/tests/mutants.sh"
 }
 
 main() {
