@@ -86,6 +86,13 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
   return welcome;
 }
 
+std::optional<uid_t> UserOf(int socket) {
+  ucred user;
+  socklen_t bytes = sizeof(user);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) != 0) return std::nullopt;
+  return user.uid;
+}
+
 void WakePeer(int socket) {
   const char wake = 1;
   // A full socket has wakes in it already; a closed one is noticed by whoever waits on it.

@@ -8,11 +8,14 @@
 // Welcome and, when its status is kOk, the three descriptors in the order of HandshakeFd.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 
 #include "fabric/os.h"
@@ -76,6 +79,9 @@ bool SendHello(int socket, const Hello& hello);
 bool ReceiveHello(int socket, Hello* hello);
 bool SendWelcome(int socket, const Welcome& welcome, std::span<const int> fds);
 std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds);
+
+// The user at the other end, as the kernel says; nullopt when it does not.
+std::optional<uid_t> UserOf(int socket);
 
 // After the handshake the socket carries wakes, a byte each: to whoever sleeps on the other side. A
 // socket and not an eventfd, because what a peer can do to its end of a socket harms nobody else.

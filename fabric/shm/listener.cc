@@ -28,13 +28,6 @@ using namespace std::chrono_literals;
 // that have said it are served.
 constexpr size_t kPendingMax = 64;
 
-std::optional<ucred> UserOf(int socket) {
-  ucred user;
-  socklen_t bytes = sizeof(user);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) != 0) return std::nullopt;
-  return user;
-}
-
 RefusalReason RefusalOf(int error_number) {
   if (error_number == EMFILE) return RefusalReason::kDescriptors;
   return error_number == ENFILE ? RefusalReason::kAllDescriptors : RefusalReason::kOther;
@@ -78,7 +71,7 @@ class ShmListener final : public Listener {
   void Refuse(int socket, RefusalReason refusal, const std::string& cause = {});
   static Fd OpenSpare() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
   void HandleHello(Fd socket, const Hello& hello);
-  Code Judge(const ucred& user, const Hello& hello) const;
+  Code Judge(uid_t user, const Hello& hello) const;
   std::expected<void, Error> Serve(Fd* socket, const Hello& hello, Admission::Place place);
 
   std::string uri_;
@@ -164,9 +157,7 @@ void ShmListener::Refuse(int socket, RefusalReason refusal, const std::string& c
                         options_.format_version, static_cast<uint64_t>(refusal),
                         options_.admission->LimitOf(refusal)};
   SendWelcome(socket, welcome, {});
-  const auto user = UserOf(socket);
-  const auto uid = user ? std::optional(user->uid) : std::nullopt;
-  notices_.Add(options_.admission->CountRefusal(refusal, uid, cause));
+  notices_.Add(options_.admission->CountRefusal(refusal, UserOf(socket), cause));
 }
 
 void ShmListener::DropLate() {
@@ -219,11 +210,11 @@ void ShmListener::HandleEvents() {
 // The kernel has checked the socket's mode already; credentials say it again where a file system
 // does not: root and the server's own user always, others only when the operator has opened the
 // socket to its group or to all.
-Code ShmListener::Judge(const ucred& user, const Hello& hello) const {
+Code ShmListener::Judge(uid_t user, const Hello& hello) const {
   struct stat status;
   if (::stat(path_.c_str(), &status) != 0) return Code::kPermission;
   const bool opened = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  if (user.uid != 0 && user.uid != ::geteuid() && !opened) return Code::kPermission;
+  if (user != 0 && user != ::geteuid() && !opened) return Code::kPermission;
   if (hello.format_version != options_.format_version) return Code::kProtocol;
   if (hello.shard >= ports_.size()) return Code::kInvalidArgument;
   return Code::kOk;
@@ -238,7 +229,7 @@ void ShmListener::HandleHello(Fd socket, const Hello& hello) {
     SendWelcome(socket.get(), refusal, {});
     return;
   }
-  auto place = options_.admission->Admit(hello.shard, user->uid);
+  auto place = options_.admission->Admit(hello.shard, user);
   if (!place) return Refuse(socket.get(), place.error());
   errno = 0;
   const auto served = Serve(&socket, hello, std::move(*place));

@@ -1,13 +1,13 @@
 #include "fabric/shm/region_view.h"
 
 #include <linux/magic.h>
-#include <sys/socket.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
+#include "fabric/shm/channel.h"
 #include "verify/words.h"
 
 namespace plov::fabric::shm {
@@ -64,11 +64,9 @@ bool RegionView::Copy(uint64_t offset, void* to, size_t bytes) const {
 }
 
 RegionView::Trust TrustIn(int socket) {
-  ucred peer;
-  socklen_t bytes = sizeof(peer);
-  const bool known = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0;
-  return known && (peer.uid == 0 || peer.uid == ::geteuid()) ? RegionView::Trust::kServer
-                                                             : RegionView::Trust::kNone;
+  const auto user = UserOf(socket);
+  return user && (*user == 0 || *user == ::geteuid()) ? RegionView::Trust::kServer
+                                                      : RegionView::Trust::kNone;
 }
 
 }  // namespace plov::fabric::shm
