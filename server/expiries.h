@@ -1,7 +1,9 @@
 // Expiries: when the next item of a table can have expired, so that nobody looks for one before.
 //
-// What it says may be too early, which costs a round over the table, and never too late but for
-// items that a round has missed because they were moved; then the next round begins at once.
+// What it says may be too early, which costs a round over the table. It may be too late for an item
+// that was moved while a round went on: a round that has seen fewer items than there are is followed
+// by another at once, but what was stored and seen in it hides one that was missed. That one's memory
+// is freed when another item is due; a reader takes no expired item for a hit (R7).
 #pragma once
 
 #include <algorithm>

@@ -123,8 +123,8 @@ bool Shard::StepBatch() {
     waiting_.pop_front();
     const auto it = next.gate->peers.find(next.peer);
     if (it == next.gate->peers.end()) continue;  // it is gone
-    writes_wait_ = Serve(next.gate, next.peer, &it->second) == Outcome::kWaits;
-    if (!writes_wait_) return true;
+    if (Serve(next.gate, next.peer, &it->second) != Outcome::kWaits) return true;
+    writes_wait_ = true;
   }
   return false;
 }

@@ -176,7 +176,7 @@ class Shard {
   uint64_t host_episodes_ = 0;  // of refusals, logged
   std::string stats_text_;
   std::deque<Waiting> waiting_;  // whose batch waits for its next slice
-  bool writes_wait_ = false;     // for memory that clients give back, all of these
+  bool writes_wait_ = false;     // for memory that clients give back, some of these
   std::vector<std::unique_ptr<Batch>> idle_batches_;
 
  public:
