@@ -25,6 +25,8 @@ struct RoomSearch {
   bool begun = false;
   size_t left = 0;              // that may be spent on the means, in its unit
   uint64_t tried = UINT64_MAX;  // Store::Chances when the table was full
+  // Whether others have what kWait waits for: who waits can confirm nothing meanwhile.
+  bool may_wait = false;
   uint64_t waits_since_us = 0;
 
   bool waits() const { return means == Means::kWait && begun; }

@@ -348,6 +348,9 @@ Shard::Outcome Shard::HandleWrite(Gate* gate, PeerId id, Peer* peer, Reply* repl
   WriteReply write;
   if (!Answered(peer, request, &write)) {
     const uint64_t now_us = MonotonicUs();
+    const Growth& growth = store_->growth();
+    peer->batch->writing.room.may_wait =
+        growth.draining() && peer->confirmed_version >= growth.awaited_version();
     Outcome outcome = Outcome::kDone;
     if (request.rendezvous) {
       outcome = HandleLarge(gate, id, peer, &write);

@@ -154,13 +154,9 @@ std::optional<Code> Store::Insert(uint64_t hash, const Bucket& item, uint64_t no
 
 WriteReply Store::Write(const Request& request, uint64_t now_us) {
   Writing writing;
-  while (true) {
-    const auto reply = Write(request, now_us, &writing);
-    if (reply) return *reply;
-    if (!writing.room.waits()) continue;  // for nobody but us
-    Abandon(&writing);
-    return Refusal(Code::kNoSpace);
-  }
+  std::optional<WriteReply> reply;
+  while (!reply) reply = Write(request, now_us, &writing);
+  return *reply;
 }
 
 std::optional<WriteReply> Store::Write(const Request& request, uint64_t now_us, Writing* writing) {
@@ -222,7 +218,8 @@ std::optional<Code> Store::Prepare(const Request& request, uint64_t now_us, Writ
   records_.Pin(*offset, record_bytes);
   writing->place = {*offset, verify::WordsAt(region_.data(), *offset),
                     verify::kRecordHeaderBytes + request.key.size(), record_bytes};
-  *room = {.means = RoomSearch::Means::kExpired};  // for a place in the table
+  // For a place in the table.
+  *room = {.means = RoomSearch::Means::kExpired, .may_wait = room->may_wait};
   return Code::kOk;
 }
 

@@ -85,7 +85,7 @@ bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
       Sweep(kSweepPart, now_us);
       return true;
     case Means::kGrowth:  // the old table's memory is wanted, or a place in the new one
-      return growth_->under_way() && growth_->OnIdle();
+      return (growth_->under_way() || growth_->hungry()) && growth_->OnIdle();
     case Means::kSparse:
       return may_clean && room->Spend(kCleanPart, kCleanWhenFull) && Clean(kCleanPart);
     case Means::kHole:
@@ -94,9 +94,15 @@ bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
       return may_clean && room->Spend(kCleanPart, kCleanWhenFull) &&
              Clean(kCleanPart, record_bytes);
     case Means::kWait:
+      if (room->begun && !growth_->draining()) {  // the memory is there: once more with all means
+        room->means = Means::kExpired;
+        room->begun = false;
+        return true;
+      }
+      if (!room->may_wait) return false;
       if (!room->begun) room->waits_since_us = now_us;
       room->begun = true;
-      return growth_->draining() && now_us - room->waits_since_us < kWaitUs;
+      return now_us - room->waits_since_us < kWaitUs;
   }
   return false;
 }

@@ -45,11 +45,14 @@ class ShardGrowth : public ::testing::Test {
     return world.AskOne(client, PutOf("k" + std::to_string(sequence_), "v", sequence_)).status;
   }
 
-  std::vector<Replied> Confirm(const ShardWorld::Client& client, uint64_t confirmed) {
+  static verify::Request ConfirmOf(uint64_t confirmed) {
     verify::Request request = RequestOf(Operation::kConfirm, {});
     request.request_id = 1;
     request.expected_version = confirmed;
-    return world.Ask(client, {request});
+    return request;
+  }
+  std::vector<Replied> Confirm(const ShardWorld::Client& client, uint64_t confirmed) {
+    return world.Ask(client, {ConfirmOf(confirmed)});
   }
 
   // Lets the shard's own loop run; once per test.
@@ -219,6 +222,34 @@ TEST_F(ShardGrowthHungry, GraceIsATenthWhileTheMemoryIsWanted) {
   for (int i = 0; i < 20'000 && current_bytes() == held_bytes; ++i) PutOne(one);
   EXPECT_GT(current_bytes(), held_bytes) << "what was freed serves the next table";
   EXPECT_FALSE(growth().hungry());
+}
+
+// Full, with a table that two clients hold up: who writes has none of it to wait for but itself.
+TEST_F(ShardGrowthHungry, AWriteWaitsForOthersToConfirmAndNotForItself) {
+  const auto one = world.Connect(1);
+  const auto idle = world.Connect(2);
+  Code status = Code::kOk;
+  while (status == Code::kOk) status = PutOne(one);
+  ASSERT_EQ(status, Code::kNoSpace) << "and not without an answer";
+  ASSERT_TRUE(growth().draining());
+  EXPECT_FALSE(world.port.IsClosed(one.peer));
+  Confirm(one, version());
+  ASSERT_TRUE(growth().draining());
+  // Until a key finds no place.
+  const auto put_next = [&] {
+    ++sequence_;
+    const std::string key = "k" + std::to_string(sequence_);
+    return world.Post(one, Encode(one.id, {PutOf(key, "v", sequence_)}));
+  };
+  for (int i = 0; i < 10'000; ++i) {
+    if (put_next().empty()) break;
+  }
+  ASSERT_TRUE(world.port.sent.empty()) << "the other client may confirm";
+  world.port.Script(ShardWorld::Kind::kMessage, idle.peer, 0,
+                    Encode(idle.id, {ConfirmOf(version())}));
+  while (world.port.sent.size() < 2 && world.shard.Turn()) continue;
+  ASSERT_EQ(world.port.sent.size(), 2u);
+  EXPECT_EQ(Decode(one.id, world.port.sent[1].message)[0].status, Code::kOk);
 }
 
 TEST_F(ShardGrowthHungry, DeletesEndTheHunger) {

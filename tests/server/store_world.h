@@ -70,8 +70,7 @@ inline std::expected<Store::Writing, Code> PrepareAll(Store* store, const verify
   Store::Writing writing;
   while (true) {
     const auto status = store->Prepare(request, now_us, &writing);
-    if (!status && !writing.room.waits()) continue;
-    if (!status) return std::unexpected(Code::kNoSpace);
+    if (!status) continue;
     if (*status != Code::kOk) return std::unexpected(*status);
     return writing;
   }
@@ -79,13 +78,9 @@ inline std::expected<Store::Writing, Code> PrepareAll(Store* store, const verify
 
 inline WriteReply CommitAll(Store* store, Store::Writing writing, const verify::Request& request,
                             uint64_t now_us) {
-  while (true) {
-    const auto reply = store->Commit(request, now_us, &writing);
-    if (reply) return *reply;
-    if (!writing.room.waits()) continue;
-    store->Abandon(&writing);
-    return {Code::kNoSpace, 0};
-  }
+  std::optional<WriteReply> reply;
+  while (!reply) reply = store->Commit(request, now_us, &writing);
+  return *reply;
 }
 
 inline void Abandon(Store* store, Store::Writing writing) { store->Abandon(&writing); }
