@@ -35,12 +35,21 @@ struct Shared {
   std::atomic<uint64_t> unknown;  // increments whose outcome is unknown
   std::atomic<uint64_t> unknown_writes;
   std::atomic<uint64_t> reconnects;
+  std::atomic<size_t> connected;  // clients
 };
 
 uint64_t Rounds() { return test::NumberFrom("PLOV_WARM_ROUNDS", 30); }
 
 ClientOptions Patient(size_t cache_bytes) {
   return {.timeout = kPatience, .location_cache_bytes = cache_bytes};
+}
+
+// A server that is not there refuses a client its first connection, so all have one before the first
+// kill.
+Client Connect(const Plovd& server, Shared* shared, size_t cache_bytes) {
+  Client client = server.Connect(Patient(cache_bytes));
+  ++shared->connected;
+  return client;
 }
 
 std::string FillerOf(uint64_t filler) { return "f" + std::to_string(filler); }
@@ -58,7 +67,7 @@ bool IsDone(const Result& result, std::atomic<uint64_t>* unknown) {
 }
 
 int WriteKeys(const Plovd& server, Shared* shared, size_t writer) {
-  Client client = server.Connect(Patient(0));
+  Client client = Connect(server, shared, 0);
   std::mt19937_64 random(writer);
   while (!shared->registers.stop) {
     const size_t key = random() % (kKeys / kWriters) * kWriters + writer;
@@ -76,7 +85,7 @@ int WriteKeys(const Plovd& server, Shared* shared, size_t writer) {
 
 // A batch with an unknown filler is simply written again.
 int Fill(const Plovd& server, Shared* shared) {
-  Client client = server.Connect(Patient(0));
+  Client client = Connect(server, shared, 0);
   while (!shared->registers.stop && shared->fillers < kFillersMax) {
     std::vector<std::string> keys;
     for (uint64_t i = 0; i < kBatch; ++i) keys.push_back(FillerOf(shared->fillers + i));
@@ -94,7 +103,7 @@ int Fill(const Plovd& server, Shared* shared) {
 
 // Adds one by conditional PUTs: what was applied twice, or lost, shows in the sum.
 int Count(const Plovd& server, Shared* shared) {
-  Client client = server.Connect(Patient(1 << 10));
+  Client client = Connect(server, shared, 1 << 10);
   while (!shared->registers.stop) {
     const auto hit = client.Get("counter");
     if (!hit || !*hit) return 4;
@@ -108,7 +117,7 @@ int Count(const Plovd& server, Shared* shared) {
 }
 
 int ReadKeys(const Plovd& server, Shared* shared, size_t cache_bytes) {
-  Client client = server.Connect(Patient(cache_bytes));
+  Client client = Connect(server, shared, cache_bytes);
   test::Reader reader(&shared->registers);
   std::mt19937_64 random(cache_bytes + 7);
   std::vector<std::string> names;
@@ -159,6 +168,7 @@ class WarmLoad : public Warm, public ::testing::WithParamInterface<const char*> 
       children_.push_back(
           Child::Fork([this, cache_bytes] { return ReadKeys(*server_, shared_, cache_bytes); }));
     }
+    while (shared_->connected < children_.size()) std::this_thread::yield();
   }
 
   // Everything that was acknowledged, all of it.
