@@ -13,7 +13,7 @@
 
 #include "tests/cuckoo/growing_shard.h"
 #include "tests/cuckoo/interleaving.h"
-#include "tests/cuckoo/watched_words.h"
+#include "tests/watched/watched_words.h"
 
 namespace plov::cuckoo {
 namespace {

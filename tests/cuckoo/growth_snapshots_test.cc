@@ -13,7 +13,7 @@
 
 #include "cuckoo/lookup.h"
 #include "cuckoo/table.h"
-#include "tests/cuckoo/watched_words.h"
+#include "tests/watched/watched_words.h"
 
 namespace plov::cuckoo {
 namespace {

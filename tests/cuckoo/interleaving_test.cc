@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/cuckoo/heap_shard.h"
-#include "tests/cuckoo/watched_words.h"
+#include "tests/watched/watched_words.h"
 
 namespace plov::cuckoo {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "tests/cuckoo/heap_shard.h"
 #include "tests/cuckoo/table_scan.h"
-#include "tests/cuckoo/watched_words.h"
+#include "tests/watched/watched_words.h"
 
 namespace plov::cuckoo {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/cuckoo/watched_words.h"
+#include "tests/watched/watched_words.h"
 #include "tests/server/area_world.h"
 
 namespace plov::server {

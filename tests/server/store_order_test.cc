@@ -2,7 +2,7 @@
 // the store once more under an observer of shared words.
 #include <gtest/gtest.h>
 
-#include "tests/cuckoo/watched_words.h"
+#include "tests/watched/watched_words.h"
 #include "tests/server/store_world.h"
 
 namespace plov::server {

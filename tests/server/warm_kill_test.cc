@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "tests/cuckoo/watched_words.h"
+#include "tests/watched/watched_words.h"
 #include "tests/server/warm_check.h"
 #include "tests/server/warm_script.h"
 #include "tests/support/child.h"

@@ -2,7 +2,7 @@
 // the schedule that says who makes the next step.
 //
 // The real Shard, Store and Client run in one thread. The schedule interrupts a server after any of
-// its stores to shared memory (tests/cuckoo/watched_words.h) and lets pieces of READs be copied and
+// its stores to shared memory (tests/watched/watched_words.h) and lets pieces of READs be copied and
 // clients run there, so that every interleaving of the server's stores with the words that clients
 // READ can happen. A client's own code touches shared memory only by READs; where these are loads,
 // it is interrupted between the words.

@@ -1,7 +1,7 @@
 // Watched words: verify/words.h with observers that are told after every store of a shared word,
 // and before the copy of one.
 //
-// This header is forced in front of every source of cuckoo_store_test (-include), so that the real
+// This header is forced in front of every source of what links plov_watched (-include), so that the real
 // writer, compiled once more, can be stopped between any two of its stores, in one thread and in
 // the same way each time.
 #pragma once
