@@ -121,13 +121,19 @@ done
 if ((${#only[@]} > 0)); then names=("${only[@]}"); fi
 
 child=""
+workers=()
 on_exit() {
   trap - EXIT INT TERM
   if [[ -n $child ]]; then kill -TERM "$child" 2> /dev/null || true; fi
+  if ((${#workers[@]} > 0)); then kill -TERM "${workers[@]}" 2> /dev/null || true; fi
 }
-trap on_exit EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# A subshell calls it, too: it does not inherit traps.
+end_with_children() {
+  trap on_exit EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+end_with_children
 
 # waited COMMAND...: its exit status; it is ended when we are.
 waited() {
@@ -167,7 +173,7 @@ build() {
 # What a command took without a mutant, in ms.
 declare -A usual
 
-# try MUTANT NAME COMMAND: runs one catcher. Leaves the time in `took`, in ms; the status is 0 when
+# try MUTANT NAME COMMAND: runs one catcher; no mutant has a name with "-". Leaves the time in `took`, in ms; the status is 0 when
 # it has noticed nothing, 1 when it has.
 try() {
   local mutant=$1 name=$2 log="$folder/log/$1.$2.log" status=0 begun limit
@@ -176,7 +182,7 @@ try() {
   begun=${EPOCHREALTIME/./}
   # The command is not quoted: these are words.
   # shellcheck disable=SC2086
-  waited env -C "$binaries" PLOV_MUTANT="${mutant#-}" GTEST_FAIL_FAST=1 GTEST_BRIEF=1 \
+  waited env -C "$binaries" PLOV_MUTANT="${mutant%%-*}" GTEST_FAIL_FAST=1 GTEST_BRIEF=1 \
     timeout --kill-after=5 "$limit" ${3//SECONDS/$seconds} > "$log" 2>&1 || status=$?
   took=$(((${EPOCHREALTIME/./} - begun) / 1000))
   case $status in
@@ -195,7 +201,8 @@ in_seconds() { printf '%d.%d' $(($1 / 1000)) $(($1 % 1000 / 100)); }
 sound() {
   local name=$1 command=$2
   if [[ -n ${usual[$command]:-} ]]; then return; fi
-  try - "$name" "$command" || die "$name fails without a mutant; see $folder/log/-.$name.log"
+  try "-$worker" "$name" "$command" ||
+    die "$name fails without a mutant; see $folder/log/-$worker.$name.log"
   usual[$command]=$took
 }
 
@@ -230,10 +237,28 @@ try_mutant() {
   return 1
 }
 
+# Every mutant whose turn it is with worker $1; exits with the number of those that survive.
+work() {
+  local worker=$1 survivors=0 i
+  workers=()
+  end_with_children
+  for ((i = worker; i < ${#names[@]}; i += jobs)); do
+    try_mutant "${names[i]}" || survivors=$((survivors + 1))
+  done
+  exit "$survivors"
+}
+
 build
-caught=0
-for mutant in "${names[@]}"; do
-  if try_mutant "$mutant"; then caught=$((caught + 1)); fi
+for ((i = 0; i < jobs; ++i)); do
+  work "$i" &
+  workers+=("$!")
 done
-echo "$caught of ${#names[@]} mutants caught"
-((caught == ${#names[@]}))
+survivors=0
+for id in "${workers[@]}"; do
+  status=0
+  wait "$id" || status=$?
+  survivors=$((survivors + status))
+done
+workers=()
+echo "$((${#names[@]} - survivors)) of ${#names[@]} mutants caught"
+((survivors == 0))

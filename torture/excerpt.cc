@@ -1,5 +1,7 @@
 #include "torture/excerpt.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace plov::torture {
@@ -44,11 +46,6 @@ class Columns {
   std::vector<Instant> instants_;
 };
 
-std::string Padded(std::string text, size_t width) {
-  if (text.size() < width) text.resize(width, ' ');
-  return text;
-}
-
 }  // namespace
 
 std::string TimelineText(const Excerpt& excerpt, size_t rows_max) {
@@ -64,8 +61,8 @@ std::string TimelineText(const Excerpt& excerpt, size_t rows_max) {
   for (const ExcerptRow& row : shown) {
     std::string interval = std::to_string(row.start) + "..";
     if (!row.is_open) interval += std::to_string(row.end);
-    text += "  " + columns.Bar(row) + " " + Padded(interval, 10) + " " + Padded(row.process, 4) +
-            " " + Padded(row.call, 20) + " " + row.result + "\n";
+    text += fmt::format("  {} {:<10} {:<4} {:<20} {}\n", columns.Bar(row), interval, row.process,
+                        row.call, row.result);
   }
   if (shown.size() < all.size()) {
     text += "  (" + std::to_string(shown.size()) + " of " + std::to_string(all.size()) +
