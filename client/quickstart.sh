@@ -72,6 +72,18 @@ quiet() {
   }
 }
 
+# built TARGET...: builds them and prints how far it is, by tenths; the end of the log when it fails.
+built() {
+  cmake --build "$build" --target "$@" 2>&1 < /dev/null | tee "$work/build.log" |
+    awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\]/ {
+      tenth = int($2 * 10 / $3)
+      if (tenth > told) { printf "%d %% of %d steps\n", tenth * 10, $3; fflush(); told = tenth }
+    }' || {
+    tail -n 40 "$work/build.log" >&2
+    fail "the build failed"
+  }
+}
+
 build_plov() {
   local fresh=()
   # A cache that another generator or another place has left is started anew.
@@ -83,7 +95,7 @@ build_plov() {
   # The tests need more packages; a tree that was configured with them keeps them.
   if [[ ! -f $build/CMakeCache.txt ]]; then fresh+=(-DPLOV_TESTS=OFF); fi
   quiet "$work/configure.log" cmake "${fresh[@]}" -S "$root" -B "$build" -G Ninja
-  quiet "$work/build.log" cmake --build "$build" --target plovd plov_cli example_read_speed
+  built plovd plov_cli example_read_speed
 }
 
 # Prints KEY<TAB>VALUE lines, escaped as `plov load` reads them: package:NAME and its description.
@@ -188,13 +200,17 @@ read_speed --many
 say "What the server says of itself: plov stats"
 "$plov" stats
 
+# As one types it, also where a folder has a space in its name.
+printf -v shown '%q' "$build"
 cat << END
 
 Next:
-  $build/server/plovd &                     serve on shm:default
-  $build/client/plov put user:1 Ada         store
-  $build/client/plov get user:1             read
-  $build/client/plov --help                 everything else
-  tests/run.sh                              build and pass every test
-  cmake --install build                     install; then man plov, man plovd, man 3 plov_client
+  $shown/server/plovd &                     serve on shm:default
+  $shown/client/plov put user:1 Ada         store
+  $shown/client/plov get user:1             read
+  $shown/client/plov --help                 everything else
+  $(printf %q "$root/tests/run.sh")         build and pass every test
+  cmake --build $shown && cmake --install $shown && ldconfig
+                                            build the rest and install, as root; then man plov,
+                                            man plovd, man 3 plov_client
 END
