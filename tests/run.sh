@@ -51,11 +51,14 @@ passed=0
 failed=0
 skipped=0
 summary=()
+finished=false
 
 # Prints the ids of the processes that the last stage has started and that still run: a stage is a
-# session of its own.
+# session of its own. ps fails when it finds none.
 stage_processes() {
-  if [[ -n $session ]]; then ps -s "$session" -o pid=,stat= | awk '$2 !~ /^Z/ {print $1}'; fi
+  if [[ -n $session ]]; then
+    { ps -s "$session" -o pid=,stat= || true; } | awk '$2 !~ /^Z/ {print $1}'
+  fi
 }
 
 end_processes() {
@@ -65,10 +68,12 @@ end_processes() {
   done
 }
 
+# The summary is the last that is said, also by a run that is ended or that ends by mistake.
 on_exit() {
   trap - EXIT INT TERM
   if [[ -n $child ]]; then kill -TERM "$child" 2> /dev/null || true; fi
   end_processes
+  tell
 }
 trap on_exit EXIT
 trap 'exit 130' INT
@@ -216,6 +221,15 @@ tell_rdma() {
   fi
 }
 
+tell() {
+  echo
+  printf '%s\n' "${summary[@]}"
+  echo
+  echo "$passed passed, $failed failed, $skipped skipped, in $((SECONDS / 60)) min $((SECONDS % 60)) s"
+  tell_rdma
+  if ! $finished; then echo "*** ENDED EARLY: what has no line above did not run"; fi
+}
+
 # counted STAGE LOG SECONDS GOOD BAD COMMAND...: a stage that prints a line for each of its checks;
 # GOOD and BAD are patterns of those that passed and failed.
 counted() {
@@ -282,11 +296,7 @@ main() {
     fuzz
     mutants
   fi
-  echo
-  printf '%s\n' "${summary[@]}"
-  echo
-  echo "$passed passed, $failed failed, $skipped skipped, in $((SECONDS / 60)) min $((SECONDS % 60)) s"
-  tell_rdma
+  finished=true
   ((failed == 0))
 }
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/watched/watched_words.h"
 #include "tests/server/area_world.h"
+#include "tests/watched/watched_words.h"
 
 namespace plov::server {
 namespace {

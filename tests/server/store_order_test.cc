@@ -2,8 +2,8 @@
 // the store once more under an observer of shared words.
 #include <gtest/gtest.h>
 
-#include "tests/watched/watched_words.h"
 #include "tests/server/store_world.h"
+#include "tests/watched/watched_words.h"
 
 namespace plov::server {
 namespace {

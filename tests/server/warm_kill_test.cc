@@ -14,12 +14,12 @@
 #include <filesystem>
 #include <functional>
 
-#include "tests/watched/watched_words.h"
 #include "tests/server/warm_check.h"
 #include "tests/server/warm_script.h"
 #include "tests/support/child.h"
 #include "tests/support/folder.h"
 #include "tests/support/sanitizers.h"
+#include "tests/watched/watched_words.h"
 
 namespace plov::server {
 namespace {
