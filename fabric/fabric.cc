@@ -30,6 +30,14 @@ std::expected<std::unique_ptr<Listener>, Error> Listener::Listen(std::string_vie
   return UnknownFabric(uri);
 }
 
+std::expected<void, Error> Listener::Check(std::string_view uri) {
+  if (verbs::IsRdma(uri)) return verbs::Check(uri);
+  if (!shm::IsShm(uri)) return UnknownFabric(uri);
+  const auto path = shm::SocketPath(uri);
+  if (!path && path.error().code == Code::kInvalidArgument) return std::unexpected(path.error());
+  return {};
+}
+
 bool Listener::Pins(std::string_view uri) { return verbs::IsRdma(uri); }
 
 }  // namespace plov::fabric

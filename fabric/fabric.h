@@ -200,6 +200,9 @@ class Listener {
   static std::expected<std::unique_ptr<Listener>, Error> Listen(std::string_view uri,
                                                                 const ListenOptions& options);
 
+  // kInvalidArgument for what no listener could ever serve on, by its form; nothing is tried.
+  static std::expected<void, Error> Check(std::string_view uri);
+
   // Whether a listener on this URI registers its regions with a device, which pins all their pages
   // as long as it serves: memory that is sparse would be filled with pages.
   static bool Pins(std::string_view uri);

@@ -6,12 +6,9 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <cctype>
-#include <fstream>
-#include <set>
-#include <span>
 #include <sstream>
 
+#include "server/given.h"
 #include "verify/quantity.h"
 #include "verify/record.h"
 #include "verify/superblock.h"
@@ -43,48 +40,25 @@ po::options_description Described() {
       ("warm", po::value<std::string>(), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
       ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
-      ("version", "print the version and exit")
-      ("help", "print this help and exit");
+      ("version,V", "print the version and exit")
+      ("help,h", "print this help and exit");
   // clang-format on
   return options;
-}
-
-// PLOVD_MAX_VALUE is --max-value. Other variables with the prefix are not ours to judge.
-std::string OptionOfVariable(const std::string& variable) {
-  constexpr std::string_view kPrefix = "PLOVD_";
-  if (!variable.starts_with(kPrefix)) return {};
-  std::string name = variable.substr(kPrefix.size());
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  static const std::set<std::string> kNames = {
-      "listen",    "shards",  "memory",      "bucket-bytes",
-      "max-value", "spin-us", "max-clients", "max-clients-per-user",
-      "hugepages", "warm",    "config",      "log-level"};
-  return kNames.contains(name) ? name : std::string();
-}
-
-// Empty when there is none.
-std::string ConfigPath(const po::variables_map& command_line, const po::parsed_options& variables) {
-  if (command_line.count("config") > 0) return command_line["config"].as<std::string>();
-  for (const po::option& option : variables.options) {
-    if (option.string_key == "config" && !option.value.empty()) return option.value.front();
-  }
-  return {};
 }
 
 std::unexpected<Error> Invalid(std::string message) {
   return Fail(Code::kInvalidArgument, std::move(message) + " (plovd --help lists the options)");
 }
 
-std::expected<uint64_t, Error> SizeOf(const po::variables_map& given, const char* name,
-                                      uint64_t least, uint64_t most, uint64_t otherwise) {
-  if (given.count(name) == 0) return otherwise;
-  const auto text = given[name].as<std::string>();
+std::expected<uint64_t, Error> SizeOf(const Given& given, const char* option, uint64_t least,
+                                      uint64_t most, uint64_t otherwise) {
+  if (!given.Has(option)) return otherwise;
+  const auto& text = given.As<std::string>(option);
   const auto size = ParseSize(text);
-  if (!size) return Invalid(fmt::format("--{}: {}", name, size.error().message));
+  if (!size) return Invalid(fmt::format("{}: {}", given.NameOf(option), size.error().message));
   if (*size < least || *size > most) {
-    return Invalid(fmt::format("--{} {} is outside {} to {}", name, text, least, most));
+    return Invalid(
+        fmt::format("{} {} is outside {} to {}", given.NameOf(option), text, least, most));
   }
   return *size;
 }
@@ -94,7 +68,7 @@ uint64_t PhysicalMemoryBytes() {
          static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::expected<void, Error> FillSizes(const po::variables_map& given, ServerOptions* server) {
+std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) {
   const auto shards = SizeOf(given, "shards", 1, verify::kShardsMax, server->shards);
   if (!shards) return std::unexpected(shards.error());
   const auto memory = SizeOf(given, "memory", kMemoryBytesMin * *shards, PhysicalMemoryBytes(),
@@ -104,7 +78,7 @@ std::expected<void, Error> FillSizes(const po::variables_map& given, ServerOptio
                              verify::kBucketBytesMax, server->bucket_bytes);
   if (!bucket) return std::unexpected(bucket.error());
   if (*bucket != verify::kBucketBytesMin && *bucket != verify::kBucketBytesMax) {
-    return Invalid("--bucket-bytes is 64 or 128");
+    return Invalid(given.NameOf("bucket-bytes") + " is 64 or 128");
   }
   const auto value = SizeOf(given, "max-value", 1, verify::kValueBytesMax, server->value_bytes_max);
   if (!value) return std::unexpected(value.error());
@@ -118,7 +92,7 @@ std::expected<void, Error> FillSizes(const po::variables_map& given, ServerOptio
   return {};
 }
 
-std::expected<void, Error> FillClients(const po::variables_map& given, ServerOptions* server) {
+std::expected<void, Error> FillClients(const Given& given, ServerOptions* server) {
   const auto clients = SizeOf(given, "max-clients", 1, kClientsMax, server->clients_max);
   if (!clients) return std::unexpected(clients.error());
   const auto of_user =
@@ -129,10 +103,10 @@ std::expected<void, Error> FillClients(const po::variables_map& given, ServerOpt
   return {};
 }
 
-std::expected<Options, Error> Digest(const po::variables_map& given) {
+std::expected<Options, Error> Digest(const Given& given) {
   Options options;
-  if (given.count("help") > 0) options.action = Options::Action::kHelp;
-  if (given.count("version") > 0) options.action = Options::Action::kVersion;
+  if (given.Has("help")) options.action = Options::Action::kHelp;
+  if (given.Has("version")) options.action = Options::Action::kVersion;
   if (options.action != Options::Action::kServe) return options;
   if (auto filled = FillSizes(given, &options.server); !filled) {
     return std::unexpected(filled.error());
@@ -140,19 +114,19 @@ std::expected<Options, Error> Digest(const po::variables_map& given) {
   if (auto filled = FillClients(given, &options.server); !filled) {
     return std::unexpected(filled.error());
   }
-  if (given.count("listen") > 0) {
-    options.server.uris = given["listen"].as<std::vector<std::string>>();
+  if (given.Has("listen")) {
+    options.server.uris = given.As<std::vector<std::string>>("listen");
   }
-  if (given.count("warm") > 0) options.server.warm_path = given["warm"].as<std::string>();
-  if (given.count("warm") > 0 && options.server.warm_path.empty()) {
-    return Invalid("--warm is empty: name a file");
+  if (given.Has("warm")) options.server.warm_path = given.As<std::string>("warm");
+  if (given.Has("warm") && options.server.warm_path.empty()) {
+    return Invalid(given.NameOf("warm") + " is empty: name a file");
   }
-  if (given["hugepages"].as<bool>()) options.server.pages = PageKind::kHuge;
-  if (given.count("log-level") > 0) options.log_level = given["log-level"].as<std::string>();
+  if (given.As<bool>("hugepages")) options.server.pages = PageKind::kHuge;
+  if (given.Has("log-level")) options.log_level = given.As<std::string>("log-level");
   if (spdlog::level::from_str(options.log_level) == spdlog::level::off &&
       options.log_level != "off") {
-    return Invalid(fmt::format("--log-level '{}' is none of trace, debug, info, warn, error, off",
-                               options.log_level));
+    return Invalid(fmt::format("{} '{}' is none of trace, debug, info, warn, error, off",
+                               given.NameOf("log-level"), options.log_level));
   }
   return options;
 }
@@ -173,30 +147,8 @@ std::string HelpText() {
 
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   const po::options_description described = Described();
-  po::variables_map given;
-  std::string seen;  // what the user wrote
-  for (const char* argument : std::span(argv, static_cast<size_t>(argc))) seen += argument;
-  try {
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(
-        po::command_line_parser(argc, argv).options(described).style(style).positional({}).run(),
-        given);
-    // What is stored first wins; the environment comes last, but may name the file.
-    const auto environment = po::parse_environment(described, OptionOfVariable);
-    for (const po::option& option : environment.options) seen += option.value.front();
-    if (const auto path = ConfigPath(given, environment); !path.empty()) {
-      std::ifstream file(path);
-      if (!file) return Invalid(fmt::format("cannot read --config {}", path));
-      std::stringstream text;
-      text << file.rdbuf();
-      seen += text.str();
-      po::store(po::parse_config_file(text, described), given);
-    }
-    po::store(environment, given);
-  } catch (const po::error& error) {
-    return Invalid(HasPlaceholder(seen) ? kPlaceholderError : error.what());
-  }
-  return Digest(given);
+  const auto given = Given::Read(described, argc, argv);
+  return given ? Digest(*given) : Invalid(given.error().message);
 }
 
 }  // namespace plov::server

@@ -26,6 +26,7 @@ int BlockSignals() {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);   // there is nothing to read again, and items to lose
   signal(SIGXFSZ, SIG_IGN);  // memory over `ulimit -f` is an error to report
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
@@ -36,6 +37,11 @@ int Complain(const plov::Error& error, int exit_status) {
 }
 
 int Serve(const plov::server::Options& options) {
+  for (const std::string& uri : options.server.uris) {
+    if (auto checked = plov::fabric::Listener::Check(uri); !checked) {
+      return Complain(checked.error(), kExitUsage);
+    }
+  }
   const int stop_fd = BlockSignals();
   const std::string warning = plov::server::RaiseDescriptorLimit(options.server);
   auto server = plov::server::Server::Create(options.server);

@@ -17,6 +17,8 @@ std::unexpected<Error> Absent() {
 
 bool IsRdma(std::string_view uri) { return uri.starts_with("rdma:"); }
 
+std::expected<void, Error> Check(std::string_view) { return Absent(); }
+
 std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view, const ConnectOptions&) {
   return Absent();
 }

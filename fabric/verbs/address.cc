@@ -29,6 +29,12 @@ bool IsPort(std::string_view text) {
 
 bool IsRdma(std::string_view uri) { return uri.starts_with(kScheme); }
 
+std::expected<void, Error> Check(std::string_view uri) {
+  auto parsed = ParseUri(uri);
+  if (!parsed) return std::unexpected(std::move(parsed.error()));
+  return {};
+}
+
 std::expected<HostPort, Error> ParseUri(std::string_view uri) {
   const auto no_address = [uri] {
     return Fail(Code::kInvalidArgument,

@@ -25,6 +25,9 @@ namespace plov::fabric::verbs {
 
 bool IsRdma(std::string_view uri);
 
+// kInvalidArgument where the URI is no "rdma://HOST:PORT".
+std::expected<void, Error> Check(std::string_view uri);
+
 std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
                                                           const ConnectOptions& options);
 

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class OptionsTest : public ::testing::Test {
  protected:
@@ -94,6 +95,7 @@ TEST_F(OptionsTest, EveryFlagIsTaken) {
 
 TEST_F(OptionsTest, HelpAndVersionWinOverTheRest) {
   EXPECT_EQ(MustParse({"--help"}).action, Options::Action::kHelp);
+  EXPECT_EQ(MustParse({"-h"}).action, Options::Action::kHelp);
   EXPECT_EQ(MustParse({"--version"}).action, Options::Action::kVersion);
   EXPECT_EQ(MustParse({"--memory", "nonsense", "--help"}).action, Options::Action::kHelp);
 }
@@ -145,6 +147,29 @@ TEST_F(OptionsTest, ImpossibleSizesAreRefusedWithTheirRange) {
   for (const char* bytes : {"--bucket-bytes=63", "--bucket-bytes=96", "--bucket-bytes=256"}) {
     EXPECT_THAT(Refusal({bytes}), HasSubstr("--bucket-bytes"));
   }
+}
+
+TEST_F(OptionsTest, WhatIsWrongIsNamedWhereItWasWritten) {
+  const std::string file = ConfigPath();
+  const auto refusal = [&](const std::string& text) { return Refusal({WriteConfig(text)}); };
+  EXPECT_THAT(refusal("# sizes\n\nmemory = abc\n"), StartsWith(file + ":3: memory: 'abc'"));
+  EXPECT_THAT(refusal("memory = 64M\ncolour = red\n"), StartsWith(file + ":2: "));
+  EXPECT_THAT(refusal("memory = 64M\nspin-us = 0\nmemory = 32M\n"),
+              StartsWith(file + ":3: memory is there twice"));
+  EXPECT_THAT(refusal("hugepages = perhaps\n"), StartsWith(file + ":1: "));
+  EXPECT_THAT(refusal("memory\n"), StartsWith(file + ":1: "));
+  SetVariable("PLOVD_SPIN_US", "fast");
+  EXPECT_THAT(Refusal({}), StartsWith("PLOVD_SPIN_US: 'fast'"));
+  EXPECT_EQ(MustParse({"--spin-us=3"}).server.spin_us, 3u) << "not asked for";
+  SetVariable("PLOVD_HUGEPAGES", "perhaps");
+  EXPECT_THAT(Refusal({"--spin-us=3"}), StartsWith("PLOVD_HUGEPAGES: "));
+}
+
+TEST_F(OptionsTest, FolderIsNoConfigFile) {
+  const std::string folder = ::testing::TempDir();
+  EXPECT_THAT(Refusal({"--config", folder.c_str()}), HasSubstr("cannot read --config " + folder));
+  SetVariable("PLOVD_CONFIG", folder);
+  EXPECT_THAT(Refusal({}), HasSubstr("cannot read PLOVD_CONFIG " + folder));
 }
 
 TEST_F(OptionsTest, UnknownOptionsAndWordsAreRefused) {

@@ -45,6 +45,15 @@ TEST(Start, CleanStopLeavesNothingBehind) {
   }
 }
 
+TEST(Start, HangUpIsIgnored) {
+  Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  server.Signal(SIGHUP);
+  EXPECT_TRUE(client.Put("k", "v"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
 TEST(Start, CleanStopDoesNotWaitForClients) {
   Plovd server({"--memory", "64M"});
   Client client = server.Connect({.timeout = std::chrono::milliseconds(200)});
@@ -97,12 +106,20 @@ TEST(Start, ImpossibleOptionsGiveOneLineAndStatusTwo) {
   }
 }
 
-TEST(Start, AnImpossibleNameGivesOneLineAndStatusThree) {
+TEST(Start, AnImpossibleNameGivesOneLine) {
   const test::TemporaryFolder folder;
   const std::string output = folder.path() + "/log";
-  for (const std::string uri : {"shm:", "shm:a/b", "tcp:1", "shm:/nonexistent/folder/s.sock"}) {
+  const std::vector<std::pair<std::string, int>> names = {{"shm:", 2},
+                                                          {"shm:a/b", 2},
+                                                          {"tcp:1", 2},
+                                                          {"", 2},
+                                                          {"rdma:10.0.0.1", 2},
+                                                          {"rdma://10.0.0.1:0", 2},
+                                                          {"shm:/" + std::string(200, 'x'), 2},
+                                                          {"shm:/nonexistent/folder/s.sock", 3}};
+  for (const auto& [uri, status] : names) {
     EXPECT_EQ(Child::Exec({test::PlovdPath(), "--listen", uri, "--memory", "16M"}, output).Wait(),
-              3)
+              status)
         << uri;
     EXPECT_EQ(std::ranges::count(TextOf(output), '\n'), 1) << TextOf(output);
   }

@@ -1,0 +1,134 @@
+#include "server/given.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "verify/quantity.h"
+
+namespace plov::server {
+
+namespace po = boost::program_options;
+
+namespace {
+
+// What Boost has against a part of what the user wrote; nothing: it is good.
+template <typename Read>
+std::optional<std::string> Refusal(const std::string& written, const Read& read) {
+  try {
+    read();
+  } catch (const po::error& error) {
+    return HasPlaceholder(written) ? kPlaceholderError : error.what();
+  }
+  return std::nullopt;
+}
+
+// An option that came alone, as a line or a variable does.
+std::optional<std::string> Refusal(const po::parsed_options& one, const std::string& written) {
+  return Refusal(written, [&one] {
+    po::variables_map alone;
+    po::store(one, alone);
+  });
+}
+
+// PLOVD_MAX_VALUE is --max-value. Other variables with the prefix are not ours to judge.
+std::string VariableOf(const std::string& option) {
+  std::string name = "PLOVD_" + option;
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  });
+  return name;
+}
+
+}  // namespace
+
+std::expected<Given, Error> Given::Read(const po::options_description& known, int argc,
+                                        const char* const* argv) {
+  Given given(known);
+  // What is stored first wins.
+  if (auto read = given.ReadCommandLine(argc, argv); !read) return std::unexpected(read.error());
+  const char* variable = std::getenv("PLOVD_CONFIG");
+  const std::string path = given.Has("config")   ? given.As<std::string>("config")
+                           : variable == nullptr ? ""
+                                                 : variable;
+  if (!path.empty()) {
+    if (auto read = given.ReadFile(path); !read) return std::unexpected(read.error());
+  }
+  if (auto read = given.ReadEnvironment(); !read) return std::unexpected(read.error());
+  return given;
+}
+
+std::string Given::NameOf(const std::string& option) const {
+  const auto name = names_.find(option);
+  return name == names_.end() ? "--" + option : name->second;
+}
+
+Given::Outcome Given::ReadCommandLine(int argc, const char* const* argv) {
+  std::string written;
+  for (int i = 1; i < argc; ++i) written += argv[i];
+  const auto refusal = Refusal(written, [&] {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(argc, argv).options(known_).style(style).positional({}).run(),
+              values_);
+  });
+  if (refusal) return Fail(Code::kInvalidArgument, *refusal);
+  return {};
+}
+
+// Line by line, since Boost does not say which one it is that it refuses.
+Given::Outcome Given::ReadFile(const std::string& path) {
+  po::parsed_options all(&known_);
+  std::ifstream file(path);
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const auto wrong = [&](const std::string& what) {
+      return Fail(Code::kInvalidArgument, fmt::format("{}:{}: {}", path, number, what));
+    };
+    po::parsed_options one(&known_);
+    auto refusal = Refusal(line, [&] {
+      std::istringstream text(line);
+      one = po::parse_config_file(text, known_);
+    });
+    if (!refusal) refusal = Refusal(one, line);
+    if (refusal) return wrong(*refusal);
+    if (one.options.empty()) continue;
+    const std::string& option = one.options.front().string_key;
+    if (names_.contains(option) && option != "listen") return wrong(option + " is there twice");
+    if (IsLeft(option)) names_[option] = fmt::format("{}:{}: {}", path, number, option);
+    all.options.push_back(one.options.front());
+  }
+  if (!file.eof()) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("cannot read {} {}: {}", Has("config") ? "--config" : "PLOVD_CONFIG",
+                            path, std::strerror(errno)));
+  }
+  po::store(all, values_);
+  return {};
+}
+
+Given::Outcome Given::ReadEnvironment() {
+  for (const auto& described : known_.options()) {
+    const std::string& option = described->long_name();
+    if (option == "help" || option == "version") continue;
+    const std::string name = VariableOf(option);
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) continue;
+    po::parsed_options one(&known_);
+    one.options.emplace_back(option, std::vector<std::string>{value});
+    if (const auto refusal = Refusal(one, value)) {
+      return Fail(Code::kInvalidArgument, fmt::format("{}: {}", name, *refusal));
+    }
+    if (IsLeft(option)) names_.try_emplace(option, name);
+    po::store(one, values_);
+  }
+  return {};
+}
+
+}  // namespace plov::server

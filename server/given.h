@@ -1,0 +1,47 @@
+// Given: what plovd was given by its command line, a file and the environment, and by which name, so
+// that what is wrong can be said of what the user wrote.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <expected>
+#include <map>
+#include <string>
+
+#include "verify/error.h"
+
+namespace plov::server {
+
+class Given {
+ public:
+  // The command line wins over the file that --config or PLOVD_CONFIG names, the file over variables
+  // PLOVD_NAME. Errors: kInvalidArgument, with one line that says where and what.
+  static std::expected<Given, Error> Read(const boost::program_options::options_description& known,
+                                          int argc, const char* const* argv);
+
+  bool Has(const std::string& option) const { return values_.count(option) > 0; }
+  template <typename Value>
+  const Value& As(const std::string& option) const {
+    return values_[option].as<Value>();
+  }
+  // "--memory", "PLOVD_MEMORY" or "/etc/plovd.conf:3: memory"
+  std::string NameOf(const std::string& option) const;
+
+ private:
+  using Outcome = std::expected<void, Error>;
+
+  explicit Given(const boost::program_options::options_description& known) : known_(known) {}
+
+  Outcome ReadCommandLine(int argc, const char* const* argv);
+  Outcome ReadFile(const std::string& path);
+  Outcome ReadEnvironment();
+  // Whether no source that wins has it.
+  bool IsLeft(const std::string& option) const {
+    return !Has(option) || values_[option].defaulted();
+  }
+
+  const boost::program_options::options_description& known_;
+  boost::program_options::variables_map values_;
+  std::map<std::string, std::string> names_;  // of options that are not from the command line
+};
+
+}  // namespace plov::server
