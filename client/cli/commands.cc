@@ -9,34 +9,35 @@ namespace plov::cli {
 namespace {
 
 constexpr auto kCommands = std::to_array<Command>({
-    {"get", "KEY", "print the value of KEY and a newline",
+    {"get", "", "KEY", "print the value of KEY and a newline",
      "Ends with 1 when there is no such key. Binary values come out as they are,\n"
      "but on a terminal, where control characters are shown as \\xNN.\n"
      "With --json: an object with key, value, version, flags and expiry.\n",
      1, 1, "", Get},
-    {"put", "KEY [VALUE|-]", "store VALUE, or what comes on standard input, under KEY",
+    {"put", "set", "KEY [VALUE|-]", "store VALUE, or what comes on standard input, under KEY",
      "Without VALUE, and with -, the value is read from standard input to its end, newlines\n"
      "included. Prints nothing; with --json: an object with key and version.\n",
      1, 2, "ttl flags add replace if-version", Put},
-    {"delete", "KEY", "remove KEY", "Ends with 1 when there is no such key.\n", 1, 1, "if-version",
-     Delete},
-    {"mget", "KEY...", "print KEY<TAB>VALUE for each KEY that is there, escaped as in load",
+    {"delete", "del", "KEY", "remove KEY", "Ends with 1 when there is no such key.\n", 1, 1,
+     "if-version", Delete},
+    {"mget", "", "KEY...", "print KEY<TAB>VALUE for each KEY that is there, escaped as in load",
      "In the order of the keys. Ends with 1 when one of them is not there.\n"
      "With --json: one object a line, {\"key\":...,\"found\":false} for one that is not there.\n",
      1, SIZE_MAX, "", GetMany},
-    {"load", "FILE|-", "store every line KEY<TAB>VALUE of FILE or of standard input",
+    {"load", "", "FILE|-", "store every line KEY<TAB>VALUE of FILE or of standard input",
      "In keys and values \\t is a tab, \\n a newline and \\\\ a backslash; all other bytes are\n"
      "themselves. Lines that are no item are reported with their number and left out; the others\n"
      "are stored, and the exit status is 3. Prints how many were stored and how fast.\n",
      1, 1, "", Load},
-    {"dump", "", "print every item as load reads it, without the server's help",
+    {"dump", "", "", "print every item as load reads it, without the server's help",
      "In no order; keys and values only, without flags and expiry, unless with --json: one object\n"
      "a line, as get prints it.\n",
      0, 0, "", Dump},
-    {"stats", "", "print what the server says of itself",
+    {"stats", "", "", "print what the server says of itself",
      "With --json: {\"shards\":[...],\"total\":{...}} with every number.\n", 0, 0, "", Stats},
-    {"ping", "", "print how long a message to the server and back takes", "", 0, 0, "", Ping},
-    {"doctor", "", "look for what on this machine keeps plov from working, or from working fast",
+    {"ping", "", "", "print how long a message to the server and back takes", "", 0, 0, "", Ping},
+    {"doctor", "", "",
+     "look for what on this machine keeps plov from working, or from working fast",
      "Needs no server, but tests the one there is: --server rdma://HOST:PORT one over RDMA. Each\n"
      "finding is ok, a note or a PROBLEM, with the command that mends it. Ends with 0 when there "
      "is\n"
@@ -49,7 +50,9 @@ constexpr auto kCommands = std::to_array<Command>({
 std::span<const Command> Commands() { return kCommands; }
 
 const Command* FindCommand(std::string_view name) {
-  const auto found = std::ranges::find(kCommands, name, &Command::name);
+  const auto found = std::ranges::find_if(kCommands, [name](const Command& command) {
+    return name == command.name || (name == command.alias && !name.empty());
+  });
   return found == kCommands.end() ? nullptr : &*found;
 }
 

@@ -19,6 +19,7 @@ using Outcome = std::expected<void, Error>;
 
 struct Command {
   std::string_view name;
+  std::string_view alias;     // what some call it; empty: nobody does
   std::string_view synopsis;  // what follows the name
   std::string_view summary;   // one line of `plov --help`
   std::string_view details;   // the rest of `plov NAME --help`

@@ -12,6 +12,7 @@ std::string HelpOf(const Command& command) {
   const std::string_view gap = command.synopsis.empty() ? "" : " ";
   std::string text = fmt::format("plov {0} - {1}\n\nUsage: plov [OPTION]... {0}{2}{3}\n\n",
                                  command.name, command.summary, gap, command.synopsis);
+  if (!command.alias.empty()) text += fmt::format("plov {} is the same.\n\n", command.alias);
   for (const auto& part : {std::string(command.details), OptionsText(command)}) {
     if (!part.empty()) text.append(part).append("\n");
   }
@@ -22,7 +23,8 @@ std::string HelpOf(const Command& command) {
 std::string HelpOfAll() {
   std::string text =
       "plov - gets, puts and looks after the items of a plov server\n\n"
-      "Usage: plov [--server URI] [--timeout DURATION] [--json] COMMAND [WORD]...\n\n"
+      "Usage: plov [--server URI] [--timeout DURATION] [--wait DURATION] [--json] COMMAND "
+      "[WORD]...\n\n"
       "Commands:\n";
   for (const Command& command : Commands()) {
     text += fmt::format("  {:<18} {}\n", fmt::format("{} {}", command.name, command.synopsis),

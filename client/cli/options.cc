@@ -3,11 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
 
+#include "client/cli/nearest.h"
 #include "verify/quantity.h"
 #include "verify/record.h"
 
@@ -20,6 +23,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::seconds;
 
+constexpr std::chrono::milliseconds kBetweenAttempts{20};
 constexpr microseconds kTimeoutMax = std::chrono::hours(24);
 constexpr seconds kTtlMax{UINT32_MAX};  // an expiry has 32 bits
 
@@ -31,6 +35,8 @@ po::options_description GlobalOptions() {
        "shm:NAME, shm:/path.sock, rdma://HOST:PORT (PLOV_SERVER, else shm:default)")
       ("timeout", po::value<std::string>()->value_name("DURATION"),
        "give up after this long, as 100us, 5ms or 2s (5s)")
+      ("wait", po::value<std::string>()->value_name("DURATION"),
+       "wait so long for a server that is not there yet (not at all)")
       ("json", po::bool_switch(), "print JSON, one object a line")
       ("version", po::bool_switch(), "print the version and exit")
       ("help", po::bool_switch(), "print this help, or that of a command, and exit");
@@ -156,6 +162,18 @@ std::expected<void, Error> CheckFit(const Options& options, const po::variables_
   return {};
 }
 
+std::vector<std::string> OptionNames(const po::options_description& described) {
+  std::vector<std::string> names;
+  for (const auto& option : described.options()) names.push_back("--" + option->long_name());
+  return names;
+}
+
+std::vector<std::string> CommandNames() {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.emplace_back(command.name);
+  return names;
+}
+
 std::expected<void, Error> FindItsCommand(std::vector<std::string> words, Options* options) {
   const bool help = !words.empty() && words[0] == "help";
   if (help) {
@@ -164,10 +182,16 @@ std::expected<void, Error> FindItsCommand(std::vector<std::string> words, Option
   }
   if (words.empty()) {
     if (options->action != Options::Action::kRun) return {};
-    return Invalid("which command? One of get, put, delete, mget, load, dump, stats, ping, doctor");
+    std::string list;
+    for (const std::string& name : CommandNames())
+      list.append(list.empty() ? "" : ", ").append(name);
+    return Invalid("which command? One of " + list);
   }
   options->command = FindCommand(words[0]);
-  if (options->command == nullptr) return Invalid(fmt::format("no command '{}'", words[0]));
+  if (options->command == nullptr) {
+    return Invalid(
+        fmt::format("no command '{}'{}", words[0], DidYouMean(words[0], CommandNames())));
+  }
   options->words.assign(words.begin() + 1, words.end());
   return {};
 }
@@ -192,6 +216,9 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   const auto timeout = DurationOf(given, "timeout", options.timeout, kTimeoutMax);
   if (!timeout) return std::unexpected(timeout.error());
   options.timeout = *timeout;
+  const auto wait = DurationOf(given, "wait", options.wait, kTimeoutMax);
+  if (!wait) return std::unexpected(wait.error());
+  options.wait = *wait;
   const auto put = PutOptionsOf(given);
   if (!put) return std::unexpected(put.error());
   options.put = *put;
@@ -220,8 +247,14 @@ std::string OptionsText(const Command& command) {
   return text.str();
 }
 
-// Only long options, so that a value such as -5 is a value.
+// Only long options, so that a value such as -5 is a value; `plov -h` and `plov get -h` ask for help
+// all the same.
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
+  if ((argc == 2 || argc == 3) && std::string_view(argv[argc - 1]) == "-h" &&
+      std::string_view(argv[1]) != "--") {
+    const std::array<const char*, 3> asking = {argv[0], "--help", argv[1]};
+    return ParseOptions(argc, asking.data());
+  }
   po::options_description all;
   all.add(GlobalOptions()).add(CommandOptions());
   po::variables_map given;
@@ -238,8 +271,11 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
     }
     po::store(parsed, given);
   } catch (const po::unknown_option& error) {
-    return Invalid(fmt::format("no option '{}'; a key or value that starts with -- goes after --",
-                               error.get_option_name()));
+    const std::string name = error.get_option_name();
+    const std::string meant = DidYouMean(name, OptionNames(all));
+    return Invalid(
+        fmt::format("no option '{}'{}", name,
+                    meant.empty() ? "; a key or value that starts with -- goes after --" : meant));
   } catch (const po::error& error) {
     const bool tells = std::none_of(argv, argv + argc, HasPlaceholder);
     return Invalid(tells ? error.what() : kPlaceholderError);
@@ -248,9 +284,15 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
 }
 
 std::expected<Client, Error> Connect(const Options& options) {
-  ClientOptions client;
-  client.timeout = options.timeout;
-  return Client::Connect(options.server, client);
+  using Clock = std::chrono::steady_clock;
+  ClientOptions with;
+  with.timeout = options.timeout;
+  const auto end = Clock::now() + options.wait;
+  while (true) {
+    auto client = Client::Connect(options.server, with);
+    if (client || client.error().code != Code::kUnavailable || Clock::now() >= end) return client;
+    std::this_thread::sleep_for(kBetweenAttempts);
+  }
 }
 
 std::expected<void, Error> CheckKey(std::string_view key) {

@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> words;    // what follows the command
   std::string server = "shm:default";
   std::chrono::microseconds timeout = std::chrono::seconds(5);
+  std::chrono::microseconds wait{};  // for a server to be there
   bool json = false;
   PutOptions put;  // of put; delete uses expected_version
   // Of doctor: the --memory of the server; what plovd takes when it is given none.

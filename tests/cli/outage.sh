@@ -13,6 +13,15 @@ fails_within() {
   ((SECONDS - before <= limit)) || fail "plov $* took $((SECONDS - before)) s"
 }
 
+# --wait: a server that is started later is found.
+expect 3 ping
+timeout 100 "$plov" --wait 90s ping > "$work/waited" &
+waiting=$!
+start_server
+wait "$waiting" || fail "--wait"
+grep -q answered "$work/waited" || fail "--wait: no answer"
+end_server TERM
+
 # A stopped server lets nobody in; each command ends in its time.
 start_server
 expect 0 put a Ada

@@ -6,7 +6,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 commands=(get put delete mget load dump stats ping doctor)
 
 expect 2 && says 'which command'
-expect 2 nonsense && says "no command 'nonsense'"
+expect 2 nonsense && says "no command 'nonsense' (try"
+expect 2 stat && says "no command 'stat': did you mean 'stats'?"
+expect 2 --timout 1s ping && says "did you mean '--timeout'?"
 expect 2 --nonsense get a && says '\-\-nonsense'
 expect 2 get a --nonsens=3 && says '\-\-nonsens'
 expect 2 get && says 'usage: plov get KEY'
@@ -20,6 +22,7 @@ expect 2 --server shm:../x get a && says 'names no socket'
 expect 2 --server "shm:/$(repeat x 200)" get a && says 'longer'
 expect 2 --serve "$uri" get a # no guessing of abbreviations
 
+for text in 0 '' 5x 25h; do expect 2 --wait "$text" get a && says '\-\-wait'; done
 for text in 0 0s '' 5x -3 s 1e3 99999999999999999999 25h; do
   expect 2 --timeout "$text" get a && says '\-\-timeout'
 done
@@ -31,7 +34,7 @@ expect 2 get a --ttl 3s && says '\-\-ttl is no option of get'
 expect 2 delete a --add && expect 2 load - --flags 1 && expect 2 mget a --replace
 
 expect 0 --version && shows '^plov [0-9]'
-for words in --help help 'get --help --json'; do
+for words in --help help -h 'get --help --json' 'get -h' 'set -h' 'del --help'; do
   # shellcheck disable=SC2086
   expect 0 $words && shows '^Usage: plov'
 done
