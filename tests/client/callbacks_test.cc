@@ -43,6 +43,12 @@ struct Callbacks : testing::Test {
   std::vector<PutItem> items;
 };
 
+TEST_F(Callbacks, GetManyTakesStringsToo) {
+  std::vector<std::string> values(names.size());
+  client.GetMany(names, [&](size_t i, Client::GetResult hit) { values[i] = (*hit)->value; });
+  EXPECT_EQ(values, names);
+}
+
 TEST_F(Callbacks, AnExceptionEndsGetMany) {
   size_t calls = 0;
   const auto done = [&calls](size_t, Client::GetResult) {

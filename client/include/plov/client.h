@@ -33,12 +33,14 @@
 #include <plov/error.h>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -171,6 +173,13 @@ class PLOV_EXPORT Client {
       (*static_cast<std::remove_reference_t<Done>*>(context))(index, std::move(result));
     };
     GetManyWith(keys, call, const_cast<void*>(static_cast<const void*>(std::addressof(done))));
+  }
+  // Of a range of strings, for which it allocates a view each.
+  template <std::ranges::input_range Strings, typename Done>
+  requires std::same_as<std::ranges::range_value_t<Strings>, std::string>
+  void GetMany(const Strings& keys, Done&& done) {
+    const std::vector<std::string_view> views(std::ranges::begin(keys), std::ranges::end(keys));
+    GetMany(std::span<const std::string_view>(views), std::forward<Done>(done));
   }
 
   // Stores a value. Applied at most once, also when the connection had to be made anew.
