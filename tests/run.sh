@@ -141,30 +141,29 @@ step() {
   fi
 }
 
-# Configures and builds. A cache that another generator or another place has left is started anew.
+# Configures and builds a preset. A cache that another generator or another place has left is started
+# anew.
 build() {
-  local folder=$1 cxx=$2 cc=$3 fresh=()
-  shift 3
+  local preset=$1 folder=$2 fresh=()
   if [[ -f $folder/CMakeCache.txt ]] &&
     ! { grep -qxF 'CMAKE_GENERATOR:INTERNAL=Ninja' "$folder/CMakeCache.txt" &&
       grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; }; then
     fresh=(--fresh)
   fi
-  cmake "${fresh[@]}" -S "$root" -B "$folder" -G Ninja -DPLOV_TESTS=ON \
-    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_COMPILER="$cc" "$@"
+  cmake "${fresh[@]}" -S "$root" --preset "$preset"
   cmake --build "$folder" --parallel "$jobs"
 }
 export -f build
 export root jobs
 
-# run_ctest STAGE FOLDER [CTEST OPTIONS...]: every test that the build folder registers.
+# run_ctest STAGE PRESET FOLDER [CTEST OPTIONS...]: every test of the preset.
 run_ctest() {
-  local stage="$1: tests" folder=$2 status=0 counts report="$2/log/ctest.xml" log="$2/log/ctest.log"
-  shift 2
+  local stage="$1: tests" preset=$2 status=0 counts report="$3/log/ctest.xml" log="$3/log/ctest.log"
+  shift 3
   begin "$stage"
   rm -f "$report"
-  bounded "$log" "$test_seconds" ctest --test-dir "$folder" --parallel "$jobs" \
-    --output-on-failure --no-tests=error --output-junit "$report" \
+  bounded "$log" "$test_seconds" env -C "$root" ctest --preset "$preset" --parallel "$jobs" \
+    --output-junit "$report" \
     --test-output-size-passed 100000 --test-output-size-failed 100000 "$@" || status=$?
   counts=$(python3 "$root/tests/junit.py" "$report" 2> /dev/null || echo "0 0 0")
   count_tests "$stage" "$status" "$log" "$counts"
@@ -188,22 +187,17 @@ count_tests() {
   done <<< "$(tail -n +2 <<< "$4")"
 }
 
-# variant NAME FOLDER CXX CC CMAKE_OPTIONS... [-- CTEST_OPTIONS...]: builds and tests one variant.
+# variant NAME PRESET FOLDER CXX [CTEST OPTIONS...]: builds and tests a preset.
 variant() {
-  local name=$1 folder=$root/$2 cxx=$3 cc=$4 options=()
+  local name=$1 preset=$2 folder=$root/$3 cxx=$4
   shift 4
   if ! command -v "$cxx" > /dev/null; then
     record skipped "$name" 0 0 1 "; $cxx is not installed"
     return
   fi
-  while (($# > 0)) && [[ $1 != -- ]]; do
-    options+=("$1")
-    shift
-  done
-  if (($# > 0)); then shift; fi
   if step "$name: build" "$folder/log/build.log" "$build_seconds" \
-    bash -euo pipefail -c 'build "$@"' build "$folder" "$cxx" "$cc" "${options[@]}"; then
-    run_ctest "$name" "$folder" "$@"
+    bash -euo pipefail -c 'build "$@"' build "$preset" "$folder"; then
+    run_ctest "$name" "$preset" "$folder" "$@"
   else
     record skipped "$name: tests" 0 0 1 "; not built"
   fi
@@ -271,28 +265,19 @@ mutants() {
     bash "$root/tests/mutants.sh"
 }
 
+# What a variant is, and which tests have nothing for it, is in CMakePresets.json.
 main() {
-  # Line numbers are all that a report needs of debug information; the rest takes time to compile.
-  local sanitized=(-DCMAKE_BUILD_TYPE=RelWithDebInfo
-    "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -gline-tables-only")
-  step install "$root/build/log/install.log" "$install_seconds" \
-    bash "$root/tests/install.sh" test || true
-  # Tests of one thread, or of plovd as many others have it: they take time and have nothing for the
-  # thread sanitizer, which is also why it builds only some folders (tests/CMakeLists.txt).
-  local one_thread='^(Store/StoreChurn|Budget|Process)[.]'
   local left_out=()
   if $quick; then left_out=(--label-exclude 'vm|rdma'); fi
-  variant g++ build g++ gcc -DCMAKE_BUILD_TYPE=Release -DPLOV_SANITIZE= -- "${left_out[@]}"
+  step install "$root/build/log/install.log" "$install_seconds" \
+    bash "$root/tests/install.sh" test || true
+  variant g++ release build g++ "${left_out[@]}"
   if ! $quick; then
     if [[ -f $root/build/build.ninja ]]; then consumer; else
       record skipped consumer 0 0 1 "; not built"
     fi
-    variant "address,undefined" build-asan clang++-19 clang-19 "${sanitized[@]}" \
-      -DPLOV_SANITIZE=address,undefined -- --label-exclude nosan
-    # The benches have one thread each, or threads with a client of their own, as tests/client has.
-    variant thread build-tsan clang++-19 clang-19 "${sanitized[@]}" \
-      -DPLOV_SANITIZE=thread -DPLOV_BENCH=OFF -- --label-exclude nosan \
-      --exclude-regex "$one_thread"
+    variant "address,undefined" asan build-asan clang++-19
+    variant thread tsan build-tsan clang++-19
     fuzz
     mutants
   fi
