@@ -64,6 +64,7 @@ std::string Shard::StatsText() const {
   line("sleeps", counters_.sleeps);
   line("cpu_us", ClockUs(CLOCK_THREAD_CPUTIME_ID));
   line("uptime_us", MonotonicUs() - started_us_);
+  line("clock_us", store_->UnixUs(MonotonicUs()));
   return text;
 }
 

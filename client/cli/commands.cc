@@ -27,8 +27,9 @@ constexpr auto kCommands = std::to_array<Command>({
     {"load", "", "FILE|-", "store every line KEY<TAB>VALUE of FILE or of standard input",
      "In keys and values \\t is a tab, \\n a newline and \\\\ a backslash; all other bytes are\n"
      "themselves. Lines that are no item are reported with their number and left out; the others\n"
-     "are stored, and the exit status is 3. Prints how many were stored and how fast.\n",
-     1, 1, "", Load},
+     "are stored, and the exit status is 3. Prints how many were stored and how fast.\n"
+     "With --json-lines: JSON objects as dump --json prints them, with flags and expiry.\n",
+     1, 1, "json-lines", Load},
     {"dump", "", "", "print every item as load reads it, without the server's help",
      "In no order; keys and values only, without flags and expiry, unless with --json: one object\n"
      "a line, as get prints it.\n",

@@ -28,6 +28,9 @@ constexpr auto kForms = std::to_array<Form>({{0x00, 0x7f, 0, 0, 1},
                                              {0xf1, 0xf3, 0x80, 0xbf, 4},
                                              {0xf4, 0xf4, 0x80, 0x8f, 4}});
 
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 }  // namespace
 
 size_t CharacterBytes(std::string_view bytes) {
@@ -54,8 +57,6 @@ bool IsUtf8(std::string_view bytes) {
 }
 
 std::string Base64(std::string_view bytes) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t i = 0; i < bytes.size(); i += 3) {
@@ -69,6 +70,24 @@ std::string Base64(std::string_view bytes) {
     }
   }
   return text;
+}
+
+bool AppendBase64(std::string_view text, std::string* bytes) {
+  if (text.size() % 4 != 0) return false;
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  text.remove_suffix(padding);
+  uint32_t bits = 0;
+  uint32_t count = 0;  // of bits that are no byte yet
+  for (const char c : text) {
+    const size_t digit = kDigits.find(c);
+    if (digit == kDigits.npos) return false;
+    bits = bits << 6 | static_cast<uint32_t>(digit);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    *bytes += static_cast<char>(bits >> count & 0xff);
+  }
+  return (bits & ((1u << count) - 1)) == 0;
 }
 
 void AddBytes(std::string_view name, std::string_view bytes, Json* object) {

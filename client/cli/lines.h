@@ -25,6 +25,8 @@ struct ItemRef {
   size_t offset;  // of the key; the value follows it
   size_t key_bytes;
   size_t value_bytes;
+  uint32_t flags = 0;
+  uint32_t expiry = 0;  // Unix seconds, 0 = never
 };
 
 // Appends the item of a line to `*bytes`. Returns what is wrong with it, or nothing; `*bytes` is as

@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,10 +14,12 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
+#include "client/cli/json_lines.h"
 #include "client/cli/lines.h"
 #include "client/cli/options.h"
 #include "client/cli/progress.h"
 #include "client/cli/report.h"
+#include "client/cli/server_time.h"
 #include "verify/record.h"
 
 namespace plov::cli {
@@ -26,8 +30,12 @@ namespace {
 // server fails within one timeout; larger ones were not faster.
 constexpr size_t kBatchItemsMax = 500;
 constexpr size_t kBatchBytesMax = size_t{4} << 20;
-constexpr size_t kLineBytesMax = 2 * (verify::kKeyBytesMax + verify::kValueBytesMax) + 1;
+constexpr size_t kItemBytesMax = verify::kKeyBytesMax + verify::kValueBytesMax;
+constexpr size_t kLineBytesMax = 2 * kItemBytesMax + 1;
+constexpr size_t kJsonLineBytesMax = kJsonBytesMax * kItemBytesMax + 256;
 constexpr uint64_t kReportsMax = 20;
+
+using ParseItem = std::string (*)(std::string_view text, std::string* bytes, ItemRef* item);
 
 struct Failure {
   uint64_t line;
@@ -36,8 +44,9 @@ struct Failure {
 
 class Loader {
  public:
-  Loader(Client* client, LineReader* lines, std::string name)
-      : client_(client), lines_(lines), name_(std::move(name)) {}
+  Loader(Client* client, const ServerTime& time, LineReader* lines, ParseItem parse,
+         std::string name)
+      : client_(client), time_(time), lines_(lines), parse_(parse), name_(std::move(name)) {}
 
   Outcome Run();
   std::string Summary(bool json) const;
@@ -45,13 +54,16 @@ class Loader {
  private:
   bool FillBatch();
   void TakeLine(const LineReader::Line& line);
+  std::chrono::seconds TtlOf(const ItemRef& ref) const;
   void StoreBatch();
   void OnStored(size_t index, const Client::PutResult& result);
   void Reject(uint64_t line, std::string_view why);
   Outcome Judge() const;
 
   Client* client_;
+  ServerTime time_;
   LineReader* lines_;
+  ParseItem parse_;
   std::string name_;  // of the file, as messages show it
   Progress progress_;
 
@@ -63,6 +75,7 @@ class Loader {
   uint64_t stored_ = 0;
   uint64_t stored_bytes_ = 0;
   uint64_t rejected_ = 0;
+  uint64_t expired_ = 0;
   std::optional<Failure> failure_;
 };
 
@@ -77,8 +90,12 @@ void Loader::TakeLine(const LineReader::Line& line) {
     return Reject(lines_->number(), "the line is longer than any item");
   }
   ItemRef ref;
-  const std::string wrong = ParseLine(line.text, &bytes_, &ref);
+  const std::string wrong = parse_(line.text, &bytes_, &ref);
   if (!wrong.empty()) return Reject(lines_->number(), wrong);
+  if (ref.expiry != 0 && time_.Until(ref.expiry) <= std::chrono::seconds(0)) {
+    ++expired_;
+    return bytes_.resize(ref.offset);
+  }
   refs_.push_back(ref);
   line_numbers_.push_back(lines_->number());
 }
@@ -113,12 +130,18 @@ void Loader::OnStored(size_t index, const Client::PutResult& result) {
   if (!failure_ || line < failure_->line) failure_ = {line, error};
 }
 
+std::chrono::seconds Loader::TtlOf(const ItemRef& ref) const {
+  if (ref.expiry == 0) return std::chrono::seconds(0);
+  return std::max(time_.Until(ref.expiry), std::chrono::seconds(1));
+}
+
 void Loader::StoreBatch() {
   items_.clear();
   const std::string_view bytes = bytes_;  // it grows no more
   for (const ItemRef& ref : refs_) {
     items_.push_back({bytes.substr(ref.offset, ref.key_bytes),
-                      bytes.substr(ref.offset + ref.key_bytes, ref.value_bytes)});
+                      bytes.substr(ref.offset + ref.key_bytes, ref.value_bytes),
+                      {.flags = ref.flags, .ttl = TtlOf(ref)}});
   }
   client_->PutMany(
       items_, [this](size_t index, const Client::PutResult& result) { OnStored(index, result); });
@@ -162,10 +185,15 @@ Outcome Loader::Run() {
 std::string Loader::Summary(bool json) const {
   const double seconds = progress_.seconds();
   const double rate = static_cast<double>(stored_) / seconds;
-  if (!json) return fmt::format("stored {} items in {:.3f} s ({:.0f}/s)\n", stored_, seconds, rate);
+  if (!json) {
+    const auto expired = expired_ == 0 ? "" : fmt::format(", {} had expired", expired_);
+    return fmt::format("stored {} items in {:.3f} s ({:.0f}/s){}\n", stored_, seconds, rate,
+                       expired);
+  }
   Json object = Json::object();
   object["stored"] = stored_;
   object["left_out"] = rejected_;
+  object["expired"] = expired_;
   object["lines"] = lines_->number();
   object["seconds"] = seconds;
   object["items_per_second"] = rate;
@@ -181,8 +209,12 @@ Outcome Load(const Options& options, Output* output) {
   if (fd < 0) return FailErrno(fmt::format("cannot open {}", path), errno);
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
-  LineReader lines(fd, kLineBytesMax);
-  Loader loader(&*client, &lines, is_stdin ? "standard input" : Printable(path));
+  std::expected<ServerTime, Error> time;
+  if (options.json_lines) time = ServerTime::Ask(&*client);
+  if (!time) return std::unexpected(time.error());
+  LineReader lines(fd, options.json_lines ? kJsonLineBytesMax : kLineBytesMax);
+  Loader loader(&*client, *time, &lines, options.json_lines ? ParseJsonLine : ParseLine,
+                is_stdin ? "standard input" : Printable(path));
   const Outcome outcome = loader.Run();
   output->Write(loader.Summary(options.json));
   if (!is_stdin) ::close(fd);

@@ -46,7 +46,9 @@ po::options_description GlobalOptions() {
 
 po::options_description CommandOptions() {
   po::options_description options(
-      "Options of put (--if-version also of delete) and of doctor (--memory)", 100);
+      "Options of put (--if-version also of delete), of load (--json-lines) and of doctor "
+      "(--memory)",
+      100);
   // clang-format off
   options.add_options()
       ("ttl", po::value<std::string>()->value_name("DURATION"),
@@ -57,6 +59,7 @@ po::options_description CommandOptions() {
       ("replace", po::bool_switch(), "only when KEY is there")
       ("if-version", po::value<std::string>()->value_name("N"),
        "only over this version of KEY, as get --json shows it")
+      ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
       ("memory", po::value<std::string>()->value_name("SIZE"),
        "hold the machine against a server with this much, as 512M or 2G (1G)");
   // clang-format on
@@ -213,6 +216,7 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   if (server != nullptr && server[0] != '\0') options.server = server;
   options.server = ValueOf(given, "server").value_or(options.server);
   options.json = given["json"].as<bool>();
+  options.json_lines = given["json-lines"].as<bool>();
   const auto timeout = DurationOf(given, "timeout", options.timeout, kTimeoutMax);
   if (!timeout) return std::unexpected(timeout.error());
   options.timeout = *timeout;

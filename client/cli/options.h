@@ -23,7 +23,8 @@ struct Options {
   std::chrono::microseconds timeout = std::chrono::seconds(5);
   std::chrono::microseconds wait{};  // for a server to be there
   bool json = false;
-  PutOptions put;  // of put; delete uses expected_version
+  bool json_lines = false;  // of load
+  PutOptions put;           // of put; delete uses expected_version
   // Of doctor: the --memory of the server; what plovd takes when it is given none.
   uint64_t memory_bytes = uint64_t{1} << 30;
 };

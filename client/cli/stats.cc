@@ -17,24 +17,8 @@ namespace {
 // Of these the whole server has what its largest shard has; of all others the sum. A client is
 // connected to every shard, and a shard is full on its own.
 constexpr auto kNotSummed = std::to_array<std::string_view>(
-    {"bucket_bytes", "clients", "sessions", "uptime_us", "full_percent", "host_refuses",
+    {"bucket_bytes", "clients", "sessions", "uptime_us", "clock_us", "full_percent", "host_refuses",
      "table_percent", "generation", "growing", "clients_refused"});
-
-// "name value\n" lines; what is none is passed over.
-Json ParseShard(std::string_view text) {
-  Json shard = Json::object();
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const size_t space = std::min(line.find(' '), line.size());
-    const std::string_view number = line.substr(std::min(space + 1, line.size()));
-    uint64_t value = 0;
-    const char* end = number.data() + number.size();
-    const auto [rest, failure] = std::from_chars(number.data(), end, value);
-    if (failure == std::errc() && rest == end) shard[std::string(line.substr(0, space))] = value;
-  }
-  return shard;
-}
 
 Json Total(const Json& shards) {
   Json total = Json::object();
@@ -115,13 +99,28 @@ std::string TextOf(const Options& options, const Json& total, size_t shard_count
 
 }  // namespace
 
+Json ShardStats(std::string_view text) {
+  Json shard = Json::object();
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const size_t space = std::min(line.find(' '), line.size());
+    const std::string_view number = line.substr(std::min(space + 1, line.size()));
+    uint64_t value = 0;
+    const char* end = number.data() + number.size();
+    const auto [rest, failure] = std::from_chars(number.data(), end, value);
+    if (failure == std::errc() && rest == end) shard[std::string(line.substr(0, space))] = value;
+  }
+  return shard;
+}
+
 Outcome Stats(const Options& options, Output* output) {
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
   const auto texts = client->ServerStats();
   if (!texts) return std::unexpected(texts.error());
   Json shards = Json::array();
-  for (const std::string& text : *texts) shards.push_back(ParseShard(text));
+  for (const std::string& text : *texts) shards.push_back(ShardStats(text));
   const Json total = Total(shards);
   if (options.json) {
     Json object = Json::object();

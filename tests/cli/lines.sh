@@ -30,6 +30,45 @@ expect 0 --json load - < "$work/dump" && is_json && shows "\"stored\":$count,\"l
 expect 0 dump && LC_ALL=C sort "$work/out" | cmp -s - "$work/lines" || fail "load of a dump"
 expect 0 dump --json && is_json --json-lines && has_lines "$count"
 
+# As JSON, an item keeps its flags and expires when it would have.
+expect 0 put "$(printf '\377key')" "$(printf '\001\376')" --flags 7 --ttl 1h
+expect 0 put brief moment --ttl 1s
+expect 0 dump --json && LC_ALL=C sort "$work/out" > "$work/json"
+end_server TERM
+start_server
+sleep 2.1
+expect 0 load --json-lines "$work/json" && shows "^stored $((count + 1)) items .*, 1 had expired$"
+grep -v '"brief"' "$work/json" > "$work/kept"
+expect 0 dump --json
+python3 - "$work/kept" "$work/out" << 'END' || fail "load --json-lines of a dump"
+import json, sys
+def items(path):
+    lines = [json.loads(line) for line in open(path)]
+    return {l.get("key") or l["key_base64"]: (l.get("value", l.get("value_base64")), l["flags"],
+            l["expiry"]) for l in lines}
+old, new = items(sys.argv[1]), items(sys.argv[2])
+assert old.keys() == new.keys()
+for key, (value, flags, expiry) in old.items():
+    assert new[key][:2] == (value, flags), key
+    assert abs(new[key][2] - expiry) <= 1, (key, expiry, new[key])
+assert sum(1 for item in new.values() if item[1] == 7 and item[2] > 0) == 1
+END
+cat > "$work/lines.json" << 'END'
+{"key":"a","value":"1"}
+{"key":"b","value":"1","key_base64":"Yg=="}
+{"key":"c"}
+{"key":"d","value":1}
+["e"]
+{"key":"f","value":"1","flags":-1}
+{"key":"g","value":"1","expires":1}
+{"key":"","value":"1"}
+{"key":"h","value_base64":"x"}
+{"key":"i","value":"1"
+END
+run load --json-lines "$work/lines.json"
+((status == 3)) || fail "ended with $status"
+shows '^stored 1 items' && says ':3: there must be one of value and value_base64' && says '9 lines were left out'
+
 # Lines that are no item are named with their number; the others are stored.
 end_server TERM
 start_server --max-value 64K

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/json.h"
+#include "client/cli/json_lines.h"
 #include "client/cli/lines.h"
 #include "fabric/os.h"
 #include "tests/fuzz/input.h"
@@ -21,12 +23,18 @@ struct Parsed {
   std::string wrong = {};
   std::string key = {};
   std::string value = {};
+  uint32_t flags = 0;
+  uint32_t expiry = 0;
+
+  bool operator==(const Parsed&) const = default;
 };
 
-Parsed ParsedOf(std::string_view text) {
+using Parse = std::string(std::string_view, std::string*, cli::ItemRef*);
+
+Parsed ParsedOf(std::string_view text, Parse parse) {
   std::string bytes = "before";
   cli::ItemRef ref{};
-  Parsed parsed{.wrong = cli::ParseLine(text, &bytes, &ref)};
+  Parsed parsed{.wrong = parse(text, &bytes, &ref)};
   Check(bytes.starts_with("before"), "what others appended stays");
   if (!parsed.wrong.empty()) {
     Check(bytes == "before", "a line that is no item appends nothing");
@@ -35,22 +43,37 @@ Parsed ParsedOf(std::string_view text) {
   parsed.key = bytes.substr(ref.offset, ref.key_bytes);
   parsed.value = bytes.substr(ref.offset + ref.key_bytes, ref.value_bytes);
   Check(ref.offset + ref.key_bytes + ref.value_bytes == bytes.size(), "lengths add up");
+  parsed.flags = ref.flags;
+  parsed.expiry = ref.expiry;
   return parsed;
 }
 
-void TestLine(std::string_view text) {
-  const Parsed parsed = ParsedOf(text);
+// A line as `dump` writes it.
+std::string LineOf(const Parsed& item, bool is_json) {
+  std::string line;
+  if (is_json) {
+    Item stored;
+    stored.value = item.value;
+    stored.flags = item.flags;
+    stored.expiry = item.expiry;
+    line = cli::LineOf(cli::JsonOf(item.key, stored));
+  } else {
+    cli::AppendLine(item.key, item.value, &line);
+  }
+  return line;
+}
+
+void TestLine(std::string_view text, bool is_json) {
+  Parse* const parse = is_json ? cli::ParseJsonLine : cli::ParseLine;
+  const Parsed parsed = ParsedOf(text, parse);
   if (!parsed.wrong.empty()) return;
   Check(!parsed.key.empty() && parsed.key.size() <= verify::kKeyBytesMax &&
             parsed.value.size() <= verify::kValueBytesMax,
         "an item has a size that a server may accept");
-  std::string line;
-  cli::AppendLine(parsed.key, parsed.value, &line);
+  std::string line = LineOf(parsed, is_json);
   Check(line.ends_with('\n') && line.find('\n') == line.size() - 1, "an item makes one line");
   line.pop_back();
-  const Parsed again = ParsedOf(line);
-  Check(again.wrong.empty() && again.key == parsed.key && again.value == parsed.value,
-        "dump and load give the same item");
+  Check(ParsedOf(line, parse) == parsed, "dump and load give the same item");
 }
 
 fabric::Fd FileOf(std::string_view text) {
@@ -72,7 +95,9 @@ void TestFile(std::string_view text, size_t line_bytes_max) {
     Check(got.kind == (fits ? LineReader::Kind::kLine : LineReader::Kind::kTooLong), "a line");
     Check(!fits || got.text == line, "the line that a split finds");
     Check(reader.number() == number, "lines are counted");
-    if (fits) TestLine(line);
+    if (!fits) continue;
+    TestLine(line, false);
+    TestLine(line, true);
   }
   Check(reader.Next().kind == LineReader::Kind::kEnd, "the end is the end");
 }

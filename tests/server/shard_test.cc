@@ -258,7 +258,8 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                            "protocol_errors",
                            "sleeps",
                            "cpu_us",
-                           "uptime_us"}) {
+                           "uptime_us",
+                           "clock_us"}) {
     EXPECT_TRUE(stats.contains(name)) << name;
   }
   EXPECT_EQ(stats.size(), 42u) << "a name that plov(1) does not have";
