@@ -21,6 +21,14 @@ verdict() {
     "$work/v.json" "$1" || fail "the verdict is not so: $1"
 }
 
+# happened FAULT...: or the run says that it did not: a slow machine may not come to it.
+happened() {
+  local fault
+  for fault in "$@"; do
+    verdict "v['faults'].get('$fault', 1) > 0 or 'the fault $fault did not happen: run longer' in v['missing']"
+  done
+}
+
 leaves_nothing() {
   local left
   left=$(find "$work" /dev/shm -maxdepth 1 -name 'plov-torture-*' -newer "$work/begin")
@@ -83,10 +91,13 @@ shows '^verdict ' && says 'checked/s'
 leaves_nothing
 
 # Its own server where it is told to, and calls that have no time.
-torture 4 --plovd "$plovd" --listen "$uri" --duration 1s --faults none --keys 100 --seed 1 &
+"$tool" --plovd "$plovd" --listen "$uri" --duration 100s --faults none --keys 100 > "$work/out" &
 child=$!
 wait_for "$plov" ping
-wait "$child" || fail "with --listen"
+kill -INT "$child"
+status=0
+wait "$child" || status=$?
+((status == 4)) || fail "with --listen it ended with $status"
 torture '0|4' --plovd "$plovd" --timeout 1us --duration 3s --faults none --json "$work/v.json"
 # On a slow machine nobody may come to a connection in a millisecond.
 verdict "sum(v['errors'].values()) > 0 or v['counts']['checked'] == 0"
@@ -97,9 +108,7 @@ leaves_nothing
 torture '0|4' --plovd "$plovd" --duration 3s --faults kill-client,kill-server --keys 10000 \
   --json "$work/v.json"
 verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server']"
-for fault in kill-client kill-server; do # a slow machine may not come to both, and then says so
-  verdict "v['faults']['$fault'] > 0 or 'the fault $fault did not happen: run longer' in v['missing']"
-done
+happened kill-client kill-server
 verdict "v['counts']['violations'] == 0"
 leaves_nothing
 
@@ -114,8 +123,8 @@ done
 
 # Calls with deadlines of microseconds, items that expire, clients with clocks of their own.
 torture '0|4' --plovd "$plovd" --duration 4s --faults deadline,clock --keys 10000 --json "$work/v.json"
-verdict "v['counts']['violations'] == 0 and v['faults']['deadline'] > 0"
-verdict "v['faults'].get('clock', 1) > 0"
+verdict "v['counts']['violations'] == 0"
+happened deadline clock
 
 # Too little: one key, which nothing displaces.
 torture 4 --plovd "$plovd" --duration 300ms --faults none --keys 1
