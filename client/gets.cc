@@ -133,6 +133,8 @@ bool Gets::BeginNext(Get* get) {
   const auto keys = many_->keys;
   while (many_->next < keys.size()) {
     for (; hashed_ < std::min(many_->next + kKeysAhead, keys.size()); ++hashed_) {
+      const size_t later = hashed_ + kKeysAhead;
+      if (later < keys.size()) verify::Prefetch(keys[later].data());
       const uint64_t hash = life_->HashOf(keys[hashed_]);
       hashes_[hashed_ % kKeysAhead] = hash;
       life_->locations()->Prefetch(hash);

@@ -94,7 +94,7 @@ class Gets {
     Deadline deadline;
   };
   // Keys of GetMany that are hashed, and their remembered locations prefetched, ahead of their
-  // turn.
+  // turn. The bytes of as many more are prefetched: they are the caller's, and may lie anywhere.
   static constexpr size_t kKeysAhead = 16;
   static constexpr size_t kBatchMax = kWindowMax / 2;
 
