@@ -100,6 +100,7 @@ class Actor {
   void CallWrite();
   void CallPutMany();
   void CallScan();
+  bool MayComeLate(const Attempt& scan, const Item& item) const;
   Attempt* Take();
   void Draw(Attempt* attempt, std::optional<bool> is_get);
   void DrawStore(Attempt* attempt);

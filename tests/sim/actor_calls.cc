@@ -17,7 +17,7 @@ using torture::Outcome;
 namespace {
 
 constexpr uint32_t kValueBytesInline = 24;
-// A reader that does not look twice - a scan - may meet an item for so long after its end.
+// A scan does not look twice: it may meet an item for so long after its end.
 constexpr uint64_t kScanClockErrorUs = 10'000'000;
 
 }  // namespace
@@ -139,8 +139,18 @@ void Actor::CallPutMany() {
   });
 }
 
-// Each item that it meets is a GET's hit; a whole scan is also a GET of each key that it has not
-// met, which was absent at some instant meanwhile.
+// Whether it is over, so that others may have found it absent, and a scan may meet it still.
+bool Actor::MayComeLate(const Attempt& scan, const Item& item) const {
+  const auto unix_us = [&](uint64_t time_us) {
+    return stage_->judge->UnixUsOf(item.version, time_us);
+  };
+  const uint64_t end_us = uint64_t{item.expiry} * 1'000'000;
+  return unix_us(stage_->host->now_us()) >= end_us &&
+         unix_us(scan.started_us) < end_us + kScanClockErrorUs;
+}
+
+// Each item that it meets is a GET's hit, unless it is over; a whole scan is also a GET of each key
+// that it has not met, which was absent at some instant meanwhile.
 void Actor::CallScan() {
   Attempt get;
   --assigned_;
@@ -161,12 +171,11 @@ void Actor::CallScan() {
     }
     as_get_of(static_cast<uint64_t>(name - stage_->names.begin()));
     met.insert(get.operation.key);
-    Item seen = item;
-    if (uint64_t{item.expiry} * 1'000'000 + kScanClockErrorUs >
-        stage_->judge->UnixUsOf(item.version, get.started_us)) {
-      seen.expiry = 0;
+    if (item.expiry != 0 && MayComeLate(get, item)) {
+      End(&get, Outcome::kUnknown);
+    } else {
+      OnItem(&get, item);
     }
-    OnItem(&get, seen);
     return true;
   });
   if (summary && summary->settled && summary->unreadable == 0) {
