@@ -106,7 +106,7 @@ void Actor::OnGet(Attempt* attempt, Client::GetResult result) {
   End(attempt, Outcome::kAbsent);
 }
 
-void Actor::OnItem(Attempt* attempt, const Item& item) {
+void Actor::OnItem(Attempt* attempt, const Item& item, Outcome outcome) {
   torture::Operation& operation = attempt->operation;
   const auto writer = torture::ReadValue(item.value, operation.key);
   if (!writer) {
@@ -122,7 +122,7 @@ void Actor::OnItem(Attempt* attempt, const Item& item) {
   }
   operation.value = writer.value_or(torture::kForeign);
   operation.version = last_version_[operation.key] = item.version;
-  End(attempt, Outcome::kOk);
+  End(attempt, outcome);
 }
 
 void Actor::OnWrite(Attempt* attempt, Client::PutResult result) {

@@ -106,7 +106,7 @@ class Actor {
   void DrawStore(Attempt* attempt);
   static PutOptions OptionsOf(const Attempt& attempt);
   void OnGet(Attempt* attempt, Client::GetResult result);
-  void OnItem(Attempt* attempt, const Item& item);
+  void OnItem(Attempt* attempt, const Item& item, torture::Outcome outcome = torture::Outcome::kOk);
   void OnWrite(Attempt* attempt, Client::PutResult result);
   void OnDelete(Attempt* attempt, Client::DeleteResult result);
   void OnError(Attempt* attempt, const Error& error);

@@ -139,18 +139,18 @@ void Actor::CallPutMany() {
   });
 }
 
-// Whether it is over, so that others may have found it absent, and a scan may meet it still.
+// Whether it has expired, so that others may have found it absent, and a scan may meet it still.
 bool Actor::MayComeLate(const Attempt& scan, const Item& item) const {
   const auto unix_us = [&](uint64_t time_us) {
     return stage_->judge->UnixUsOf(item.version, time_us);
   };
   const uint64_t end_us = uint64_t{item.expiry} * 1'000'000;
-  return unix_us(stage_->host->now_us()) >= end_us &&
+  return item.expiry != 0 && unix_us(stage_->host->now_us()) >= end_us &&
          unix_us(scan.started_us) < end_us + kScanClockErrorUs;
 }
 
-// Each item that it meets is a GET's hit, unless it is over; a whole scan is also a GET of each key
-// that it has not met, which was absent at some instant meanwhile.
+// Each item that it meets is a GET's hit, unless it has expired; a whole scan is also a GET of each
+// key that it has not met, which was absent at some instant meanwhile.
 void Actor::CallScan() {
   Attempt get;
   --assigned_;
@@ -171,11 +171,10 @@ void Actor::CallScan() {
     }
     as_get_of(static_cast<uint64_t>(name - stage_->names.begin()));
     met.insert(get.operation.key);
-    if (item.expiry != 0 && MayComeLate(get, item)) {
-      End(&get, Outcome::kUnknown);
-    } else {
-      OnItem(&get, item);
-    }
+    const bool is_late = MayComeLate(get, item);
+    Item seen = item;
+    if (is_late) seen.expiry = 0;
+    OnItem(&get, seen, is_late ? Outcome::kUnknown : Outcome::kOk);
     return true;
   });
   if (summary && summary->settled && summary->unreadable == 0) {
