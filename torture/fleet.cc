@@ -90,9 +90,11 @@ std::optional<std::string> Fleet::Casualty() {
 
 std::optional<std::string> Fleet::Stop() {
   std::optional<std::string> wrong;
+  // Before any of them can end: a process that looks for its leaks at its end waits for a SIGSTOP of
+  // its own, which SIGCONT takes back.
+  for (Process& process : processes_) process.Continue();
   mapping_->memory()->stop.store(true, std::memory_order_relaxed);
   for (size_t i = 0; i < processes_.size(); ++i) {
-    processes_[i].Continue();
     if (!processes_[i].Await(kPatience)) wrong = NameOf(i) + " hangs in a call for 60 s";
     processes_[i].Kill();
     if (!wrong && processes_[i].ending() != "exit status 0") {
