@@ -189,10 +189,36 @@ void Actor::End(Attempt* attempt, Outcome outcome) {
   std::ranges::fill(attempt->key, kGone);
   std::ranges::fill(attempt->value, kGone);
   if (attempt->ttl_seconds != 0) SettleExpiry(*attempt, outcome);
+  if (MayTakeEffectLate(*attempt, outcome)) {
+    operation.kind = torture::Kind::kPut;
+    operation.expected = 0;
+  }
   stage_->judge->Feed(operation, LivesSince(attempt->connections));
 }
 
+// The corner of plov.7, EXPIRY: whether the item that the condition was true of can have expired
+// before the write took effect, so that it did as if there were no condition.
+bool Actor::MayTakeEffectLate(const Attempt& attempt, Outcome outcome) const {
+  const torture::Operation& operation = attempt.operation;
+  if (operation.kind != torture::Kind::kReplace && operation.kind != torture::Kind::kPutIf) {
+    return false;
+  }
+  const bool is_over = outcome != Outcome::kUnknown;
+  if (is_over && outcome != Outcome::kOk) return false;
+  return std::ranges::any_of(stage_->expiry_spans, [&](const auto& span) {
+    const auto& [key, from_us, until_us] = span.second;
+    return key == operation.key && until_us >= attempt.started_us &&
+           (!is_over || from_us <= stage_->host->now_us());
+  });
+}
+
 void Actor::SettleExpiry(const Attempt& attempt, Outcome outcome) {
+  if (outcome == Outcome::kOk) {
+    // Rounded up, by a clock that may be slower than time is.
+    const uint64_t ttl_us = (attempt.ttl_seconds + 1) * 1'000'000;
+    stage_->expiry_spans[attempt.operation.value].until_us =
+        stage_->host->now_us() + ttl_us + ttl_us / 1000;
+  }
   const auto it = stage_->expiries.find(attempt.operation.value);
   if (it == stage_->expiries.end()) return;
   if (outcome != Outcome::kOk && outcome != Outcome::kUnknown) {

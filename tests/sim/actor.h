@@ -44,6 +44,13 @@ struct Stage {
     LifeSet lives = 0;            // in one of these
   };
   std::map<torture::ValueId, Expiry> expiries = {};
+  // And the times between which they can end, also of those that have.
+  struct ExpirySpan {
+    uint64_t key;
+    uint64_t from_us;
+    uint64_t until_us = UINT64_MAX;
+  };
+  std::map<torture::ValueId, ExpirySpan> expiry_spans = {};
   std::vector<std::string> names = {};  // of the keys
   // Keys from this number on are in every life of every server from its beginning, for good.
   uint64_t first_steady_key = UINT64_MAX;
@@ -101,6 +108,7 @@ class Actor {
   void CallPutMany();
   void CallScan();
   bool MayComeLate(const Attempt& scan, const Item& item) const;
+  bool MayTakeEffectLate(const Attempt& attempt, torture::Outcome outcome) const;
   Attempt* Take();
   void Draw(Attempt* attempt, std::optional<bool> is_get);
   void DrawStore(Attempt* attempt);

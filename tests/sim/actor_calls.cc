@@ -236,8 +236,9 @@ void Actor::DrawStore(Attempt* attempt) {
   attempt->ttl_seconds = random->Between(1, 3);
   // By a clock that may be faster than time is.
   const uint64_t ttl_us = attempt->ttl_seconds * 1'000'000;
-  stage_->expiries[operation.value] = {.key = operation.key,
-                                       .at_us = attempt->started_us + ttl_us - ttl_us / 1000};
+  const uint64_t at_us = attempt->started_us + ttl_us - ttl_us / 1000;
+  stage_->expiries[operation.value] = {.key = operation.key, .at_us = at_us};
+  stage_->expiry_spans[operation.value] = {.key = operation.key, .from_us = at_us};
 }
 
 PutOptions Actor::OptionsOf(const Attempt& attempt) {

@@ -72,8 +72,9 @@ ServerLimits World::DrawLimits() {
   limits.slice.requests = static_cast<uint32_t>(random_.Between(1, 4));
   if (!scenario_.limits_differ) return limits;
   limits.value_bytes_max = random_.Between(torture::kValueBytesMin, scenario_.value_bytes_max);
-  limits.staging_bytes =
-      scenario_.staging_bytes * random_.Below(5) / 4 / server::kPageBytes * server::kPageBytes;
+  // Often less than a value needs.
+  const auto pages = static_cast<uint32_t>(scenario_.staging_bytes / server::kPageBytes);
+  limits.staging_bytes = random_.Below(random_.Between(1, pages + 1)) * server::kPageBytes;
   limits.bucket_count += random_.Below(8);
   return limits;
 }
