@@ -29,11 +29,12 @@ po::options_description Described() {
   options.add_options()
       ("listen", po::value<std::vector<std::string>>(),
        "where to serve, shm:NAME, shm:/path or rdma://HOST:PORT; may be repeated (shm:default)")
-      ("shards", po::value<std::string>(), "threads, each with a part of the keys (1)")
+      ("shards", po::value<std::string>(), "parts of keys and memory, each served by one thread (1)")
+      ("threads", po::value<std::string>(), "threads that serve the shards, 0 for fewer than processors (0)")
       ("memory", po::value<std::string>(), "memory for tables and items, all shards together (1G)")
       ("bucket-bytes", po::value<std::string>(), "64, or 128 to keep items of up to 101 bytes inline (64)")
       ("max-value", po::value<std::string>(), "largest value accepted, up to 16M (16M)")
-      ("spin-us", po::value<std::string>(), "microseconds a shard spins before it sleeps (50)")
+      ("spin-us", po::value<std::string>(), "microseconds a thread spins before it sleeps (50)")
       ("max-clients", po::value<std::string>(), "clients at a time, each with a connection to every shard (10000)")
       ("max-clients-per-user", po::value<std::string>(), "clients of one user at a time, 0 for no limit (0)")
       ("hugepages", po::bool_switch(), "use huge pages of 2 MiB (vm.nr_hugepages)")
@@ -84,6 +85,9 @@ std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) 
   if (!value) return std::unexpected(value.error());
   const auto spin = SizeOf(given, "spin-us", 0, kSpinUsMax, server->spin_us);
   if (!spin) return std::unexpected(spin.error());
+  const auto threads = SizeOf(given, "threads", 0, verify::kShardsMax, server->threads);
+  if (!threads) return std::unexpected(threads.error());
+  server->threads = static_cast<uint32_t>(*threads);
   server->shards = static_cast<uint32_t>(*shards);
   server->memory_bytes = *memory;
   server->bucket_bytes = static_cast<uint32_t>(*bucket);

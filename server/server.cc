@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/vfs.h>
 
@@ -56,6 +57,15 @@ void LogRoom(const Region& region, const StoreOptions& options) {
       options.warm_path, bytes >> 20, options.shard, region.budget_bytes() >> 20);
 }
 
+// As many as asked for, else as many as leave a processor to clients on this host.
+size_t WorkersOf(const ServerOptions& options) {
+  if (options.threads != 0) return std::min(options.threads, options.shards);
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  ::sched_getaffinity(0, sizeof(cpus), &cpus);
+  return std::clamp<size_t>(static_cast<size_t>(CPU_COUNT(&cpus)) - 1, 1, options.shards);
+}
+
 // What a card reads is pinned whole.
 Extent ExtentFor(const ServerOptions& options) {
   const bool pins = std::ranges::any_of(options.uris, fabric::Listener::Pins);
@@ -102,7 +112,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
     }
     // The shards of one server hash alike; what was recovered says how.
     store_options.hash_seed = (*opened)->superblock().hash_seed;
-    shards_.push_back(std::make_unique<Shard>(std::move(*opened), options.spin_us));
+    shards_.push_back(std::make_unique<Shard>(std::move(*opened)));
     shards_.back()->Show(admission_.get());
   }
   return {};
@@ -124,16 +134,28 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
     auto listener = fabric::Listener::Listen(uri, listen);
     if (!listener) return std::unexpected(listener.error());
     for (uint32_t shard = 0; shard < options.shards; ++shard) {
-      if (auto added = shards_[shard]->AddPort(&(*listener)->port(shard)); !added) return added;
+      shards_[shard]->AddPort(&(*listener)->port(shard));
     }
     listeners_.push_back(std::move(*listener));
+  }
+  return CreateWorkers(options);
+}
+
+// The shards are dealt out to them in turn.
+std::expected<void, Error> Server::CreateWorkers(const ServerOptions& options) {
+  std::vector<std::vector<Shard*>> dealt(WorkersOf(options));
+  for (size_t i = 0; i < shards_.size(); ++i) dealt[i % dealt.size()].push_back(shards_[i].get());
+  for (auto& shards : dealt) {
+    auto worker = Worker::Create(std::move(shards), options.spin_us);
+    if (!worker) return std::unexpected(worker.error());
+    workers_.push_back(std::move(*worker));
   }
   return {};
 }
 
 void Server::Start() {
-  for (const auto& shard : shards_) {
-    threads_.emplace_back([shard = shard.get()] { shard->Run(); });
+  for (const auto& worker : workers_) {
+    threads_.emplace_back([worker = worker.get()] { worker->Run(); });
     pthread_setname_np(threads_.back().native_handle(), "plovd-shard");
   }
 }
@@ -157,7 +179,7 @@ void Server::ServeUntil(int stop_fd) {
 }
 
 Server::~Server() {
-  for (const auto& shard : shards_) shard->Stop();
+  for (const auto& worker : workers_) worker->Stop();
   threads_.clear();
 }
 

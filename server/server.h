@@ -1,4 +1,4 @@
-// Server: shards with a thread each, and the listeners that bring them clients.
+// Server: shards, the workers that serve them, and the listeners that bring them clients.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,14 @@
 
 #include "fabric/fabric.h"
 #include "server/shard.h"
+#include "server/worker.h"
 
 namespace plov::server {
 
 struct ServerOptions {
   std::vector<std::string> uris = {"shm:default"};
   uint32_t shards = 1;
+  uint32_t threads = 0;  // 0: one for each shard, but fewer than processors, and one at least
   size_t memory_bytes = size_t{1} << 30;  // of all shards together
   uint32_t bucket_bytes = verify::kBucketBytesMin;
   uint32_t value_bytes_max = verify::kValueBytesMax;
@@ -33,7 +35,7 @@ class Server {
   static std::expected<std::unique_ptr<Server>, Error> Create(const ServerOptions& options);
   ~Server();
 
-  // Starts the shards' threads; from here on clients are served while HandleEvents is called.
+  // Starts the workers' threads; from here on clients are served while HandleEvents is called.
   void Start();
 
   // Waits until `stop_fd` is readable, handling connections.
@@ -45,11 +47,13 @@ class Server {
   Server() = default;
   std::expected<void, Error> Open(const ServerOptions& options);
   std::expected<void, Error> OpenStores(const ServerOptions& options);
+  std::expected<void, Error> CreateWorkers(const ServerOptions& options);
 
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
   std::shared_ptr<fabric::Admission> admission_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
+  std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::jthread> threads_;
 };
 

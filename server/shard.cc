@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <utility>
 
 namespace plov::server {
@@ -41,49 +38,12 @@ constexpr size_t kIdleBatchesMax = 64;
 
 }  // namespace
 
-Shard::Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience,
-             const Slice& slice)
+Shard::Shard(std::unique_ptr<Store> store, const Patience& patience, const Slice& slice)
     : store_(std::move(store)),
-      spin_us_(spin_us),
       patience_(patience),
       slice_(slice),
-      epoll_fd_(::epoll_create1(EPOLL_CLOEXEC)),
       sessions_(store_->recovery().warm),
       started_us_(MonotonicUs()) {}
-
-Shard::~Shard() {
-  if (epoll_fd_ >= 0) ::close(epoll_fd_);
-}
-
-std::expected<void, Error> Shard::AddPort(fabric::Port* port) {
-  epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, port->fd(), &event) != 0) {
-    return FailErrno("cannot watch a port", errno);
-  }
-  gates_.push_back({port, {}});
-  return {};
-}
-
-void Shard::Stop() {
-  stop_.store(true, std::memory_order_relaxed);
-  for (const Gate& gate : gates_) gate.port->Wake();
-}
-
-void Shard::Run() {
-  uint64_t idle_since_us = 0;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    if (Turn()) {
-      idle_since_us = 0;
-      continue;
-    }
-    const uint64_t now_us = MonotonicUs();
-    if (idle_since_us == 0) idle_since_us = now_us;
-    if (now_us - idle_since_us >= spin_us_) {
-      Sleep();
-      idle_since_us = 0;
-    }
-  }
-}
 
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
@@ -97,16 +57,25 @@ int Shard::SleepMs() const {
   return NeedsTicks() ? kTickMs : -1;
 }
 
-void Shard::Sleep() {
+std::vector<int> Shard::fds() const {
+  std::vector<int> fds;
+  for (const Gate& gate : gates_) fds.push_back(gate.port->fd());
+  return fds;
+}
+
+bool Shard::Arm() {
   bool armed = true;
   for (const Gate& gate : gates_) armed = gate.port->Arm() && armed;
-  if (armed) {
-    ++counters_.sleeps;
-    // A client may be gone for good without dying: then only the clock helps.
-    epoll_event event;
-    ::epoll_wait(epoll_fd_, &event, 1, SleepMs());
-  }
+  counters_.sleeps += armed ? 1 : 0;
+  return armed;
+}
+
+void Shard::Disarm() {
   for (const Gate& gate : gates_) gate.port->Disarm();
+}
+
+void Shard::Wake() {
+  for (const Gate& gate : gates_) gate.port->Wake();
 }
 
 bool Shard::Step() {

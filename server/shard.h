@@ -1,11 +1,9 @@
-// Shard: one thread that owns one store and serves its clients: messages in, replies out, sleep
-// when idle.
+// Shard: owns one store and serves its clients: messages in, replies out.
 //
-// Threads: everything but Stop belongs to the shard's thread. The steady loop allocates nothing per
-// request beyond the record.
+// Threads: everything but Wake belongs to the thread that serves the shard (server/worker.h). The
+// steady loop allocates nothing per request beyond the record.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -54,24 +52,32 @@ struct Slice {
 class Shard {
  public:
   // store: its memory outlives the shard's ports.
-  Shard(std::unique_ptr<Store> store, uint32_t spin_us, const Patience& patience = {},
-        const Slice& slice = {});
+  explicit Shard(std::unique_ptr<Store> store, const Patience& patience = {},
+                 const Slice& slice = {});
 
-  // One listener's port for this shard; before Run.
-  std::expected<void, Error> AddPort(fabric::Port* port);
+  // One listener's port for this shard; before the first turn.
+  void AddPort(fabric::Port* port) { gates_.push_back({port, {}}); }
 
-  // Who counts those that are refused; before Run.
+  // Who counts those that are refused; before the first turn.
   void Show(const fabric::Admission* admission) { admission_ = admission; }
+  // How many shards its thread serves, this one included; before the first turn.
+  void ShareThread(size_t shards) { thread_shards_ = shards; }
 
-  // Serves until Stop.
-  void Run();
-  // One turn of Run: at most one event per port, or some of the work that waits for nobody. False
-  // when there was nothing to do.
+  // One turn: at most one event per port, or some of the work that waits for nobody. False when
+  // there was nothing to do.
   bool Turn();
   // Handles at most one event per port and a slice of one message; false when there was nothing.
   bool Step();
-  // Any thread.
-  void Stop();
+
+  // To sleep: Arm(), and when it returns true wait until one of the ports' fds is readable, or for
+  // SleepMs(), then Disarm().
+  std::vector<int> fds() const;
+  bool Arm();
+  void Disarm();
+  // Milliseconds after which time alone makes work; -1: never.
+  int SleepMs() const;
+  // Ends a sleep. Any thread.
+  void Wake();
 
   const Store& store() const { return *store_; }
   const Region& region() const { return store_->region(); }
@@ -152,21 +158,17 @@ class Shard {
   void LookHowFull();
   void LookAtHost();
   std::string StatsText() const;
-  int SleepMs() const;
-  void Sleep();
 
   std::unique_ptr<Store> store_;
-  uint32_t spin_us_;
   Patience patience_;
   Slice slice_;
-  int epoll_fd_ = -1;
   std::vector<Gate> gates_;
   std::unordered_map<uint64_t, std::pair<Gate*, fabric::PeerId>> by_client_id_;
   Confirmations confirmations_;  // of the peers of all gates
   const fabric::Admission* admission_ = nullptr;
   Sessions sessions_;
   ShardCounters counters_;
-  std::atomic<bool> stop_ = false;  // relaxed; Stop's Wake is what is waited for
+  size_t thread_shards_ = 1;
   uint64_t started_us_;
   uint64_t holds_ = 0;
   uint64_t ticked_at_us_ = 0;
@@ -180,7 +182,6 @@ class Shard {
   std::vector<std::unique_ptr<Batch>> idle_batches_;
 
  public:
-  ~Shard();
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 };

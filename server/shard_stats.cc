@@ -62,7 +62,7 @@ std::string Shard::StatsText() const {
   line("retries_answered", counters_.retries_answered);
   line("protocol_errors", counters_.protocol_errors);
   line("sleeps", counters_.sleeps);
-  line("cpu_us", ClockUs(CLOCK_THREAD_CPUTIME_ID));
+  line("cpu_us", ClockUs(CLOCK_THREAD_CPUTIME_ID) / thread_shards_);
   line("uptime_us", MonotonicUs() - started_us_);
   line("clock_us", store_->UnixUs(MonotonicUs()));
   return text;

@@ -67,6 +67,7 @@ TEST_F(OptionsTest, DefaultsAreTheManuals) {
   EXPECT_THAT(options.server.uris, ElementsAre("shm:default"));
   EXPECT_EQ(options.server.memory_bytes, size_t{1} << 30);
   EXPECT_EQ(options.server.shards, 1u);
+  EXPECT_EQ(options.server.threads, 0u);
   EXPECT_EQ(options.server.bucket_bytes, 64u);
   EXPECT_EQ(options.server.value_bytes_max, 16u << 20);
   EXPECT_EQ(options.server.spin_us, 50u);
@@ -77,12 +78,29 @@ TEST_F(OptionsTest, DefaultsAreTheManuals) {
 }
 
 TEST_F(OptionsTest, EveryFlagIsTaken) {
-  const Options options =
-      MustParse({"--listen", "shm:a", "--listen=shm:/b.sock", "--shards", "3", "--memory=200M",
-                 "--bucket-bytes", "128", "--max-value", "1M", "--spin-us", "0", "--max-clients",
-                 "7", "--max-clients-per-user=3", "--hugepages", "--log-level", "debug"});
+  const Options options = MustParse({"--listen",
+                                     "shm:a",
+                                     "--listen=shm:/b.sock",
+                                     "--shards",
+                                     "3",
+                                     "--memory=200M",
+                                     "--bucket-bytes",
+                                     "128",
+                                     "--max-value",
+                                     "1M",
+                                     "--spin-us",
+                                     "0",
+                                     "--max-clients",
+                                     "7",
+                                     "--max-clients-per-user=3",
+                                     "--hugepages",
+                                     "--log-level",
+                                     "debug",
+                                     "--threads",
+                                     "2"});
   EXPECT_THAT(options.server.uris, ElementsAre("shm:a", "shm:/b.sock"));
   EXPECT_EQ(options.server.shards, 3u);
+  EXPECT_EQ(options.server.threads, 2u);
   EXPECT_EQ(options.server.memory_bytes, size_t{200} << 20);
   EXPECT_EQ(options.server.bucket_bytes, 128u);
   EXPECT_EQ(options.server.value_bytes_max, 1u << 20);
@@ -103,7 +121,7 @@ TEST_F(OptionsTest, HelpAndVersionWinOverTheRest) {
 TEST_F(OptionsTest, HelpNamesEveryOption) {
   for (const char* name : {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value",
                            "--spin-us", "--max-clients", "--max-clients-per-user", "--hugepages",
-                           "--config", "--log-level", "--version", "--help"}) {
+                           "--config", "--log-level", "--version", "--help", "--threads"}) {
     EXPECT_THAT(HelpText(), HasSubstr(name));
   }
 }
@@ -139,6 +157,7 @@ TEST_F(OptionsTest, ImpossibleSizesAreRefusedWithTheirRange) {
   EXPECT_THAT(Refusal({"--memory=31M", "--shards=2"}), HasSubstr("--memory"));
   EXPECT_THAT(Refusal({"--shards=0"}), HasSubstr("--shards"));
   EXPECT_THAT(Refusal({"--shards=257"}), HasSubstr("--shards"));
+  EXPECT_THAT(Refusal({"--threads=257"}), HasSubstr("--threads 257 is outside 0 to 256"));
   EXPECT_THAT(Refusal({"--max-value=0"}), HasSubstr("--max-value"));
   EXPECT_THAT(Refusal({"--max-value=17M"}), HasSubstr("--max-value"));
   EXPECT_THAT(Refusal({"--spin-us=1000001"}), HasSubstr("--spin-us"));

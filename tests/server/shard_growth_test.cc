@@ -57,13 +57,13 @@ class ShardGrowth : public ::testing::Test {
 
   // Lets the shard's own loop run; once per test.
   void RunFor(std::chrono::milliseconds time) {
-    std::jthread loop([this] { world.shard.Run(); });
+    std::jthread loop([this] { world.worker->Run(); });
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
       world.port.Wake();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    world.shard.Stop();
+    world.worker->Stop();
   }
 
   uint64_t StatOf(const ShardWorld::Client& client, const std::string& name) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <random>
 #include <sstream>
-#include <thread>
 
 #include "tests/server/shard_world.h"
 
@@ -296,38 +295,7 @@ TEST(ShardStats, NumbersAreTrue) {
   EXPECT_EQ(stats["retries_answered"], 1u);
 }
 
-TEST(ShardLoop, StopFromAnotherThreadEndsRun) {
-  for (int i = 0; i < 300; ++i) {
-    ShardWorld world;
-    std::thread thread([&world] { world.shard.Run(); });
-    if (i % 2 == 0) std::this_thread::yield();
-    world.shard.Stop();
-    thread.join();
-  }
-}
-
-TEST(ShardLoop, StopBeforeRunEndsItAtOnce) {
-  ShardWorld world;
-  world.shard.Stop();
-  world.shard.Run();
-}
-
-TEST(ShardLoop, EventWakesASleepingShard) {
-  ShardWorld world;
-  int naps = 0;
-  world.port.on_arm = [&] {
-    if (++naps == 1) world.port.Script(ShardWorld::Kind::kOpened, 1, 7);
-    if (naps == 2) {
-      world.port.Script(ShardWorld::Kind::kMessage, 1, 0, Encode(7, {Ping(5)}));
-    }
-    if (naps == 3) world.shard.Stop();
-  };
-  world.shard.Run();
-  ASSERT_EQ(world.port.sent.size(), 1u);
-  EXPECT_EQ(Decode(7, world.port.sent[0].message)[0].request_id, 5u);
-}
-
-TEST(ShardLoop, EveryPortIsServedWhileAnotherIsBusy) {
+TEST(Shard, EveryPortIsServedWhileAnotherIsBusy) {
   ShardWorld world;
   const auto busy = world.Connect(7);
   const auto other = world.Connect(8, &world.other_port);

@@ -272,8 +272,8 @@ TEST(ShardHold, AgedHoldsAreReleased) {
   remove.sequence = 1;
   world.AskOne(world.Connect(8), remove);
   EXPECT_GT(world.allocated(), 0u);
-  world.port.on_arm = [&] { world.shard.Stop(); };
-  world.shard.Run();
+  world.port.on_arm = [&] { world.worker->Stop(); };
+  world.worker->Run();
   EXPECT_EQ(world.allocated(), 0u);
 }
 

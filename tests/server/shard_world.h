@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "server/shard.h"
+#include "server/worker.h"
 #include "tests/server/store_world.h"
 
 namespace plov::server {
@@ -155,6 +156,7 @@ class ShardWorld {
   FakePort port, other_port;
   Store* const store;  // the shard's
   Shard shard;
+  std::unique_ptr<Worker> worker;  // has a thread where a test gives it one
 
   // One connection of a client.
   struct Client {
@@ -219,10 +221,11 @@ class ShardWorld {
 
  private:
   ShardWorld(std::unique_ptr<Store> owned, const Patience& patience)
-      : store(owned.get()), shard(std::move(owned), 0, patience) {
+      : store(owned.get()), shard(std::move(owned), patience) {
     spdlog::set_level(spdlog::level::off);  // garbage is worth a line each
-    EXPECT_TRUE(shard.AddPort(&port));
-    EXPECT_TRUE(shard.AddPort(&other_port));
+    shard.AddPort(&port);
+    shard.AddPort(&other_port);
+    worker = Worker::Create({&shard}, 0).value();
   }
 
   fabric::PeerId last_peer_ = 0;

@@ -51,7 +51,7 @@ void ServerProcess::Begin(const ServerLimits& limits) {
   auto store = Must(server::Store::Create(options));
   store_ = store.get();
   if (!store->recovery().warm) first_version_ = store->superblock().version_limit - (1u << 30);
-  shard_ = std::make_unique<server::Shard>(std::move(store), 0, kPatience, limits.slice);
+  shard_ = std::make_unique<server::Shard>(std::move(store), kPatience, limits.slice);
 }
 
 void ServerProcess::Listen() {
@@ -60,9 +60,7 @@ void ServerProcess::Listen() {
                                                   .region_fd = region.fd(),
                                                   .format_version = verify::kFormatVersion,
                                                   .staging_bytes = limits_.staging_bytes});
-  if (auto added = shard_->AddPort(port); !added) {
-    throw std::runtime_error("the simulated server: " + added.error().message);
-  }
+  shard_->AddPort(port);
 }
 
 void ServerProcess::Kill() {

@@ -1,0 +1,71 @@
+#include "server/worker.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "server/clock.h"
+
+namespace plov::server {
+
+std::expected<std::unique_ptr<Worker>, Error> Worker::Create(std::vector<Shard*> shards,
+                                                             uint32_t spin_us) {
+  std::unique_ptr<Worker> worker(new Worker(std::move(shards), spin_us));
+  worker->epoll_ = fabric::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!worker->epoll_) return FailErrno("cannot create an epoll", errno);
+  for (Shard* shard : worker->shards_) {
+    shard->ShareThread(worker->shards_.size());
+    for (const int fd : shard->fds()) {
+      epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
+      if (::epoll_ctl(worker->epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+        return FailErrno("cannot watch a port", errno);
+      }
+    }
+  }
+  return worker;
+}
+
+void Worker::Stop() {
+  stop_.store(true, std::memory_order_relaxed);
+  for (Shard* shard : shards_) shard->Wake();
+}
+
+void Worker::Run() {
+  uint64_t idle_since_us = 0;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (Turn()) {
+      idle_since_us = 0;
+      continue;
+    }
+    const uint64_t now_us = MonotonicUs();
+    if (idle_since_us == 0) idle_since_us = now_us;
+    if (now_us - idle_since_us >= spin_us_) {
+      Sleep();
+      idle_since_us = 0;
+    }
+  }
+}
+
+bool Worker::Turn() {
+  bool worked = false;
+  for (Shard* shard : shards_) worked = shard->Turn() || worked;
+  return worked;
+}
+
+void Worker::Sleep() {
+  bool armed = true;
+  int sleep_ms = -1;
+  for (Shard* shard : shards_) {
+    armed = armed && shard->Arm();
+    const int shard_ms = shard->SleepMs();
+    if (shard_ms >= 0) sleep_ms = sleep_ms < 0 ? shard_ms : std::min(sleep_ms, shard_ms);
+  }
+  if (armed) {
+    epoll_event event;
+    ::epoll_wait(epoll_.get(), &event, 1, sleep_ms);
+  }
+  for (Shard* shard : shards_) shard->Disarm();
+}
+
+}  // namespace plov::server

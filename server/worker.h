@@ -1,0 +1,41 @@
+// Worker: serves some shards in turn, and sleeps when none of them has anything to do.
+//
+// Threads: everything but Stop belongs to one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <vector>
+
+#include "fabric/os.h"
+#include "server/shard.h"
+
+namespace plov::server {
+
+class Worker {
+ public:
+  // The shards outlive it and have all their ports. kSystem.
+  static std::expected<std::unique_ptr<Worker>, Error> Create(std::vector<Shard*> shards,
+                                                              uint32_t spin_us);
+
+  // Serves until Stop.
+  void Run();
+  // Any thread.
+  void Stop();
+
+ private:
+  Worker(std::vector<Shard*> shards, uint32_t spin_us)
+      : shards_(std::move(shards)), spin_us_(spin_us) {}
+
+  bool Turn();
+  void Sleep();
+
+  std::vector<Shard*> shards_;
+  uint32_t spin_us_;
+  fabric::Fd epoll_;
+  std::atomic<bool> stop_ = false;  // relaxed; the shards' Wake is what is waited for
+};
+
+}  // namespace plov::server

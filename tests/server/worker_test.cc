@@ -1,0 +1,79 @@
+// A worker and its shards.
+
+#include "server/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/server/shard_world.h"
+
+namespace plov::server {
+namespace {
+
+TEST(Worker, StopFromAnotherThreadEndsRun) {
+  for (int i = 0; i < 300; ++i) {
+    ShardWorld world;
+    std::thread thread([&world] { world.worker->Run(); });
+    if (i % 2 == 0) std::this_thread::yield();
+    world.worker->Stop();
+    thread.join();
+  }
+}
+
+TEST(Worker, StopBeforeRunEndsItAtOnce) {
+  ShardWorld world;
+  world.worker->Stop();
+  world.worker->Run();
+}
+
+TEST(Worker, EventWakesASleepingShard) {
+  ShardWorld world;
+  int naps = 0;
+  world.port.on_arm = [&] {
+    if (++naps == 1) world.port.Script(ShardWorld::Kind::kOpened, 1, 7);
+    if (naps == 2) {
+      world.port.Script(ShardWorld::Kind::kMessage, 1, 0, Encode(7, {Ping(5)}));
+    }
+    if (naps == 3) world.worker->Stop();
+  };
+  world.worker->Run();
+  ASSERT_EQ(world.port.sent.size(), 1u);
+  EXPECT_EQ(Decode(7, world.port.sent[0].message)[0].request_id, 5u);
+}
+
+TEST(Worker, ServesAllItsShardsAndIsWokenByEach) {
+  ShardWorld first, second;
+  auto worker = Worker::Create({&first.shard, &second.shard}, 0).value();
+  int naps = 0;
+  first.port.on_arm = [&] {
+    ++naps;
+    if (naps == 1) second.port.Script(ShardWorld::Kind::kOpened, 1, 7);
+    if (naps == 2) second.port.Script(ShardWorld::Kind::kMessage, 1, 0, Encode(7, {Ping(5)}));
+    if (naps == 3) first.port.Script(ShardWorld::Kind::kOpened, 1, 8);
+    if (naps == 4) first.port.Script(ShardWorld::Kind::kMessage, 1, 0, Encode(8, {Ping(6)}));
+    if (naps == 5) worker->Stop();
+  };
+  worker->Run();
+  ASSERT_EQ(second.port.sent.size(), 1u);
+  EXPECT_EQ(Decode(7, second.port.sent[0].message)[0].request_id, 5u);
+  ASSERT_EQ(first.port.sent.size(), 1u);
+  EXPECT_EQ(Decode(8, first.port.sent[0].message)[0].request_id, 6u);
+}
+
+// What is asked of each shard and added up is the thread's time.
+TEST(Worker, ItsTimeIsSharedByItsShards) {
+  ShardWorld world;
+  const auto client = world.Connect(7);
+  const auto cpu_us = [&] {
+    const std::string text = world.AskOne(client, RequestOf(verify::Operation::kStats, {})).value;
+    return std::stoull(text.substr(text.find("\ncpu_us ") + 8));
+  };
+  const uint64_t begin_us = ClockUs(CLOCK_THREAD_CPUTIME_ID);
+  EXPECT_GE(cpu_us(), begin_us);
+  world.shard.ShareThread(1'000'000);
+  EXPECT_LE(cpu_us(), ClockUs(CLOCK_THREAD_CPUTIME_ID) / 1'000'000);
+}
+
+}  // namespace
+}  // namespace plov::server
