@@ -51,7 +51,8 @@ Engine::Engine(std::string_view uri, const ClientOptions& options)
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       gets_(options, &callbacks_),
       writes_(&callbacks_),
-      started_(&gets_, &writes_, &callbacks_) {}
+      started_(&gets_, &writes_, &callbacks_),
+      spin_(options.spin) {}
 
 std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view uri,
                                                               const ClientOptions& options) {
@@ -164,7 +165,7 @@ bool Engine::Pump() {
     moved = life_->writes(shard).Flush(&link) || moved;
     TakeReplies(shard, &moved);
   }
-  if (moved) idle_since_ = {};
+  if (moved) spin_.End();
   return moved && alive();
 }
 
@@ -185,15 +186,23 @@ bool Engine::ArmAll() {
   return armed;
 }
 
+// Of those that owe a reply.
+bool Engine::OnServersCore() {
+  bool is_here = false;
+  for (const auto& link : life_->links()) {
+    is_here = link->OnServersCore() || is_here;
+  }
+  return is_here;
+}
+
 void Engine::Idle(Deadline until) {
   const Deadline now = Clock::now();
   Expire(now);
-  if (idle_since_ == Deadline{}) idle_since_ = now;
   // Asked once, before NextEvent asks: a server that dies from here on wakes us by its socket, and
   // is not slept through with the deadlines of a living one.
   const bool connected = alive();
   const Deadline wake = NextEvent(until);
-  if (connected && now - idle_since_ < options_.spin) return;
+  if (connected && spin_.GoesOn(now, OnServersCore())) return;
   if (wake < now + kSleepMin) {
     ::sched_yield();
     return;
@@ -204,6 +213,7 @@ void Engine::Idle(Deadline until) {
   pollfd poll_fd{epoll_.get(), POLLIN, 0};
   // A dead connection stays readable; then only time helps.
   ::ppoll(&poll_fd, connected ? 1 : 0, &timeout, nullptr);
+  spin_.End();
 }
 
 void Engine::AwaitStarted(std::string_view key) {

@@ -25,6 +25,7 @@
 #include "client/writes.h"
 #include "fabric/fabric.h"
 #include "fabric/os.h"
+#include "fabric/spin.h"
 
 namespace plov {
 
@@ -102,6 +103,7 @@ class Engine {
   void Expire(Deadline now);
   Deadline NextEvent(Deadline otherwise) const;
   bool ArmAll();
+  bool OnServersCore();
   // Polls a while, then sleeps until there is something to do or `until`.
   void Idle(Deadline until);
   Deadline DeadlineFromNow() const { return fabric::Clock::now() + options_.timeout; }
@@ -129,7 +131,7 @@ class Engine {
   Deadline next_attempt_{};
   std::chrono::microseconds backoff_{};
   Error down_{Code::kUnavailable, "not connected"};
-  Deadline idle_since_{};
+  fabric::Spin spin_;
   uint32_t turns_ = 0;
   ClientStats former_;  // what former lives count, reconnections and retries
 };

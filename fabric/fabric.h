@@ -122,6 +122,10 @@ class Connection {
   // means that there is something to poll already. Receive() disarms.
   virtual int fd() const = 0;
   virtual bool Arm() = 0;
+
+  // Whether the server's thread is awake and was last seen on the core that the caller runs on, so
+  // that to poll is to keep it from answering. Shows the server where the caller runs.
+  virtual bool OnPeersCore() { return false; }
 };
 
 using PeerId = uint64_t;
@@ -170,6 +174,9 @@ class Port {
   virtual void Disarm() = 0;
   // Makes fd() readable until Disarm(). Any thread.
   virtual void Wake() = 0;
+
+  // Whether a peer that is awake was last seen on the core that the caller runs on; see Connection.
+  virtual bool OnPeersCore() { return false; }
 
   // The most memory that the connections there are can take of this host, beside the region.
   virtual uint64_t connection_bytes() const { return 0; }

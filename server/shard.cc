@@ -74,6 +74,12 @@ void Shard::Disarm() {
   for (const Gate& gate : gates_) gate.port->Disarm();
 }
 
+bool Shard::OnClientsCore() {
+  bool is_here = false;
+  for (const Gate& gate : gates_) is_here = gate.port->OnPeersCore() || is_here;
+  return is_here;
+}
+
 void Shard::Wake() {
   for (const Gate& gate : gates_) gate.port->Wake();
 }

@@ -76,6 +76,8 @@ class Shard {
   void Disarm();
   // Milliseconds after which time alone makes work; -1: never.
   int SleepMs() const;
+  // Whether a client that is awake was last seen on the core that the caller runs on.
+  bool OnClientsCore();
   // Ends a sleep. Any thread.
   void Wake();
 

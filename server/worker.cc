@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "server/clock.h"
-
 namespace plov::server {
 
 std::expected<std::unique_ptr<Worker>, Error> Worker::Create(std::vector<Shard*> shards,
@@ -32,18 +30,12 @@ void Worker::Stop() {
 }
 
 void Worker::Run() {
-  uint64_t idle_since_us = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (Turn()) {
-      idle_since_us = 0;
-      continue;
-    }
-    const uint64_t now_us = MonotonicUs();
-    if (idle_since_us == 0) idle_since_us = now_us;
-    if (now_us - idle_since_us >= spin_us_) {
+    if (!Turn()) {
+      if (spin_.GoesOn(fabric::Clock::now(), OnClientsCore())) continue;
       Sleep();
-      idle_since_us = 0;
     }
+    spin_.End();
   }
 }
 
@@ -51,6 +43,12 @@ bool Worker::Turn() {
   bool worked = false;
   for (Shard* shard : shards_) worked = shard->Turn() || worked;
   return worked;
+}
+
+bool Worker::OnClientsCore() {
+  bool is_here = false;
+  for (Shard* shard : shards_) is_here = shard->OnClientsCore() || is_here;
+  return is_here;
 }
 
 void Worker::Sleep() {

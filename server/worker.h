@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fabric/os.h"
+#include "fabric/spin.h"
 #include "server/shard.h"
 
 namespace plov::server {
@@ -27,13 +28,14 @@ class Worker {
 
  private:
   Worker(std::vector<Shard*> shards, uint32_t spin_us)
-      : shards_(std::move(shards)), spin_us_(spin_us) {}
+      : shards_(std::move(shards)), spin_(std::chrono::microseconds(spin_us)) {}
 
   bool Turn();
+  bool OnClientsCore();
   void Sleep();
 
   std::vector<Shard*> shards_;
-  uint32_t spin_us_;
+  fabric::Spin spin_;
   fabric::Fd epoll_;
   std::atomic<bool> stop_ = false;  // relaxed; the shards' Wake is what is waited for
 };

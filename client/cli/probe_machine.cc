@@ -73,12 +73,7 @@ void ProbeKernel(const Machine& machine, Findings* findings) {
 
 void ProbeProcessors(const Machine& machine, Findings* findings) {
   const unsigned cores = std::thread::hardware_concurrency();
-  if (cores > 1) {
-    findings->Ok("processors", fmt::format("{} for this process", cores));
-  } else {
-    findings->Note("processors", "one: a server that waits by polling keeps its clients from it",
-                   "plovd --spin-us 0");
-  }
+  findings->Ok("processors", fmt::format("{} for this process", cores));
   ProbeClock(machine, findings);
   ProbeGovernor(machine, findings);
 }

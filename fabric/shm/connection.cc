@@ -104,6 +104,12 @@ class ShmConnection final : public Connection {
     return replies_.Sleep();
   }
 
+  bool OnPeersCore() override {
+    const uint32_t core = ThisCore();
+    replies_.ShowCore(core);
+    return requests_.ConsumerIsOn(core);
+  }
+
  private:
   bool InRange(const ReadOp& op) const {
     return verify::WordsInside(op.offset, op.bytes, limits_.region_bytes);

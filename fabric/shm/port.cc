@@ -31,6 +31,8 @@ constexpr size_t kRoundsPerLook = 8;
 // idle port, too, forgets who is silent.
 constexpr uint64_t kSilentMessages = 1024;
 constexpr uint64_t kMessagesPerSleep = 64;
+// Who sent none of the last of these is not waited for.
+constexpr uint64_t kTalkMessages = 64;
 // With more than these, who sent nothing when it was looked at gets cold at once: nobody who keeps
 // thousands of peers hot makes others wait for more looks than that.
 constexpr size_t kHotMax = 256;
@@ -293,6 +295,18 @@ bool ShmPort::Arm() {
     if (!peer->owes_reply && !peer->requests.Sleep()) return false;
   }
   return true;
+}
+
+// Of those that talk to us now: where a reader was when it last wrote says nothing.
+bool ShmPort::OnPeersCore() {
+  const uint32_t core = ThisCore();
+  bool is_here = false;
+  for (Peer* peer : hot_) {
+    peer->requests.ShowCore(core);
+    const bool talks = age_ - peer->heard_at < kTalkMessages;
+    is_here = is_here || (talks && peer->replies.ConsumerIsOn(core));
+  }
+  return is_here;
 }
 
 void ShmPort::Disarm() {

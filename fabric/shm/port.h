@@ -50,6 +50,7 @@ class ShmPort final : public Port {
   bool Arm() override;
   void Disarm() override;
   void Wake() override { Ring(bell_.get()); }
+  bool OnPeersCore() override;
   uint64_t connection_bytes() const override { return connection_bytes_; }
 
   // How many peers each Poll looks at.

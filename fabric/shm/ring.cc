@@ -1,5 +1,7 @@
 #include "fabric/shm/ring.h"
 
+#include <sched.h>
+
 #include <algorithm>
 
 namespace plov::fabric::shm {
@@ -67,5 +69,7 @@ bool RingReader::Sleep() {
   StayAwake();
   return false;
 }
+
+uint32_t ThisCore() { return static_cast<uint32_t>(::sched_getcpu() + 1); }
 
 }  // namespace plov::fabric::shm

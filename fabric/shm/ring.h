@@ -5,6 +5,7 @@
 //      64  head    bytes ever read; the consumer's
 //     128  sleeps  1 while the consumer sleeps or is about to: the producer takes it back and wakes
 //                  it
+//     132  core    1 + the number of the core that the consumer was last seen waiting on; 0: unknown
 //     192  end of RingControl
 //   data:  per message {bytes (4), zero (4)}, the bytes, padding to a word; wraps at any word
 //
@@ -39,6 +40,7 @@ struct RingControl {
   alignas(64) std::atomic<uint64_t> tail;
   alignas(64) std::atomic<uint64_t> head;
   alignas(64) std::atomic<uint32_t> sleeps;
+  std::atomic<uint32_t> core;
 };
 static_assert(sizeof(RingControl) == 192 && std::atomic<uint64_t>::is_always_lock_free);
 
@@ -54,6 +56,12 @@ class RingWriter {
 
   // True once per sleep of the consumer: the caller must wake it.
   bool TakeSleeper();
+
+  // Whether the consumer is awake and was last seen on this core. A hint, like what it is made of.
+  bool ConsumerIsOn(uint32_t core) const {
+    return core != 0 && control_->core.load(std::memory_order_relaxed) == core &&
+           control_->sleeps.load(std::memory_order_relaxed) == 0;
+  }
 
  private:
   void Put(uint64_t position, const std::byte* from, size_t bytes);
@@ -79,12 +87,23 @@ class RingReader {
   bool Sleep();
   void StayAwake() { control_->sleeps.store(0, std::memory_order_relaxed); }
 
+  // Shows the producer where the consumer is.
+  void ShowCore(uint32_t core) {
+    if (core == core_) return;
+    core_ = core;
+    control_->core.store(core, std::memory_order_relaxed);
+  }
+
  private:
   void Get(uint64_t position, std::byte* to, size_t bytes) const;
 
   RingControl* control_ = nullptr;
   std::span<std::byte> data_;
   uint64_t head_ = 0;
+  uint32_t core_ = 0;  // as shown
 };
+
+// As RingControl::core has it.
+uint32_t ThisCore();
 
 }  // namespace plov::fabric::shm

@@ -1,6 +1,7 @@
 // Whom a port of the shared-memory fabric looks at: many silent peers cost nothing, and none of
 // them is overheard.
 
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -49,6 +50,13 @@ class Writer {
     return replies_.Read(reply_, &bytes) == RingReader::Verdict::kMessage;
   }
   void HangUp() { socket_ = Fd(); }
+  void Sleep() { replies_.Sleep(); }
+  // Waits on this core.
+  void ShowCore(uint32_t core) {
+    replies_.StayAwake();
+    replies_.ShowCore(core);
+  }
+  bool PortIsOn(uint32_t core) const { return requests_.ConsumerIsOn(core); }
 
  private:
   static std::expected<Mapping, Error> Map(int fd, size_t bytes) {
@@ -89,14 +97,15 @@ class ShmPortTest : public testing::Test {
   bool ServeAll() {
     return ServeUntil([](bool any) { return !any; }).has_value();
   }
-  // One that talks as long as it takes for the port to forget the others.
-  bool TalkLong(Writer* writer) {
-    for (size_t i = 0; i < kLong; ++i) {
+  bool Talk(Writer* writer, size_t messages) {
+    for (size_t i = 0; i < messages; ++i) {
       writer->Send();
       if (!ServeUntil([&](bool) { return writer->TakeReply(); })) return false;
     }
     return true;
   }
+  // As long as it takes for the port to forget the others.
+  bool TalkLong(Writer* writer) { return Talk(writer, kLong); }
 
   std::unique_ptr<ShmPort> port_ = Must(ShmPort::Create());
   std::vector<std::unique_ptr<Writer>> writers_;
@@ -202,6 +211,31 @@ TEST_F(ShmPortTest, NoMessageIsLostWhileItsPeerGetsCold) {
   EXPECT_TRUE(served.has_value()) << heard.load();
   stop.store(true);
   sending.join();
+}
+
+TEST_F(ShmPortTest, KnowsWhoWaitsOnItsCore) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(::sched_getcpu(), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  const uint32_t here = ThisCore();
+  Writer& writer = Add();
+  ASSERT_TRUE(Talk(&writer, 1));
+  EXPECT_FALSE(port_->OnPeersCore()) << "nobody knows where it is";
+  writer.ShowCore(here + 1);
+  EXPECT_FALSE(port_->OnPeersCore());
+  writer.ShowCore(here);
+  EXPECT_TRUE(port_->OnPeersCore());
+  EXPECT_TRUE(writer.PortIsOn(here) && !writer.PortIsOn(here + 1) && !writer.PortIsOn(0));
+  writer.Sleep();
+  EXPECT_FALSE(port_->OnPeersCore()) << "it sleeps";
+  writer.ShowCore(here);
+  EXPECT_TRUE(port_->OnPeersCore());
+  ASSERT_TRUE(Talk(&Add(), 100));
+  EXPECT_FALSE(port_->OnPeersCore()) << "it has said nothing since";
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 TEST_F(ShmPortTest, ManyThatDieAtOnceAreAllNoticedAndNobodyWaitsForThat) {
