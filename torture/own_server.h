@@ -13,6 +13,8 @@
 
 namespace plov::torture {
 
+inline constexpr uint32_t kPlovdSpinUs = 50;  // what plovd does without the option
+
 struct OwnServerOptions {
   std::string plovd;        // its path
   std::string folder;       // of socket, log and memory file

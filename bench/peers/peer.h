@@ -47,6 +47,11 @@ class Peer {
   // Operations a second: turn after turn for a time, from where it was left the last time.
   virtual std::expected<double, Error> Rate(Way way, std::chrono::microseconds duration);
 
+  // Another client of the same server, for a thread of its own. kInvalidArgument: it has none.
+  virtual std::expected<std::unique_ptr<Peer>, Error> Another() const {
+    return Fail(Code::kInvalidArgument, "it has one client");
+  }
+
  protected:
   const Work& work() const { return *work_; }
   std::span<const std::string_view> keys(Turn turn) const {

@@ -8,8 +8,6 @@ namespace plov::bench {
 namespace {
 
 constexpr std::chrono::seconds kTimeout{10};  // machines have pauses
-// Long enough not to sleep between PUTs, and no longer: who spins keeps the server from a busy CPU.
-constexpr std::chrono::microseconds kSpin{200};
 
 }  // namespace
 
@@ -17,7 +15,6 @@ std::expected<std::unique_ptr<Plov>, Error> Plov::Connect(const Work& work, cons
                                                           size_t location_cache_bytes) {
   ClientOptions options;
   options.timeout = kTimeout;
-  options.spin = kSpin;
   options.window = kPipelined;
   options.location_cache_bytes = location_cache_bytes;
   auto client = Client::Connect(uri, options);

@@ -11,9 +11,14 @@ namespace {
 
 class Redis final : public Peer {
  public:
-  Redis(const Work& work, const std::string& folder) : Peer(work), server_(folder, "redis") {}
+  Redis(const Work& work, std::shared_ptr<RedisServer> server, RedisClient client)
+      : Peer(work), server_(std::move(server)), client_(std::move(client)) {}
 
-  std::expected<void, Error> Open();
+  StartedPeer Another() const override {
+    auto client = RedisClient::Connect(server_->socket());
+    if (!client) return std::unexpected(client.error());
+    return std::make_unique<Redis>(work(), server_, std::move(*client));
+  }
 
   bool Can(Way) const override { return true; }
 
@@ -31,19 +36,15 @@ class Redis final : public Peer {
   std::expected<void, Error> Get(Turn batch);
   std::expected<void, Error> Put(Turn batch);
 
-  RedisServer server_;
+  std::shared_ptr<RedisServer> server_;
+  RedisClient client_;
   std::string value_;
 };
 
-std::expected<void, Error> Redis::Open() {
-  if (auto started = server_.Start(); !started) return started;
-  return Do(Way::kPutMany, {0, work().count()});
-}
-
 std::expected<void, Error> Redis::Get(Turn batch) {
-  for (const std::string_view key : keys(batch)) server_.AppendGet(key);
+  for (const std::string_view key : keys(batch)) client_.AppendGet(key);
   for (const std::string_view key : keys(batch)) {
-    const auto reply = server_.Next();
+    const auto reply = client_.Next();
     if (!reply) return std::unexpected(reply.error());
     const bool is_value = (*reply)->type == REDIS_REPLY_STRING;
     if (!is_value || !work().IsRight(key, {(*reply)->str, (*reply)->len})) {
@@ -57,10 +58,10 @@ std::expected<void, Error> Redis::Put(Turn batch) {
   for (size_t place = batch.first; place < batch.first + batch.count; ++place) {
     const std::string_view key = work().keys()[place];
     work().items().FillValue(work().order()[place], key, &value_);
-    server_.AppendSet(key, value_);
+    client_.AppendSet(key, value_);
   }
   for (size_t i = 0; i < batch.count; ++i) {
-    if (auto done = server_.NextDone(); !done) return done;
+    if (auto done = client_.NextDone(); !done) return done;
   }
   return {};
 }
@@ -68,8 +69,13 @@ std::expected<void, Error> Redis::Put(Turn batch) {
 }  // namespace
 
 StartedPeer StartRedis(const Work& work, const PeerPlace& place) {
-  auto redis = std::make_unique<Redis>(work, place.folder);
-  if (auto opened = redis->Open(); !opened) return std::unexpected(opened.error());
+  auto server = std::make_shared<RedisServer>(place.folder, "redis");
+  auto client = server->Start();
+  if (!client) return std::unexpected(client.error());
+  auto redis = std::make_unique<Redis>(work, std::move(server), std::move(*client));
+  if (auto filled = redis->Do(Way::kPutMany, {0, work.count()}); !filled) {
+    return std::unexpected(filled.error());
+  }
   return redis;
 }
 

@@ -46,13 +46,14 @@ std::expected<void, Error> RedisBenchmark::Open() {
     return Fail(Code::kUnavailable,
                 "redis-benchmark is not in PATH: install the package redis-tools");
   }
-  if (auto started = server_.Start(); !started) return started;
+  auto client = server_.Start();
+  if (!client) return std::unexpected(client.error());
   const std::string value(work().value_bytes(), 'v');
   for (uint64_t first = 0; first < work().count(); first += kPipelined) {
     const uint64_t end = std::min(first + kPipelined, work().count());
-    for (uint64_t i = first; i < end; ++i) server_.AppendSet(fmt::format("key:{:012}", i), value);
+    for (uint64_t i = first; i < end; ++i) client->AppendSet(fmt::format("key:{:012}", i), value);
     for (uint64_t i = first; i < end; ++i) {
-      if (auto done = server_.NextDone(); !done) return done;
+      if (auto done = client->NextDone(); !done) return done;
     }
   }
   return {};

@@ -1,7 +1,7 @@
-// RedisServer: a Redis of the tool's own, on a private socket, that keeps nothing; and a connection
-// to it.
+// RedisServer: a Redis of the tool's own, on a private socket, that keeps nothing; RedisClient: a
+// connection to one.
 //
-// Threads: one.
+// Threads: one for each.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -23,16 +23,10 @@ struct RedisReplyDeleter {
 };
 using RedisReply = std::unique_ptr<redisReply, RedisReplyDeleter>;
 
-class RedisServer {
+class RedisClient {
  public:
-  // The socket and what Redis writes lie in `folder`, as `name`.
-  RedisServer(const std::string& folder, const std::string& name)
-      : folder_(folder), socket_(folder + "/" + name + ".sock") {}
-
-  // Errors: kUnavailable (it is not installed), kSystem.
-  std::expected<void, Error> Start();
-
-  const std::string& socket() const { return socket_; }
+  // Errors: kUnavailable.
+  static std::expected<RedisClient, Error> Connect(const std::string& socket);
 
   // What is appended goes out with the next reply that is asked for; replies come in that order.
   void AppendGet(std::string_view key);
@@ -46,10 +40,24 @@ class RedisServer {
     void operator()(redisContext* context) const { ::redisFree(context); }
   };
 
+  std::unique_ptr<redisContext, ContextDeleter> context_;
+};
+
+class RedisServer {
+ public:
+  // The socket and what Redis writes lie in `folder`, as `name`.
+  RedisServer(const std::string& folder, const std::string& name)
+      : folder_(folder), socket_(folder + "/" + name + ".sock") {}
+
+  // Returns the first client. Errors: kUnavailable (it is not installed), kSystem.
+  std::expected<RedisClient, Error> Start();
+
+  const std::string& socket() const { return socket_; }
+
+ private:
   std::string folder_;
   std::string socket_;
   std::optional<torture::Process> process_;
-  std::unique_ptr<redisContext, ContextDeleter> context_;
 };
 
 }  // namespace plov::bench

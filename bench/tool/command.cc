@@ -25,6 +25,12 @@ constexpr auto kCommands = std::to_array<Command>({
      "back is checked. Prints operations a second, latencies to p99.99, READs, and what they "
      "cost.\n",
      RunOptions, RunRun},
+    {"busy", "PUTs of plov and Redis while the processors are wanted by others, too",
+     "Starts plovds and a Redis, and puts items one at a time and 32 in flight: with nothing else\n"
+     "running, with more shards or more clients than processors, and beside busy loops. Prints "
+     "the\n"
+     "least, the median and the most of the rounds, and the goals that plov has set itself.\n",
+     BusyOptions, RunBusy},
     {"compare", "plov and its peers at the same work, in one run, with a verdict",
      "Starts a plovd and the peers, stores the same items in all of them, and gets and puts them\n"
      "in the same random order, one side after the other in each round. Prints the goals that\n"

@@ -43,6 +43,8 @@ boost::program_options::typed_value<std::string>* Text(const char* name);
 // What --plovd says, else the one that is found. kUnavailable: there is none.
 std::expected<std::string, Error> PlovdOf(const Given& given);
 
+boost::program_options::options_description BusyOptions();
+Outcome RunBusy(const Given& given, cli::Output* output);
 boost::program_options::options_description CompareOptions();
 Outcome RunCompare(const Given& given, cli::Output* output);
 boost::program_options::options_description VerbsOptions();

@@ -24,7 +24,6 @@ constexpr std::chrono::seconds kSteadyWithin{60};
 constexpr std::chrono::milliseconds kSteadyLook{10};
 constexpr uint64_t kServerBytes = uint64_t{64} << 20;  // besides the items
 constexpr uint64_t kBytesPerItem = 512;                // generous; what is not used is not taken
-constexpr uint32_t kSpinUs = 1000;  // the server is awake when the next PUT comes
 
 // One side at one kind of work.
 struct Measured {
@@ -87,7 +86,7 @@ Outcome Bench::StartPlov() {
   options.folder = folders_[0];
   options.memory_bytes = kServerBytes + comparison_.settings.items * kBytesPerItem;
   options.max_value_bytes = uint64_t{1} << 20;
-  options.spin_us = kSpinUs;
+  options.spin_us = torture::kPlovdSpinUs;
   options.huge_pages = comparison_.settings.huge_pages;
   server_.emplace(options);
   if (auto started = server_->Start(torture::Life::kFirst); !started) return started;

@@ -27,8 +27,6 @@ constexpr std::chrono::seconds kWarmup{1};
 constexpr std::chrono::milliseconds kQuickDuration{100};
 constexpr std::chrono::milliseconds kQuickWarmup{20};
 constexpr std::chrono::seconds kTimeout{10};
-// As plovd does by default.
-constexpr uint32_t kSpinUs = 50;
 
 // Memory is committed when it is touched, so more than enough costs nothing.
 constexpr uint64_t kServerBytes = uint64_t{64} << 20;
@@ -76,7 +74,7 @@ Outcome FillServer(const Given& given, RunSettings* settings) {
   if (!plovd) return std::unexpected(plovd.error());
   own.plovd = std::move(*plovd);
   own.listen = given.Text("listen");
-  own.spin_us = kSpinUs;
+  own.spin_us = torture::kPlovdSpinUs;
   own.huge_pages = given.On("hugepages");
   const Workload& workload = settings->workload;
   own.max_value_bytes =

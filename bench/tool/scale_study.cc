@@ -24,7 +24,6 @@ constexpr uint64_t kMeetsPerItem = 3;
 constexpr uint64_t kMeetsPerSecond = 750'000;
 constexpr std::chrono::seconds kMeetingMax{15};
 constexpr uint32_t kLoadersMax = 4;
-constexpr uint32_t kSpinUs = 50;  // plovd's default
 
 std::chrono::microseconds WarmupOf(const ScalePoint& point, const Pace& pace) {
   if (!pace.knows) return kWarmup;
@@ -57,7 +56,7 @@ class PointBench {
     options.own.plovd = settings_.plovd;
     options.own.memory_bytes = row_.point.server_bytes();
     options.own.max_value_bytes = std::max<uint64_t>(row_.point.value_bytes, 4096);
-    options.own.spin_us = kSpinUs;
+    options.own.spin_us = torture::kPlovdSpinUs;
     options.own.shards = row_.point.shards;
     auto server = TestedServer::Start(options);
     if (!server) return std::unexpected(server.error());

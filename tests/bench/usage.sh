@@ -57,6 +57,7 @@ for text in 0 65 x; do expect 2 fabric --window "$text" && says '\-\-window'; do
 for text in 0 999 x; do expect 2 compare --items "$text" && says '\-\-items'; done
 for text in 'memory,' '' nonsense; do expect 2 compare --peers "$text" && says 'there are memory,lmdb'; done
 for text in 0 1001 x; do expect 2 compare --rounds "$text" && says '\-\-rounds'; done
+for text in 0 1001 x; do expect 2 busy --rounds "$text" && says '\-\-rounds'; done
 expect 2 compare --duration 25h && says '\-\-duration'
 expect 2 compare --html '' && says 'html is empty'
 
@@ -124,7 +125,7 @@ expect 2 scale --markdown '' && says 'markdown is empty'
 
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in run compare designs fabric scale table verbs; do
+for command in run busy compare designs fabric scale table verbs; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
@@ -136,5 +137,6 @@ expect 3 fabric --quick --plovd "$plovd" --device nonsense && says 'RDMA'
 expect 3 fabric --fabric shm --quick --plovd "$work/none" && says 'did not start'
 expect 3 run --quick --plovd "$work/none" && says 'did not start'
 expect 3 run --quick --server "shm:$work/none.sock" && says 'none.sock'
+expect 3 busy --quick --plovd "$work/none" && says 'did not start'
 expect 3 compare --quick --plovd "$work/none" && says 'did not start'
 expect 3 designs --quick --plovd "$work/none" && says 'did not start'
