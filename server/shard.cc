@@ -8,6 +8,8 @@
 #include <bit>
 #include <utility>
 
+#include "cuckoo/hash.h"
+
 namespace plov::server {
 
 using fabric::PeerId;
@@ -318,8 +320,16 @@ Shard::Outcome Shard::Handle(Gate* gate, PeerId id, Peer* peer) {
   return batch.replies->Add(reply) ? Outcome::kDone : Outcome::kBroken;
 }
 
+// What a client of ours asks another shard for is not stored here, where no GET would look for it.
+bool Shard::IsOurs(std::string_view key) const {
+  const verify::Superblock& superblock = store_->superblock();
+  return superblock.shard_count == 1 || cuckoo::ShardOf(cuckoo::HashKey(key, superblock.hash_seed),
+                                                        superblock.shard_count) == superblock.shard;
+}
+
 Shard::Outcome Shard::HandleWrite(Gate* gate, PeerId id, Peer* peer, Reply* reply) {
   const Request& request = *peer->batch->request;
+  if (!IsOurs(request.key)) return Outcome::kBroken;
   WriteReply write;
   if (!Answered(peer, request, &write)) {
     const uint64_t now_us = MonotonicUs();

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -134,6 +135,7 @@ class Shard {
   Outcome Serve(Gate* gate, fabric::PeerId id, Peer* peer);
   Outcome HandleSome(Gate* gate, fabric::PeerId id, Peer* peer);
   bool BeginNext(Batch* batch);
+  bool IsOurs(std::string_view key) const;
   Outcome Handle(Gate* gate, fabric::PeerId id, Peer* peer);
   void Finish(Gate* gate, fabric::PeerId id, Peer* peer);
   std::unique_ptr<Batch> TakeBatch();

@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "cuckoo/hash.h"
 #include "tests/server/shard_world.h"
 
 namespace plov::server {
@@ -118,6 +119,26 @@ TEST_F(Garbage, CountBeyondTheRequestsEndsTheConnection) {
     ExpectClosed(message);
   }
   EXPECT_EQ(world.Ask(client, {Ping(1)}).size(), 1u);
+}
+
+// A scan would tell of it, and no GET find it.
+TEST(GarbageOfShards, AWriteOfAnotherShardsKeyEndsTheConnection) {
+  StoreOptions options = StoreWorld::SmallOptions();
+  options.shard = 1;
+  options.shard_count = 3;
+  ShardWorld world(options);
+  uint64_t stored = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    const auto client = world.Connect(i + 1);
+    const bool is_ours = cuckoo::ShardOf(cuckoo::HashKey(key, options.hash_seed), 3) == 1;
+    const auto replies = world.Post(client, Encode(client.id, {PutOf(key, "value", 1)}));
+    EXPECT_EQ(replies.size(), is_ours ? 1u : 0u) << key;
+    EXPECT_EQ(world.port.IsClosed(client.peer), !is_ours) << key;
+    stored += is_ours ? 1 : 0;
+  }
+  EXPECT_TRUE(stored > 0 && stored < 100);
+  EXPECT_EQ(world.store->table().stats().items, stored);
 }
 
 TEST_F(Garbage, ClosedClientIsCounted) {
