@@ -25,6 +25,8 @@
 //      follows a store to the region, has named every client whose READs may have missed the store.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -140,6 +142,7 @@ struct PortEvent {
   } kind;
   PeerId peer = 0;
   uint64_t client_id = 0;                   // kOpened
+  std::optional<uid_t> user = {};           // kOpened, where the kernel knows it
   std::span<const std::byte> message = {};  // kMessage: a private copy, valid until the next Poll
   uint64_t tag = 0;                         // kReadDone
   bool ok = false;  // kReadDone: false when the range was outside the staging memory

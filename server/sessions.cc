@@ -20,8 +20,8 @@ void Session::Remember(uint64_t sequence, const WriteReply& reply) {
   entries_[sequence % kSessionWindow] = {sequence, reply};
 }
 
-Session* Sessions::Enter(uint64_t client_id) {
-  auto [it, fresh] = sessions_.try_emplace(client_id);
+Session* Sessions::Enter(const SessionOwner& owner) {
+  auto [it, fresh] = sessions_.try_emplace(owner);
   Seat& seat = it->second;
   if (fresh) seat.first = !evicted_;
   // Else this session may be the second of a client whose writes the first one saw.
@@ -31,10 +31,10 @@ Session* Sessions::Enter(uint64_t client_id) {
   return seat.session.get();
 }
 
-void Sessions::Leave(uint64_t client_id) {
-  const auto it = sessions_.find(client_id);
+void Sessions::Leave(const SessionOwner& owner) {
+  const auto it = sessions_.find(owner);
   if (it == sessions_.end() || --it->second.connections > 0) return;
-  it->second.idle = idle_.insert(idle_.end(), client_id);
+  it->second.idle = idle_.insert(idle_.end(), owner);
   if (idle_.size() > kIdleSessionsMax) {
     sessions_.erase(idle_.front());
     idle_.pop_front();

@@ -1,21 +1,37 @@
 // Sessions: what makes a retried write apply at most once.
 //
 // A client numbers its writes to a shard (sequence) and keeps at most kSessionWindow of them
-// unanswered. The shard keeps the replies of the last kSessionWindow per client id; a sequence that
+// unanswered. The shard keeps the replies of the last kSessionWindow per client; a sequence that
 // it finds there is answered again, not applied again. Sessions of clients that left are kept for
 // their return, the kIdleSessionsMax most recent. Source: at-most-once by client id and sequence,
 // after RIFL, SOSP 2015.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "verify/error.h"
 
 namespace plov::server {
+
+// Who owns a session. Another user who learns a client's id gets nothing by it.
+struct SessionOwner {
+  SessionOwner(uint64_t id, std::optional<uid_t> of = {}) : client_id(id), user(of) {}
+  bool operator==(const SessionOwner&) const = default;
+
+  uint64_t client_id;
+  std::optional<uid_t> user;
+};
+
+struct SessionOwnerHash {
+  size_t operator()(const SessionOwner& owner) const { return owner.client_id; }
+};
 
 inline constexpr uint64_t kSessionWindow = 256;
 inline constexpr size_t kIdleSessionsMax = 1024;
@@ -58,9 +74,9 @@ class Sessions {
   explicit Sessions(bool warm = false) : evicted_(warm) {}
 
   // The session of a client that connects; new or the one it left.
-  Session* Enter(uint64_t client_id);
+  Session* Enter(const SessionOwner& owner);
   // The client's connection ended.
-  void Leave(uint64_t client_id);
+  void Leave(const SessionOwner& owner);
 
   size_t size() const { return sessions_.size(); }
   size_t bytes() const { return size() * sizeof(Session); }
@@ -70,12 +86,12 @@ class Sessions {
     std::unique_ptr<Session> session = std::make_unique<Session>();
     bool first = true;  // the client had no session before this one
     int connections = 0;
-    std::list<uint64_t>::iterator idle;  // valid while connections == 0
+    std::list<SessionOwner>::iterator idle;  // valid while connections == 0
   };
 
-  std::unordered_map<uint64_t, Seat> sessions_;
-  std::list<uint64_t> idle_;  // oldest first
-  bool evicted_;              // a session was dropped, nobody remembers whose
+  std::unordered_map<SessionOwner, Seat, SessionOwnerHash> sessions_;
+  std::list<SessionOwner> idle_;  // oldest first
+  bool evicted_;                  // a session was dropped, nobody remembers whose
 };
 
 }  // namespace plov::server

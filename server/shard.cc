@@ -131,15 +131,15 @@ bool Shard::StepGate(Gate* gate) {
 // A client that returns ends its own former connection first: what that one had sent and nobody had
 // read is dropped, so a retry cannot be overtaken by its original.
 void Shard::Open(Gate* gate, const PortEvent& event) {
-  if (const auto former = by_client_id_.find(event.client_id); former != by_client_id_.end()) {
+  const SessionOwner owner(event.client_id, event.user);
+  if (const auto former = connected_.find(owner); former != connected_.end()) {
     const auto [other, id] = former->second;
     other->port->Close(id);
     Drop(other, id);
   }
-  by_client_id_[event.client_id] = {gate, event.peer};
+  connected_.insert_or_assign(owner, std::pair(gate, event.peer));
   confirmations_.Add(0);
-  gate->peers.try_emplace(event.peer,
-                          Peer{event.client_id, sessions_.Enter(event.client_id), nullptr, {}, 0});
+  gate->peers.try_emplace(event.peer, Peer{owner, sessions_.Enter(owner), nullptr, {}, 0});
 }
 
 void Shard::Abandon(Peer* peer) {
@@ -155,8 +155,8 @@ void Shard::Drop(Gate* gate, PeerId id) {
   const auto it = gate->peers.find(id);
   if (it == gate->peers.end()) return;
   Abandon(&it->second);
-  sessions_.Leave(it->second.client_id);
-  by_client_id_.erase(it->second.client_id);
+  sessions_.Leave(it->second.owner);
+  connected_.erase(it->second.owner);
   confirmations_.Remove(it->second.confirmed_version);
   gate->peers.erase(it);
   ReleaseConfirmed();
@@ -205,7 +205,8 @@ void Shard::OnMessage(Gate* gate, const PortEvent& event) {
   Peer& peer = gate->peers.at(event.peer);
   ++counters_.messages;
   peer.batch = TakeBatch();
-  if (!peer.batch->Open(event.message, peer.client_id)) return DropForGarbage(gate, event.peer);
+  if (!peer.batch->Open(event.message, peer.owner.client_id))
+    return DropForGarbage(gate, event.peer);
   if (!peer.batch->requests().heading().keeps_held) ReleaseHeld(&peer, UINT64_MAX);
   Serve(gate, event.peer, &peer);
 }
@@ -272,7 +273,7 @@ void Shard::DropForGarbage(Gate* gate, PeerId id) {
   ++counters_.protocol_errors;
   if (IsWorthALine(counters_.protocol_errors)) {
     spdlog::warn("dropped a client that sent garbage (client id {:016x}; {} so far)",
-                 gate->peers.at(id).client_id, counters_.protocol_errors);
+                 gate->peers.at(id).owner.client_id, counters_.protocol_errors);
   }
   gate->port->Close(id);
   Drop(gate, id);

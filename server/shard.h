@@ -96,7 +96,7 @@ class Shard {
     uint64_t until_us;
   };
   struct Peer {
-    uint64_t client_id;
+    SessionOwner owner;
     Session* session;
     std::unique_ptr<Batch> batch;  // the message that has no reply yet
     std::vector<Held> held;
@@ -167,7 +167,7 @@ class Shard {
   Patience patience_;
   Slice slice_;
   std::vector<Gate> gates_;
-  std::unordered_map<uint64_t, std::pair<Gate*, fabric::PeerId>> by_client_id_;
+  std::unordered_map<SessionOwner, std::pair<Gate*, fabric::PeerId>, SessionOwnerHash> connected_;
   Confirmations confirmations_;  // of the peers of all gates
   const fabric::Admission* admission_ = nullptr;
   Sessions sessions_;

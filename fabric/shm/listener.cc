@@ -255,6 +255,7 @@ std::expected<void, Error> ShmListener::Serve(Fd* socket, const Hello& hello,
   peer.socket = std::move(*socket);
   peer.channel.mapping = std::move(*mapping);
   peer.client_id = hello.client_id;
+  peer.user = UserOf(copy.get());
   peer.place = std::move(place);
   ports_[hello.shard]->Adopt(std::move(peer));
   // A client that gets no Welcome is hung up on, and the port sees it close.

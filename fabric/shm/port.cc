@@ -118,8 +118,10 @@ std::optional<PortEvent> ShmPort::TakeNew() {
   connection_bytes_ += peer->channel.mapping.bytes().size();
   Heat(peer.get());
   peers_.emplace(last_id_, std::move(peer));
-  return PortEvent{
-      .kind = PortEvent::Kind::kOpened, .peer = last_id_, .client_id = fresh.client_id};
+  return PortEvent{.kind = PortEvent::Kind::kOpened,
+                   .peer = last_id_,
+                   .client_id = fresh.client_id,
+                   .user = fresh.user};
 }
 
 std::optional<PortEvent> ShmPort::TakeClosed() {

@@ -32,6 +32,7 @@ struct NewPeer {
   Fd socket;
   Channel channel;
   uint64_t client_id;
+  std::optional<uid_t> user = {};
   Admission::Place place = {};
 };
 

@@ -18,8 +18,13 @@ bool PollFor(int fd, int milliseconds) {
 }
 
 Event Keep(const PortEvent& event) {
-  return {event.kind, event.peer, event.client_id, {event.message.begin(), event.message.end()},
-          event.tag,  event.ok};
+  return {event.kind,
+          event.peer,
+          event.client_id,
+          event.user,
+          {event.message.begin(), event.message.end()},
+          event.tag,
+          event.ok};
 }
 
 }  // namespace

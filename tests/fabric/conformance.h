@@ -87,6 +87,7 @@ struct Event {
   PortEvent::Kind kind = PortEvent::Kind::kClosed;
   PeerId peer = 0;
   uint64_t client_id = 0;
+  std::optional<uid_t> user = {};
   std::vector<std::byte> message;
   uint64_t tag = 0;
   bool ok = false;

@@ -125,7 +125,9 @@ TEST(ShmHostileClient, GarbageInTheRequestRingEndsItsConnectionOnly) {
   };
   TestServer server = ServeShm();
   const auto honest = server.Connect(0, 1);
-  const PeerId honest_peer = server.Expect(Kind::kOpened).peer;
+  const Event opened = server.Expect(Kind::kOpened);
+  EXPECT_EQ(opened.user, ::getuid());
+  const PeerId honest_peer = opened.peer;
   for (const Garbage& one : garbage) {
     SCOPED_TRACE(one.name);
     const HandClient client = ShakeHands(&server);

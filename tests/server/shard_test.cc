@@ -203,6 +203,24 @@ TEST(ShardSessions, WriteWithoutASequenceIsRefused) {
   EXPECT_TRUE(world.port.closed.empty());
 }
 
+// Who learns a client's id is not that client.
+TEST(ShardSessions, AnotherUsersClientWithTheSameIdIsAnotherOne) {
+  ShardWorld world;
+  world.port.user = 1000;
+  const auto honest = world.Connect(7);
+  EXPECT_EQ(world.AskOne(honest, PutOf("key", "v", 1)).status, Code::kOk);
+  world.port.user = 1001;
+  const auto thief = world.Connect(7);
+  EXPECT_FALSE(world.port.IsClosed(honest.peer));
+  EXPECT_EQ(world.AskOne(thief, PutOf("key", "w", 1)).status, Code::kOk) << "not the reply to v";
+  EXPECT_EQ(world.AskOne(thief, GetOf("key")).value, "w");
+  world.port.user = 1000;
+  EXPECT_EQ(world.AskOne(world.Connect(7), RetryOf(PutOf("key", "v", 1))).status, Code::kOk);
+  EXPECT_TRUE(world.port.IsClosed(honest.peer));
+  EXPECT_FALSE(world.port.IsClosed(thief.peer));
+  EXPECT_EQ(world.AskOne(thief, GetOf("key")).value, "w") << "the retry was answered";
+}
+
 TEST(ShardSessions, SecondConnectionOfAClientEndsTheFirst) {
   for (const bool other_port : {false, true}) {
     ShardWorld world;

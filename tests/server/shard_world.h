@@ -39,6 +39,8 @@ class FakePort : public fabric::Port {
     fabric::PeerRead read;
   };
 
+  std::optional<uid_t> user;  // of who connects
+
   FakePort() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~FakePort() override { ::close(fd_); }
 
@@ -47,7 +49,8 @@ class FakePort : public fabric::Port {
     {
       const std::lock_guard lock(mutex_);
       events_.push_back(
-          {{.kind = kind, .peer = peer, .client_id = client_id, .ok = ok}, std::move(message)});
+          {{.kind = kind, .peer = peer, .client_id = client_id, .user = user, .ok = ok},
+           std::move(message)});
     }
     Wake();
   }
