@@ -38,6 +38,8 @@ Error ErrorOfStatus(Code status, uint64_t version) {
       return {status, "the value is over the server's --max-value"};
     case Code::kInvalidArgument:
       return {status, "keys are 1 to 1024 bytes"};
+    case Code::kPermission:
+      return {status, fabric::kMayNotWrite};
     case Code::kCorrupt:
       return {status, "stored bytes are damaged"};
     case Code::kUnknown:

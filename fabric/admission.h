@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "fabric/access.h"
+
 namespace plov::fabric {
 
 // Why a client is refused that may come at another time. Numbers are part of the protocol.
@@ -62,7 +64,10 @@ class Admission {
     std::optional<uid_t> user_;
   };
 
-  explicit Admission(const Limits& limits) : limits_(limits) {}
+  explicit Admission(const Limits& limits, Access access = {})
+      : limits_(limits), access_(std::move(access)) {}
+
+  const Access& access() const { return access_; }
 
   // user: nullopt where it is not known, as over RDMA.
   std::expected<Place, RefusalReason> Admit(uint32_t shard, std::optional<uid_t> user);
@@ -78,6 +83,7 @@ class Admission {
   void Leave(uint32_t shard, std::optional<uid_t> user);
 
   const Limits limits_;
+  const Access access_;
   mutable std::mutex mutex_;
   std::map<uint32_t, uint64_t> of_shard_;
   std::map<std::pair<uint32_t, uid_t>, uint64_t> of_user_;

@@ -114,7 +114,7 @@ class Connection {
   virtual std::optional<std::span<const std::byte>> Receive() = 0;
 
   // Memory that the server may READ; offsets into it name rendezvous values. An error says why
-  // there is none, and how to mend that.
+  // there is none, and how to mend that; kPermission: this client may not write.
   virtual std::expected<std::span<std::byte>, Error> staging() = 0;
 
   // False once the server is gone or has closed the connection. Costs loads of cached words.
@@ -143,6 +143,7 @@ struct PortEvent {
   PeerId peer = 0;
   uint64_t client_id = 0;                   // kOpened
   std::optional<uid_t> user = {};           // kOpened, where the kernel knows it
+  bool may_write = true;                    // kOpened
   std::span<const std::byte> message = {};  // kMessage: a private copy, valid until the next Poll
   uint64_t tag = 0;                         // kReadDone
   bool ok = false;  // kReadDone: false when the range was outside the staging memory
@@ -195,7 +196,7 @@ struct ListenOptions {
   std::vector<Exposure> shards;
   uint32_t format_version = 0;
   uint64_t staging_bytes = 0;  // per connection; committed as touched
-  // Who may connect; the same for all listeners of a server.
+  // Who may connect, and write; the same for all listeners of a server.
   std::shared_ptr<Admission> admission = std::make_shared<Admission>(Admission::Limits{});
   std::chrono::milliseconds hello_time{5000};  // for a client to say who it is
 };

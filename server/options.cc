@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <optional>
 #include <sstream>
 
+#include "server/access_list.h"
 #include "server/given.h"
 #include "verify/quantity.h"
 #include "verify/record.h"
@@ -37,6 +39,8 @@ po::options_description Described() {
       ("spin-us", po::value<std::string>(), "microseconds a thread spins before it sleeps (50)")
       ("max-clients", po::value<std::string>(), "clients at a time, each with a connection to every shard (10000)")
       ("max-clients-per-user", po::value<std::string>(), "clients of one user at a time, 0 for no limit (0)")
+      ("writers", po::value<std::string>(), "users and @groups that may write, others only read (all)")
+      ("readers", po::value<std::string>(), "users and @groups that may only read (none)")
       ("hugepages", po::bool_switch(), "use huge pages of 2 MiB (vm.nr_hugepages)")
       ("warm", po::value<std::string>(), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
@@ -107,6 +111,15 @@ std::expected<void, Error> FillClients(const Given& given, ServerOptions* server
   return {};
 }
 
+std::expected<void, Error> FillList(const Given& given, const char* option,
+                                    std::optional<fabric::AccessList>* list) {
+  if (!given.Has(option)) return {};
+  auto parsed = ParseAccessList(given.As<std::string>(option));
+  if (!parsed) return Invalid(given.NameOf(option) + ": " + parsed.error().message);
+  *list = std::move(*parsed);
+  return {};
+}
+
 std::expected<Options, Error> Digest(const Given& given) {
   Options options;
   if (given.Has("help")) options.action = Options::Action::kHelp;
@@ -117,6 +130,11 @@ std::expected<Options, Error> Digest(const Given& given) {
   }
   if (auto filled = FillClients(given, &options.server); !filled) {
     return std::unexpected(filled.error());
+  }
+  fabric::Access& access = options.server.access;
+  for (auto filled :
+       {FillList(given, "writers", &access.writers), FillList(given, "readers", &access.readers)}) {
+    if (!filled) return std::unexpected(filled.error());
   }
   if (given.Has("listen")) {
     options.server.uris = given.As<std::vector<std::string>>("listen");

@@ -119,8 +119,10 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
 }
 
 std::expected<void, Error> Server::Open(const ServerOptions& options) {
-  admission_ = std::make_shared<fabric::Admission>(fabric::Admission::Limits{
-      .clients = options.clients_max, .clients_per_user = options.clients_per_user_max});
+  admission_ = std::make_shared<fabric::Admission>(
+      fabric::Admission::Limits{.clients = options.clients_max,
+                                .clients_per_user = options.clients_per_user_max},
+      options.access);
   if (auto opened = OpenStores(options); !opened) return opened;
   fabric::ListenOptions listen{.shards = {},
                                .format_version = verify::kFormatVersion,

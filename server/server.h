@@ -25,6 +25,7 @@ struct ServerOptions {
   PageKind pages = PageKind::kNormal;
   uint64_t clients_max = 10'000;
   uint64_t clients_per_user_max = 0;  // 0: no limit
+  fabric::Access access = {};         // who may write
   std::string warm_path = {};         // the file of shard 0; shard N's has ".N" appended
 };
 

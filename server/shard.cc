@@ -139,7 +139,8 @@ void Shard::Open(Gate* gate, const PortEvent& event) {
   }
   connected_.insert_or_assign(owner, std::pair(gate, event.peer));
   confirmations_.Add(0);
-  gate->peers.try_emplace(event.peer, Peer{owner, sessions_.Enter(owner), nullptr, {}, 0});
+  gate->peers.try_emplace(event.peer,
+                          Peer{owner, event.may_write, sessions_.Enter(owner), nullptr, {}, 0});
 }
 
 void Shard::Abandon(Peer* peer) {
@@ -304,7 +305,9 @@ Shard::Outcome Shard::Handle(Gate* gate, PeerId id, Peer* peer) {
   Reply reply;
   reply.request_id = request.request_id;
   Outcome outcome = Outcome::kDone;
-  if (verify::IsWrite(request.operation)) {
+  if (verify::IsWrite(request.operation) && !peer->may_write) {
+    reply.status = Code::kPermission;
+  } else if (verify::IsWrite(request.operation)) {
     outcome = HandleWrite(gate, id, peer, &reply);
   } else if (request.rendezvous) {
     reply.status = Code::kProtocol;

@@ -97,6 +97,7 @@ class Shard {
   };
   struct Peer {
     SessionOwner owner;
+    bool may_write;
     Session* session;
     std::unique_ptr<Batch> batch;  // the message that has no reply yet
     std::vector<Held> held;

@@ -25,7 +25,7 @@ enum class Code : uint16_t {
   kTimeout = 8,          // the deadline passed; a write may have been applied or may be yet
   kUnknown = 9,          // a write was sent and the server died: applied or not cannot be told
   kCorrupt = 10,         // bytes fail their seal and no writer is at work
-  kPermission = 11,      // the operating system or the server does not let this process in
+  kPermission = 11,      // the system or the server does not let this process in, or write
   kProtocol = 12,        // the peer speaks another format version, or garbage
   kInUse = 13,           // another server serves this name
   kBufferTooSmall = 14,  // GetInto: the value does not fit in the caller's buffer

@@ -61,7 +61,7 @@ typedef enum plov_code {
   PLOV_TIMEOUT = 8,            // the deadline passed; a write may have been applied or may be yet
   PLOV_UNKNOWN = 9,            // a write was sent and the server died: applied or not is unknown
   PLOV_CORRUPT = 10,           // bytes fail their seal and no writer is at work
-  PLOV_PERMISSION = 11,        // the operating system or the server does not let this process in
+  PLOV_PERMISSION = 11,        // the system or the server does not let this process in, or write
   PLOV_PROTOCOL = 12,          // the peer speaks another format version, or garbage
   PLOV_IN_USE = 13,            // another server serves this name
   PLOV_BUFFER_TOO_SMALL = 14,  // plov_get_into: the value does not fit in the caller's buffer
@@ -248,7 +248,7 @@ PLOV_API plov_code plov_get_many(plov_client* client, const plov_view* keys, siz
 // options: may be NULL for all zero.
 // version: may be NULL; receives the version of the new value.
 // Errors:  PLOV_NO_SPACE (memory or table full; the old value stays), PLOV_TOO_LARGE, PLOV_EXISTS,
-//          PLOV_NOT_FOUND, PLOV_VERSION_MISMATCH.
+//          PLOV_NOT_FOUND, PLOV_VERSION_MISMATCH, PLOV_PERMISSION (this client may only read).
 // Cost:    one message and its reply, no READ; a value over 16 KiB is READ by the server from this
 //          process's memory.
 PLOV_API plov_code plov_put(plov_client* client, plov_view key, plov_view value,

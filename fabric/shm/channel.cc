@@ -86,12 +86,23 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
   return welcome;
 }
 
-std::optional<uid_t> UserOf(int socket) {
+Person PersonOf(int socket) {
   ucred user;
   socklen_t bytes = sizeof(user);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) != 0) return std::nullopt;
-  return user.uid;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &user, &bytes) != 0) return {};
+  Person person{.user = user.uid, .groups = {}};
+  bytes = 0;
+  // Fails with ERANGE, and says how many bytes they take.
+  ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, nullptr, &bytes);
+  person.groups.resize(bytes / sizeof(gid_t));
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, person.groups.data(), &bytes) != 0) {
+    person.groups.clear();
+  }
+  person.groups.push_back(user.gid);
+  return person;
 }
+
+std::optional<uid_t> UserOf(int socket) { return PersonOf(socket).user; }
 
 void WakePeer(int socket) {
   const char wake = 1;

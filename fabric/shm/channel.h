@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 
+#include "fabric/access.h"
 #include "fabric/os.h"
 #include "fabric/shm/ring.h"
 
@@ -82,6 +83,8 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds);
 
 // The user at the other end, as the kernel says; nullopt when it does not.
 std::optional<uid_t> UserOf(int socket);
+// And the user's groups.
+Person PersonOf(int socket);
 
 // After the handshake the socket carries wakes, a byte each: to whoever sleeps on the other side. A
 // socket and not an eventfd, because what a peer can do to its end of a socket harms nobody else.

@@ -90,7 +90,11 @@ class ShmConnection final : public Connection {
     return std::span<const std::byte>(message_).first(bytes);
   }
 
-  std::expected<std::span<std::byte>, Error> staging() override { return parts_.channel.staging(); }
+  // Who may not write gets none.
+  std::expected<std::span<std::byte>, Error> staging() override {
+    if (limits_.staging_bytes == 0) return Fail(Code::kPermission, kMayNotWrite);
+    return parts_.channel.staging();
+  }
   // The closed word pairs with ShmPort::Close.
   bool alive() const override {
     return parts_.life.alive() && parts_.channel.closed()->load(std::memory_order_acquire) == 0 &&

@@ -71,8 +71,9 @@ class ShmListener final : public Listener {
   void Refuse(int socket, RefusalReason refusal, const std::string& cause = {});
   static Fd OpenSpare() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
   void HandleHello(Fd socket, const Hello& hello);
-  Code Judge(uid_t user, const Hello& hello) const;
-  std::expected<void, Error> Serve(Fd* socket, const Hello& hello, Admission::Place place);
+  Code Judge(const Person& person, const Hello& hello) const;
+  std::expected<void, Error> Serve(Fd* socket, uint32_t shard, NewPeer peer);
+  const Access& access() const { return options_.admission->access(); }
 
   std::string uri_;
   std::string path_;
@@ -210,35 +211,42 @@ void ShmListener::HandleEvents() {
 // The kernel has checked the socket's mode already; credentials say it again where a file system
 // does not: root and the server's own user always, others only when the operator has opened the
 // socket to its group or to all.
-Code ShmListener::Judge(uid_t user, const Hello& hello) const {
+Code ShmListener::Judge(const Person& person, const Hello& hello) const {
   struct stat status;
+  if (!person.user || access().Of(person) == Right::kNone) return Code::kPermission;
   if (::stat(path_.c_str(), &status) != 0) return Code::kPermission;
   const bool opened = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  if (user != 0 && user != ::geteuid() && !opened) return Code::kPermission;
+  if (person.user != uid_t{0} && person.user != ::geteuid() && !opened) return Code::kPermission;
   if (hello.format_version != options_.format_version) return Code::kProtocol;
   if (hello.shard >= ports_.size()) return Code::kInvalidArgument;
   return Code::kOk;
 }
 
 void ShmListener::HandleHello(Fd socket, const Hello& hello) {
-  const auto user = UserOf(socket.get());
-  const Code status = user ? Judge(*user, hello) : Code::kPermission;
+  const Person person = PersonOf(socket.get());
+  const Code status = Judge(person, hello);
   if (status != Code::kOk) {
     const Welcome refusal{kHandshakeMagic, static_cast<uint32_t>(status), options_.format_version,
                           0, 0};
     SendWelcome(socket.get(), refusal, {});
     return;
   }
-  auto place = options_.admission->Admit(hello.shard, user);
+  auto place = options_.admission->Admit(hello.shard, person.user);
   if (!place) return Refuse(socket.get(), place.error());
   errno = 0;
-  const auto served = Serve(&socket, hello, std::move(*place));
+  NewPeer peer{.socket = {},
+               .channel = {},
+               .client_id = hello.client_id,
+               .user = person.user,
+               .may_write = access().Of(person) == Right::kWrite,
+               .place = std::move(*place)};
+  const auto served = Serve(&socket, hello.shard, std::move(peer));
   if (!served) Refuse(socket.get(), RefusalOf(errno), served.error().message);
 }
 
-std::expected<void, Error> ShmListener::Serve(Fd* socket, const Hello& hello,
-                                              Admission::Place place) {
-  const size_t channel_bytes = Channel::Bytes(options_.staging_bytes);
+std::expected<void, Error> ShmListener::Serve(Fd* socket, uint32_t shard, NewPeer peer) {
+  const uint64_t staging_bytes = peer.may_write ? options_.staging_bytes : 0;
+  const size_t channel_bytes = Channel::Bytes(staging_bytes);
   auto memory = CreateMemory("plov-channel", channel_bytes);
   if (!memory) return std::unexpected(memory.error());
   auto mapping = Mapping::Map(memory->get(), channel_bytes, PROT_READ | PROT_WRITE);
@@ -248,16 +256,11 @@ std::expected<void, Error> ShmListener::Serve(Fd* socket, const Hello& hello,
   Fd copy(::fcntl(socket->get(), F_DUPFD_CLOEXEC, 0));
   if (!copy) return FailErrno("cannot copy a socket", errno);
   const Welcome welcome{kHandshakeMagic, 0, options_.format_version,
-                        options_.shards[hello.shard].region.size(), options_.staging_bytes};
-  const std::array<int, kHandshakeFds> fds = {region_fds_[hello.shard].get(), life_.fd(),
-                                              memory->get()};
-  NewPeer peer;
+                        options_.shards[shard].region.size(), staging_bytes};
+  const std::array<int, kHandshakeFds> fds = {region_fds_[shard].get(), life_.fd(), memory->get()};
   peer.socket = std::move(*socket);
   peer.channel.mapping = std::move(*mapping);
-  peer.client_id = hello.client_id;
-  peer.user = UserOf(copy.get());
-  peer.place = std::move(place);
-  ports_[hello.shard]->Adopt(std::move(peer));
+  ports_[shard]->Adopt(std::move(peer));
   // A client that gets no Welcome is hung up on, and the port sees it close.
   if (!SendWelcome(copy.get(), welcome, fds)) ::shutdown(copy.get(), SHUT_RDWR);
   return {};

@@ -121,7 +121,8 @@ std::optional<PortEvent> ShmPort::TakeNew() {
   return PortEvent{.kind = PortEvent::Kind::kOpened,
                    .peer = last_id_,
                    .client_id = fresh.client_id,
-                   .user = fresh.user};
+                   .user = fresh.user,
+                   .may_write = fresh.may_write};
 }
 
 std::optional<PortEvent> ShmPort::TakeClosed() {

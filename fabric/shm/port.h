@@ -33,6 +33,7 @@ struct NewPeer {
   Channel channel;
   uint64_t client_id;
   std::optional<uid_t> user = {};
+  bool may_write = true;
   Admission::Place place = {};
 };
 

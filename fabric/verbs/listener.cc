@@ -196,6 +196,9 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
   Code code = Judge(hello);
   // One that answers no READs would have its values fetched for ever.
   if (asked.responder_resources == 0 || asked.initiator_depth == 0) code = Code::kProtocol;
+  // Nobody knows the user.
+  const Right right = options_.admission->access().Of({});
+  if (code == Code::kOk && right == Right::kNone) code = Code::kPermission;
   if (code != Code::kOk) return Refuse(id.get(), code);
   const ReadDepths depths = {std::min(device_->depths.responder, asked.responder_resources),
                              std::min(device_->depths.initiator, asked.initiator_depth)};
@@ -205,8 +208,8 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
     return Refuse(id.get(), Code::kNoSpace);
   }
   VerbsPort& port = *ports_[hello->shard];
-  const auto admitted =
-      port.Admit(&id, {*hello, WelcomeTo(hello->shard), depths, std::move(*place)});
+  const auto admitted = port.Admit(
+      &id, {*hello, WelcomeTo(hello->shard), depths, std::move(*place), right == Right::kWrite});
   if (admitted) return;
   notices_.Add(options_.admission->CountRefusal(RefusalReason::kOther, std::nullopt,
                                                 admitted.error().message));

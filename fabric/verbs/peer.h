@@ -92,6 +92,7 @@ class Peer {
 
   bool owes_reply = false;
   Admission::Place place;
+  bool may_write = true;
 
   // What each pins of the server's memory.
   static constexpr uint64_t kPinnedBytes = uint64_t{kRequestBuffers} * kMessageBytesMax;

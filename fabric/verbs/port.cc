@@ -89,6 +89,7 @@ std::expected<void, Error> VerbsPort::Admit(CmId* id, Newcomer newcomer) {
   const Welcome& welcome = newcomer.welcome;
   (*peer)->Introduce(std::move(*id), newcomer.hello.client_id, welcome.staging_bytes);
   (*peer)->place = std::move(newcomer.place);
+  (*peer)->may_write = newcomer.may_write;
   rdma_conn_param param{};
   param.private_data = &welcome;
   param.private_data_len = sizeof(welcome);
@@ -183,8 +184,10 @@ std::optional<PortEvent> VerbsPort::TakeOpened() {
     const PeerId id = opened_.front();
     opened_.pop_front();
     if (const Peer* peer = Find(id)) {
-      return PortEvent{
-          .kind = PortEvent::Kind::kOpened, .peer = id, .client_id = peer->client_id()};
+      return PortEvent{.kind = PortEvent::Kind::kOpened,
+                       .peer = id,
+                       .client_id = peer->client_id(),
+                       .may_write = peer->may_write};
     }
   }
   return std::nullopt;

@@ -30,6 +30,7 @@ struct Newcomer {
   Welcome welcome;
   ReadDepths depths;
   Admission::Place place;
+  bool may_write = true;
 };
 
 class VerbsPort final : public Port {

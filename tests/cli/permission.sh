@@ -43,3 +43,36 @@ start_server
 chmod 700 "$work"
 nobody 3 get a && says 'no permission'
 end_server TERM
+
+# Readers read, also what they cannot send: large values.
+chmod 755 "$work"
+head -c 100000 /dev/zero | tr '\0' x > "$work/large"
+for options in '--writers @0' '--readers 65534' '--writers root --readers @65534'; do
+  # shellcheck disable=SC2086
+  start_server $options
+  chmod 0666 "$work/s.sock"
+  expect 0 put a Ada
+  "$plov" put large - < "$work/large"
+  nobody 0 get a && out 'Ada\n'
+  nobody 0 get large
+  cmp -s <(head -c 100000 "$work/out") "$work/large" || fail "a reader's large value"
+  nobody 0 ping
+  for words in 'put a b' 'delete a' "put c $(printf 'x%.0s' {1..2000})"; do
+    # shellcheck disable=SC2086
+    nobody 3 $words && says 'this client may only read'
+  done
+  status=0
+  plov_as_nobody put large - < "$work/large" > "$work/out" 2> "$work/err" || status=$?
+  ((status == 3)) && says 'this client may only read'
+  expect 0 get a && out 'Ada\n'
+  end_server TERM
+done
+start_server --writers 65534
+chmod 0666 "$work/s.sock"
+nobody 0 put a Bob
+expect 0 get a && out 'Bob\n'
+end_server TERM
+start_server --writers root --readers 12345
+chmod 0666 "$work/s.sock"
+nobody 3 get a && says 'refuses this user'
+end_server TERM

@@ -119,9 +119,10 @@ TEST_F(OptionsTest, HelpAndVersionWinOverTheRest) {
 }
 
 TEST_F(OptionsTest, HelpNamesEveryOption) {
-  for (const char* name : {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value",
-                           "--spin-us", "--max-clients", "--max-clients-per-user", "--hugepages",
-                           "--config", "--log-level", "--version", "--help", "--threads"}) {
+  for (const char* name :
+       {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value", "--spin-us",
+        "--max-clients", "--max-clients-per-user", "--hugepages", "--config", "--log-level",
+        "--version", "--help", "--threads", "--writers", "--readers"}) {
     EXPECT_THAT(HelpText(), HasSubstr(name));
   }
 }
@@ -166,6 +167,20 @@ TEST_F(OptionsTest, ImpossibleSizesAreRefusedWithTheirRange) {
   for (const char* bytes : {"--bucket-bytes=63", "--bucket-bytes=96", "--bucket-bytes=256"}) {
     EXPECT_THAT(Refusal({bytes}), HasSubstr("--bucket-bytes"));
   }
+}
+
+TEST_F(OptionsTest, ListsOfUsersAndGroups) {
+  EXPECT_FALSE(MustParse({}).server.access.writers || MustParse({}).server.access.readers);
+  const Options options = MustParse({"--writers=root,1234,@root", "--readers", "@77"});
+  ASSERT_TRUE(options.server.access.writers && options.server.access.readers);
+  EXPECT_THAT(options.server.access.writers->users, ElementsAre(0, 1234));
+  EXPECT_THAT(options.server.access.writers->groups, ElementsAre(0));
+  EXPECT_TRUE(options.server.access.readers->users.empty());
+  EXPECT_THAT(options.server.access.readers->groups, ElementsAre(77));
+  EXPECT_THAT(Refusal({"--writers=root,no-such-user"}),
+              HasSubstr("--writers: there is no user 'no-such-user'"));
+  EXPECT_THAT(Refusal({"--readers=@"}), HasSubstr("--readers: there is no group ''"));
+  EXPECT_THAT(Refusal({"--readers="}), HasSubstr("--readers"));
 }
 
 TEST_F(OptionsTest, WhatIsWrongIsNamedWhereItWasWritten) {

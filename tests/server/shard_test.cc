@@ -203,6 +203,26 @@ TEST(ShardSessions, WriteWithoutASequenceIsRefused) {
   EXPECT_TRUE(world.port.closed.empty());
 }
 
+TEST(Shard, AReaderReadsAndItsWritesAreRefused) {
+  ShardWorld world;
+  world.AskOne(world.Connect(1), PutOf("key", "v", 1));
+  world.port.may_write = false;
+  const auto reader = world.Connect(7);
+  auto remove = RequestOf(Operation::kDelete, "key");
+  remove.sequence = 2;
+  const auto replies =
+      world.Ask(reader, {PutOf("key", "w", 1), remove, GetOf("key"), Ping(9), PutOf("k", "w", 3)});
+  ASSERT_EQ(replies.size(), 5u);
+  EXPECT_EQ(replies[0].status, Code::kPermission);
+  EXPECT_EQ(replies[1].status, Code::kPermission);
+  EXPECT_EQ(replies[2].value, "v");
+  EXPECT_EQ(replies[3].status, Code::kOk);
+  EXPECT_EQ(replies[4].status, Code::kPermission);
+  EXPECT_EQ(world.AskOne(reader, RendezvousOf("key", 100'000, 4)).status, Code::kPermission);
+  EXPECT_TRUE(world.port.reads.empty());
+  EXPECT_EQ(world.store->stats().puts, 1u);
+}
+
 // Who learns a client's id is not that client.
 TEST(ShardSessions, AnotherUsersClientWithTheSameIdIsAnotherOne) {
   ShardWorld world;

@@ -39,7 +39,9 @@ class FakePort : public fabric::Port {
     fabric::PeerRead read;
   };
 
-  std::optional<uid_t> user;  // of who connects
+  // Of who connects.
+  std::optional<uid_t> user;
+  bool may_write = true;
 
   FakePort() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~FakePort() override { ::close(fd_); }
@@ -48,9 +50,13 @@ class FakePort : public fabric::Port {
               Bytes message = {}, bool ok = false) {
     {
       const std::lock_guard lock(mutex_);
-      events_.push_back(
-          {{.kind = kind, .peer = peer, .client_id = client_id, .user = user, .ok = ok},
-           std::move(message)});
+      events_.push_back({{.kind = kind,
+                          .peer = peer,
+                          .client_id = client_id,
+                          .user = user,
+                          .may_write = may_write,
+                          .ok = ok},
+                         std::move(message)});
     }
     Wake();
   }

@@ -186,7 +186,7 @@ class PLOV_EXPORT Client {
   //
   // Returns: the version of the new value.
   // Errors:  kNoSpace (memory or table full; the old value stays), kTooLarge, kExists, kNotFound,
-  //          kVersionMismatch.
+  //          kVersionMismatch, kPermission (this client may only read).
   // Cost:    one message and its reply; a value over 16 KiB is READ by the server from this
   //          process's memory.
   PutResult Put(std::string_view key, std::string_view value, const PutOptions& options = {});

@@ -1,0 +1,24 @@
+#include "fabric/access.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace plov::fabric {
+
+bool AccessList::Has(const Person& person) const {
+  if (person.user && std::ranges::find(users, *person.user) != users.end()) return true;
+  return std::ranges::any_of(person.groups, [this](gid_t group) {
+    return std::ranges::find(groups, group) != groups.end();
+  });
+}
+
+Right Access::Of(const Person& person) const {
+  if (person.user == uid_t{0} || person.user == ::geteuid()) return Right::kWrite;
+  if (writers && writers->Has(person)) return Right::kWrite;
+  if (readers && readers->Has(person)) return Right::kRead;
+  if (!writers) return Right::kWrite;
+  return readers ? Right::kNone : Right::kRead;
+}
+
+}  // namespace plov::fabric
