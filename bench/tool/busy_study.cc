@@ -9,6 +9,7 @@
 #include "bench/peers/plov.h"
 #include "torture/own_server.h"
 #include "torture/scratch.h"
+#include "verify/superblock.h"
 
 namespace plov::bench {
 
@@ -107,9 +108,8 @@ Outcome Bench::Start() {
   if (!janitor) return std::unexpected(janitor.error());
   janitor_.emplace(std::move(*janitor));
   if (auto one = StartPlov(1, &one_shard_, &of_one_shard_); !one) return one;
-  if (auto many = StartPlov(2 * study_.processors, &many_shards_, &of_many_shards_); !many) {
-    return many;
-  }
+  const uint32_t shards = std::min(2 * study_.processors, verify::kShardsMax);
+  if (auto many = StartPlov(shards, &many_shards_, &of_many_shards_); !many) return many;
   return StartRedis();
 }
 
