@@ -24,7 +24,7 @@ po::options_description Described() {
   options.add_options()
       ("html", text("FILE"), "write what is wrong there, as a page")
       ("json", text("FILE"), "write the verdict there")
-      ("help", po::bool_switch(), "print this help and exit");
+      ("help,h", po::bool_switch(), "print this help and exit");
   // clang-format on
   return options;
 }

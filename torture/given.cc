@@ -18,7 +18,8 @@ std::expected<Given, Error> Given::Parse(const po::options_description& describe
     po::store(po::command_line_parser(std::vector<std::string>(words.begin(), words.end()))
                   .options(described)
                   .positional(arguments)
-                  .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
+                  .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next |
+                         style::allow_short | style::allow_dash_for_short | style::short_allow_next)
                   .run(),
               given.map_);
   } catch (const po::error& error) {

@@ -51,7 +51,7 @@ po::options_description Described() {
       ("json", text("FILE"), "write the verdict there, and findings beside it")
       ("html", text("FILE"), "write the verdict there as a page, with the operations around a violation")
       ("version", po::bool_switch(), "print the version and exit")
-      ("help", po::bool_switch(), "print this help and exit");
+      ("help,h", po::bool_switch(), "print this help and exit");
   // clang-format on
   return options;
 }

@@ -73,7 +73,7 @@ constexpr auto kCommands = std::to_array<Command>({
 
 po::options_description HelpOption() {
   po::options_description options("Options", 100);
-  options.add_options()("help", po::bool_switch(), "print this help and exit");
+  options.add_options()("help,h", po::bool_switch(), "print this help and exit");
   return options;
 }
 
@@ -159,7 +159,7 @@ int RunTool(std::span<const std::string> words) {
   if (first == kServeDesign) return ServeDesign(words.subspan(1));
   const bool asks = first == "help" && words.size() > 1;
   if (first == "--version") return Print(fmt::format("plov-bench {}\n", PLOV_VERSION));
-  if (first == "--help" || (first == "help" && !asks)) return Print(HelpText());
+  if (first == "--help" || first == "-h" || (first == "help" && !asks)) return Print(HelpText());
   const Command* command = FindCommand(asks ? words[1] : first);
   if (command == nullptr) {
     const std::string problem =

@@ -49,10 +49,11 @@ torture 2 --servers 0 && torture 2 --servers 3 && torture 2 --servers 2 --listen
 torture 2 --server "$uri" --listen "$uri" && says '\-\-listen' && torture 2 --listen ''
 torture 2 --server "$uri" --faults stop,kill-server && says 'kill-server needs'
 torture 0 --version && shows '^plov-torture [0-9]'
-torture 0 --help && shows '^Usage: plov-torture'
+for words in --help -h; do torture 0 "$words" && shows '^Usage: plov-torture'; done
 
 # Histories that somebody else recorded.
 torture 2 check && torture 2 check one two && torture 2 check --nonsense && torture 2 check --json '' x
+torture 0 check -h && shows '^Usage: plov-torture check'
 torture 0 check --help && shows '^Usage: plov-torture check'
 torture 3 check "$work/none" && says "cannot read $work/none"
 printf '{:type :invoke, :process 0, :f :write, :value 1}\n{:type' > "$work/h.edn"
