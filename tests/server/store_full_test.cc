@@ -1,8 +1,10 @@
 // Full is an error, not a loss; and what expires makes room.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <random>
 
+#include "tests/server/no_memory.h"
 #include "tests/server/store_world.h"
 
 namespace plov::server {
@@ -177,6 +179,21 @@ TEST(StoreFull, SweepOfDisplacedItemsLeavesTheOthersReachable) {
   for (uint64_t i = 0; i < 1024; ++i) model["k1"] = {"v", world.Put("k1", "v").version};
   EXPECT_EQ(world.store().stats().expired, 425u);
   EXPECT_TRUE(Holds(&world, model));
+}
+
+// The growth of a table on a host without memory is begun after a while, and not by every idle turn.
+int RestOnAFullHost() {
+  StoreWorld world({.bucket_count = 0, .grows = true});
+  LetFallocateFail();
+  FillWith(&world, 8);
+  if (!world.store().region().host().refuses()) return 1;
+  int turns_with_work = 0;
+  for (int turn = 0; turn < 100; ++turn) turns_with_work += world.store().OnIdle() ? 1 : 0;
+  return turns_with_work < 25 ? 0 : 2;
+}
+
+TEST(StoreFullDeathTest, HostWithoutMemoryIsLeftAlone) {
+  EXPECT_EXIT(::_exit(RestOnAFullHost()), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
