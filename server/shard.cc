@@ -28,8 +28,8 @@ bool IsWorthALine(uint64_t count) { return std::has_single_bit(count); }
 // Records that are held for one client.
 constexpr size_t kHeldMax = 128;
 
-// Requests between two looks at how full the memory is.
-constexpr uint64_t kFullnessEvery = 1024;
+// Requests between two looks at what may be worth a warning.
+constexpr uint64_t kLookEvery = 1024;
 
 // A longer record that a client suspects is verified in slices.
 constexpr size_t kVerifiedAtOnce =
@@ -50,7 +50,7 @@ Shard::Shard(std::unique_ptr<Store> store, const Patience& patience, const Slice
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
   const bool worked = Step() || store_->OnIdle();
-  LookAtHost();
+  warnings_.LookAtHost(*store_);
   return worked;
 }
 
@@ -172,24 +172,6 @@ void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
   });
 }
 
-// Once an episode.
-void Shard::LookAtHost() {
-  const Region& region = store_->region();
-  if (region.host().episodes() == host_episodes_) return;
-  host_episodes_ = region.host().episodes();
-  spdlog::warn("shard {} gets no more memory than {} MiB of its {}: PUTs fail; {}",
-               store_->superblock().shard, region.committed_bytes() >> 20,
-               region.budget_bytes() >> 20, region.WhyRefused());
-}
-
-void Shard::LookHowFull() {
-  if (store_->region().host().refuses()) return;  // that is said, and not mended by --memory
-  const auto percent = fullness_.Look(store_->percent_full());
-  if (!percent) return;
-  spdlog::warn("shard {} is {} % full ({} MiB): beyond 100 % PUTs fail; raise --memory",
-               store_->superblock().shard, *percent, store_->region().budget_bytes() >> 20);
-}
-
 // Reads ahead in a message, with a reader of its own.
 void Shard::Foresee(MessageReader requests) const {
   std::array<std::string_view, Store::kForeseenMax> keys;
@@ -265,7 +247,7 @@ bool Shard::BeginNext(Batch* batch) {
   if (batch->handled % Store::kForeseenMax == 0 && requests.remaining() > 1) Foresee(requests);
   batch->request = requests.NextRequest();
   if (!batch->request) return false;
-  if (++counters_.requests % kFullnessEvery == 0) LookHowFull();
+  if (++counters_.requests % kLookEvery == 0) warnings_.Look(*store_);
   // A rendezvous travels alone: its reply is the message's.
   return !batch->request->rendezvous || requests.remaining() + batch->handled == 0;
 }

@@ -16,9 +16,9 @@
 #include "server/batch.h"
 #include "server/clock.h"
 #include "server/confirmations.h"
-#include "server/fullness.h"
 #include "server/sessions.h"
 #include "server/store.h"
+#include "server/warnings.h"
 #include "verify/message.h"
 
 namespace plov::server {
@@ -160,8 +160,6 @@ class Shard {
   void Confirm(Peer* peer, uint64_t version);
   void ReleaseConfirmed();
   void DropUnconfirmed();
-  void LookHowFull();
-  void LookAtHost();
   std::string StatsText() const;
 
   std::unique_ptr<Store> store_;
@@ -179,8 +177,7 @@ class Shard {
   uint64_t ticked_at_us_ = 0;
   uint64_t drained_version_ = 0;  // what Drain waits for, since drain_since_us_
   uint64_t drain_since_us_ = 0;
-  Fullness fullness_;
-  uint64_t host_episodes_ = 0;  // of refusals, logged
+  Warnings warnings_;
   std::string stats_text_;
   std::deque<Waiting> waiting_;  // whose batch waits for its next slice
   bool writes_wait_ = false;     // for memory that clients give back, some of these
