@@ -4,9 +4,14 @@
 
 namespace plov::cuckoo {
 
-PathSearch::PathSearch() {
+PathSearch::PathSearch() : seen_(kSeenSlots) {
   nodes_.reserve(kPathNodesMax);
   path_.reserve(64);
+}
+
+void PathSearch::Begin() {
+  nodes_.clear();
+  ++search_;
 }
 
 // A breadth-first search reaches a bucket first by a shortest path, and a shortest path visits no

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -36,16 +37,14 @@ class PathSearch {
   // nothing. Cost: up to kPathNodesMax bucket look-ups by `occupant(index)`.
   template <typename OccupantOf>
   std::span<const uint64_t> Find(std::span<const uint64_t> roots, OccupantOf&& occupant_of) {
-    nodes_.clear();
-    for (const uint64_t root : roots) nodes_.push_back({root, kNoParent});
+    Begin();
+    for (const uint64_t root : roots) Add(root, kNoParent);
     for (uint32_t at = 0; at < nodes_.size(); ++at) {
       const uint64_t bucket = nodes_[at].bucket;
       const Occupant occupant = occupant_of(bucket);
       if (occupant.kind == Occupant::Kind::kNone) return PathTo(at);
       if (occupant.kind == Occupant::Kind::kFixed) continue;
-      for (const uint64_t way : occupant.ways) {
-        if (way != bucket && nodes_.size() < kPathNodesMax) nodes_.push_back({way, at});
-      }
+      for (const uint64_t way : occupant.ways) Add(way, at);
     }
     return {};
   }
@@ -58,8 +57,30 @@ class PathSearch {
     uint32_t parent;
   };
 
+  // A bucket is looked at once: keys that collide lead back to the same few.
+  static constexpr size_t kSeenSlots = 8192;
+  static_assert(std::has_single_bit(kSeenSlots) && kSeenSlots >= 2 * kPathNodesMax);
+
+  void Begin();
+  void Add(uint64_t bucket, uint32_t parent) {
+    if (nodes_.size() < kPathNodesMax && IsNew(bucket)) nodes_.push_back({bucket, parent});
+  }
+  bool IsNew(uint64_t bucket) {
+    size_t slot = bucket * 0x9e3779b97f4a7c15 >> (64 - std::countr_zero(kSeenSlots));
+    for (; seen_[slot].search == search_; slot = (slot + 1) % kSeenSlots) {
+      if (seen_[slot].bucket == bucket) return false;
+    }
+    seen_[slot] = {bucket, search_};
+    return true;
+  }
   std::span<const uint64_t> PathTo(uint32_t node);
 
+  struct Seen {
+    uint64_t bucket;
+    uint64_t search;
+  };
+  std::vector<Seen> seen_;
+  uint64_t search_ = 0;
   std::vector<Node> nodes_;
   std::vector<uint64_t> path_;
 };
