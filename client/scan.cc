@@ -15,7 +15,7 @@ using verify::BucketKind;
 
 namespace {
 
-constexpr uint64_t kBucketsPerRead = 64;
+constexpr uint64_t kBytesPerRead = 4096;
 constexpr uint32_t kPassesMax = 8;
 // Tables of one shard, and connections, that a scan sees come and go before it leaves it at that.
 constexpr uint32_t kTablesMax = 16;
@@ -104,23 +104,24 @@ bool Scan::MayWait(fabric::Deadline* begun) {
 }
 
 // One bucket, from the copy that came with its chunk; READ again for itself while it is torn.
-Scan::Outcome Scan::ScanBucket(uint64_t index, Bucket* bucket) {
-  uint32_t& version = versions_[index];
+template <typename Geometry>
+Scan::Outcome Scan::ScanBucket(const Geometry& geometry, uint64_t index, bool is_new,
+                               uint32_t* version, Bucket* bucket) {
   fabric::Deadline begun{};
   for (uint32_t attempt = 0; attempt < kRereadsMax; ++attempt) {
     if (attempt > 0) {
       if (attempt % kRereadsPerLook == 1 && !MayWait(&begun)) break;
       ::sched_yield();
-      const auto bytes = Read(table_.BucketOffset(index), table_.bucket_bytes);
+      const auto bytes = Read(geometry.BucketOffset(index), geometry.bucket_bytes);
       if (!bytes) return std::unexpected(bytes.error());
       std::memcpy(bucket->words(), bytes->data(), bytes->size());
     }
-    if (!bucket->Whole(table_.bucket_bytes, table_.SeedOf(index))) continue;
+    if (!bucket->Whole(geometry.bucket_bytes, geometry.SeedOf(index))) continue;
     if (bucket->kind() == BucketKind::kRetired) return Step::kRetired;
-    if (!first_pass_ && bucket->version() == version) return Step::kDone;
+    if (!is_new && bucket->version() == *version) return Step::kDone;
     const Outcome step = ScanItem(*bucket);
     if (step && *step == Step::kAgain) continue;
-    version = bucket->version();
+    *version = bucket->version();
     changed_ = true;
     return step;
   }
@@ -132,38 +133,50 @@ Scan::Outcome Scan::ScanBucket(uint64_t index, Bucket* bucket) {
   return Step::kDone;
 }
 
-Scan::Outcome Scan::ScanPass() {
-  record_bytes_ = 0;
-  for (uint64_t first = 0; first < table_.bucket_count; first += kBucketsPerRead) {
-    const uint64_t count = std::min(kBucketsPerRead, table_.bucket_count - first);
-    if (first_pass_) versions_.resize(first + count);
+template <typename Geometry>
+Scan::Outcome Scan::ScanBuckets(const Geometry& geometry, uint64_t count,
+                                std::vector<uint32_t>* versions) {
+  const size_t known = versions->size();  // it grows with what is there, whatever is claimed
+  const uint64_t bucket_bytes = geometry.bucket_bytes;
+  const uint64_t per_read = kBytesPerRead / bucket_bytes;
+  for (uint64_t first = 0; first < count; first += per_read) {
+    const uint64_t part = std::min(per_read, count - first);
+    if (versions->size() < first + part) versions->resize(first + part);
     const auto bytes =
-        Read(table_.BucketOffset(first), static_cast<uint32_t>(count * table_.bucket_bytes));
+        Read(geometry.BucketOffset(first), static_cast<uint32_t>(part * bucket_bytes));
     if (!bytes) return std::unexpected(bytes.error());
     chunk_.resize(bytes->size() / verify::kWordBytes);
     std::memcpy(chunk_.data(), bytes->data(), bytes->size());
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = 0; i < part; ++i) {
       Bucket bucket;
-      std::memcpy(bucket.words(), &chunk_[i * table_.bucket_bytes / verify::kWordBytes],
-                  table_.bucket_bytes);
-      const Outcome step = ScanBucket(first + i, &bucket);
+      std::memcpy(bucket.words(), &chunk_[i * bucket_bytes / verify::kWordBytes], bucket_bytes);
+      const uint64_t index = first + i;
+      const Outcome step =
+          ScanBucket(geometry, index, index >= known, &(*versions)[index], &bucket);
       if (!step || *step != Step::kDone) return step;
     }
   }
   return Step::kDone;
 }
 
+Scan::Outcome Scan::ScanPass() {
+  record_bytes_ = 0;
+  const Outcome step = ScanBuckets(table_, table_.bucket_count, &versions_);
+  if (!step || *step != Step::kDone) return step;
+  if (auto fresh = Refresh(); !fresh) return std::unexpected(fresh.error());
+  const cuckoo::StashGeometry stash = link().view().stash;
+  return ScanBuckets(stash, stash.bucket_count(), &stash_versions_);
+}
+
 // Passes over one table until it does not change any more, or is history.
 Scan::Outcome Scan::ScanTable() {
-  versions_.clear();  // it grows with what is there, whatever the table claims
-  first_pass_ = true;
+  versions_.clear();
   changed_ = true;
   for (uint32_t passes = 1; passes <= kPassesMax && changed_; ++passes) {
     summary_.passes = std::max(summary_.passes, passes);
     changed_ = false;
     const Outcome step = ScanPass();
     if (!step || *step != Step::kDone) return step;
-    first_pass_ = false;
   }
   if (changed_) summary_.settled = false;
   return Step::kDone;
@@ -180,13 +193,16 @@ std::expected<void, Error> Scan::Resume() {
   return {};
 }
 
+std::expected<void, Error> Scan::Refresh() {
+  auto fresh = link().RefreshNow(fabric::Clock::now() + timeout_);
+  if (fresh) link().Confirm();
+  return fresh;
+}
+
 // The oldest table that is younger than the last one, from a superblock that is READ anew, since
 // who scans notices nothing else of a growth. kStop when there is none.
 Scan::Outcome Scan::NextTable(uint64_t done_generation, bool retired) {
-  if (auto fresh = link().RefreshNow(fabric::Clock::now() + timeout_); !fresh) {
-    return std::unexpected(fresh.error());
-  }
-  link().Confirm();
+  if (auto fresh = Refresh(); !fresh) return std::unexpected(fresh.error());
   const auto& tables = link().view().tables;
   // Against the rules: where its items went, nobody says.
   if (retired && tables[0].generation <= done_generation) summary_.settled = false;
@@ -200,6 +216,7 @@ Scan::Outcome Scan::NextTable(uint64_t done_generation, bool retired) {
 // The tables in the order of their generations. One that was cut short by the connection's end is
 // begun again.
 Scan::Outcome Scan::ScanShard() {
+  stash_versions_.clear();
   uint64_t done_generation = 0;
   bool retired = false;
   uint32_t resumes = 0;

@@ -7,6 +7,10 @@
 // are scanned in the order of their generations: a key that the last pass over the older one did
 // not meet had left it by then, and is in the newer one when that is begun. A bucket that is
 // `retired` says that nothing is left in its table at all.
+//
+// The stash is a part of each pass, after the buckets and by a superblock that is READ after them: a
+// key that left its bucket before that was READ is there, or has left it for a bucket whose version
+// has changed since.
 #pragma once
 
 #include <plov/client.h>
@@ -48,7 +52,12 @@ class Scan {
   Outcome ScanShard();
   Outcome ScanTable();
   Outcome ScanPass();
-  Outcome ScanBucket(uint64_t index, verify::Bucket* bucket);
+  template <typename Geometry>
+  Outcome ScanBuckets(const Geometry& geometry, uint64_t count, std::vector<uint32_t>* versions);
+  template <typename Geometry>
+  Outcome ScanBucket(const Geometry& geometry, uint64_t index, bool is_new, uint32_t* version,
+                     verify::Bucket* bucket);
+  std::expected<void, Error> Refresh();
   bool MayWait(fabric::Deadline* begun);
   Outcome ScanItem(const verify::Bucket& bucket);
   Outcome NextTable(uint64_t done_generation, bool retired);
@@ -69,9 +78,9 @@ class Scan {
   uint32_t shard_ = 0;
   uint64_t incarnation_ = 0;
   cuckoo::Geometry table_;
-  std::vector<uint32_t> versions_;  // of the buckets as last read
-  uint64_t record_bytes_ = 0;       // of the records of this pass
-  bool first_pass_ = true;
+  std::vector<uint32_t> versions_;        // of the table's buckets as last read
+  std::vector<uint32_t> stash_versions_;  // of the stash's
+  uint64_t record_bytes_ = 0;             // of the records of this pass
   bool changed_ = false;
   std::vector<uint64_t> chunk_;  // buckets as they were READ
 };

@@ -26,6 +26,31 @@ struct Geometry {
   uint64_t table_bytes() const { return bucket_count * bucket_bytes; }
 };
 
+// The stash, likewise.
+struct StashGeometry {
+  // Of its buckets, where those of tables have their table's.
+  static constexpr uint64_t kGeneration = UINT64_MAX;
+
+  verify::StashMemory memory{};
+  uint32_t bucket_bytes = verify::kBucketBytesMin;
+  uint64_t seed = 0;
+
+  static StashGeometry Of(const verify::Superblock& superblock) {
+    return {superblock.stash, superblock.tables[0].bucket_bytes,
+            verify::TableSeed(superblock.incarnation, kGeneration)};
+  }
+
+  uint64_t bucket_count() const { return memory.bytes / bucket_bytes; }
+  // Needs an index below bucket_count. A page of buckets lies in one piece.
+  uint64_t BucketOffset(uint64_t index) const {
+    uint64_t at = index * bucket_bytes;
+    const verify::Segment* extent = memory.extents.data();
+    for (; at >= extent->bytes; ++extent) at -= extent->bytes;
+    return extent->offset + at;
+  }
+  uint64_t SeedOf(uint64_t index) const { return verify::BucketSeed(seed, index); }
+};
+
 // What a reader knows of a shard: a superblock, digested.
 struct ShardView {
   uint64_t superblock_version = 0;
@@ -37,6 +62,7 @@ struct ShardView {
   uint32_t value_bytes_max = 0;
   int64_t clock_offset_us = 0;
   std::array<Geometry, 2> tables;
+  StashGeometry stash;
 
   static ShardView Of(const verify::Superblock& superblock) {
     const uint64_t incarnation = superblock.incarnation;
@@ -49,7 +75,8 @@ struct ShardView {
             superblock.value_bytes_max,
             superblock.clock_offset_us,
             {Geometry::Of(superblock.tables[0], incarnation),
-             Geometry::Of(superblock.tables[1], incarnation)}};
+             Geometry::Of(superblock.tables[1], incarnation)},
+            StashGeometry::Of(superblock)};
   }
 };
 

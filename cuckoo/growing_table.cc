@@ -9,24 +9,106 @@ namespace plov::cuckoo {
 using verify::BucketKind;
 
 GrowingTable::GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
-                           uint64_t* journal)
+                           uint64_t* journal, const StashGeometry& stash, StashRoom stash_room)
     : region_(region),
       hash_seed_(hash_seed),
       journal_(journal),
+      stash_(region, stash, journal),
+      stash_room_(std::move(stash_room)),
       current_(std::make_unique<Table>(region, geometry, hash_seed, journal)) {}
 
-// The old table first, as readers do; a key that is in neither is absent.
+// The old table first, as readers do; a key that is in neither is stashed or absent.
 Table::Verdict GrowingTable::Find(uint64_t hash, std::string_view key, Table::Slot* slot) {
-  const auto verdict = current_->Find(hash, key, slot);
-  if (verdict != Table::Verdict::kAbsent || phase_ != Phase::kMoving) return verdict;
-  return other_->Find(hash, key, slot);
+  auto verdict = current_->Find(hash, key, slot);
+  if (verdict == Table::Verdict::kAbsent && phase_ == Phase::kMoving) {
+    verdict = other_->Find(hash, key, slot);
+  }
+  return verdict == Table::Verdict::kAbsent ? FindStashed(hash, key, slot) : verdict;
+}
+
+// Which key is in which bucket is known; a record that says something else is damaged.
+Table::Verdict GrowingTable::FindStashed(uint64_t hash, std::string_view key, Table::Slot* slot) {
+  const Stash::Entry* entry = stash_.Find(key);
+  if (entry == nullptr) return Table::Verdict::kAbsent;
+  const auto bucket = stash_.Load(entry->index);
+  if (!bucket) return Table::Verdict::kCorrupt;
+  *slot = SlotOf(*entry, *bucket);
+  const auto verdict = current_->Holds(*bucket, hash, key);
+  return verdict == Table::Verdict::kCorrupt ? verdict : Table::Verdict::kFound;
 }
 
 // While keys move, new ones go to the next table at once, after their old home has said so.
 bool GrowingTable::Insert(uint64_t hash, const verify::Bucket& item) {
-  if (phase_ != Phase::kMoving) return current_->Insert(hash, item);
-  if (!current_->Forward(HomeOf(hash, current_->geometry().bucket_count))) return false;
-  return other_->Insert(hash, item);
+  if (phase_ == Phase::kMoving) {
+    if (!current_->Forward(HomeOf(hash, current_->geometry().bucket_count))) return false;
+  }
+  return filled().Insert(hash, item) || InsertInStash(&filled(), hash, item, false);
+}
+
+// W10, insert: the home says so first, then the key is there.
+bool GrowingTable::InsertInStash(Table* table, uint64_t hash, const verify::Bucket& item,
+                                 bool grows) {
+  const std::string_view key = table->KeyOf(item);
+  if (!stash_room_ || !stash_room_(key.size(), grows)) return false;
+  if (!table->NoteStashed(hash)) return false;
+  stash_.Add(key, hash, item, table->geometry().generation);
+  return true;
+}
+
+void GrowingTable::Replace(const Table::Slot& slot, const verify::Bucket& item) {
+  if (slot.way == Table::kStashed) return stash_.Replace(slot.index, item);
+  slot.table->Replace(slot, item);
+}
+
+// W10, delete: the key goes first, then its homes say so.
+void GrowingTable::Erase(uint64_t hash, const Table::Slot& slot) {
+  if (slot.way != Table::kStashed) {
+    unstash_left_ = stash_.end();
+    return slot.table->Erase(hash, slot);
+  }
+  const Stash::Entry entry = *stash_.At(slot.index);
+  stash_.Remove(slot.index);
+  if (entry.IsNotedIn(current_->geometry().generation)) current_->UnnoteStashed(hash);
+  if (phase_ == Phase::kMoving && entry.IsNotedIn(other_->geometry().generation)) {
+    other_->UnnoteStashed(hash);
+  }
+}
+
+bool GrowingTable::Unstash(uint64_t count) {
+  if (phase_ == Phase::kMoving || stash_.size() == 0 || unstash_left_ == 0) return false;
+  for (; count > 0 && unstash_left_ > 0; --count, --unstash_left_) {
+    unstash_at_ = (unstash_at_ + 1) % stash_.end();
+    UnstashOne(unstash_at_);
+  }
+  return true;
+}
+
+// W10, move: the key is in its bucket first.
+void GrowingTable::UnstashOne(uint64_t index) {
+  const Stash::Entry* entry = stash_.At(index);
+  if (entry == nullptr) return;
+  const auto item = stash_.Load(index);
+  if (!item || !current_->InsertIfFree(entry->hash, *item)) return;
+  Erase(entry->hash, SlotOf(*entry, *item));
+}
+
+void GrowingTable::KeepStashed(uint64_t index, const verify::Bucket& item) {
+  const uint64_t hash = current_->HashOf(item);
+  const uint64_t from = current_->geometry().generation;
+  uint64_t to = from;
+  current_->NoteStashed(hash);
+  if (phase_ == Phase::kMoving) {
+    other_->NoteStashed(hash);
+    to = other_->geometry().generation;
+  }
+  stash_.KeepAt(current_->KeyOf(item), {index, hash, from, to});
+}
+
+void GrowingTable::FinishStash() {
+  stash_.FinishTakeOver();
+  current_->FinishNotes();
+  if (phase_ == Phase::kMoving) other_->FinishNotes();
+  unstash_left_ = stash_.end();
 }
 
 void GrowingTable::Prepare(const Geometry& geometry) {
@@ -67,27 +149,40 @@ void GrowingTable::Resume(const Geometry& geometry) {
 
 // One bucket: as a home it says `forward`, and what it holds moves. False when it has to stay.
 bool GrowingTable::MoveOne(uint64_t index) {
+  const uint64_t bucket_count = current_->geometry().bucket_count;
+  if (index >= bucket_count) return NoteInNext(index - bucket_count);
   if (!current_->Forward(index)) return false;
   const auto bucket = current_->Load(index);
   if (bucket->kind() == BucketKind::kEmpty) return true;
   const uint64_t hash = current_->HashOf(*bucket);
-  const auto ways = WaysOf(hash, current_->geometry().bucket_count);
+  const auto ways = WaysOf(hash, bucket_count);
   const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
   if (way != 0 && !current_->Forward(ways[0])) return false;
-  if (!other_->Insert(hash, *bucket)) return false;
+  const bool moved =
+      other_->Insert(hash, *bucket) || InsertInStash(other_.get(), hash, *bucket, true);
+  if (!moved) return false;
   current_->Erase(hash, {current_.get(), index, way, *bucket});
+  return true;
+}
+
+// W10, growth: a key of the stash stays there, and its home in the next table says so.
+bool GrowingTable::NoteInNext(uint64_t index) {
+  Stash::Entry* entry = stash_.At(index);
+  const uint64_t next = other_->geometry().generation;
+  if (entry == nullptr || entry->IsNotedIn(next)) return true;
+  if (!other_->NoteStashed(entry->hash)) return false;
+  entry->noted_to = next;
   return true;
 }
 
 bool GrowingTable::MoveSome(uint64_t buckets) {
   assert(phase_ == Phase::kMoving);
-  const uint64_t count = current_->geometry().bucket_count;
   stalled_ = false;
-  for (uint64_t i = 0; i < buckets && cursor_ < count; ++i) {
+  for (; buckets > 0 && cursor_ < move_end(); --buckets) {
     if (!MoveOne(cursor_)) ++left_;
     ++cursor_;
   }
-  if (cursor_ < count) return false;
+  if (cursor_ < move_end()) return false;
   stalled_ = left_ > 0;
   if (!stalled_) return true;
   cursor_ = 0;
@@ -96,8 +191,9 @@ bool GrowingTable::MoveSome(uint64_t buckets) {
 }
 
 Geometry GrowingTable::Switch() {
-  assert(phase_ == Phase::kMoving && cursor_ == current_->geometry().bucket_count);
+  assert(phase_ == Phase::kMoving && cursor_ >= current_->geometry().bucket_count);
   std::swap(current_, other_);
+  unstash_left_ = stash_.end();  // there is room now
   phase_ = Phase::kRetiring;
   cursor_ = 0;
   return other_->geometry();
@@ -131,6 +227,8 @@ TableStats GrowingTable::stats() const {
     sum.moves += stats.moves;
     sum.corrupt += stats.corrupt;
   }
+  sum.items += stash_.size();
+  sum.stashed = stash_.size();
   return sum;
 }
 

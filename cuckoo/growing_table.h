@@ -19,16 +19,22 @@
 // So a reader that missed in the old table, and then in the next, missed a key that was absent at
 // some instant in between.
 //
+// What finds no bucket goes to the stash, which all generations share: so growth always comes to its
+// end, and only memory can be full. A stashed key stays there as the table grows: before Switch its
+// new home says so.
+//
 // Buckets are moved in their order, and not home by home: a home cannot name its displaced keys.
 // Homes keep their order from one generation to the next (cuckoo/hash.h), so both tables are walked
 // from end to end.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 
+#include "cuckoo/stash.h"
 #include "cuckoo/table.h"
 
 namespace plov::cuckoo {
@@ -37,12 +43,19 @@ class GrowingTable {
  public:
   enum class Phase { kSteady, kPreparing, kMoving, kRetiring };
 
+  // Makes sure that the stash has room for one more item, whose key has so many bytes, and publishes
+  // what that takes; false when there is no memory. `grows`: for a key that growth moves, and not for
+  // a new one.
+  using StashRoom = std::move_only_function<bool(size_t key_bytes, bool grows)>;
+
   // `region` is the shard's memory, `journal` as for Table. The caller formats the first
   // generation, or takes it over (recovery).
   GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
-               uint64_t* journal = nullptr);
+               uint64_t* journal = nullptr, const StashGeometry& stash = {},
+               StashRoom stash_room = {});
 
-  // As Table's; a slot is valid until the next call of anything that writes.
+  // As Table's; a slot is valid until the next call of anything that writes. Insert: false when the
+  // stash is full as well, or the home fails its seal.
   Table::Verdict Find(uint64_t hash, std::string_view key, Table::Slot* slot);
   bool Insert(uint64_t hash, const verify::Bucket& item);
   // As Table's, of the table that is searched first.
@@ -59,10 +72,22 @@ class GrowingTable {
     }
     return false;
   }
-  void Replace(const Table::Slot& slot, const verify::Bucket& item) {
-    slot.table->Replace(slot, item);
+  void Replace(const Table::Slot& slot, const verify::Bucket& item);
+  void Erase(uint64_t hash, const Table::Slot& slot);
+
+  // Moves stashed items to buckets of theirs that have become free; looks at so many. False when
+  // there was nothing to look at: nothing was erased since all were looked at.
+  bool Unstash(uint64_t count);
+
+  Stash& stash() { return stash_; }
+  const Stash& stash() const { return stash_; }
+  // Where the stash holds an item.
+  Table::Slot SlotOf(const Stash::Entry& entry, const verify::Bucket& bucket) const {
+    return {nullptr, entry.index, Table::kStashed, bucket};
   }
-  void Erase(uint64_t hash, const Table::Slot& slot) { slot.table->Erase(hash, slot); }
+  // Recovery: an item stays at an index of the stash; and once all are known.
+  void KeepStashed(uint64_t index, const verify::Bucket& item);
+  void FinishStash();
 
   Phase phase() const { return phase_; }
 
@@ -78,8 +103,9 @@ class GrowingTable {
   void StartMoving();
   // Recovery: the next table was taken over as well, growth goes on where it was.
   void Resume(const Geometry& geometry);
-  // Visits so many buckets of the old table; true when all its keys have moved. Buckets that are
-  // damaged, or whose keys the next table cannot take, stay, and the pass over them begins again.
+  // Visits so many buckets of the old table, then so many keys of the stash; true when all its keys
+  // have moved. Buckets that are damaged, or whose keys neither the next table nor the stash can take,
+  // stay, and the pass over them begins again.
   bool MoveSome(uint64_t buckets);
   // Makes the next table the current one; the geometry of the old.
   Geometry Switch();
@@ -100,11 +126,21 @@ class GrowingTable {
   TableStats stats() const;
 
  private:
+  Table& filled() { return phase_ == Phase::kMoving ? *other_ : *current_; }
+  Table::Verdict FindStashed(uint64_t hash, std::string_view key, Table::Slot* slot);
+  bool InsertInStash(Table* table, uint64_t hash, const verify::Bucket& item, bool grows);
+  void UnstashOne(uint64_t index);
+  uint64_t move_end() const { return current_->geometry().bucket_count + stash_.end(); }
   bool MoveOne(uint64_t index);
+  bool NoteInNext(uint64_t index);
 
   std::byte* region_;
   uint64_t hash_seed_;
   uint64_t* journal_;
+  Stash stash_;
+  StashRoom stash_room_;
+  uint64_t unstash_at_ = 0;    // the next of the stash to look at
+  uint64_t unstash_left_ = 0;  // so many of them since a bucket became free
   Phase phase_ = Phase::kSteady;
   std::unique_ptr<Table> current_;
   std::unique_ptr<Table> other_;  // the next one, or in kRetiring the old one

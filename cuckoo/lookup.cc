@@ -86,8 +86,10 @@ Lookup::Action Lookup::StartOver() {
   return GoHome();
 }
 
-// R5: after a miss under `forward` the key can only be in the next generation.
-Lookup::Action Lookup::NextTable() {
+// After a miss the key may be stashed, which the server knows (R10), or under `forward` in the next
+// generation (R5).
+Lookup::Action Lookup::Miss() {
+  if (stashed_) return Action::kAskServer;
   if (!forward_) return Action::kAbsent;
   if (table_ == 1 || context_.view->tables[1].generation == 0) return Action::kRefresh;
   home_posted_us_ = context_.now_us();
@@ -145,6 +147,7 @@ Lookup::Action Lookup::OnNotHere() {
 Lookup::Action Lookup::OnHome() {
   home_version_ = bucket_->version();
   forward_ = bucket_->forward();
+  stashed_ = bucket_->stashed();
   pending_ways_ = bucket_->overflow() ? 0b110 : 0;
   const uint32_t fingerprint = FingerprintOf(hash_);
   for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
@@ -153,7 +156,7 @@ Lookup::Action Lookup::OnHome() {
       pending_ways_ = static_cast<uint8_t>(pending_ways_ | 1u << entry.way);
     }
   }
-  if (pending_ways_ == 0) return NextTable();
+  if (pending_ways_ == 0) return Miss();
   return OnWay();
 }
 
@@ -164,6 +167,7 @@ Lookup::Action Lookup::OnWay() {
     pending_ways_ = static_cast<uint8_t>(pending_ways_ & ~(1u << way));
     return ReadWay(State::kWay, way);
   }
+  if (stashed_) return Miss();
   ++context_.stats->confirmations;
   confirm_posted_us_ = context_.now_us();
   return ReadWay(State::kConfirm, 0);
@@ -172,7 +176,7 @@ Lookup::Action Lookup::OnWay() {
 // The second half of R3: an unchanged home means that the key was nowhere while the ways were read.
 Lookup::Action Lookup::OnConfirm() {
   const bool aged = context_.now_us() - home_posted_us_ > kConfirmationUsMax;
-  if (bucket_->version() == home_version_ && !aged) return NextTable();
+  if (bucket_->version() == home_version_ && !aged) return Miss();
   ++context_.stats->restarts;
   torn_alike_ = false;  // somebody writes here
   home_posted_us_ = confirm_posted_us_;

@@ -6,7 +6,8 @@
 //
 //   Start ──► kRead ──► Feed* ──► kRead ... ──► kHit | kAbsent
 //                         ├─────► kPause       torn too often: rest pause_us(), then Resume
-//                         ├─────► kAskServer   torn beyond its budget: GET by message
+//                         ├─────► kAskServer   torn beyond its budget, or the key may be stashed:
+//                         │                    GET by message
 //                         └─────► kRefresh     the superblock is old: READ it, then Start again;
 //                                              when it is the same: GET by message
 //
@@ -102,7 +103,7 @@ class Lookup {
   Action StartKnown(const Location& known);
   Action GoHome();
   Action StartOver();
-  Action NextTable();
+  Action Miss();
 
   Action OnNotHere();
   Action OnHome();
@@ -126,6 +127,7 @@ class Lookup {
   uint8_t way_ = 0;           // of the bucket that is READ, as seen from the key
   uint8_t pending_ways_ = 0;  // bit per way still to look at
   bool forward_ = false;
+  bool stashed_ = false;
   bool torn_alike_ = false;
   uint32_t home_version_ = 0;
   uint32_t attempts_ = 0;

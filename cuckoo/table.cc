@@ -75,6 +75,13 @@ uint64_t Table::HashOf(const Bucket& bucket) const {
   return HashKey(bucket.inline_item(geometry_.bucket_bytes)->key, hash_seed_);
 }
 
+std::string_view Table::KeyOf(const Bucket& bucket) const {
+  if (bucket.kind() == BucketKind::kReference) {
+    return verify::OwnRecord(region_, bucket.reference().offset).key;
+  }
+  return bucket.inline_item(geometry_.bucket_bytes)->key;
+}
+
 Table::Verdict Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
   const auto verdict = [](bool same) { return same ? Verdict::kFound : Verdict::kAbsent; };
   if (bucket.kind() == BucketKind::kInline) {
@@ -210,6 +217,39 @@ bool Table::Insert(uint64_t hash, const Bucket& item) {
     if (!FreeOne(ways)) return false;
   }
   return false;
+}
+
+bool Table::InsertIfFree(uint64_t hash, const Bucket& item) {
+  const auto ways = WaysOf(hash);
+  if (!Load(ways[0]) || unlisted_[ways[0]] == kUnlistedMax) return false;
+  for (uint32_t way = 0; way < kWays; ++way) {
+    const auto bucket = Load(ways[way]);
+    if (!bucket || bucket->kind() != BucketKind::kEmpty) continue;
+    Place(hash, ways, way, item);
+    return true;
+  }
+  return false;
+}
+
+bool Table::NoteStashed(uint64_t hash) {
+  const uint64_t home = HomeOf(hash, geometry_.bucket_count);
+  auto directory = Load(home);
+  if (!directory) return false;
+  ++stashed_[home];
+  if (directory->stashed()) return true;
+  directory->set_stashed(true);
+  Rewrite(home, &*directory);
+  return true;
+}
+
+void Table::UnnoteStashed(uint64_t hash) {
+  const auto home = stashed_.find(HomeOf(hash, geometry_.bucket_count));
+  if (--home->second > 0) return;
+  if (auto directory = Load(home->first)) {
+    directory->set_stashed(false);
+    Rewrite(home->first, &*directory);
+  }
+  stashed_.erase(home);
 }
 
 Occupant Table::OccupantOf(uint64_t index) {

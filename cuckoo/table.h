@@ -4,11 +4,11 @@
 // (verify/words.h).
 //
 // Invariants, true for a reader after every single bucket rewrite:
-//   1. A key that is stored is held by at least one of its three buckets; held twice only within a
-//      move, both copies equal.
+//   1. A key that is stored is held by at least one of its three buckets, or by the stash; held twice
+//      only within a move, both copies equal.
 //   2. A displaced key is listed: an entry {way, fingerprint} of its home's directory matches, or
 //      `overflow` is set. (Private: entries and `unlisted_` together count exactly the displaced
-//      keys of a home.)
+//      keys of a home.) For a key in the stash (cuckoo/stash.h) `stashed` is set in its home.
 //   3. Every rewrite of a bucket adds 1 to its version and seals it (rule W2).
 //   4. While a home is not rewritten, a displaced key of it that is present stays in one and the
 //      same listed way (W4, W5). That is what a confirmed miss rests on (R3).
@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,7 @@ struct TableStats {
   uint64_t items = 0;
   uint64_t displaced = 0;         // items not at home
   uint64_t overflowed_homes = 0;  // homes with `overflow`
+  uint64_t stashed = 0;           // items that found no bucket, of GrowingTable
   uint64_t moves = 0;             // displacements since the start
   uint64_t corrupt = 0;           // buckets seen that fail their seal
 };
@@ -49,7 +51,8 @@ class Table {
   void Format(uint64_t first, uint64_t count);
   void Format() { Format(0, geometry_.bucket_count); }
 
-  // Where a key is: its table, its bucket and a private copy of it.
+  // Where a key is: its table, or null and kStashed, its bucket and a private copy of it.
+  static constexpr uint32_t kStashed = kWays;
   struct Slot {
     Table* table;
     uint64_t index;
@@ -68,6 +71,14 @@ class Table {
   // table is full.
   bool Insert(uint64_t hash, const verify::Bucket& item);
 
+  // The same, if one of its own buckets is empty.
+  bool InsertIfFree(uint64_t hash, const verify::Bucket& item);
+
+  // W10: counts a key of this home that is in the stash, or one less, and has the home say so. Note:
+  // false, with nothing changed, when the home fails its seal.
+  bool NoteStashed(uint64_t hash);
+  void UnnoteStashed(uint64_t hash);
+
   // Puts another payload for the same key in place of a found one.
   void Replace(const Slot& slot, const verify::Bucket& item);
 
@@ -81,7 +92,8 @@ class Table {
   void Retire(uint64_t index);
 
   // Recovery, in cuckoo/table_recovery.cc, in place of Format: TakeOver for every bucket, Drop of
-  // what is not to stay, Relist for what is displaced. A bucket that is whole and true is not
+  // what is not to stay, Relist for what is displaced, FinishTakeOver; then NoteStashed for what is in
+  // the stash, FinishNotes. A bucket that is whole and true is not
   // rewritten. Until the end nothing else may be called, but Load and HashOf.
   void BeginTakeOver();
   // Takes over one bucket that a former writer left. One that fails its seal, or whose item does
@@ -95,6 +107,7 @@ class Table {
   bool Relist(uint64_t hash, uint64_t index);
   // Clears what is left in directories and stands for no key.
   void FinishTakeOver();
+  void FinishNotes();
   // Tells the processor that a bucket will be looked at.
   void Prefetch(uint64_t index) const { verify::Prefetch(WordsOf(index)); }
   // The same of what Find looks at, for many keys at once: the homes; once they are there, what
@@ -106,8 +119,11 @@ class Table {
   // The private copy of one bucket; nullopt when it fails its seal.
   std::optional<verify::Bucket> Load(uint64_t index);
 
-  // The full hash of the item that a bucket holds. Needs an occupied bucket.
+  // The full hash, and the key, of the item that a bucket holds. Needs an occupied bucket.
   uint64_t HashOf(const verify::Bucket& bucket) const;
+  std::string_view KeyOf(const verify::Bucket& bucket) const;
+  // Whether a bucket holds the key, whosever it is.
+  Verdict Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
 
   const Geometry& geometry() const { return geometry_; }
   const TableStats& stats() const { return stats_; }
@@ -126,7 +142,6 @@ class Table {
     return cuckoo::WaysOf(hash, geometry_.bucket_count);
   }
   bool PrefetchRecordOf(uint64_t hash, uint64_t index) const;
-  Verdict Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
   bool Belongs(const verify::Bucket& bucket, uint64_t index) const;
   void Rewrite(uint64_t index, verify::Bucket* bucket);
   bool FreeOne(const std::array<uint64_t, kWays>& ways);
@@ -146,8 +161,11 @@ class Table {
   PathSearch path_search_;
   // Displaced keys per home that no directory entry lists. calloc: untouched pages cost nothing.
   std::unique_ptr<uint8_t[], FreeDeleter> unlisted_;
+  // How many keys of a home are in the stash.
+  std::map<uint64_t, uint64_t> stashed_;
   // While being taken over, per home: what of its directory no key was found for yet.
   std::vector<uint8_t> unproved_;
+  std::vector<uint64_t> unproved_notes_;  // homes that say `stashed`
 };
 
 }  // namespace plov::cuckoo

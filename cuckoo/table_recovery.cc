@@ -52,6 +52,7 @@ Table::Left Table::TakeOver(uint64_t index, bool forward, Bucket* bucket) {
     return Left::kDamage;
   }
   unproved_[index] = DirectoryOf(*bucket);
+  if (bucket->stashed()) unproved_notes_.push_back(index);
   if (empty) return Left::kNothing;
   ++stats_.items;
   return Left::kItem;
@@ -100,6 +101,16 @@ void Table::FinishTakeOver() {
     Rewrite(index, &bucket);
   }
   unproved_ = {};
+}
+
+void Table::FinishNotes() {
+  for (const uint64_t home : unproved_notes_) {
+    if (stashed_.contains(home)) continue;
+    Bucket directory = *Load(home);
+    directory.set_stashed(false);
+    Rewrite(home, &directory);
+  }
+  unproved_notes_ = {};
 }
 
 }  // namespace plov::cuckoo

@@ -109,7 +109,8 @@ bool Memory::Commit(uint64_t offset, size_t bytes) {
   const uint64_t to = RoundUp(offset + bytes, region_->page_bytes());
   const size_t fresh_bytes = to - from - region_->CommittedIn(from, to - from);
   const size_t committed_bytes = region_->committed_bytes() + fresh_bytes;
-  if (committed_bytes > budget_bytes()) ReleaseFree(committed_bytes - budget_bytes());
+  const size_t wanted_bytes = committed_bytes + heap_bytes_;
+  if (wanted_bytes > budget_bytes()) ReleaseFree(wanted_bytes - budget_bytes());
   return region_->Commit(offset, bytes);
 }
 

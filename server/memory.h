@@ -56,9 +56,11 @@ class Memory {
   bool may_commit() const { return region_->host().MayAsk(); }
 
   size_t budget_bytes() const { return region_->budget_bytes(); }
-  size_t used_bytes() const { return used_bytes_; }
+  // Counts so much of the heap against the budget.
+  void set_heap_bytes(size_t bytes) { heap_bytes_ = bytes; }
+  size_t used_bytes() const { return used_bytes_ + heap_bytes_; }
   size_t available_bytes() const {
-    return used_bytes_ < budget_bytes() ? budget_bytes() - used_bytes_ : 0;
+    return used_bytes() < budget_bytes() ? budget_bytes() - used_bytes() : 0;
   }
 
  private:
@@ -72,7 +74,8 @@ class Memory {
   void ReleaseFree(size_t bytes);
 
   Region* region_;
-  size_t used_bytes_;
+  size_t used_bytes_;  // of the region
+  size_t heap_bytes_ = 0;
   Ranges free_;  // neighbours merged
   // The offsets of those of 2^i to 2^(i+1) - 1 bytes.
   std::array<std::set<uint64_t>, 64> by_size_;

@@ -27,6 +27,18 @@ Superblock PageAt(const Region& region, size_t offset) {
   return page;
 }
 
+// The journal's bucket, if it is whole, to its place in a table or the stash.
+template <typename AnyGeometry>
+void Redo(const Region& region, const AnyGeometry& geometry, uint64_t index) {
+  const uint64_t* journal = verify::WordsAt(region.data(), verify::kJournalOffset);
+  Bucket bucket;
+  verify::CopyFromShared(bucket.words(), journal + verify::kJournalBucketWord,
+                         geometry.bucket_bytes);
+  if (!bucket.Whole(geometry.bucket_bytes, geometry.SeedOf(index))) return;
+  verify::StoreBucket(verify::WordsAt(region.data(), geometry.BucketOffset(index)), bucket,
+                      geometry.bucket_bytes);
+}
+
 }  // namespace
 
 std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
@@ -59,16 +71,14 @@ void RedoJournal(const Region& region, const Superblock& superblock) {
   const uint64_t* journal = verify::WordsAt(region.data(), verify::kJournalOffset);
   const uint64_t generation = verify::LoadWord(journal);
   const uint64_t index = verify::LoadWord(journal + 1);
+  const cuckoo::StashGeometry stash = cuckoo::StashGeometry::Of(superblock);
+  if (generation == cuckoo::StashGeometry::kGeneration && index < stash.bucket_count()) {
+    Redo(region, stash, index);
+  }
   for (const verify::TableExtent& extent : superblock.tables) {
     if (extent.generation == 0 || extent.generation != generation) continue;
     if (index >= extent.bucket_count) continue;
-    const Geometry geometry = Geometry::Of(extent, superblock.incarnation);
-    Bucket bucket;
-    verify::CopyFromShared(bucket.words(), journal + verify::kJournalBucketWord,
-                           geometry.bucket_bytes);
-    if (!bucket.Whole(geometry.bucket_bytes, geometry.SeedOf(index))) continue;
-    verify::StoreBucket(verify::WordsAt(region.data(), geometry.BucketOffset(index)), bucket,
-                        geometry.bucket_bytes);
+    Redo(region, Geometry::Of(extent, superblock.incarnation), index);
   }
 }
 
@@ -89,6 +99,7 @@ RecoveryReport Recovery::Run() {
     TakeOver(&table_->moving_to(), false);
     DropMoved();
   }
+  TakeOverStash();
   report_.items = table_->stats().items;
   report_.microseconds =
       static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
@@ -134,6 +145,32 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
       displaced_.push_back({first + i, hash});
     }
   }
+}
+
+// After the tables, which hold the other copy of what was moving.
+void Recovery::TakeOverStash() {
+  cuckoo::Stash& stash = table_->stash();
+  Table* table = &table_->current();
+  for (uint64_t index = 0; index < stash.geometry().bucket_count(); ++index) {
+    Bucket bucket;
+    const Table::Left left = stash.TakeOver(index, &bucket);
+    if (left == Table::Left::kDamage) ++report_.damaged;
+    if (left != Table::Left::kItem) continue;
+    if (!Judge(table, bucket)) {
+      stash.Drop(index);
+      continue;
+    }
+    Table::Slot slot;
+    const std::string_view key = table->KeyOf(bucket);
+    if (table_->Find(table->HashOf(bucket), key, &slot) == Table::Verdict::kAbsent) {
+      table_->KeepStashed(index, bucket);
+      continue;
+    }
+    Forget(table, bucket);
+    stash.Drop(index);
+    ++report_.duplicates;
+  }
+  table_->FinishStash();
 }
 
 void Recovery::Relist(Table* table) {

@@ -7,6 +7,7 @@
 //   `live` 0 under a reference (W3)    the reference is the truth: `live` is set again
 //   a key in two buckets (W5, growth)  the copy of the greater version stays, of equals either
 //   a listing without its key (W4)     directories are made true: they list what lives
+//   a key in the stash and a bucket    the bucket's stays: they are equal
 // Anything else that fails its seal is damage: dropped and counted.
 //
 // Every step only turns such states into whole ones, so a recovery that is killed can begin again.
@@ -60,6 +61,7 @@ class Recovery {
   };
 
   void TakeOver(cuckoo::Table* table, bool forward);
+  void TakeOverStash();
   void TakeOverSome(cuckoo::Table* table, bool forward, uint64_t first, uint64_t count);
   bool Judge(cuckoo::Table* table, const verify::Bucket& bucket);
   bool JudgeRecord(const verify::Reference& reference);

@@ -38,6 +38,8 @@ std::string Shard::StatsText() const {
   line("growing", store_->table().phase() != cuckoo::GrowingTable::Phase::kSteady);
   line("growths", growth.growths());
   line("homes_overflowed", table.overflowed_homes);
+  line("stashed", table.stashed);
+  line("stash_bytes", store_->stash_bytes());
   line("displacements", table.moves);
   line("records_bytes", records.allocated_bytes());
   line("records_bytes_max", records.used_bytes() + store_->memory().available_bytes());

@@ -144,8 +144,12 @@ std::optional<Code> Store::Replace(const Target& target, const Bucket& item, uin
 std::optional<Code> Store::Insert(uint64_t hash, const Bucket& item, uint64_t now_us,
                                   RoomSearch* room) {
   if (room->tried != Chances()) {
-    if (table_->Insert(hash, item)) return Code::kOk;
-    work_bytes_ += cuckoo::kPathNodesMax * options_.bucket_bytes;
+    const uint64_t stashed = table_->stash().size();
+    const bool stored = table_->Insert(hash, item);
+    if (!stored || table_->stash().size() != stashed) {  // no path was found
+      work_bytes_ += cuckoo::kPathNodesMax * options_.bucket_bytes;
+    }
+    if (stored) return Code::kOk;
     room->tried = Chances();
   }
   if (MakeRoom(room, 0, now_us)) return std::nullopt;
@@ -335,7 +339,7 @@ void Store::EraseExpired(const Target& target) {
   ++stats_.expired;
 }
 
-// Frees expired items, a few buckets at a time, round and round.
+// Frees expired items, a few buckets at a time, round and round; the stash is behind the table.
 void Store::Sweep(size_t buckets, uint64_t now_us) {
   const cuckoo::Geometry& table = table_->current().geometry();
   if (table.generation != swept_generation_) {
@@ -345,8 +349,12 @@ void Store::Sweep(size_t buckets, uint64_t now_us) {
   }
   work_bytes_ += buckets * table.bucket_bytes;
   for (; buckets > 0; --buckets) {
-    SweepBucket(sweep_at_, now_us);
-    if (++sweep_at_ < table.bucket_count) continue;
+    if (sweep_at_ < table.bucket_count) {
+      SweepBucket(sweep_at_, now_us);
+    } else if (sweep_at_ - table.bucket_count < table_->stash().end()) {
+      SweepStashed(sweep_at_ - table.bucket_count, now_us);
+    }
+    if (++sweep_at_ < table.bucket_count + table_->stash().end()) continue;
     sweep_at_ = 0;
     expiries_.EndRound(true);
     if (!sweep_due(now_us)) return;
@@ -366,6 +374,17 @@ void Store::SweepBucket(uint64_t index, uint64_t now_us) {
   const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
   if (way != 0 && !table.Load(ways[0])) return;  // a damaged home cannot un-list it
   EraseExpired({hash, true, false, {&table, index, way, *bucket}, item});
+}
+
+void Store::SweepStashed(uint64_t index, uint64_t now_us) {
+  const cuckoo::Stash::Entry* entry = table_->stash().At(index);
+  if (entry == nullptr) return;
+  const auto bucket = table_->stash().Load(index);
+  if (!bucket) return;
+  const ItemView item = ItemOf(*bucket);
+  if (item.expiry == 0) return;
+  if (!IsExpired(item, now_us) || !IsWhole(*bucket)) return expiries_.See(item.expiry);
+  EraseExpired({entry->hash, true, false, table_->SlotOf(*entry, *bucket), item});
 }
 
 }  // namespace plov::server

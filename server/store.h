@@ -40,6 +40,7 @@ struct StoreOptions {
   int64_t clock_offset_us = 0;  // Unix time minus monotonic clock, the same in all shards
   uint64_t bucket_count = 0;    // at first; 0: a small table
   bool grows = true;            // false keeps the table as large as it is, for tests
+  bool stashes = true;          // false: what finds no bucket is refused, for tests
   size_t block_bytes = 0;       // of the record area; 0: by the memory's size
   std::string warm_path = {};   // the file to keep the memory in; empty: none
 };
@@ -137,8 +138,12 @@ class Store {
   const verify::Superblock& superblock() const { return superblock_; }
   uint64_t incarnation() const { return superblock_.incarnation; }
   uint64_t last_version() const { return last_version_; }
-  // What tables and live records take of the memory that they can have: at 100, PUTs fail.
+  // What tables, stash and live records take of the memory that they can have: at 100, PUTs fail.
   uint64_t percent_full() const;
+  // Of the stash, what it takes of the heap as well.
+  size_t stash_bytes() const {
+    return table_->stash().geometry().memory.bytes + table_->stash().heap_bytes();
+  }
   // The server's Unix time, by which items expire.
   uint64_t UnixUs(uint64_t now_us) const {
     return now_us + static_cast<uint64_t>(options_.clock_offset_us);
@@ -162,6 +167,7 @@ class Store {
   std::unexpected<Error> TooSmall() const;
   void MakeTable(const cuckoo::Geometry& geometry);
   uint64_t Publish(const cuckoo::Geometry& current, const cuckoo::Geometry& next);
+  uint64_t Publish();
   void RaiseVersionLimit();
   uint64_t NextVersion() {
     ++last_version_;
@@ -196,6 +202,10 @@ class Store {
   bool Work(RoomSearch* room, size_t record_bytes);
   bool MakeRoom(RoomSearch* room, size_t record_bytes, uint64_t now_us);
   bool UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us);
+  bool MakeStashRoom(size_t key_bytes, bool grows);
+  bool ExtendStash();
+  bool TakeStashExtent();
+  void DropStash();
   bool Clean(size_t bytes, size_t wanted_bytes = SIZE_MAX);
   void Relocate(uint64_t offset, size_t record_bytes);
   void FreeRecord(uint64_t offset, size_t record_bytes);
@@ -222,6 +232,7 @@ class Store {
   bool sweep_due(uint64_t now_us) const { return expiries_.due(UnixSeconds(now_us)); }
   void Sweep(size_t buckets, uint64_t now_us);
   void SweepBucket(uint64_t index, uint64_t now_us);
+  void SweepStashed(uint64_t index, uint64_t now_us);
 
   StoreOptions options_;
   Region region_;

@@ -167,7 +167,9 @@ void Store::MakeTable(const Geometry& geometry) {
   uint64_t* journal = options_.warm_path.empty()
                           ? nullptr
                           : verify::WordsAt(region_.data(), verify::kJournalOffset);
-  table_.emplace(region_.data(), geometry, options_.hash_seed, journal);
+  table_.emplace(region_.data(), geometry, options_.hash_seed, journal,
+                 cuckoo::StashGeometry::Of(superblock_),
+                 [this](size_t key_bytes, bool grows) { return MakeStashRoom(key_bytes, grows); });
   growth_.emplace(
       &*table_, &memory_, &records_, superblock_.incarnation,
       [this](const Geometry& current, const Geometry& next) { return Publish(current, next); });
@@ -185,6 +187,7 @@ std::expected<void, Error> Store::OpenFresh() {
   }
   const verify::TableExtent extent{1, *offset, bucket_count, options_.bucket_bytes, 0};
   const Geometry geometry = Geometry::Of(extent, superblock_.incarnation);
+  superblock_.tables = {extent, {}};
   MakeTable(geometry);
   table_->current().Format();
   Publish(geometry, Geometry{});
@@ -202,6 +205,11 @@ std::expected<void, Error> Store::OpenFormer() {
       return Unusable(options_, Code::kCorrupt, kMakesNoSense);
     }
   }
+  for (const verify::Segment& extent : superblock_.stash.extents) {
+    if (extent.bytes != 0 && !memory_.Claim(extent.offset, extent.bytes)) {
+      return Unusable(options_, Code::kCorrupt, kMakesNoSense);
+    }
+  }
   MakeTable(Geometry::Of(tables[0], incarnation));
   const bool growing = tables[1].generation != 0;
   if (growing) table_->Resume(Geometry::Of(tables[1], incarnation));
@@ -214,6 +222,7 @@ std::expected<void, Error> Store::OpenFormer() {
   }
   Publish(table_->current().geometry(), Geometry::Of(tables[1], incarnation));
   if (growing) growth_->Finish();
+  if (table_->stash().size() == 0) DropStash();
   return {};
 }
 
@@ -225,8 +234,12 @@ std::unexpected<Error> Store::TooSmall() const {
 }
 
 uint64_t Store::Publish(const Geometry& current, const Geometry& next) {
-  ++superblock_.version;
   superblock_.tables = {ExtentOf(current), ExtentOf(next)};
+  return Publish();
+}
+
+uint64_t Store::Publish() {
+  ++superblock_.version;
   verify::SealSuperblock(&superblock_);
   verify::StoreSuperblock(verify::WordsAt(region_.data(), 0), superblock_);
   return superblock_.version;
@@ -234,9 +247,7 @@ uint64_t Store::Publish(const Geometry& current, const Geometry& next) {
 
 void Store::RaiseVersionLimit() {
   superblock_.version_limit += kVersionStep;
-  ++superblock_.version;
-  verify::SealSuperblock(&superblock_);
-  verify::StoreSuperblock(verify::WordsAt(region_.data(), 0), superblock_);
+  Publish();
 }
 
 }  // namespace plov::server

@@ -21,6 +21,11 @@ constexpr size_t kCleanPart = size_t{64} << 10;
 // Buckets looked at for expired items before memory or table is called full.
 constexpr size_t kSweepWhenFull = 4096;
 constexpr size_t kSweepPart = 256;
+// The stash is extended by at most so much at once; some 25 us.
+constexpr size_t kStashPart = size_t{64} << 10;
+// What is looked at of it by a write, and when idle.
+constexpr uint64_t kUnstashPerWrite = 4;
+constexpr uint64_t kUnstashPerTurn = 64;
 // A write waits so long for the memory of a table that clients are leaving: longer than it takes to
 // drop those that do not (server/shard.h), and less than a client waits by default.
 constexpr uint64_t kWaitUs = 600'000;
@@ -32,6 +37,8 @@ bool Store::Work(RoomSearch* room, size_t record_bytes) {
   if (room->means != RoomSearch::Means::kShare) return true;
   if (!room->begun) {
     if (options_.grows) growth_->OnWrite();
+    memory_.set_heap_bytes(table_->stash().heap_bytes());
+    table_->Unstash(kUnstashPerWrite);
     room->begun = true;
     room->left = records_.wants_cleaning() ? kCleanPerByte * record_bytes + kCleanPerWrite : 0;
   }
@@ -42,7 +49,9 @@ bool Store::Work(RoomSearch* room, size_t record_bytes) {
 }
 
 bool Store::OnIdle() {
+  memory_.set_heap_bytes(table_->stash().heap_bytes());
   if (options_.grows && growth_->OnIdle()) return true;
+  if (table_->Unstash(kUnstashPerTurn)) return true;
   return records_.wants_cleaning() && Clean(kCleanPart);
 }
 
@@ -52,14 +61,61 @@ bool Store::Clean(size_t bytes, size_t wanted_bytes) {
       wanted_bytes);
 }
 
+// In extents as large as what there is, so that few are enough; smaller ones where memory is short.
+bool Store::TakeStashExtent() {
+  cuckoo::Stash& stash = table_->stash();
+  if (!stash.may_add_extent()) return false;
+  size_t pages = std::max<size_t>(stash.geometry().memory.bytes / kPageBytes, 1);
+  for (; pages > 0; pages /= 2) {
+    const size_t bytes = pages * kPageBytes;
+    const auto offset = memory_.Take(bytes, kPageBytes, Memory::End::kHigh);
+    if (!offset) continue;
+    stash.AddExtent({*offset, bytes});
+    return true;
+  }
+  return false;
+}
+
+// Keys that collide find room as long as there is memory; when memory or table is full, no others do.
+bool Store::MakeStashRoom(size_t key_bytes, bool grows) {
+  const cuckoo::Stash& stash = table_->stash();
+  if (!options_.stashes || (!grows && percent_full() >= 100)) return false;
+  memory_.set_heap_bytes(stash.heap_bytes());
+  if (cuckoo::Stash::HeapBytes(key_bytes) > memory_.available_bytes()) return false;
+  return !stash.full() || ExtendStash();
+}
+
+// What lies beyond the part that is sealed is taken, and committed as it is wanted.
+bool Store::ExtendStash() {
+  cuckoo::Stash& stash = table_->stash();
+  if (stash.NextPart(kStashPart).bytes == 0 && !TakeStashExtent()) return false;
+  const verify::Segment part = stash.NextPart(kStashPart);
+  if (!memory_.Commit(part.offset, part.bytes)) return false;
+  stash.Extend(part);
+  superblock_.stash = stash.geometry().memory;
+  Publish();
+  return true;
+}
+
+// Before anybody is connected who might READ it. No superblock lists memory that was given back.
+void Store::DropStash() {
+  if (superblock_.stash.bytes == 0) return;
+  const verify::StashMemory former = superblock_.stash;
+  table_->stash().Clear();
+  superblock_.stash = {};
+  Publish();
+  for (const verify::Segment& extent : former.extents) memory_.Give(extent.offset, extent.bytes);
+}
+
 // A sixteenth of what records lie in cannot be had: it is not worth cleaning.
 uint64_t Store::percent_full() const {
   const size_t records = records_.allocated_bytes() + records_.allocated_bytes() / 15;
-  const size_t budget = memory_.budget_bytes();
-  const uint64_t memory = (growth_->table_bytes() + records) * 100 / budget;
+  const size_t used = growth_->table_bytes() + stash_bytes() + records;
+  const uint64_t memory = used * 100 / memory_.budget_bytes();
   if (!growth_->hungry()) return memory;
   // A table that cannot grow is full at about 90 %.
-  const uint64_t table = table_->stats().items * 1000 / (table_->capacity() * 9);
+  const cuckoo::TableStats stats = table_->stats();
+  const uint64_t table = (stats.items - stats.stashed) * 1000 / (table_->capacity() * 9);
   return std::max(memory, table);
 }
 

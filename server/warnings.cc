@@ -4,6 +4,13 @@
 
 namespace plov::server {
 
+namespace {
+
+// Below it a table has a bucket for any key that nobody has chosen.
+constexpr uint64_t kCrowdedPercent = 80;
+
+}  // namespace
+
 void Warnings::TellHost(const Store& store) {
   const Region& region = store.region();
   host_episodes_ = region.host().episodes();
@@ -12,7 +19,10 @@ void Warnings::TellHost(const Store& store) {
                region.budget_bytes() >> 20, region.WhyRefused());
 }
 
-void Warnings::Look(const Store& store) { LookHowFull(store); }
+void Warnings::Look(const Store& store) {
+  LookHowFull(store);
+  LookAtStash(store);
+}
 
 void Warnings::LookHowFull(const Store& store) {
   if (store.region().host().refuses()) return;  // that is said, and not mended by --memory
@@ -20,6 +30,20 @@ void Warnings::LookHowFull(const Store& store) {
   if (!percent) return;
   spdlog::warn("shard {} is {} % full ({} MiB): beyond 100 % PUTs fail; raise --memory",
                store.superblock().shard, *percent, store.region().budget_bytes() >> 20);
+}
+
+// Again when they are twice as many.
+void Warnings::LookAtStash(const Store& store) {
+  const cuckoo::TableStats stats = store.table().stats();
+  if (stats.stashed == 0 || stats.stashed < 2 * stashed_) return;
+  const uint64_t percent = (stats.items - stats.stashed) * 100 / store.table().capacity();
+  if (percent >= kCrowdedPercent) return;
+  stashed_ = stats.stashed;
+  spdlog::warn(
+      "shard {} holds {} items that found no bucket, though its table is {} % full: somebody "
+      "stores "
+      "keys that collide; GETs of these ask the server",
+      store.superblock().shard, stats.stashed, percent);
 }
 
 }  // namespace plov::server

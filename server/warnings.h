@@ -1,4 +1,4 @@
-// Warnings: what a shard's log says of its memory, each thing once.
+// Warnings: what a shard's log says of its memory and its table, each thing once.
 //
 // Thread safety: one thread, the shard's.
 #pragma once
@@ -17,15 +17,17 @@ class Warnings {
     if (store.region().host().episodes() != host_episodes_) TellHost(store);
   }
 
-  // How full the memory is.
+  // How full the memory is, and whether keys collide.
   void Look(const Store& store);
 
  private:
   void TellHost(const Store& store);
   void LookHowFull(const Store& store);
+  void LookAtStash(const Store& store);
 
   Fullness fullness_;
   uint64_t host_episodes_ = 0;  // of refusals, logged
+  uint64_t stashed_ = 0;        // items, when they were logged last
 };
 
 }  // namespace plov::server

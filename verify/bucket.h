@@ -6,7 +6,7 @@
 //                         are torn
 //       8    4 version    a miss or a move that overlapped a GET; +1 on every rewrite
 //      12    4 bits       kind:2 overflow:1 forward:1, 3 directory entries of
-//                         {way:2 fingerprint:7}, 1 bit reserved, zero
+//                         {way:2 fingerprint:7}, stashed:1
 //      16   48 payload    (112 in a 128-byte bucket), by kind
 //
 //  payload of a reference, an item in a record
@@ -26,7 +26,7 @@
 // Whole if and only if the checksum matches. Written by the shard's thread only, as one unit: words
 // 1..n, then the checksum word (rule W2). Read by anyone, in any order.
 //
-// The directory and `overflow` speak of the keys whose *home* is this bucket and which live
+// The directory, `overflow` and `stashed` speak of the keys whose *home* is this bucket and which live
 // elsewhere (plov(7), "Home and directory"); kind and payload speak of the item that lives here,
 // whatever its home. 64 bytes is one cache line, so a bucket READ over shared memory costs one
 // cache miss; 128 bytes hold inline items of up to 101 bytes at one adjacent-line fetch.
@@ -108,7 +108,10 @@ class Bucket {
   BucketKind kind() const { return static_cast<BucketKind>(bits() & 3); }
   bool overflow() const { return (bits() & kOverflowBit) != 0; }
   bool forward() const { return (bits() & kForwardBit) != 0; }
+  // Some keys of this home found no bucket: a reader that finds its key nowhere asks the server.
+  bool stashed() const { return (bits() & kStashedBit) != 0; }
   void set_overflow(bool on) { set_bit(kOverflowBit, on); }
+  void set_stashed(bool on) { set_bit(kStashedBit, on); }
   void set_forward(bool on) { set_bit(kForwardBit, on); }
 
   DirectoryEntry entry(size_t index) const {
@@ -121,10 +124,10 @@ class Bucket {
     const uint32_t field = entry.way | entry.fingerprint << 2;
     set_bits((bits() & ~(0x1ffu << shift)) | field << shift);
   }
-  // True when some displaced key may be looked for elsewhere: an entry or overflow is there.
+  // True when some key may be looked for elsewhere: an entry, overflow or stashed is there.
   bool has_directory() const { return (bits() & ~(3u | kForwardBit)) != 0; }
 
-  // Neither entries nor overflow.
+  // Neither entries nor overflow nor stashed.
   void ClearDirectory() { set_bits(bits() & (3u | kForwardBit)); }
 
   Reference reference() const {
@@ -149,6 +152,7 @@ class Bucket {
  private:
   static constexpr uint32_t kOverflowBit = 4;
   static constexpr uint32_t kForwardBit = 8;
+  static constexpr uint32_t kStashedBit = uint32_t{1} << 31;
   static constexpr uint32_t EntryShift(size_t index) {
     return 4 + 9 * static_cast<uint32_t>(index);
   }

@@ -31,6 +31,16 @@ bool TableIsSane(const TableExtent& table, uint64_t region_bytes) {
          Inside(table.offset, table.bucket_count * table.bucket_bytes, region_bytes);
 }
 
+bool StashIsSane(const StashMemory& stash, uint64_t region_bytes) {
+  uint64_t bytes = 0;
+  for (const Segment& extent : stash.extents) {
+    if (!Inside(extent.offset, extent.bytes, region_bytes)) return false;
+    if (extent.offset % kSuperblockBytes != 0 || extent.bytes % kSuperblockBytes != 0) return false;
+    bytes += extent.bytes;
+  }
+  return stash.bytes % kSuperblockBytes == 0 && stash.bytes <= bytes && bytes <= region_bytes;
+}
+
 bool IsSane(const Superblock& superblock) {
   if (superblock.page_bytes != kSuperblockBytes || superblock.incarnation == 0 ||
       superblock.shard >= superblock.shard_count || superblock.shard_count > kShardsMax)
@@ -41,6 +51,7 @@ bool IsSane(const Superblock& superblock) {
   for (const TableExtent& table : superblock.tables) {
     if (!TableIsSane(table, superblock.region_bytes)) return false;
   }
+  if (!StashIsSane(superblock.stash, superblock.region_bytes)) return false;
   for (uint32_t i = 0; i < superblock.segment_count; ++i) {
     const Segment& segment = superblock.segments[i];
     if (!Inside(segment.offset, segment.bytes, superblock.region_bytes)) return false;

@@ -19,7 +19,10 @@
 //      88    8 block bytes     records up to a sixteenth of this lie in blocks of it
 //      96   64 tables          two of {generation, offset, bucket count, bucket bytes (4),
 //                              reserved (4)}; generation 0 = no table; [1] is the next generation
-//     160    . segments        of the record area, {offset, bytes}
+//     160    8 stash bytes     sealed buckets of the stash, over its extents in their order; whole pages
+//     168    8 reserved        zero
+//     176  496 stash extents   31 of {offset, bytes}; bytes 0 = none
+//     672    . segments        of the record area, {offset, bytes}
 //
 // Whole if and only if the checksum matches. Read at connection and whenever a bucket says
 // `retired`, or `forward` to a generation that the reader does not know.
@@ -38,7 +41,7 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 4;
+inline constexpr uint32_t kFormatVersion = 5;
 inline constexpr size_t kSuperblockBytes = 4096;
 inline constexpr size_t kMirrorOffset = kSuperblockBytes;
 inline constexpr size_t kJournalOffset = 2 * kSuperblockBytes;  // verify/journal.h
@@ -64,7 +67,17 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-inline constexpr size_t kSegmentsMax = 246;
+inline constexpr size_t kSegmentsMax = 214;
+
+// Buckets that no key hashes to, for keys that find none of theirs free.
+inline constexpr size_t kStashExtentsMax = 31;
+struct StashMemory {
+  uint64_t bytes;
+  uint64_t reserved;
+  std::array<Segment, kStashExtentsMax> extents;
+
+  bool operator==(const StashMemory&) const = default;
+};
 // More would be more threads than a host has processors.
 inline constexpr uint32_t kShardsMax = 256;
 
@@ -85,13 +98,14 @@ struct Superblock {
   uint64_t version_limit;
   uint64_t block_bytes;
   std::array<TableExtent, 2> tables;
+  StashMemory stash;
   std::array<Segment, kSegmentsMax> segments;
 };
 static_assert(sizeof(Superblock) == kSuperblockBytes && offsetof(Superblock, format) == 16 &&
               offsetof(Superblock, version) == 24 && offsetof(Superblock, incarnation) == 32 &&
               offsetof(Superblock, shard) == 56 && offsetof(Superblock, clock_offset_us) == 72 &&
               offsetof(Superblock, version_limit) == 80 && offsetof(Superblock, tables) == 96 &&
-              offsetof(Superblock, segments) == 160);
+              offsetof(Superblock, stash) == 160 && offsetof(Superblock, segments) == 672);
 
 // Fills in magic, format and checksum.
 void SealSuperblock(Superblock* superblock);

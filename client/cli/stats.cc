@@ -65,6 +65,10 @@ void AddSpace(size_t shard_count, Table* table) {
                              t["growing"] != 0 ? ", growing" : ""));
   t.Add("records", fmt::format("{} in {} of memory", Bytes(t["records_bytes"]),
                                Bytes(t["records_used_bytes"])));
+  if (t["stashed"] != 0) {
+    t.Add("stashed", fmt::format("{} items found no bucket: GETs of them ask the server",
+                                 Grouped(t["stashed"])));
+  }
   t.Add("displaced", fmt::format("{} of the items", Percent(t["items_displaced"], t["items"])));
   t.Add("keys and values", Bytes(t["payload_bytes"]));
   t.AddCount("growths", "growths");

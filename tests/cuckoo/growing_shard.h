@@ -24,6 +24,7 @@ class GrowingShard : public ShardMemory {
     size_t region_bytes = size_t{1} << 20;
     // Memory in multiples of a bucket: tables lie on former tables and records exactly, or shifted.
     uint64_t unit_bytes = verify::kBucketBytesMin;
+    uint32_t stash_pages = 0;  // that the stash may have
   };
 
   explicit GrowingShard(const Options& options)
@@ -32,7 +33,10 @@ class GrowingShard : public ShardMemory {
                      .hash_seed = options.hash_seed,
                      .unit_bytes = options.unit_bytes,
                      .random_seed = options.hash_seed | 1}),
-        table_(region(), FirstOf(options.bucket_count), options.hash_seed) {
+        stash_pages_(options.stash_pages),
+        table_(region(), FirstOf(options.bucket_count), options.hash_seed, nullptr,
+               {.bucket_bytes = options.bucket_bytes, .seed = 77},
+               [this](size_t, bool) { return !table_.stash().full() || ExtendStash(); }) {
     table_.current().Format();
   }
 
@@ -124,11 +128,22 @@ class GrowingShard : public ShardMemory {
     return view_.tables[0] = AllocateTable(1, bucket_count);
   }
 
+  bool ExtendStash() {
+    constexpr uint64_t kPage = 4096;
+    if (stash_pages_ == 0) return false;
+    --stash_pages_;
+    table_.stash().AddExtent({AllocateTable(1, kPage / current().bucket_bytes).offset, kPage});
+    table_.stash().Extend(table_.stash().NextPart(kPage));
+    view_.stash = table_.stash().geometry();
+    return true;
+  }
+
   void Publish(const Geometry& first, const Geometry& second) {
     ++view_.superblock_version;
     view_.tables = {first, second};
   }
 
+  uint32_t stash_pages_;
   GrowingTable table_;
   Geometry other_;
   bool has_moved_ = false;

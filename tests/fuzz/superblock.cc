@@ -4,6 +4,7 @@
 // product by arithmetic that cannot wrap.
 #include "verify/superblock.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "cuckoo/geometry.h"
@@ -31,6 +32,17 @@ void CheckTable(const verify::TableExtent& table, uint64_t region_bytes) {
   Check(Inside(last, table.bucket_bytes, region_bytes), "its last bucket does");
 }
 
+void CheckStash(const Superblock& page) {
+  const auto stash = cuckoo::StashGeometry::Of(page);
+  Check(stash.memory.bytes <= page.region_bytes, "a stash fits into the region");
+  const uint64_t step = std::max<uint64_t>(stash.bucket_count() / 100, 1);
+  for (uint64_t i = 0; i < stash.bucket_count(); i += step) {
+    const uint64_t offset = stash.BucketOffset(i);
+    Check(offset % 8 == 0, "a bucket begins at a word");
+    Check(Inside(offset, stash.bucket_bytes, page.region_bytes), "a bucket lies in the region");
+  }
+}
+
 void CheckAccepted(const Superblock& page) {
   Check(page.shard < page.shard_count && page.shard_count <= verify::kShardsMax,
         "a client connects to so many shards at most");
@@ -39,6 +51,7 @@ void CheckAccepted(const Superblock& page) {
   const uint64_t next = page.tables[1].generation;
   Check(next == 0 || next > page.tables[0].generation, "generations are in order");
   for (const auto& table : page.tables) CheckTable(table, page.region_bytes);
+  CheckStash(page);
   Check(page.segment_count <= verify::kSegmentsMax, "segments are counted");
   for (uint32_t i = 0; i < page.segment_count; ++i) {
     Check(Inside(page.segments[i].offset, page.segments[i].bytes, page.region_bytes),

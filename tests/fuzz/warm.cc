@@ -23,6 +23,7 @@ namespace plov::fuzz {
 namespace {
 
 using cuckoo::Geometry;
+using cuckoo::StashGeometry;
 using server::Store;
 using verify::Bucket;
 using verify::BucketKind;
@@ -31,7 +32,8 @@ using verify::Superblock;
 
 constexpr uint64_t kNowUs = 1'000'000'000;
 constexpr size_t kMemoryBytes = 128 << 10;
-constexpr int kItems = 40;
+constexpr uint64_t kBuckets = 64;
+constexpr int kItems = 80;  // more than there are buckets
 
 // On tmpfs where there is one; it goes with the process.
 class WarmFile {
@@ -76,7 +78,7 @@ const WarmFile& File() {
 server::StoreOptions Options(bool grows) {
   return {.memory_bytes = kMemoryBytes,
           .hash_seed = 0x5eed,
-          .bucket_count = 64,
+          .bucket_count = kBuckets,
           .grows = grows,
           .block_bytes = 8192,
           .warm_path = File().path()};
@@ -91,7 +93,7 @@ verify::Request RequestOf(Operation operation, std::string_view key, std::string
   return request;
 }
 
-// What an honest store leaves: items inline, in records and in runs of pages, displaced ones too.
+// What an honest store leaves: items inline, in records and in runs of pages, displaced and stashed.
 std::vector<std::byte> HonestImage() {
   ::unlink(File().path().c_str());
   auto store = Store::Create(Options(false));
@@ -101,6 +103,7 @@ std::vector<std::byte> HonestImage() {
     const std::string value(bytes, static_cast<char>('a' + i % 26));
     (*store)->Write(RequestOf(Operation::kPut, "key:" + std::to_string(i), value), kNowUs);
   }
+  Check((*store)->table().stats().stashed > 0, "items are stashed");
   store->reset();
   return File().Read();
 }
@@ -111,6 +114,7 @@ class Image {
   explicit Image(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
     std::memcpy(&superblock_, bytes_.data(), sizeof(superblock_));
     table_ = Geometry::Of(superblock_.tables[0], superblock_.incarnation);
+    stash_ = StashGeometry::Of(superblock_);
   }
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
@@ -136,6 +140,33 @@ class Image {
   }
 
  private:
+  // A bucket of the table or of the stash, which an input chooses.
+  struct Place {
+    uint64_t generation;
+    uint64_t index;
+    size_t offset;
+    uint64_t seed;
+  };
+  Place PlaceOf(Input* input) const {
+    const uint64_t at = input->Take<uint8_t>() % (table_.bucket_count + stash_.bucket_count());
+    if (at < table_.bucket_count) {
+      return {table_.generation, at, table_.BucketOffset(at), table_.SeedOf(at)};
+    }
+    const uint64_t index = at - table_.bucket_count;
+    return {StashGeometry::kGeneration, index, stash_.BucketOffset(index), stash_.SeedOf(index)};
+  }
+  Bucket BucketAt(const Place& place) const {
+    Bucket bucket;
+    if (!Has(place.offset, table_.bucket_bytes)) return bucket;
+    std::memcpy(bucket.words(), bytes_.data() + place.offset, table_.bucket_bytes);
+    return bucket;
+  }
+  void Store(const Place& place, Bucket bucket) {
+    if (!Has(place.offset, table_.bucket_bytes)) return;
+    bucket.Seal(table_.bucket_bytes, place.seed);
+    std::memcpy(bytes_.data() + place.offset, bucket.words(), table_.bucket_bytes);
+  }
+
   bool Has(size_t offset, size_t bytes) const {
     return offset <= bytes_.size() && bytes <= bytes_.size() - offset;
   }
@@ -154,7 +185,7 @@ class Image {
     if (!Has(0, verify::kRegionHeadBytes)) return;
     Superblock page;
     std::memcpy(&page, bytes_.data(), sizeof(page));
-    const size_t word = 2 + input->Take<uint8_t>() % 24;
+    const size_t word = 2 + input->Take<uint8_t>() % 32;
     const auto value = input->Take<uint64_t>();
     std::memcpy(reinterpret_cast<std::byte*>(&page) + word * 8, &value, sizeof(value));
     verify::SealSuperblock(&page);
@@ -164,23 +195,15 @@ class Image {
   }
 
   void ChangeBucket(Input* input) {
-    const uint64_t index = input->Take<uint8_t>() % table_.bucket_count;
-    const size_t offset = table_.BucketOffset(index);
-    if (!Has(offset, table_.bucket_bytes)) return;
-    Bucket bucket;
-    std::memcpy(bucket.words(), bytes_.data() + offset, table_.bucket_bytes);
+    const Place place = PlaceOf(input);
+    Bucket bucket = BucketAt(place);
     bucket.words()[1 + input->Take<uint8_t>() % 7] = input->Take<uint64_t>();
-    bucket.Seal(table_.bucket_bytes, table_.SeedOf(index));
-    std::memcpy(bytes_.data() + offset, bucket.words(), table_.bucket_bytes);
+    Store(place, bucket);
   }
 
   // The record that a bucket refers to, and the version there with it, so that it stays its record.
   void ChangeRecord(Input* input) {
-    const uint64_t index = input->Take<uint8_t>() % table_.bucket_count;
-    const size_t offset = table_.BucketOffset(index);
-    if (!Has(offset, table_.bucket_bytes)) return;
-    Bucket bucket;
-    std::memcpy(bucket.words(), bytes_.data() + offset, table_.bucket_bytes);
+    const Bucket bucket = BucketAt(PlaceOf(input));
     const verify::Reference to = bucket.reference();
     if (bucket.kind() != BucketKind::kReference || to.offset % 8 != 0 || to.record_bytes < 64 ||
         to.record_bytes % 8 != 0 || !Has(to.offset, to.record_bytes)) {
@@ -193,49 +216,53 @@ class Image {
   }
 
   void CopyBucket(Input* input) {
-    const uint64_t from = input->Take<uint8_t>() % table_.bucket_count;
-    const uint64_t to = input->Take<uint8_t>() % table_.bucket_count;
-    if (!Has(table_.offset, table_.table_bytes())) return;
-    Bucket bucket;
-    std::memcpy(bucket.words(), bytes_.data() + table_.BucketOffset(from), table_.bucket_bytes);
-    bucket.Seal(table_.bucket_bytes, table_.SeedOf(to));
-    std::memcpy(bytes_.data() + table_.BucketOffset(to), bucket.words(), table_.bucket_bytes);
+    const Bucket bucket = BucketAt(PlaceOf(input));
+    Store(PlaceOf(input), bucket);
   }
 
   void ChangeJournal(Input* input) {
-    const uint64_t index = input->Take<uint8_t>();
+    const Place place = PlaceOf(input);
     if (!Has(verify::kJournalOffset, verify::kSuperblockBytes)) return;
     Bucket bucket;
     for (size_t i = 1; i < 8; ++i) bucket.words()[i] = input->Take<uint64_t>();
-    bucket.Seal(table_.bucket_bytes, table_.SeedOf(index));
-    uint64_t* journal = WordsAt(verify::kJournalOffset);
-    journal[0] = table_.generation;
-    journal[1] = index;
-    std::memcpy(journal + verify::kJournalBucketWord, bucket.words(), table_.bucket_bytes);
+    bucket.Seal(table_.bucket_bytes, place.seed);
+    verify::WriteJournal(WordsAt(verify::kJournalOffset), place.generation, place.index, bucket,
+                         table_.bucket_bytes);
   }
 
   std::vector<std::byte> bytes_;
   Superblock superblock_;
   Geometry table_;
+  StashGeometry stash_;
 };
 
-// The keys in the tables that the superblock lists.
-std::set<std::string> KeysOf(const Store& store) {
-  std::set<std::string> keys;
+template <typename TableGeometry>
+void AddKeysOf(const Store& store, const TableGeometry& table, uint64_t bucket_count,
+               std::set<std::string>* keys) {
   const std::byte* memory = store.region().data();
-  for (const auto& extent : store.superblock().tables) {
-    const Geometry table = Geometry::Of(extent, store.incarnation());
-    for (uint64_t i = 0; table.generation != 0 && i < table.bucket_count; ++i) {
-      Bucket bucket;
-      verify::CopyFromShared(bucket.words(), memory + table.BucketOffset(i), table.bucket_bytes);
-      Check(bucket.Whole(table.bucket_bytes, table.SeedOf(i)), "a bucket is whole");
-      if (bucket.kind() == BucketKind::kInline) {
-        keys.emplace(bucket.inline_item(table.bucket_bytes)->key);
-      } else if (bucket.kind() == BucketKind::kReference) {
-        keys.emplace(verify::OwnRecord(memory, bucket.reference().offset).key);
-      }
+  for (uint64_t i = 0; i < bucket_count; ++i) {
+    Bucket bucket;
+    verify::CopyFromShared(bucket.words(), memory + table.BucketOffset(i), table.bucket_bytes);
+    Check(bucket.Whole(table.bucket_bytes, table.SeedOf(i)), "a bucket is whole");
+    if (bucket.kind() == BucketKind::kInline) {
+      keys->emplace(bucket.inline_item(table.bucket_bytes)->key);
+    } else if (bucket.kind() == BucketKind::kReference) {
+      keys->emplace(verify::OwnRecord(memory, bucket.reference().offset).key);
     }
   }
+}
+
+// The keys in what the superblock lists.
+std::set<std::string> KeysOf(const Store& store) {
+  std::set<std::string> keys;
+  const Superblock& superblock = store.superblock();
+  for (const auto& extent : superblock.tables) {
+    if (extent.generation == 0) continue;
+    const Geometry table = Geometry::Of(extent, store.incarnation());
+    AddKeysOf(store, table, table.bucket_count, &keys);
+  }
+  const auto stash = StashGeometry::Of(superblock);
+  AddKeysOf(store, stash, stash.bucket_count(), &keys);
   return keys;
 }
 

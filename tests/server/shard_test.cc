@@ -291,6 +291,8 @@ TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
                                             "growing",
                                             "growths",
                                             "homes_overflowed",
+                                            "stashed",
+                                            "stash_bytes",
                                             "displacements",
                                             "records_bytes",
                                             "records_bytes_max",

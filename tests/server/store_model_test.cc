@@ -17,6 +17,7 @@ struct Profile {
   uint64_t key_count;
   size_t value_bytes_max;
   bool expiring;
+  bool stashes = false;
 };
 void PrintTo(const Profile& profile, std::ostream* out) { *out << profile.name; }
 
@@ -63,6 +64,7 @@ class Scribbler {
     StoreOptions options = StoreWorld::SmallOptions();
     options.bucket_bytes = profile.bucket_bytes;
     options.bucket_count = profile.bucket_count;
+    options.stashes = profile.stashes;
     options.hash_seed = profile.seed;
     return options;
   }
@@ -149,15 +151,17 @@ TEST_P(StoreModel, RandomOperationsLeaveWhatTheModelSays) {
   EXPECT_EQ(scribbler.world().store().stats().corrupt, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Store, StoreModel,
-                         ::testing::Values(Profile{"Roomy", 1, 64, 1024, 300, 300, false},
-                                           Profile{"Expiring", 2, 64, 1024, 300, 300, true},
-                                           Profile{"TightTable", 3, 64, 256, 300, 300, false},
-                                           Profile{"TightExpiringTable", 4, 64, 256, 300, 300,
-                                                   true},
-                                           Profile{"TightMemory", 5, 64, 1024, 300, 150'000, true},
-                                           Profile{"WideBuckets", 6, 128, 512, 400, 300, true}),
-                         [](const auto& profile) { return std::string(profile.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Store, StoreModel,
+    ::testing::Values(Profile{"Roomy", 1, 64, 1024, 300, 300, false},
+                      Profile{"Expiring", 2, 64, 1024, 300, 300, true},
+                      Profile{"TightTable", 3, 64, 256, 300, 300, false},
+                      Profile{"TightExpiringTable", 4, 64, 256, 300, 300, true},
+                      Profile{"TightMemory", 5, 64, 1024, 300, 150'000, true},
+                      Profile{"WideBuckets", 6, 128, 512, 400, 300, true},
+                      Profile{"Stash", 7, 64, 64, 200, 300, false, true},
+                      Profile{"ExpiringStash", 8, 128, 8, 150, 300, true, true}),
+    [](const auto& profile) { return std::string(profile.param.name); });
 
 }  // namespace
 }  // namespace plov::server

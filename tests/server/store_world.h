@@ -92,7 +92,8 @@ class StoreWorld {
             .hash_seed = 0x5eed,
             .clock_offset_us = kClockOffsetUs,
             .bucket_count = 1024,
-            .grows = false};
+            .grows = false,
+            .stashes = false};
   }
 
   explicit StoreWorld(const StoreOptions& options = SmallOptions())
@@ -159,6 +160,47 @@ class StoreWorld {
     return std::nullopt;
   }
 
+  // A private copy of a bucket of the stash, nullopt when it is not whole.
+  std::optional<verify::Bucket> StashedAt(uint64_t index) {
+    const auto& stash = view_.stash;
+    verify::Bucket bucket;
+    verify::CopyFromShared(bucket.words(), memory() + stash.BucketOffset(index),
+                           stash.bucket_bytes);
+    if (!bucket.Whole(stash.bucket_bytes, stash.SeedOf(index))) return std::nullopt;
+    return bucket;
+  }
+  // What the stash holds of a key, by its bytes alone.
+  std::optional<Stored> Stashed(std::string_view key) {
+    Refresh();
+    for (uint64_t i = 0; i < view_.stash.bucket_count(); ++i) {
+      const auto bucket = StashedAt(i);
+      if (!bucket || bucket->kind() == verify::BucketKind::kEmpty) continue;
+      const auto item = ItemOf(*bucket);
+      if (item && item->key == key) {
+        return Stored{std::string(item->value), item->version, item->flags, item->expiry};
+      }
+    }
+    return std::nullopt;
+  }
+  // Nullopt when the record is not whole, or not the one that is meant.
+  std::optional<verify::ItemView> ItemOf(const verify::Bucket& bucket) {
+    if (bucket.kind() == verify::BucketKind::kInline) {
+      return bucket.inline_item(geometry().bucket_bytes);
+    }
+    const verify::Reference to = bucket.reference();
+    const auto item =
+        verify::ParseRecord({memory() + to.offset, to.record_bytes}, view().record_seed);
+    return item && item->version == to.version ? item : std::nullopt;
+  }
+  // Calls visit(bucket, index) for every bucket of table and stash, nullopt for one that is not
+  // whole; those of the stash follow those that keys hash to.
+  void VisitBuckets(const auto& visit) {
+    Refresh();
+    const uint64_t count = geometry().bucket_count;
+    for (uint64_t i = 0; i < count; ++i) visit(BucketAt(i), i);
+    for (uint64_t i = 0; i < view_.stash.bucket_count(); ++i) visit(StashedAt(i), count + i);
+  }
+
   // Where a key's record is. The key must be in one.
   verify::Reference ReferenceOf(std::string_view key) {
     return BucketAt(IndexOf(key).value())->reference();
@@ -187,7 +229,8 @@ struct Answer {
   bool absent() const { return action == cuckoo::Lookup::Action::kAbsent; }
 };
 
-// A client that has only the region's bytes. It leaves expiry to its caller.
+// A client that has only the region's bytes, also where it would ask the server for a key that may be
+// stashed. It leaves expiry to its caller.
 class OneSidedReader {
  public:
   explicit OneSidedReader(StoreWorld* world, size_t cache_bytes = 0)
@@ -208,12 +251,20 @@ class OneSidedReader {
       answer.item = {std::string(item.value), item.version, item.flags, item.expiry};
     }
     answer.suspect = action == Action::kAskServer && lookup.suspect();
+    if (answer.action == Action::kAskServer && HomeOf(key).stashed()) {
+      const auto stashed = world_->Stashed(key);
+      answer.action = stashed ? Action::kHit : Action::kAbsent;
+      answer.item = stashed.value_or(Stored{});
+    }
     return answer;
   }
 
   cuckoo::LocationCache& cache() { return cache_; }
 
  private:
+  verify::Bucket HomeOf(std::string_view key) {
+    return world_->BucketAt(world_->WaysOf(key)[0]).value_or(verify::Bucket());
+  }
   cuckoo::Lookup::Action Read(cuckoo::Lookup* lookup) {
     const auto want = lookup->want();
     EXPECT_LE(want.offset + want.bytes, world_->view().region_bytes);
@@ -238,6 +289,7 @@ class OneSidedReader {
 struct Census {
   uint64_t items = 0;
   uint64_t displaced = 0;
+  uint64_t stashed = 0;
   uint64_t payload_bytes = 0;
   uint64_t record_bytes = 0;
   std::string wrong;  // the first thing that is not whole
@@ -245,36 +297,30 @@ struct Census {
 
 inline Census CensusOf(StoreWorld* world) {
   Census census;
-  const auto& geometry = world->geometry();
   std::set<std::string> keys;
-  for (uint64_t index = 0; index < geometry.bucket_count; ++index) {
-    const auto bucket = world->BucketAt(index);
-    if (!bucket) {
-      census.wrong = "bucket " + std::to_string(index);
-      continue;
-    }
-    std::optional<verify::ItemView> item;
-    if (bucket->kind() == verify::BucketKind::kEmpty) continue;
-    if (bucket->kind() == verify::BucketKind::kInline) {
-      item = bucket->inline_item(geometry.bucket_bytes);
-    } else {
-      const verify::Reference to = bucket->reference();
-      item = verify::ParseRecord({world->memory() + to.offset, to.record_bytes},
-                                 world->view().record_seed);
-      census.record_bytes += to.record_bytes;
-      if (item && world->LiveAt(to.offset) != to.version)
-        census.wrong = "live of " + std::string(item->key);
-      if (item && item->version != to.version) item.reset();
-    }
+  world->VisitBuckets([&](const std::optional<verify::Bucket>& bucket, uint64_t index) {
+    if (bucket && bucket->kind() == verify::BucketKind::kEmpty) return;
+    const auto item = bucket ? world->ItemOf(*bucket) : std::nullopt;
     if (!item) {
-      census.wrong = "item in bucket " + std::to_string(index);
-      continue;
+      census.wrong = (bucket ? "item in bucket " : "bucket ") + std::to_string(index);
+      return;
+    }
+    if (bucket->kind() == verify::BucketKind::kReference) {
+      const verify::Reference to = bucket->reference();
+      census.record_bytes += to.record_bytes;
+      if (world->LiveAt(to.offset) != to.version) {
+        census.wrong = "live of " + std::string(item->key);
+      }
     }
     if (!keys.emplace(item->key).second) census.wrong = "twice: " + std::string(item->key);
     ++census.items;
-    census.displaced += world->WaysOf(item->key)[0] == index ? 0 : 1;
+    if (index >= world->geometry().bucket_count) {
+      ++census.stashed;
+    } else {
+      census.displaced += world->WaysOf(item->key)[0] == index ? 0 : 1;
+    }
     census.payload_bytes += item->key.size() + item->value.size();
-  }
+  });
   return census;
 }
 
@@ -302,6 +348,9 @@ inline ::testing::AssertionResult Holds(StoreWorld* world, const Model& model) {
   }
   if (census.displaced != store.table().stats().displaced) {
     return ::testing::AssertionFailure() << "stats: displaced";
+  }
+  if (census.stashed != store.table().stats().stashed) {
+    return ::testing::AssertionFailure() << "stats: stashed";
   }
   if (census.payload_bytes != store.stats().payload_bytes) {
     return ::testing::AssertionFailure() << "stats: payload_bytes " << store.stats().payload_bytes

@@ -280,11 +280,18 @@ TEST_P(WarmKill, RecoveryThatIsKilledBeginsAgain) {
 
 // All kinds of writes, in a table so small that most items are displaced and it is often full.
 const World kEveryKind{"EveryKindOfWrite",
-                       {.memory_bytes = kMiB, .bucket_count = 16, .grows = false},
+                       {.memory_bytes = kMiB, .bucket_count = 16, .grows = false, .stashes = false},
                        {.steps = 80, .keys = 16},
                        3500,
                        false,
                        false};
+// A table with a bucket for every second key.
+const World kStashing{"Stashing",
+                      {.memory_bytes = kMiB, .bucket_count = 16, .grows = false},
+                      {.steps = 80, .keys = 36},
+                      2000,
+                      false,
+                      false};
 const World kGrowing{"Growing",
                      {.memory_bytes = 2 * kMiB, .bucket_count = 64},
                      {.steps = 200, .keys = 250, .delete_percent = 5},
@@ -314,7 +321,7 @@ const World kHoles{"Holes",
                    true};
 
 INSTANTIATE_TEST_SUITE_P(Stores, WarmKill,
-                         ::testing::Values(kEveryKind, kGrowing, kCleaning, kHoles),
+                         ::testing::Values(kEveryKind, kStashing, kGrowing, kCleaning, kHoles),
                          [](const auto& world) { return std::string(world.param.name); });
 
 }  // namespace

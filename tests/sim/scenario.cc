@@ -115,6 +115,7 @@ Scenario DrawScenario(Random* random) {
   scenario.window = random->Between(1, 4);
   scenario.blocking_percent = random->OneIn(2) ? 0 : random->Between(10, 100);
   scenario.staging_bytes = 256 * kKiB;
+  scenario.stashes = random->OneIn(2);
   const uint32_t kind = random->Below(100);
   if (kind < 35) {
     Crowd(random, &scenario);
@@ -151,17 +152,19 @@ Scenario DrawScenario(Random* random) {
 
 std::string Describe(const Scenario& s) {
   return fmt::format(
-      "{} buckets of {} bytes{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} clients "
+      "{} buckets of {} bytes{}{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} "
+      "clients "
       "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
       "one in: {} breaks, {} leaves, {} kills, {} leaps; {} servers{}, one in {} switches; {} % "
       "blocking "
       "calls of {} us{}; one in {} READs held up for {} us",
-      s.bucket_count, s.bucket_bytes, s.grows ? ", growing" : "", s.warm ? ", warm" : "",
-      s.memory_bytes >> 10, s.keys, s.fillers, s.value_bytes_max, s.clients, s.in_flight,
-      s.cache_bytes, s.get_percent, s.expiry_percent, s.step_us_max, s.break_one_in, s.leave_one_in,
-      s.kill_one_in, s.leap_one_in, s.servers, s.limits_differ ? " of different limits" : "",
-      s.switch_one_in, s.blocking_percent, s.timeout_us, s.network.loads ? " by loads" : "",
-      s.network.hold_one_in, s.network.hold_us_max);
+      s.bucket_count, s.bucket_bytes, s.grows ? ", growing" : "", s.stashes ? ", with a stash" : "",
+      s.warm ? ", warm" : "", s.memory_bytes >> 10, s.keys, s.fillers, s.value_bytes_max, s.clients,
+      s.in_flight, s.cache_bytes, s.get_percent, s.expiry_percent, s.step_us_max, s.break_one_in,
+      s.leave_one_in, s.kill_one_in, s.leap_one_in, s.servers,
+      s.limits_differ ? " of different limits" : "", s.switch_one_in, s.blocking_percent,
+      s.timeout_us, s.network.loads ? " by loads" : "", s.network.hold_one_in,
+      s.network.hold_us_max);
 }
 
 // A broken connection alone is mended in time, unnoticed.

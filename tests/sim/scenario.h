@@ -19,6 +19,7 @@ struct Scenario {
   uint32_t bucket_bytes = 64;
   uint64_t bucket_count = 8;
   bool grows = false;
+  bool stashes = false;
   bool warm = false;  // its memory is a file that the next life takes over
   size_t memory_bytes = 0;
   size_t block_bytes = 4096;   // of the record area

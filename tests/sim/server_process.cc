@@ -46,6 +46,7 @@ void ServerProcess::Begin(const ServerLimits& limits) {
   options.clock_offset_us = clock_.unix_us;
   options.bucket_count = limits.bucket_count;
   options.grows = scenario_.grows;
+  options.stashes = scenario_.stashes;
   options.block_bytes = scenario_.block_bytes;
   options.warm_path = warm_path_;
   auto store = Must(server::Store::Create(options));

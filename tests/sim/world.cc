@@ -296,6 +296,7 @@ void World::CountServer(const ServerProcess& server) {
   const cuckoo::TableStats table = store.table().stats();
   coverage_.displacements += table.moves;
   coverage_.overflowed_homes += table.overflowed_homes;
+  coverage_.stashed += store.table().stash().added();
   coverage_.growths += store.growth().growths();
   coverage_.cleaned_records += store.records().moved_records();
   coverage_.no_space += store.stats().no_space;

@@ -28,6 +28,9 @@ Superblock Small() {
   superblock.version_limit = 0x0123456789abcdef;
   superblock.tables[0] = {3, 4096, 1024, 64, 0};
   superblock.tables[1] = {4, 1 << 20, 2048, 128, 0};
+  superblock.stash.bytes = 3 * 4096;
+  superblock.stash.extents[0] = {5 << 20, 4096};
+  superblock.stash.extents[1] = {3 << 20, 4 * 4096};
   superblock.segments[0] = {1 << 21, 1 << 22};
   SealSuperblock(&superblock);
   return superblock;
@@ -41,6 +44,8 @@ Superblock Full(uint64_t version) {
   superblock.region_bytes = (1 << 24) + 8 * version;
   superblock.segment_count = kSegmentsMax;
   for (Segment& segment : superblock.segments) segment = {8 * version, 8 * version + 4096};
+  superblock.stash.bytes = 4096 * version;
+  for (Segment& extent : superblock.stash.extents) extent = {4096 * version, 4096 * version};
   SealSuperblock(&superblock);
   return superblock;
 }
@@ -67,16 +72,20 @@ SuperblockVerdict Sealed(Change change) {
 TEST(Superblock, Golden) {
   const Superblock superblock = Small();
   const Image image = ImageOf(&superblock, sizeof(superblock));
-  constexpr size_t kUsed = 176;
-  EXPECT_EQ(ToHex(std::span(image).first(kUsed)),
-            "15f695abac495684 706c6f7673620001 0400000000100000 0700000000000000 "
+  constexpr size_t kHead = 208;
+  EXPECT_EQ(ToHex(std::span(image).first(kHead)),
+            "aae661e2fccdc09f 706c6f7673620001 0500000000100000 0700000000000000 "
             "8877665544332211 00ffeeddccbbaa99 0000000100000000 0100000004000000 "
             "0000100001000000 00c0e1e7dbf5f9ff efcdab8967452301 0000000000000000 "
             "0300000000000000 0010000000000000 0004000000000000 4000000000000000 "
             "0400000000000000 0000100000000000 0008000000000000 8000000000000000 "
-            "0000200000000000 0000400000000000");
+            "0030000000000000 0000000000000000 0000500000000000 0010000000000000 "
+            "0000300000000000 0040000000000000");
+  constexpr size_t kSegments = 672;
+  EXPECT_EQ(ToHex(std::span(image).subspan(kSegments, 16)), "0000200000000000 0000400000000000");
   const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
-  EXPECT_TRUE(std::all_of(image.begin() + kUsed, image.end(), is_zero));
+  EXPECT_TRUE(std::all_of(image.begin() + kHead, image.begin() + kSegments, is_zero));
+  EXPECT_TRUE(std::all_of(image.begin() + kSegments + 16, image.end(), is_zero));
 }
 
 TEST(Superblock, MagicReadsAsTextInMemory) {
@@ -234,6 +243,31 @@ TEST(Superblock, ASegmentOutsideTheRegionIsNotPlov) {
   EXPECT_EQ(with({kRegion + 8, 0}), SuperblockVerdict::kNotPlov);
   EXPECT_EQ(with({8, ~uint64_t{7}}), SuperblockVerdict::kNotPlov);
   EXPECT_EQ(with({4, 8}), SuperblockVerdict::kNotPlov);
+}
+
+TEST(Superblock, AStashThatIsNotThereIsNotPlov) {
+  constexpr uint64_t kRegion = 1 << 24;
+  const auto with = [](uint64_t bytes, Segment first, Segment last) {
+    return Sealed([&](Superblock* s) {
+      s->stash = {};
+      s->stash.bytes = bytes;
+      s->stash.extents.front() = first;
+      s->stash.extents.back() = last;
+    });
+  };
+  const auto kWhole = SuperblockVerdict::kWhole, kNotPlov = SuperblockVerdict::kNotPlov;
+  EXPECT_EQ(with(0, {}, {}), kWhole);
+  EXPECT_EQ(with(4096, {}, {}), kNotPlov);
+  EXPECT_EQ(with(8192, {4096, 4096}, {kRegion - 4096, 4096}), kWhole);
+  EXPECT_EQ(with(kRegion, {0, kRegion}, {}), kWhole);
+  EXPECT_EQ(with(8192, {4096, 4096}, {kRegion, 4096}), kNotPlov);
+  EXPECT_EQ(with(12288, {4096, 4096}, {8192, 4096}), kNotPlov);
+  EXPECT_EQ(with(4104, {4096, 8192}, {}), kNotPlov);
+  EXPECT_EQ(with(4096, {4104, 8192}, {}), kNotPlov);
+  EXPECT_EQ(with(4096, {4096, 8200}, {}), kNotPlov);
+  EXPECT_EQ(with(4096, {~uint64_t{4095}, 4096}, {}), kNotPlov);
+  EXPECT_EQ(with(4096, {4096, ~uint64_t{4095}}, {}), kNotPlov);
+  EXPECT_EQ(with(4096, {0, kRegion}, {0, 4096}), kNotPlov);
 }
 
 }  // namespace
