@@ -92,9 +92,9 @@ class Table {
   void Retire(uint64_t index);
 
   // Recovery, in cuckoo/table_recovery.cc, in place of Format: TakeOver for every bucket, Drop of
-  // what is not to stay, Relist for what is displaced, FinishTakeOver; then NoteStashed for what is in
-  // the stash, FinishNotes. A bucket that is whole and true is not
-  // rewritten. Until the end nothing else may be called, but Load and HashOf.
+  // what is not to stay, Relist for what is displaced, FinishTakeOver; then NoteStashed for what is
+  // in the stash, FinishNotes. A bucket that is whole and true is not rewritten. Until the end
+  // nothing else may be called, but Load and HashOf.
   void BeginTakeOver();
   // Takes over one bucket that a former writer left. One that fails its seal, or whose item does
   // not belong there, is emptied; it gets `forward` if keys of it may be in the next table.
@@ -107,6 +107,7 @@ class Table {
   bool Relist(uint64_t hash, uint64_t index);
   // Clears what is left in directories and stands for no key.
   void FinishTakeOver();
+  // The same of `stashed`.
   void FinishNotes();
   // Tells the processor that a bucket will be looked at.
   void Prefetch(uint64_t index) const { verify::Prefetch(WordsOf(index)); }

@@ -361,30 +361,35 @@ void Store::Sweep(size_t buckets, uint64_t now_us) {
   }
 }
 
+// Whether its item has expired; notes when it will.
+bool Store::IsToBeSwept(const Bucket& bucket, uint64_t now_us) {
+  const ItemView item = ItemOf(bucket);
+  if (item.expiry == 0) return false;
+  if (IsExpired(item, now_us) && IsWhole(bucket)) return true;
+  expiries_.See(item.expiry);
+  return false;
+}
+
 void Store::SweepBucket(uint64_t index, uint64_t now_us) {
   cuckoo::Table& table = table_->current();
   const auto bucket = table.Load(index);
   if (!bucket) return;
   if (bucket->kind() != BucketKind::kInline && bucket->kind() != BucketKind::kReference) return;
-  const ItemView item = ItemOf(*bucket);
-  if (item.expiry == 0) return;
-  if (!IsExpired(item, now_us) || !IsWhole(*bucket)) return expiries_.See(item.expiry);
+  if (!IsToBeSwept(*bucket, now_us)) return;
   const uint64_t hash = table.HashOf(*bucket);
   const auto ways = cuckoo::WaysOf(hash, table.geometry().bucket_count);
   const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
   if (way != 0 && !table.Load(ways[0])) return;  // a damaged home cannot un-list it
-  EraseExpired({hash, true, false, {&table, index, way, *bucket}, item});
+  EraseExpired({hash, true, false, {&table, index, way, *bucket}, ItemOf(*bucket)});
 }
 
 void Store::SweepStashed(uint64_t index, uint64_t now_us) {
   const cuckoo::Stash::Entry* entry = table_->stash().At(index);
   if (entry == nullptr) return;
   const auto bucket = table_->stash().Load(index);
-  if (!bucket) return;
-  const ItemView item = ItemOf(*bucket);
-  if (item.expiry == 0) return;
-  if (!IsExpired(item, now_us) || !IsWhole(*bucket)) return expiries_.See(item.expiry);
-  EraseExpired({entry->hash, true, false, table_->SlotOf(*entry, *bucket), item});
+  if (!bucket || !IsToBeSwept(*bucket, now_us)) return;
+  const cuckoo::Table::Slot slot = table_->SlotOf(*entry, *bucket);
+  EraseExpired({entry->hash, true, false, slot, ItemOf(*bucket)});
 }
 
 }  // namespace plov::server

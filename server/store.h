@@ -231,6 +231,7 @@ class Store {
   void EraseExpired(const Target& target);
   bool sweep_due(uint64_t now_us) const { return expiries_.due(UnixSeconds(now_us)); }
   void Sweep(size_t buckets, uint64_t now_us);
+  bool IsToBeSwept(const verify::Bucket& bucket, uint64_t now_us);
   void SweepBucket(uint64_t index, uint64_t now_us);
   void SweepStashed(uint64_t index, uint64_t now_us);
 

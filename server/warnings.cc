@@ -41,8 +41,7 @@ void Warnings::LookAtStash(const Store& store) {
   stashed_ = stats.stashed;
   spdlog::warn(
       "shard {} holds {} items that found no bucket, though its table is {} % full: somebody "
-      "stores "
-      "keys that collide; GETs of these ask the server",
+      "stores keys that collide; GETs of these ask the server",
       store.superblock().shard, stats.stashed, percent);
 }
 
