@@ -205,7 +205,11 @@ std::expected<void, Error> Store::OpenFormer() {
       return Unusable(options_, Code::kCorrupt, kMakesNoSense);
     }
   }
-  for (const verify::Segment& extent : superblock_.stash.extents) {
+  // What was not sealed yet of the last extent was perhaps never committed: it is taken anew.
+  uint64_t sealed = superblock_.stash.bytes;
+  for (verify::Segment& extent : superblock_.stash.extents) {
+    extent.bytes = std::min(extent.bytes, sealed);
+    sealed -= extent.bytes;
     if (extent.bytes != 0 && !memory_.Claim(extent.offset, extent.bytes)) {
       return Unusable(options_, Code::kCorrupt, kMakesNoSense);
     }
