@@ -84,5 +84,25 @@ TEST_F(WarmCopies, ABucketThatNamesTheRecordOfAnotherIsDamage) {
   }
 }
 
+// An extent of a stash is taken whole and committed as it is sealed; a restart commits no more.
+TEST(WarmStash, ARestartTakesNoMoreMemory) {
+  const test::TemporaryFolder folder{test::TemporaryFolder::Where::kTmpfs};
+  StoreOptions options = WarmOptions(folder.path() + "/memory");
+  options.memory_bytes = size_t{8} << 20;
+  options.stashes = true;
+  constexpr uint64_t kItems = 5000;
+  size_t committed_bytes = 0;
+  {
+    StoreWorld world(options);
+    for (uint64_t i = 0; i < kItems; ++i) {
+      ASSERT_EQ(world.Put("key" + std::to_string(i), "v").status, Code::kOk);
+    }
+    committed_bytes = world.store().region().committed_bytes();
+  }
+  StoreWorld world(options);
+  EXPECT_EQ(world.store().table().stats().items, kItems);
+  EXPECT_EQ(world.store().region().committed_bytes(), committed_bytes);
+}
+
 }  // namespace
 }  // namespace plov::server
