@@ -11,8 +11,8 @@ readonly run_packages=(
   libfmt-dev libspdlog-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev
 )
 readonly test_packages=(
-  clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc ccache procps python3
-  spin
+  clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache
+  procps python3 spin
   # for tests/vm.sh
   qemu-system-x86 iproute2 kmod xz-utils ibverbs-providers ibverbs-utils
   # beside it, in plov-bench fabric

@@ -29,9 +29,11 @@ RULES = {
         words.banned_words,
         words.atomic_order,
         words.machine_paths,
+        words.retired_words,
         tools.clang_format,
         tools.man_flags,
         tools.man_lint,
+        tools.man_render,
         tools.shell_syntax,
     )
 }

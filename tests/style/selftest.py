@@ -18,6 +18,7 @@ from source import Repository, blank  # noqa: E402
 # Words are put together from halves, so that the rules do not find them in this file.
 GOOGLE = "BasedOnStyle: Google\n"
 LONG_NOTE, LONG = "  x();\n" * 80, "  x();\n" * 120
+MAN = ".Dd January 1, 2026\n.Dt A 7\n.Os\n.Sh NAME\n.Nm a\n.Nd b\n.Sh DESCRIPTION\n{}\n"
 BAD = {
     "include_table": {
         "verify/a.h": '#include "cuckoo/hash.h"\n',
@@ -91,6 +92,12 @@ BAD = {
         "man/plovd.8": "MEMORY",
     },
     "man_lint": {"man/a.7": ".Dd x\n.Sh NAME\n.Bogus\n"},
+    "man_render": {
+        "man/dropped.7": MAN.replace("{}", ".Rs\n.%A Jinyang L" + "i\n.%T Pilaf\n.%D 2013\n.Re"),
+        "man/warned.7": MAN.replace("{}", "a" * 100),
+    },
+    "retired_words": {"verify/a.h": "class Han" + "d;\n",
+                      "verify/b.cc": "int TellPli" + "ghtOf();\n"},
     "shell_syntax": {"tests/a.sh": "if true; then\n", ".ci/run": "#!/usr/bin/env bash\nfoo() {\n"},
 }
 # Which files of BAD have nothing to be caught: they only set the scene.
@@ -153,6 +160,8 @@ GOOD = {
             "PLOVD", "As with\n.Nm plov\n.Fl -timeout ,\nwait.\n" + OWN_FLAG + ".El"),
     },
     "man_lint": {"man/a.7": PAGE.format("A", "It serves.").replace(".Dt A 8", ".Dt A 7")},
+    "man_render": {"man/a.7": MAN.replace("{}", ".Rs\n.%A Jinyang \\&Li\n.%T Pilaf\n.Re")},
+    "retired_words": {"verify/a.h": "class Handle;\n// Han" + "d it over.\nHandServer s;\n"},
     "shell_syntax": {"tests/a.sh": "if true; then :; fi\n"},
 }
 

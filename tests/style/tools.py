@@ -1,9 +1,10 @@
-"""Rules that ask another program: clang-format, mandoc, bash, and plov's own --help."""
+"""Rules that ask another program: clang-format, mandoc, groff, bash, and plov's own --help."""
 
 import os
 import re
 import shutil
 import subprocess
+from itertools import zip_longest
 
 from source import CODE_SUFFIXES, Finding, Skip
 
@@ -58,6 +59,30 @@ def man_lint(repository, options):
             yield Finding(path, int(number[1]) if number else 1, number[2] if number else line)
         if status != 0 and not output:
             yield Finding(path, 1, f"mandoc ended with status {status}")
+
+
+def _words(text):
+    """The words of a rendered page, without its first and last line, which formatters make."""
+    plain = re.sub(r"\x1b\[[\d;]*m|.\x08", "", text).strip()
+    return re.findall(r"\w+", plain.partition("\n")[2].rpartition("\n")[0])
+
+
+def man_render(repository, options):
+    """groff has nothing to warn of, and shows the same words as mandoc: neither drops any."""
+    mandoc, groff = _find("mandoc"), _find("groff")
+    for path in _pages(repository):
+        page = repository.root / path
+        render = (groff, "-t", "-mandoc", "-Tutf8", "-ww")
+        for line in _run(options, *render, "-z", page)[1].splitlines():
+            number = re.match(r".*?:(\d+): ", line)
+            yield Finding(path, int(number[1]) if number else 1, line)
+        ours = _words(_run(options, *render, "-rLL=990n", "-rLT=990n", page)[1])
+        theirs = _words(_run(options, mandoc, "-T", "utf8", "-O", "width=990", page)[1])
+        for at, pair in enumerate(zip_longest(ours, theirs, fillvalue="the end")):
+            if pair[0] != pair[1]:
+                near = " ".join(theirs[max(0, at - 5):at])
+                yield Finding(path, 1, f"after '{near}' groff has '{pair[0]}', mandoc '{pair[1]}'")
+                break
 
 
 def shell_syntax(repository, options):

@@ -1,4 +1,4 @@
-"""Rules on words: banned ones, atomics that do not name their order, this machine's paths."""
+"""Rules on words: banned and retired ones, atomics without an order, this machine's paths."""
 
 import re
 
@@ -11,6 +11,14 @@ _MACHINE = re.compile(
     r"(?<![\w.-])/(?:wor[k]|roo[t])/"
     r"|\bfar[m]-"
     r"|\b(?:deb|security|ftp|httpredir|snapshot|archive)(?:\.\w+)?\.(?:debian\.org|ubuntu\.com)")
+
+# Private metaphors, each with the field's word for it. No name in the code has one, not even as a
+# part; where \b ends it, only the whole name counts. Whoever renames one adds it here.
+RETIRED = {
+    r"\bHand\b": "worker or owner",
+    "Plight": "state",
+}
+_RETIRED = {re.compile(rf"(?<![A-Z]){word}(?![a-z])"): better for word, better in RETIRED.items()}
 
 _ATOMIC_CALL = re.compile(
     r"(?:\.|->)\s*(load|store|exchange|fetch_\w+|compare_exchange_\w+|test_and_set)\s*\(")
@@ -81,3 +89,10 @@ def machine_paths(repository, _options):
     for path in repository.paths():
         for line, match in _matches(_MACHINE, repository.text(path)):
             yield Finding(path, line, f"{match.group()} is known on one machine only")
+
+
+def retired_words(repository, _options):
+    for path in repository.paths(*CODE_SUFFIXES):
+        for pattern, better in _RETIRED.items():
+            for line, match in _matches(pattern, repository.code(path)):
+                yield Finding(path, line, f"{match.group()} is a retired name: say {better}")
