@@ -56,7 +56,7 @@ const char* Mistake(const plov_options& options) {
     return "timeout_us is 1 to PLOV_TIMEOUT_US_MAX: begin with plov_default_options()";
   }
   if (options.spin_us > PLOV_TIMEOUT_US_MAX) return "spin_us is 0 to PLOV_TIMEOUT_US_MAX";
-  if (options.window < 1 || options.window > 64) return "window is 1 to 64";
+  if (options.window < 1 || options.window > 64) return "window must be 1 to 64";
   return nullptr;
 }
 

@@ -91,16 +91,16 @@ Client::~Client() = default;
 std::expected<Client, Error> Client::Connect(std::string_view uri, const ClientOptions& options) {
   const auto refuse = [](const char* why) { return Fail(Code::kInvalidArgument, why); };
   if (options.timeout.count() < 1 || options.timeout > kTimeoutMax) {
-    return refuse("ClientOptions::timeout is 1 us to a year");
+    return refuse("ClientOptions::timeout must be 1 us to a year");
   }
   if (options.window < 1 || options.window > kWindowMax) {
-    return refuse("ClientOptions::window is 1 to 64");
+    return refuse("ClientOptions::window must be 1 to 64");
   }
   if (options.spin.count() < 0 || options.spin > kTimeoutMax) {
-    return refuse("ClientOptions::spin is 0 to a year");
+    return refuse("ClientOptions::spin must be 0 to a year");
   }
   if (options.read_pause.count() < 0 || options.read_pause > kTimeoutMax) {
-    return refuse("ClientOptions::read_pause is 0 to a year");
+    return refuse("ClientOptions::read_pause must be 0 to a year");
   }
   try {
     auto engine = Engine::Connect(uri, options);

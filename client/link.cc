@@ -57,7 +57,7 @@ std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& 
     case SuperblockVerdict::kNotPlov:
       break;
   }
-  return Fail(Code::kProtocol, "the server's memory is no plov shard");
+  return Fail(Code::kProtocol, "the server's memory is not a plov shard");
 }
 
 std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri, uint32_t shard,

@@ -35,7 +35,7 @@ constexpr uint64_t kRegionsPerPass = 4;
 constexpr auto kMostlyDamage =
     "most of the server's table does not verify: restart plovd and load the items again";
 constexpr auto kTooManyBytes =
-    "the server's table refers to more bytes than its memory has: it is damaged, or no plovd's";
+    "the server's table refers to more bytes than its memory has: it is damaged, or not a plovd's";
 
 }  // namespace
 

@@ -50,7 +50,7 @@ std::optional<Error> Writes::Refusal(const Write& write) const {
     return ErrorOfStatus(Code::kInvalidArgument);
   }
   if (write.ttl.count() < 0) {
-    return Error{Code::kInvalidArgument, "a time to live is not negative; 0 is for ever"};
+    return Error{Code::kInvalidArgument, "a time to live cannot be negative; 0 means for ever"};
   }
   if (write.value.size() > verify::kValueBytesMax) return ErrorOfStatus(Code::kTooLarge);
   return std::nullopt;

@@ -147,7 +147,7 @@ std::expected<Options, Error> Digest(const Given& given) {
   if (given.Has("log-level")) options.log_level = given.As<std::string>("log-level");
   if (spdlog::level::from_str(options.log_level) == spdlog::level::off &&
       options.log_level != "off") {
-    return Invalid(fmt::format("{} '{}' is none of trace, debug, info, warn, error, off",
+    return Invalid(fmt::format("{} '{}' is not one of trace, debug, info, warn, error, off",
                                given.NameOf("log-level"), options.log_level));
   }
   return options;

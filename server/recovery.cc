@@ -58,7 +58,7 @@ std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
     return Fail(Code::kProtocol, "the file is of another release's format");
   }
   return Fail(Code::kCorrupt, plov ? "the superblock is damaged, and so is its mirror"
-                                   : "the file is no plov shard's");
+                                   : "the file is not the memory of a plov shard");
 }
 
 void RedoSuperblock(const Region& region) {

@@ -99,7 +99,7 @@ std::expected<void, Error> Region::JudgeFile(const std::string& path, PageKind p
     return FailErrno("cannot look at " + path, errno);
   }
   if (!S_ISREG(status.st_mode)) {
-    return Fail(Code::kInvalidArgument, path + " is no plain file: name one, or a new one");
+    return Fail(Code::kInvalidArgument, path + " is not a regular file: name one, or a new one");
   }
   // The lock is on the name: another server may have the file under its other one.
   if (status.st_nlink > 1) {

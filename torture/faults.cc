@@ -14,7 +14,7 @@ std::expected<FaultSet, Error> ParseFaults(std::string_view list) {
     if (found == kFaultNames.end()) {
       return Fail(Code::kInvalidArgument,
                   "'" + std::string(name) +
-                      "' is no fault; there are all, none, or some of pause, stop, kill-client, "
+                      "' is not a fault; there are all, none, or some of pause, stop, kill-client, "
                       "kill-server, growth, full, deadline, clock, with commas between");
     }
     faults.set(static_cast<size_t>(found - kFaultNames.begin()));

@@ -96,7 +96,7 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
              count(Count::kReconnects), count(Count::kRetries),
              Grouped(evidence.server.retries_answered));
   lines->Add("errors", "{}", ErrorText(counts));
-  lines->Add("faults", "{}; {} lives of the server, {} fail-overs", InjectedText(evidence),
+  lines->Add("faults", "{}; server lives: {}, fail-overs: {}", InjectedText(evidence),
              Grouped(evidence.server_lives), Grouped(evidence.fail_overs));
   lines->Add("undecided", "{} keys", Grouped(audited.undecided));
   lines->Add("violations", "{}", Grouped(audited.violations + evidence.wrongs.size()));

@@ -59,7 +59,7 @@ std::expected<bench::Run, Error> Server::NextOrder() {
   if (order->magic != kTalkMagic || order->combination >= kCombinations.size() ||
       order->bytes < kBytesMin || order->bytes > kBytesMax || order->bytes % 8 != 0 ||
       order->window == 0 || order->window > kWindowMax) {
-    return Fail(Code::kProtocol, "the client is no plov-bench, or one of another release");
+    return Fail(Code::kProtocol, "the client is not a plov-bench of this release");
   }
   return bench::Run{.combination = &kCombinations[order->combination],
                     .bytes = order->bytes,

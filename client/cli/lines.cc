@@ -28,7 +28,7 @@ std::string AppendPart(const Part& part, std::string_view text, std::string* byt
   const size_t before = bytes->size();
   const size_t parsed = AppendUnescaped(text, bytes);
   if (parsed < text.size()) {
-    return fmt::format("'{}' in the {} is no escape (\\t, \\n and \\\\ are)",
+    return fmt::format("'{}' in the {} is not an escape (\\t, \\n and \\\\ are)",
                        Printable(text.substr(parsed, 2)), part.name);
   }
   const size_t count = bytes->size() - before;

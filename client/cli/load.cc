@@ -187,8 +187,8 @@ std::string Loader::Summary(bool json) const {
   const double rate = static_cast<double>(stored_) / seconds;
   if (!json) {
     const auto expired = expired_ == 0 ? "" : fmt::format(", {} had expired", expired_);
-    return fmt::format("stored {} items in {:.3f} s ({:.0f}/s){}\n", stored_, seconds, rate,
-                       expired);
+    return fmt::format("stored {} {} in {:.3f} s ({:.0f}/s){}\n", stored_,
+                       stored_ == 1 ? "item" : "items", seconds, rate, expired);
   }
   Json object = Json::object();
   object["stored"] = stored_;

@@ -97,7 +97,7 @@ std::expected<microseconds, Error> DurationOf(const po::variables_map& given, co
   const auto duration = ParseDuration(*text);
   if (!duration) return Invalid(fmt::format("--{}: {}", name, duration.error().message));
   if (duration->count() == 0) {
-    return Invalid(fmt::format("--{} '{}': it must be longer than nothing", name, *text));
+    return Invalid(fmt::format("--{} '{}': it must be longer than 0", name, *text));
   }
   if (*duration > most) {
     return Invalid(fmt::format("--{} '{}' is longer than {} s", name, *text,
@@ -112,8 +112,7 @@ std::expected<uint64_t, Error> SizeOf(const po::variables_map& given, const char
   if (!text) return otherwise;
   const auto size = ParseSize(*text);
   if (!size) return Invalid(fmt::format("--{}: {}", name, size.error().message));
-  if (*size == 0)
-    return Invalid(fmt::format("--{} '{}': it must be more than nothing", name, *text));
+  if (*size == 0) return Invalid(fmt::format("--{} '{}': it must be more than 0", name, *text));
   return *size;
 }
 
@@ -154,7 +153,7 @@ std::expected<void, Error> CheckFit(const Options& options, const po::variables_
     const std::string& name = option->long_name();
     if (given.count(name) == 0 || given[name].defaulted()) continue;
     if (!IsOptionOf(command, name)) {
-      return Invalid(fmt::format("--{} is no option of {}", name, command.name));
+      return Invalid(fmt::format("--{} is not an option of {}", name, command.name));
     }
   }
   const size_t count = options.words.size();

@@ -54,7 +54,7 @@ std::expected<Microseconds, Error> ReadSuperblock(fabric::Connection* connection
       case verify::SuperblockVerdict::kOtherFormat:
         return Fail(Code::kProtocol, "its memory is of another format version");
       case verify::SuperblockVerdict::kNotPlov:
-        return Fail(Code::kProtocol, "its memory is no plov shard");
+        return Fail(Code::kProtocol, "its memory is not a plov shard");
     }
     if (Clock::now() > deadline) return Fail(Code::kCorrupt, "its superblock is damaged");
   }

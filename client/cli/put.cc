@@ -49,8 +49,9 @@ Error Refused(Error error, const Options& options) {
   } else if (error.code == Code::kNotFound) {
     error.message = fmt::format("no item has the key '{}': --add would store it", key);
   } else if (error.code == Code::kVersionMismatch) {
-    error.message = fmt::format("the key '{}' has not version {}: get --json shows which", key,
-                                options.put.expected_version);
+    error.message =
+        fmt::format("the key '{}' does not have version {}: get --json shows its version", key,
+                    options.put.expected_version);
   }
   return error;
 }

@@ -78,7 +78,7 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
   const size_t fd_count = TakeFds(&message, fds);
   const bool whole = got == sizeof(welcome) && (message.msg_flags & MSG_TRUNC) == 0;
   if (!whole || welcome.magic != kHandshakeMagic) {
-    return Fail(Code::kProtocol, "what listens on this socket is no plov server");
+    return Fail(Code::kProtocol, "whatever listens on this socket is not a plov server");
   }
   if (welcome.status == 0 && fd_count != kHandshakeFds) {
     return Fail(Code::kProtocol, "the server passed too few descriptors (limit of open files?)");

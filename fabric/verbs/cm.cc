@@ -44,10 +44,12 @@ Error Refused(const rdma_cm_event& event, const std::string& uri) {
   }
   // The kernel says no for a process that ends with requests it has not looked at, without a word.
   if (event.status == kConsumerReject && (!refusal || refusal->magic == 0)) {
-    return {Code::kUnavailable, "the server on " + uri + " is ending, or is no plovd: try again"};
+    return {Code::kUnavailable,
+            "the server on " + uri + " is ending, or is not a plovd: try again"};
   }
   if (event.status == kConsumerReject) {
-    return {Code::kProtocol, "what listens on " + uri + " is no plovd, or one of another release"};
+    return {Code::kProtocol,
+            "whatever listens on " + uri + " is not a plovd, or one of another release"};
   }
   return {Code::kUnavailable, "the connection to " + uri + " was rejected (reason " +
                                   std::to_string(event.status) + ")"};

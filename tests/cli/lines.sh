@@ -67,7 +67,7 @@ cat > "$work/lines.json" << 'END'
 END
 run load --json-lines "$work/lines.json"
 ((status == 3)) || fail "ended with $status"
-shows '^stored 1 items' && says ':3: there must be one of value and value_base64' && says '9 lines were left out'
+shows '^stored 1 item ' && says ':3: there must be one of value and value_base64' && says '9 lines were left out'
 
 # Lines that are no item are named with their number; the others are stored.
 end_server TERM
@@ -95,8 +95,8 @@ cat > "$work/wanted" << 'END'
 3: no tab between key and value
 4: the key is empty
 5: the key has 1025 bytes, at most 1024 are possible
-6: '\x' in the key is no escape (\t, \n and \\ are)
-7: '\' in the value is no escape (\t, \n and \\ are)
+6: '\x' in the key is not an escape (\t, \n and \\ are)
+7: '\' in the value is not an escape (\t, \n and \\ are)
 11: the line is longer than any item
 8: the value is over the server's --max-value
 plov: load: 8 lines were left out: mend and load them again
@@ -156,6 +156,6 @@ if command -v script > /dev/null; then
   wait_for progress_is_shown
   exec 3>&-
   wait "$loader" || fail "load at a terminal"
-  shows "stored $fed items"
+  shows "stored $fed item"
   end_server TERM
 fi

@@ -65,7 +65,7 @@ load_and() {
   wait "$loader" || status=$?
   check_status 3 load
   # The first line may be visible before its reply has arrived.
-  says "stopped at $work/fifo:[12]: " && shows '^stored [01] items'
+  says "stopped at $work/fifo:[12]: " && shows '^stored [01] items\?'
 }
 load_and pause_server && says 'no answer within the deadline'
 kill -CONT "$server"

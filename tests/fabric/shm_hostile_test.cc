@@ -343,7 +343,7 @@ TEST(ShmHostileServer, WelcomeWithMoreBehindItIsAProtocolError) {
   const auto client =
       server.Answer([&](int socket) { ::send(socket, two.data(), sizeof(two), MSG_NOSIGNAL); });
   ASSERT_EQ(CodeOf(client), Code::kProtocol);
-  EXPECT_EQ(client.error().message, "what listens on this socket is no plov server");
+  EXPECT_EQ(client.error().message, "whatever listens on this socket is not a plov server");
 }
 
 TEST(ShmHostileServer, TooFewDescriptorsAreAProtocolError) {

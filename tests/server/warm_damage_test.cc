@@ -172,7 +172,7 @@ TEST_F(WarmDamage, AWipedHeadIsNoFreshFile) {
   const std::string zeros(verify::kRegionHeadBytes, '\0');
   ASSERT_EQ(::pwrite(fd, zeros.data(), zeros.size(), 0), static_cast<ssize_t>(zeros.size()));
   ::close(fd);
-  EXPECT_THAT(Refusal(), HasSubstr("no plov shard's"));
+  EXPECT_THAT(Refusal(), HasSubstr("not the memory of a plov shard"));
 }
 
 TEST_F(WarmDamage, CutAtAnyPageIsRefused) {

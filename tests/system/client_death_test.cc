@@ -189,7 +189,7 @@ TEST_F(ClientDeath, BeforeItHasConfirmedATable) {
   EXPECT_LT(Stat("memory_used_bytes"), used_bytes);
 }
 
-// Who only writes meets no bucket that would say so: the replies do.
+// A client that only writes reads no bucket that would tell it: the replies do.
 TEST_F(ClientDeath, OneThatOnlyWritesFollowsTheTable) {
   Client writer = server_.Connect({.timeout = std::chrono::seconds(60)});
   for (int i = 0; i < 100'000; ++i) {

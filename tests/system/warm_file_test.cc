@@ -183,7 +183,7 @@ TEST_F(WarmFile, FilesOfOtherFormatsAreRefused) {
 
 TEST_F(WarmFile, WhatIsNoFileOfOursIsRefused) {
   std::ofstream(path_) << std::string(1 << 20, 'x');
-  EXPECT_THAT(Refusal({"--memory", "64M"}), HasSubstr("no plov shard's"));
+  EXPECT_THAT(Refusal({"--memory", "64M"}), HasSubstr("not the memory of a plov shard"));
   EXPECT_EQ(std::filesystem::file_size(path_), 1 << 20);
   std::filesystem::remove(path_);
   std::filesystem::create_directory(path_);
