@@ -36,12 +36,12 @@ po::options_description Described() {
       ("duration", text("DURATION"), "how long, as 500ms, 10s, 2h (1m)")
       ("clients", text("N"), "client processes, 1 to 64 (3)")
       ("keys", text("N"), "keys in use, up to 16777216 (50000)")
-      ("hot-keys", text("N"), "of these, the ones that get most operations (8)")
+      ("hot-keys", text("N"), "how many of these get most operations (8)")
       ("value-bytes", text("MIN-MAX"), "sizes of values, 16 to 16M, as 16-1K (16-512K)")
       ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full,deadline,clock (all that are possible)")
-      ("seed", text("N"), "seeds what the clients choose (a random one, which is printed)")
+      ("seed", text("N"), "seeds the choices of the clients (a random one, which is printed)")
       ("timeout", text("DURATION"), "what each call may take, up to 30s (500ms)")
-      ("server", text("URI"), "a server that runs, shm:NAME, shm:/path or rdma://HOST:PORT (one of its own)")
+      ("server", text("URI"), "a running server, shm:NAME, shm:/path or rdma://HOST:PORT (one of its own)")
       ("listen", text("URI"), "where its own server listens (a socket in a new folder)")
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
       ("memory", text("SIZE"), "memory of its own server (128M)")
@@ -169,13 +169,13 @@ std::expected<ToolOptions, Error> Digest(const Given& given) {
 
 std::string ToolHelpText() {
   std::ostringstream text;
-  text << "plov-torture - GETs and PUTs under fire, every one checked for linearizability\n\n"
+  text << "plov-torture - checks every operation of a plov server under load and faults\n\n"
           "Usage: plov-torture [OPTION]...\n"
           "       plov-torture check [OPTION]... FILE\n\n"
        << Described()
        << "\nStarts a plovd of its own unless --server names one. Shows progress each second, then "
           "a\nverdict; a violation is printed as the smallest history that shows it, and saved.\n"
-          "plov-torture check judges a history that was recorded, of any store; see its --help.\n"
+          "plov-torture check judges a recorded history of any store; see its --help.\n"
           "Exit status: 0 pass, 1 violation, 2 usage, 3 cannot run, 4 too little was done.\n";
   return text.str();
 }

@@ -25,7 +25,7 @@ constexpr auto kCommands = std::to_array<Command>({
      "back is checked. Prints operations a second, latencies to p99.99, READs, and what they "
      "cost.\n",
      RunOptions, RunRun},
-    {"busy", "PUTs of plov and Redis while the processors are wanted by others, too",
+    {"busy", "PUTs of plov and Redis while other programs want the processors",
      "Starts plovds and a Redis, and puts items one at a time and 32 in flight: with nothing else\n"
      "running, with more shards or more clients than processors, and beside busy loops. Prints "
      "the\n"
@@ -53,8 +53,8 @@ constexpr auto kCommands = std::to_array<Command>({
     {"table", "how full the cuckoo table becomes, and what lookups and PUTs cost in it",
      "Fills the writer's real table in this process under several seeds, and looks items up with\n"
      "the client's real lookups: bucket READs of hits and misses, items away from home, homes\n"
-     "that overflow, items displaced by a PUT, by size of bucket and fill; and whether what the\n"
-     "design claims of them holds. Counts, not times: the same seeds give the same.\n",
+     "that overflow, items displaced by a PUT, by size of bucket and fill; and whether the\n"
+     "claims of the design hold. Counts, not times: the same seeds give the same.\n",
      TableOptions, RunTable},
     {"scale", "how cost grows with items, sizes of values, clients and shards",
      "Starts a plovd of its own for each point, stores items, and measures GETs and PUTs: their "
@@ -141,7 +141,7 @@ std::string HelpText() {
   }
   for (const Command& command : Commands()) text += "\n" + TextOf(command.options());
   text +=
-      "\nplov-bench COMMAND --help says more of one.\n"
+      "\nplov-bench COMMAND --help says more about one.\n"
       "Exit status: 0 done, 2 usage, 3 it could not be measured.\n";
   return text;
 }

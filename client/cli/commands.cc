@@ -26,21 +26,21 @@ constexpr auto kCommands = std::to_array<Command>({
      1, SIZE_MAX, "", GetMany},
     {"load", "", "FILE|-", "store every line KEY<TAB>VALUE of FILE or of standard input",
      "In keys and values \\t is a tab, \\n a newline and \\\\ a backslash; all other bytes are\n"
-     "themselves. Lines that are no item are reported with their number and left out; the others\n"
-     "are stored, and the exit status is 3. Prints how many were stored and how fast.\n"
+     "themselves. Lines that are not items are left out and reported with their number; then the\n"
+     "exit status is 3. Prints how many items were stored and how fast.\n"
      "With --json-lines: JSON objects as dump --json prints them, with flags and expiry.\n",
      1, 1, "json-lines", Load},
     {"dump", "", "", "print every item as load reads it, without the server's help",
      "In no order; keys and values only, without flags and expiry, unless with --json: one object\n"
      "a line, as get prints it.\n",
      0, 0, "", Dump},
-    {"stats", "", "", "print what the server says of itself",
+    {"stats", "", "", "print the counters of the server",
      "With --json: {\"shards\":[...],\"total\":{...}} with every number.\n", 0, 0, "", Stats},
     {"ping", "", "", "print how long a message to the server and back takes", "", 0, 0, "", Ping},
-    {"doctor", "", "",
-     "look for what on this machine keeps plov from working, or from working fast",
-     "Needs no server, but tests the one there is: --server rdma://HOST:PORT one over RDMA. Each\n"
-     "finding is ok, a note or a PROBLEM, with the command that mends it. Ends with 0 when there "
+    {"doctor", "", "", "check whether plov can work on this machine, and work fast",
+     "Needs no server, but tests a running one; --server rdma://HOST:PORT names one over RDMA. "
+     "Each\n"
+     "finding is ok, a note or a PROBLEM, with the command that fixes it. Ends with 0 when there "
      "is\n"
      "no PROBLEM, with 3 otherwise.\n",
      0, 0, "memory", Doctor},

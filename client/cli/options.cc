@@ -36,7 +36,7 @@ po::options_description GlobalOptions() {
       ("timeout", po::value<std::string>()->value_name("DURATION"),
        "give up after this long, as 100us, 5ms or 2s (5s)")
       ("wait", po::value<std::string>()->value_name("DURATION"),
-       "wait so long for a server that is not there yet (not at all)")
+       "wait this long for a server that is starting (not at all)")
       ("json", po::bool_switch(), "print JSON, one object a line")
       ("version", po::bool_switch(), "print the version and exit")
       ("help", po::bool_switch(), "print this help, or that of a command, and exit");
