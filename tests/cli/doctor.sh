@@ -34,4 +34,4 @@ shows '^PROBLEM  memory: .*too little for a plovd of 1000.0 TiB'
 run doctor --memory 16M && shows '^ok       memory'
 expect 2 doctor --memory && expect 2 doctor --memory 0 && expect 2 doctor --memory many
 says "^plov: --memory: .*many"
-expect 2 ping --memory 1G && says "no option of ping"
+expect 2 ping --memory 1G && says "not an option of ping"

@@ -75,7 +75,7 @@ expect 1 put gone new --replace && says 'no item' && expect 1 get gone
 expect 0 put fresh newer --replace && expect 0 get fresh && out 'newer\n'
 expect 0 put versioned 1 --json && is_json
 version=$(tr -dc '0-9' <<< "$(grep -o '"version":[0-9]*' "$work/out")")
-expect 3 put versioned 2 --if-version $((version + 1)) && says "not version $((version + 1))"
+expect 3 put versioned 2 --if-version $((version + 1)) && says "not have version $((version + 1))"
 expect 3 delete versioned --if-version $((version + 1))
 expect 1 put gone 2 --if-version "$version"
 expect 0 put versioned 2 --if-version "$version" && expect 0 get versioned && out '2\n'

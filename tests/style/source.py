@@ -58,7 +58,7 @@ class Repository:
             names[:] = [n for n in names if not self._foreign(n, at_root)]
             for name in files:
                 path = Path(folder) / name
-                if path.is_file() and not path.is_symlink():
+                if name != ".git" and path.is_file() and not path.is_symlink():
                     yield path.relative_to(self.root).as_posix()
 
     @staticmethod

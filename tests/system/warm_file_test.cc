@@ -190,7 +190,7 @@ TEST_F(WarmFile, WhatIsNoFileOfOursIsRefused) {
   EXPECT_NE(Refusal({"--memory", "64M"}), "");
   std::filesystem::remove(path_);
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  EXPECT_THAT(Refusal({"--memory", "64M"}), HasSubstr("no plain file"));
+  EXPECT_THAT(Refusal({"--memory", "64M"}), HasSubstr("not a regular file"));
   std::filesystem::remove(path_);
   path_ = folder_.path() + "/none/memory";
   EXPECT_NE(Refusal({"--memory", "64M"}), "");

@@ -39,7 +39,7 @@ for text in 0 '' 5x 31s; do torture 2 --timeout "$text" && says '\-\-timeout'; d
 for text in 0 65 x ''; do torture 2 --clients "$text" && says '\-\-clients'; done
 for text in 0 16777217 x; do torture 2 --keys "$text" && says '\-\-keys'; done
 for text in 15-20 20-16 x 16-17M -; do torture 2 --value-bytes "$text" && says '\-\-value-bytes'; done
-for text in '' stop,nonsense none,stop stop,; do torture 2 --faults "$text" && says 'no fault'; done
+for text in '' stop,nonsense none,stop stop,; do torture 2 --faults "$text" && says 'not a fault'; done
 for text in -1 x ''; do torture 2 --seed "$text" && says '\-\-seed'; done
 torture 2 --html '' && says '\-\-html'
 torture 2 --keys 10 --hot-keys 11 && torture 2 --json '' && torture 2 --bucket-bytes 96
