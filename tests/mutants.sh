@@ -28,6 +28,7 @@ catchers=(
   "client         client_test        tests/client/client_test"
   "torture        plov_torture_cli   torture/plov-torture --duration SECONDS"
   "system         system_test        tests/system/system_test"
+  "hostile        hostile_test       tests/hostile/hostile_test"
 )
 # Programs that the catchers start.
 programs=(plovd)
