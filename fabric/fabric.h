@@ -195,7 +195,7 @@ struct Exposure {
 struct ListenOptions {
   std::vector<Exposure> shards;
   uint32_t format_version = 0;
-  uint64_t staging_bytes = 0;  // per connection; committed as touched
+  uint64_t staging_bytes = 0;  // that a client may have, of its own memory
   // Who may connect, and write; the same for all listeners of a server.
   std::shared_ptr<Admission> admission = std::make_shared<Admission>(Admission::Limits{});
   std::chrono::milliseconds hello_time{5000};  // for a client to say who it is

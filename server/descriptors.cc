@@ -7,15 +7,16 @@ namespace plov::server {
 
 namespace {
 
-// Of a connection the socket stays open. A shard has its memory and, for each URI, what its port
+// Of a connection the socket stays open, and the client's memory for large values. A shard has its memory and, for each URI, what its port
 // waits with; the rest, with what waits to say Hello, is below a hundred.
 constexpr uint64_t kOfShard = 4;
 constexpr uint64_t kOfShardAndUri = 8;
+constexpr uint64_t kOfConnection = 2;
 constexpr uint64_t kOfProcess = 128;
 
 uint64_t NeededBy(const ServerOptions& options) {
-  return kOfProcess +
-         options.shards * (kOfShard + kOfShardAndUri * options.uris.size() + options.clients_max);
+  return kOfProcess + options.shards * (kOfShard + kOfShardAndUri * options.uris.size() +
+                                        kOfConnection * options.clients_max);
 }
 
 }  // namespace

@@ -17,8 +17,7 @@ namespace plov::server {
 
 namespace {
 
-// Room in the staging memory of a connection for this many of the largest values (untouched pages
-// cost nothing).
+// Room in the staging memory of a connection for this many of the largest values.
 constexpr uint64_t kStagedValues = 2;
 constexpr uint64_t kStagingBytesMin = uint64_t{1} << 20;
 

@@ -14,8 +14,10 @@ union FdControl {
   std::array<char, CMSG_SPACE(sizeof(int) * kHandshakeFds)> bytes;
 };
 
+constexpr int kWakesTaken = 4;
+
 // Takes ownership of every descriptor that came, wanted or not.
-size_t TakeFds(msghdr* message, HandshakeFds* fds) {
+size_t TakeFds(msghdr* message, std::span<Fd> fds) {
   size_t count = 0;
   for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
@@ -24,10 +26,29 @@ size_t TakeFds(msghdr* message, HandshakeFds* fds) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
       Fd owned(fd);
-      if (count < fds->size()) (*fds)[count++] = std::move(owned);
+      if (count < fds.size()) fds[count++] = std::move(owned);
     }
   }
   return count;
+}
+
+bool SendWithFds(int socket, std::span<const std::byte> bytes, std::span<const int> fds) {
+  iovec data{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  FdControl control{};
+  if (!fds.empty()) {
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = CMSG_SPACE(fds.size_bytes());
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(part), fds.data(), fds.size_bytes());
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(bytes.size());
 }
 
 }  // namespace
@@ -42,21 +63,7 @@ bool ReceiveHello(int socket, Hello* hello) {
 }
 
 bool SendWelcome(int socket, const Welcome& welcome, std::span<const int> fds) {
-  iovec data{const_cast<Welcome*>(&welcome), sizeof(welcome)};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  FdControl control{};
-  if (!fds.empty()) {
-    message.msg_control = control.bytes.data();
-    message.msg_controllen = CMSG_SPACE(fds.size_bytes());
-    cmsghdr* part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(fds.size_bytes());
-    std::memcpy(CMSG_DATA(part), fds.data(), fds.size_bytes());
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(welcome);
+  return SendWithFds(socket, std::as_bytes(std::span(&welcome, 1)), fds);
 }
 
 std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
@@ -75,7 +82,7 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
     return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
   }
   if (got <= 0) return Fail(Code::kUnavailable, "the server closed the connection at once");
-  const size_t fd_count = TakeFds(&message, fds);
+  const size_t fd_count = TakeFds(&message, *fds);
   const bool whole = got == sizeof(welcome) && (message.msg_flags & MSG_TRUNC) == 0;
   if (!whole || welcome.magic != kHandshakeMagic) {
     return Fail(Code::kProtocol, "whatever listens on this socket is not a plov server");
@@ -111,15 +118,38 @@ void WakePeer(int socket) {
       ::send(socket, &wake, sizeof(wake), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+// An honest peer sends one at a time; one that sends without end is not listened to without end.
 bool TakeWakes(int socket) {
-  // An honest peer sends one at a time; one that sends without end is not listened to without end.
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kWakesTaken; ++i) {
     std::array<char, 16> wakes;
     const ssize_t got = ::recv(socket, wakes.data(), wakes.size(), MSG_DONTWAIT);
     if (got == 0) return false;
     if (got < 0) return errno == EAGAIN || errno == EINTR;
   }
   return true;
+}
+
+bool TakeWakes(int socket, Fd* file) {
+  for (int i = 0; i < kWakesTaken; ++i) {
+    std::array<char, 16> wakes;
+    iovec data{wakes.data(), wakes.size()};
+    FdControl control{};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = control.bytes.size();
+    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got > 0) TakeFds(&message, std::span(file, 1));
+    if (got == 0) return false;
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+  }
+  return true;
+}
+
+bool PassFile(int socket, int file) {
+  const std::byte wake{1};
+  return SendWithFds(socket, std::span(&wake, 1), std::span(&file, 1));
 }
 
 }  // namespace plov::fabric::shm

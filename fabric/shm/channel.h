@@ -1,8 +1,7 @@
 // Channel: the shared memory of one connection, made by the server, mapped by both sides.
 //
 //   page 0  ChannelControl: both rings' controls, and whether the server has closed the connection
-//   then    request ring data, reply ring data, staging memory (client writes, server reads;
-//           untouched pages cost nothing)
+//   then    request ring data, reply ring data
 //
 // Handshake over the socket (SOCK_SEQPACKET): the client sends a Hello, the server answers with a
 // Welcome and, when its status is kOk, the three descriptors in the order of HandshakeFd.
@@ -37,8 +36,8 @@ static_assert(kUnansweredMax == 7);
 // misses.
 inline constexpr uint32_t kReadDepth = 64;
 
-// Two of the largest values, and room to grow; a client maps no more of a server's memory than that
-// besides the region. verbs has the same.
+// Two of the largest values, and room to grow; a client makes no more for a server. verbs has the
+// same.
 inline constexpr uint64_t kStagingBytesMax = uint64_t{64} << 20;
 
 // Zeroed pages are a valid control: rings start empty, the connection open.
@@ -91,22 +90,22 @@ Person PersonOf(int socket);
 void WakePeer(int socket);
 // Takes the wakes that came. False when the peer has hung up.
 bool TakeWakes(int socket);
+// The same of a client's, and the last file that came with one.
+bool TakeWakes(int socket, Fd* file);
+// Passes a file with a wake; false when that cannot be done now.
+bool PassFile(int socket, int file);
 
 // The views into a mapped channel.
 struct Channel {
   Mapping mapping;
 
-  static size_t Bytes(uint64_t staging_bytes) {
-    return kControlBytes + 2 * kRingBytes + staging_bytes;
-  }
+  static constexpr size_t kBytes = kControlBytes + 2 * kRingBytes;
+
   RingControl* request_control() const { return &Control()->requests; }
   RingControl* reply_control() const { return &Control()->replies; }
   std::atomic<uint32_t>* closed() const { return &Control()->closed; }
   std::span<std::byte> request_data() const { return Part(kControlBytes, kRingBytes); }
   std::span<std::byte> reply_data() const { return Part(kControlBytes + kRingBytes, kRingBytes); }
-  std::span<std::byte> staging() const {
-    return mapping.bytes().subspan(kControlBytes + 2 * kRingBytes);
-  }
 
  private:
   ChannelControl* Control() const {

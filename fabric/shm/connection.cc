@@ -11,6 +11,7 @@
 #include "fabric/shm/life.h"
 #include "fabric/shm/region_view.h"
 #include "fabric/shm/shm.h"
+#include "fabric/shm/staging.h"
 #include "verify/words.h"
 
 namespace plov::fabric::shm {
@@ -22,6 +23,7 @@ struct Parts {
   RegionView region;
   Channel channel;
   LifeWatch life;
+  uint64_t staging_bytes = 0;
 };
 
 class ShmConnection final : public Connection {
@@ -29,7 +31,7 @@ class ShmConnection final : public Connection {
   explicit ShmConnection(Parts parts)
       : parts_(std::move(parts)),
         limits_{.region_bytes = parts_.region.bytes(),
-                .staging_bytes = parts_.channel.staging().size(),
+                .staging_bytes = parts_.staging_bytes,
                 .message_bytes_max = kMessageBytesMax,
                 .read_depth = kReadDepth},
         requests_(parts_.channel.request_control(), parts_.channel.request_data()),
@@ -93,7 +95,12 @@ class ShmConnection final : public Connection {
   // Who may not write gets none.
   std::expected<std::span<std::byte>, Error> staging() override {
     if (limits_.staging_bytes == 0) return Fail(Code::kPermission, kMayNotWrite);
-    return parts_.channel.staging();
+    if (staging_.bytes().empty()) {
+      auto passed = StagingMemory::Pass(parts_.socket.get(), limits_.staging_bytes);
+      if (!passed) return std::unexpected(passed.error());
+      staging_ = std::move(*passed);
+    }
+    return staging_.bytes();
   }
   // The closed word pairs with ShmPort::Close.
   bool alive() const override {
@@ -132,6 +139,7 @@ class ShmConnection final : public Connection {
 
   Parts parts_;
   Limits limits_;
+  StagingMemory staging_;  // none until it is asked for
   RingWriter requests_;
   RingReader replies_;
   std::vector<std::byte> message_;
@@ -213,8 +221,8 @@ std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, Handshak
   auto region =
       RegionView::Open(std::move(fds[kRegionFd]), welcome.region_bytes, TrustIn(socket.get()));
   if (!region) return std::unexpected(region.error());
-  auto channel = Mapping::MapChecked(fds[kChannelFd].get(), Channel::Bytes(welcome.staging_bytes),
-                                     PROT_READ | PROT_WRITE);
+  auto channel =
+      Mapping::MapChecked(fds[kChannelFd].get(), Channel::kBytes, PROT_READ | PROT_WRITE);
   if (!channel) return std::unexpected(channel.error());
   auto life = LifeWatch::Watch(fds[kLifeFd].get());
   if (!life) return std::unexpected(life.error());
@@ -222,6 +230,7 @@ std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, Handshak
   parts.region = std::move(*region);
   parts.channel.mapping = std::move(*channel);
   parts.life = std::move(*life);
+  parts.staging_bytes = welcome.staging_bytes;
   return parts;
 }
 

@@ -239,24 +239,24 @@ void ShmListener::HandleHello(Fd socket, const Hello& hello) {
                .client_id = hello.client_id,
                .user = person.user,
                .may_write = access().Of(person) == Right::kWrite,
+               .staging_bytes = 0,
                .place = std::move(*place)};
+  if (peer.may_write) peer.staging_bytes = options_.staging_bytes;
   const auto served = Serve(&socket, hello.shard, std::move(peer));
   if (!served) Refuse(socket.get(), RefusalOf(errno), served.error().message);
 }
 
 std::expected<void, Error> ShmListener::Serve(Fd* socket, uint32_t shard, NewPeer peer) {
-  const uint64_t staging_bytes = peer.may_write ? options_.staging_bytes : 0;
-  const size_t channel_bytes = Channel::Bytes(staging_bytes);
-  auto memory = CreateMemory("plov-channel", channel_bytes);
+  auto memory = CreateMemory("plov-channel", Channel::kBytes);
   if (!memory) return std::unexpected(memory.error());
-  auto mapping = Mapping::Map(memory->get(), channel_bytes, PROT_READ | PROT_WRITE);
+  auto mapping = Mapping::Map(memory->get(), Channel::kBytes, PROT_READ | PROT_WRITE);
   if (!mapping) return std::unexpected(mapping.error());
   // The Welcome goes out last: who can READ is known to the port already. It goes through a copy of
   // the socket, since the port may close its own at any time from then on.
   Fd copy(::fcntl(socket->get(), F_DUPFD_CLOEXEC, 0));
   if (!copy) return FailErrno("cannot copy a socket", errno);
   const Welcome welcome{kHandshakeMagic, 0, options_.format_version,
-                        options_.shards[shard].region.size(), staging_bytes};
+                        options_.shards[shard].region.size(), peer.staging_bytes};
   const std::array<int, kHandshakeFds> fds = {region_fds_[shard].get(), life_.fd(), memory->get()};
   peer.socket = std::move(*socket);
   peer.channel.mapping = std::move(*mapping);

@@ -40,6 +40,8 @@ constexpr uint64_t kBellTag = 0;  // peers' ids start at 1
 
 }  // namespace
 
+ShmPort::ShmPort() : message_(kMessageBytesMax), slice_(kReadSliceBytes / verify::kWordBytes) {}
+
 std::expected<std::unique_ptr<ShmPort>, Error> ShmPort::Create() {
   std::unique_ptr<ShmPort> port(new ShmPort);
   port->epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
@@ -110,6 +112,7 @@ std::optional<PortEvent> ShmPort::TakeNew() {
   peer->id = ++last_id_;
   peer->socket = std::move(fresh.socket);
   peer->channel = std::move(fresh.channel);
+  peer->staging = StagingView(fresh.staging_bytes);
   peer->place = std::move(fresh.place);
   peer->requests = RingReader(peer->channel.request_control(), peer->channel.request_data());
   peer->replies = RingWriter(peer->channel.reply_control(), peer->channel.reply_data());
@@ -136,20 +139,21 @@ std::optional<PortEvent> ShmPort::TakeClosed() {
   return std::nullopt;
 }
 
-// A slice of a copy, which goes straight from the client's staging memory into the record; the
-// record is sealed over what arrived.
+// A slice of a copy from the client's staging memory into the record, which is sealed over what
+// arrived. That is no memory that others write between the two.
 std::optional<PortEvent> ShmPort::ReadSome() {
   if (reads_.empty()) return std::nullopt;
   Reading reading = reads_.front();
   reads_.pop_front();
   const auto [id, read, done] = reading;
-  const auto staging = Find(id)->channel.staging();
+  const StagingView& staging = Find(id)->staging;
   work_ += kWorkPerClock;
-  const bool ok = read.offset % verify::kWordBytes == 0 && read.offset <= staging.size() &&
-                  read.bytes <= staging.size() - read.offset;
+  const uint64_t bytes = std::min(kReadSliceBytes, read.bytes - done);
+  const auto slice = std::as_writable_bytes(std::span(slice_)).first(bytes);
+  const bool ok =
+      staging.Allows(read.offset, read.bytes) && staging.Copy(read.offset + done, slice);
   if (ok) {
-    const uint64_t bytes = std::min(kReadSliceBytes, read.bytes - done);
-    const uint64_t* from = verify::WordsAt(staging.data(), read.offset + done);
+    const uint64_t* from = slice_.data();
     verify::CopySharedToShared(read.shared, read.shared_offset + done, from, bytes);
     reading.done += bytes;
     if (reading.done < read.bytes) {
@@ -238,7 +242,13 @@ void ShmPort::Send(PeerId id, std::span<const std::byte> message) {
 }
 
 void ShmPort::Read(PeerId id, const PeerRead& read) {
-  if (Find(id) != nullptr) reads_.push_back({id, read});
+  Peer* peer = Find(id);
+  if (peer == nullptr) return;
+  // What was passed before the message is there, though nobody may have looked. Without it there is
+  // nothing to READ: a client that lies, or no descriptor was left to take it. It may come back.
+  if (!peer->staging.has_memory()) HearWakes(peer);
+  if (!peer->staging.has_memory()) return closed_.push_back(id);
+  reads_.push_back({id, read});
 }
 
 // The closed word tells a client that READs, closing the socket one that sleeps; descriptors leave
@@ -256,6 +266,14 @@ void ShmPort::Close(PeerId id) {
   connection_bytes_ -= peer->channel.mapping.bytes().size();
   peers_.erase(it);
   std::erase_if(reads_, [id](const auto& read) { return read.peer == id; });
+}
+
+// False when it has hung up.
+bool ShmPort::HearWakes(Peer* peer) {
+  Fd file;
+  const bool there = TakeWakes(peer->socket.get(), &file);
+  if (file) peer->staging.Take(std::move(file));
+  return there;
 }
 
 // One that died leaves the epoll, whose other events are waited for, too; it is closed in turn.
@@ -278,7 +296,7 @@ bool ShmPort::WatchSockets() {
       if (id == kBellTag) rung = true;
       Peer* peer = Find(id);
       if (peer == nullptr) continue;
-      if (!TakeWakes(peer->socket.get())) {
+      if (!HearWakes(peer)) {
         NoteDead(peer);
         continue;
       }

@@ -24,6 +24,7 @@
 #include "fabric/admission.h"
 #include "fabric/fabric.h"
 #include "fabric/shm/channel.h"
+#include "fabric/shm/staging.h"
 
 namespace plov::fabric::shm {
 
@@ -34,6 +35,7 @@ struct NewPeer {
   uint64_t client_id;
   std::optional<uid_t> user = {};
   bool may_write = true;
+  uint64_t staging_bytes = 0;
   Admission::Place place = {};
 };
 
@@ -65,6 +67,7 @@ class ShmPort final : public Port {
     Channel channel;
     RingReader requests;
     RingWriter replies;
+    StagingView staging;
     Admission::Place place;
     bool owes_reply = false;  // such a one stays hot, and is not looked at
     size_t hot_index = kCold;
@@ -72,7 +75,7 @@ class ShmPort final : public Port {
   };
   static constexpr size_t kCold = SIZE_MAX;
 
-  ShmPort() : message_(kMessageBytesMax) {}
+  ShmPort();
 
   Peer* Find(PeerId id);
   void Heat(Peer* peer);
@@ -87,6 +90,7 @@ class ShmPort final : public Port {
   std::optional<PortEvent> TakeWork();
   bool LookIsDue();
   void NoteDead(Peer* peer);
+  static bool HearWakes(Peer* peer);
   bool WatchSockets();
 
   Fd epoll_;
@@ -110,6 +114,7 @@ class ShmPort final : public Port {
   };
   std::deque<Reading> reads_;  // each has its slices in turn
   std::vector<std::byte> message_;
+  std::vector<uint64_t> slice_;  // of a value
 
   std::atomic<bool> has_new_ =
       false;  // set under the mutex, read without: pairs acquire with release

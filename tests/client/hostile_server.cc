@@ -88,14 +88,14 @@ void HostileServer::Accept() {
   connects_.fetch_add(1, std::memory_order_relaxed);
   shm::Hello hello{};
   if (::recv(fresh.get(), &hello, sizeof(hello), 0) != sizeof(hello)) return;
-  const size_t channel_bytes = shm::Channel::Bytes(kStagingBytes);
-  const fabric::Fd memory = Must(fabric::CreateMemory("plov-hostile-channel", channel_bytes));
-  Peer peer{
-      .socket = std::move(fresh),
-      .client_id = hello.client_id,
-      .channel = {Must(fabric::Mapping::Map(memory.get(), channel_bytes, PROT_READ | PROT_WRITE))},
-      .requests = {},
-      .replies = {}};
+  const fabric::Fd memory =
+      Must(fabric::CreateMemory("plov-hostile-channel", shm::Channel::kBytes));
+  Peer peer{.socket = std::move(fresh),
+            .client_id = hello.client_id,
+            .channel = {Must(
+                fabric::Mapping::Map(memory.get(), shm::Channel::kBytes, PROT_READ | PROT_WRITE))},
+            .requests = {},
+            .replies = {}};
   peer.requests = {peer.channel.request_control(), peer.channel.request_data()};
   peer.replies = {peer.channel.reply_control(), peer.channel.reply_data()};
   shm::Welcome welcome{shm::kHandshakeMagic, 0, verify::kFormatVersion, region_.bytes().size(),

@@ -86,7 +86,9 @@ TEST(HostileServer, MemoryThatIsNotThereIsRefused) {
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 40, UINT64_MAX}) {
     HostileServer region, staging;
     region.change_welcome = [=](auto* welcome) { welcome->region_bytes = bytes; };
-    staging.change_welcome = [=](auto* welcome) { welcome->staging_bytes = bytes + (64 << 20); };
+    staging.change_welcome = [=](auto* welcome) {
+      welcome->staging_bytes = bytes / 2 + (64 << 20) + 1;
+    };
     for (HostileServer* server : {&region, &staging}) {
       server->Start();
       EXPECT_EQ(CodeOf(Client::Connect(server->uri(), kHasty)), Code::kProtocol) << bytes;

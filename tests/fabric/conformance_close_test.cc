@@ -140,7 +140,8 @@ TEST_P(FabricConformance, CloseInEveryStateOfAConversationIsFine) {
     server.Expect(Kind::kMessage);
     server.port().Send(peer, Pattern(10, 2));
   });
-  each("its staging being READ", [&](Connection*, PeerId peer) {
+  each("its staging being READ", [&](Connection* client, PeerId peer) {
+    ASSERT_TRUE(client->staging());
     for (int i = 0; i < 3; ++i) server.port().Read(peer, {.bytes = 8, .shared = server.words()});
   });
   each("the client asleep", [&](Connection* client, PeerId) { ASSERT_TRUE(client->Arm()); });

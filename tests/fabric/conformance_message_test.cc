@@ -209,6 +209,7 @@ TEST_P(FabricConformance, ReadOutsideStagingMemoryTouchesNothing) {
   TestServer server = Serve();
   const auto client = server.Connect();
   const PeerId peer = server.Expect(Kind::kOpened).peer;
+  ASSERT_TRUE(client->staging());
   const auto before = Pattern(TestServer::kRegionBytes, 6);
   server.Fill(before);
   constexpr uint64_t kEnd = TestServer::kStagingBytes;

@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
@@ -58,9 +59,9 @@ class HandServer {
     }
     memory_[kRegionFd] = Must(CreateMemory("plov-test-region", 4096));
     memory_[kLifeFd] = Must(CreateMemory("plov-test-life", 4096));
-    memory_[kChannelFd] = Must(CreateMemory("plov-test-channel", Channel::Bytes(4096)));
+    memory_[kChannelFd] = Must(CreateMemory("plov-test-channel", Channel::kBytes));
     channel_.mapping =
-        Must(Mapping::Map(memory_[kChannelFd].get(), Channel::Bytes(4096), PROT_READ | PROT_WRITE));
+        Must(Mapping::Map(memory_[kChannelFd].get(), Channel::kBytes, PROT_READ | PROT_WRITE));
   }
 
   static Welcome GoodWelcome() { return {kHandshakeMagic, 0, kTestFormatVersion, 4096, 4096}; }
@@ -321,6 +322,38 @@ TEST(ShmHostileClient, BytesOnTheSocketAfterTheHandshakeAreIgnored) {
   server.port().Disarm();
 }
 
+// What a client passes is READ as far as it goes, and takes no memory where the client has written
+// none. What it may make the server wait for, or cannot be READ, ends its connection.
+TEST(ShmHostileClient, MemoryForValuesIsTheClientsOwn) {
+  TestServer server = ServeShm();
+  const Fd holes = Must(CreateMemory("plov-test-holes", TestServer::kStagingBytes));
+  const Fd small = Must(CreateMemory("plov-test-small", 8));
+  const Fd write_only(::open(("/proc/self/fd/" + std::to_string(holes.get())).c_str(), O_WRONLY));
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const Fd pipe(ends[0]), other_end(ends[1]), disk(::open("/proc/self/exe", O_RDONLY));
+  const struct {
+    int fd;
+    Kind kind;
+    bool ok;
+  } cases[] = {{holes.get(), Kind::kReadDone, true},       {small.get(), Kind::kReadDone, false},
+               {write_only.get(), Kind::kReadDone, false}, {pipe.get(), Kind::kClosed, false},
+               {disk.get(), Kind::kClosed, false},         {-1, Kind::kClosed, false}};
+  for (const auto& [fd, kind, ok] : cases) {
+    SCOPED_TRACE(fd);
+    const HandClient client = ShakeHands(&server);
+    const PeerId peer = server.Expect(Kind::kOpened).peer;
+    ASSERT_TRUE(fd < 0 || PassFile(client.socket.get(), fd));
+    server.port().Read(peer, {.bytes = 4096, .shared = server.words()});
+    const Event event = server.Expect(kind);
+    EXPECT_EQ(event.ok, ok);
+    server.port().Close(peer);
+  }
+  struct stat status;
+  ASSERT_EQ(::fstat(holes.get(), &status), 0);
+  EXPECT_EQ(status.st_blocks, 0);
+}
+
 TEST(ShmHostileServer, GoodAnswerMakesAConnection) {
   HandServer server;
   const auto client = Must(server.Answer(HandServer::GoodWelcome(), server.GoodFds()));
@@ -369,8 +402,7 @@ TEST(ShmHostileServer, MemorySmallerThanItSaysIsAProtocolError) {
     EXPECT_EQ(CodeOf(server.Answer(welcome, server.GoodFds())), Code::kProtocol) << bytes;
   }
   // Up to sizes at which the length of the whole channel wraps.
-  for (const uint64_t bytes :
-       {uint64_t{4097}, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - Channel::Bytes(0) + 2}) {
+  for (const uint64_t bytes : {uint64_t{1} << 63, UINT64_MAX, kStagingBytesMax + 1}) {
     HandServer server;
     Welcome welcome = HandServer::GoodWelcome();
     welcome.staging_bytes = bytes;
@@ -390,7 +422,7 @@ Fd UnsealedMemory(size_t bytes) {
 TEST(ShmHostileServer, MemoryThatCouldBeCutShortIsAProtocolError) {
   for (const int which : {kLifeFd, kChannelFd}) {
     HandServer server;
-    const Fd unsealed = UnsealedMemory(Channel::Bytes(4096));
+    const Fd unsealed = UnsealedMemory(Channel::kBytes);
     auto fds = server.GoodFds();
     fds[static_cast<size_t>(which)] = unsealed.get();
     const auto client = server.Answer(HandServer::GoodWelcome(), fds);

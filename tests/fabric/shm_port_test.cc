@@ -26,16 +26,15 @@ constexpr size_t kLong = 1500;
 class Writer {
  public:
   explicit Writer(ShmPort* port, uint64_t client_id) {
-    constexpr size_t kStaging = 4096;
     int sockets[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
       throw std::runtime_error("no socket pair");
     }
     socket_ = Fd(sockets[0]);
-    const Fd memory = Must(CreateMemory("plov-test-channel", Channel::Bytes(kStaging)));
+    const Fd memory = Must(CreateMemory("plov-test-channel", Channel::kBytes));
     NewPeer peer{Fd(sockets[1]), {}, client_id};
-    peer.channel.mapping = Must(Map(memory.get(), Channel::Bytes(kStaging)));
-    channel_.mapping = Must(Map(memory.get(), Channel::Bytes(kStaging)));
+    peer.channel.mapping = Must(Map(memory.get(), Channel::kBytes));
+    channel_.mapping = Must(Map(memory.get(), Channel::kBytes));
     requests_ = RingWriter(channel_.request_control(), channel_.request_data());
     replies_ = RingReader(channel_.reply_control(), channel_.reply_data());
     port->Adopt(std::move(peer));
@@ -251,7 +250,7 @@ TEST_F(ShmPortTest, ManyThatDieAtOnceAreAllNoticedAndNobodyWaitsForThat) {
   }
   EXPECT_LT(closed_, kMany / 2) << "the talker had to wait";
   EXPECT_TRUE(ServeUntil([&](bool) { return closed_ == kMany; }));
-  EXPECT_EQ(port_->connection_bytes(), Channel::Bytes(4096)) << "the talker's";
+  EXPECT_EQ(port_->connection_bytes(), Channel::kBytes) << "the talker's";
 }
 
 }  // namespace plov::fabric::shm

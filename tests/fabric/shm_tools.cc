@@ -86,8 +86,7 @@ HandClient ShakeHands(TestServer* server) {
   client.welcome = Must(ReceiveWelcome(client.socket.get(), &client.fds));
   if (client.welcome.status != 0) throw std::runtime_error("the server refuses");
   client.channel.mapping =
-      Must(Mapping::Map(client.fds[kChannelFd].get(), Channel::Bytes(client.welcome.staging_bytes),
-                        PROT_READ | PROT_WRITE));
+      Must(Mapping::Map(client.fds[kChannelFd].get(), Channel::kBytes, PROT_READ | PROT_WRITE));
   return client;
 }
 

@@ -1,8 +1,6 @@
 // What a client that keeps to nothing finds in the pages that it can map.
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,33 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "fabric/shm/channel.h"
+#include "tests/hostile/hand_client.h"
 #include "tests/support/plovd.h"
-#include "verify/superblock.h"
 
 namespace plov {
 namespace {
 
-using fabric::Fd;
 using fabric::Mapping;
-namespace shm = fabric::shm;
-
-// Every page that a server gives to a client.
-std::vector<Mapping> MapAllOf(const test::Plovd& server) {
-  const Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  server.uri().substr(4).copy(address.sun_path, sizeof(address.sun_path) - 1);
-  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  shm::SendHello(socket.get(), {shm::kHandshakeMagic, verify::kFormatVersion, 0, 1});
-  shm::HandshakeFds fds;
-  EXPECT_TRUE(shm::ReceiveWelcome(socket.get(), &fds));
-  std::vector<Mapping> pages;
-  for (const Fd& fd : fds) {
-    const auto bytes = static_cast<size_t>(::lseek(fd.get(), 0, SEEK_END));
-    pages.push_back(std::move(*Mapping::Map(fd.get(), bytes, PROT_READ)));
-  }
-  return pages;
-}
 
 struct Range {
   uint64_t begin, end;
@@ -75,10 +53,10 @@ TEST(SharedPages, HoldNoAddressOfTheServer) {
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE(client.Put("key" + std::to_string(i), "a value"));
   ASSERT_TRUE(client.Put("large", std::string(1 << 20, 'v')));
   ASSERT_TRUE(client.Get("large") && client.Delete("key7"));
-  const std::vector<Mapping> all = MapAllOf(server);
+  const HandClient hostile(server, PROT_READ);
   const std::vector<Range> ranges = MapsOf(server.pid());
   ASSERT_FALSE(ranges.empty());
-  for (const Mapping& pages : all) EXPECT_EQ(AddressesIn(pages, ranges), 0);
+  for (const Mapping& pages : hostile.pages()) EXPECT_EQ(AddressesIn(pages, ranges), 0);
 }
 
 }  // namespace

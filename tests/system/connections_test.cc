@@ -80,7 +80,7 @@ TEST(Connections, LimitOfOpenFilesThatIsTooLowIsSaidAtStart) {
   if (files.rlim_max >= 1'000'000) GTEST_SKIP() << "this machine's limit is enough for all";
   Plovd server({"--memory", "64M", "--max-clients", "1000000"});
   EXPECT_TRUE(Says(server, "the limit of open files is " + std::to_string(files.rlim_max)));
-  EXPECT_THAT(server.Log(), HasSubstr("--max-clients 1000000 needs 1000"));
+  EXPECT_THAT(server.Log(), HasSubstr("--max-clients 1000000 needs 2000"));
 }
 
 TEST(Connections, SoftLimitOfOpenFilesIsRaised) {
