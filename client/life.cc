@@ -8,12 +8,11 @@ namespace plov {
 
 // All shards or none: they are threads of one server, which have one hash seed. A name may lead to
 // another server between two of them.
-std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, uint64_t client_id,
-                                                      Deadline deadline) {
+std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, Deadline deadline) {
   Links links;
   uint32_t shard_count = 1;
   for (uint32_t shard = 0; shard < shard_count; ++shard) {
-    auto link = Link::Connect(uri, shard, client_id, deadline);
+    auto link = Link::Connect(uri, shard, &identity_, deadline);
     if (!link) return std::unexpected(link.error());
     links.push_back(std::move(*link));
     const cuckoo::ShardView& view = links.back()->view();
@@ -30,7 +29,7 @@ std::expected<std::unique_ptr<Life>, Error> Life::Begin(const std::string& uri,
                                                         size_t location_cache_bytes,
                                                         Callbacks* callbacks, Deadline deadline) {
   std::unique_ptr<Life> life(new Life(fabric::RandomId(), location_cache_bytes));
-  auto links = ConnectShards(uri, life->client_id_, deadline);
+  auto links = life->ConnectShards(uri, deadline);
   if (!links) return std::unexpected(links.error());
   life->hash_seed_ = links->front()->view().hash_seed;
   for (size_t i = 0; i < links->size(); ++i) life->writes_.emplace_back(callbacks);
@@ -40,7 +39,8 @@ std::expected<std::unique_ptr<Life>, Error> Life::Begin(const std::string& uri,
 
 // A server that is not this life's may know the client id all the same; it gets no write by it.
 std::expected<bool, Error> Life::Resume(const std::string& uri, Deadline deadline) {
-  auto links = ConnectShards(uri, client_id_, deadline);
+  auto links = ConnectShards(uri, deadline);
+  if (!links && links.error().code == Code::kUnknown) return false;
   if (!links) return std::unexpected(links.error());
   if (!IsThis(*links)) return false;
   for (const auto& link : links_) {

@@ -30,7 +30,8 @@ class Life {
                                                            size_t location_cache_bytes,
                                                            Callbacks* callbacks, Deadline deadline);
 
-  // Connects anew. False, and nothing is changed, when another life answers: this one is over.
+  // Connects anew. False, and nothing is changed, when another life answers, or one that knows
+  // somebody else by the client id: this one is over.
   std::expected<bool, Error> Resume(const std::string& uri, Deadline deadline);
 
   uint32_t shard_count() const { return static_cast<uint32_t>(links_.size()); }
@@ -61,14 +62,13 @@ class Life {
   using Links = std::vector<std::unique_ptr<Link>>;
 
   Life(uint64_t client_id, size_t location_cache_bytes)
-      : client_id_(client_id), locations_(location_cache_bytes) {}
+      : identity_{client_id, {}}, locations_(location_cache_bytes) {}
 
-  static std::expected<Links, Error> ConnectShards(const std::string& uri, uint64_t client_id,
-                                                   Deadline deadline);
+  std::expected<Links, Error> ConnectShards(const std::string& uri, Deadline deadline);
   bool IsThis(const Links& fresh) const;
   void Adopt(Links fresh);
 
-  uint64_t client_id_;
+  Identity identity_;
   uint64_t hash_seed_ = 0;
   bool loads_ = false;
   Links links_;

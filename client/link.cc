@@ -61,13 +61,17 @@ std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& 
 }
 
 std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri, uint32_t shard,
-                                                          uint64_t client_id, Deadline deadline) {
+                                                          Identity* identity, Deadline deadline) {
+  if (identity->claimants.size() == shard) identity->claimants.emplace_back();
+  fabric::Claimant& claimant = identity->claimants[shard];
   auto connection = fabric::Connection::Connect(uri, {.shard = shard,
                                                       .format_version = verify::kFormatVersion,
-                                                      .client_id = client_id,
+                                                      .client_id = identity->client_id,
+                                                      .claim = claimant.claim(),
                                                       .deadline = deadline});
   if (!connection) return std::unexpected(connection.error());
-  auto link = std::make_unique<Link>(std::move(*connection), shard, client_id);
+  claimant.OnConnected();
+  auto link = std::make_unique<Link>(std::move(*connection), shard, identity->client_id);
   if (auto opened = link->Open(deadline); !opened) return std::unexpected(opened.error());
   return link;
 }

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -36,6 +37,12 @@ inline constexpr uint64_t kControlIds = uint64_t{1} << 63;
 // in a ring.
 inline constexpr uint32_t kMessagesInFlightMax = 4;
 
+// Who a client is to the shards of a server, in one life of it.
+struct Identity {
+  uint64_t client_id;
+  std::deque<fabric::Claimant> claimants;  // by shard, of those that were connected to
+};
+
 // What a READ of a superblock brought; nullopt when it is torn.
 std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const verify::Superblock& page,
                                                               uint32_t shard,
@@ -46,7 +53,7 @@ class Link {
   // Connects, READs the superblock, confirms it and learns the server's time: when it is there, all
   // of that is.
   static std::expected<std::unique_ptr<Link>, Error> Connect(const std::string& uri, uint32_t shard,
-                                                             uint64_t client_id, Deadline deadline);
+                                                             Identity* identity, Deadline deadline);
 
   // Over a connection that is there; tests have their own.
   Link(std::unique_ptr<fabric::Connection> connection, uint32_t shard, uint64_t client_id);

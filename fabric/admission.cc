@@ -9,6 +9,9 @@ namespace plov::fabric {
 
 namespace {
 
+constexpr auto kIdOfAnother =
+    "its client id is another's: it has not shown that it is the client that the server knows";
+
 std::string Numbered(uint64_t limit, const char* what) { return std::to_string(limit) + what; }
 
 }  // namespace
@@ -29,6 +32,8 @@ std::string RefusalText(uint32_t refusal, uint64_t limit) {
              Numbered(limit, " (ulimit -n, LimitNOFILE= of its unit)");
     case RefusalReason::kAllDescriptors:
       return "the server's system has no file descriptor left: raise sysctl fs.file-max";
+    case RefusalReason::kIdOfAnother:
+      return kIdOfAnother;
     case RefusalReason::kOther:
       break;
   }

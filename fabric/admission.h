@@ -25,8 +25,9 @@ enum class RefusalReason : uint32_t {
   kDescriptors = 3,     // the process's limit of open files
   kAllDescriptors = 4,  // the system's
   kOther = 5,
+  kIdOfAnother = 6,  // see fabric/claim.h
 };
-inline constexpr uint32_t kRefusals = 5;
+inline constexpr uint32_t kRefusals = 6;
 
 // Whom it refuses and why, as the refused client says it.
 std::string RefusalText(uint32_t refusal, uint64_t limit);

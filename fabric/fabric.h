@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "fabric/admission.h"
+#include "fabric/claim.h"
 #include "verify/error.h"
 
 namespace plov::fabric {
@@ -78,6 +79,7 @@ struct ConnectOptions {
   uint32_t shard = 0;
   uint32_t format_version = 0;  // refused with kProtocol when the server's differs
   uint64_t client_id = 0;       // at most one connection per id and shard: a new one ends the old
+  Claim claim = {};             // to the id, where no kernel says whose it is
   Deadline deadline;
 };
 
@@ -87,7 +89,8 @@ class Connection {
   virtual ~Connection() = default;
 
   // Connects to one shard. kUnavailable (no server there), kPermission, kProtocol, kTimeout (a
-  // server that does not answer), kInvalidArgument (no such fabric or shard).
+  // server that does not answer), kInvalidArgument (no such fabric or shard), kUnknown (the server
+  // knows the client id, and not as this client's).
   static std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
                                                                    const ConnectOptions& options);
 
@@ -190,6 +193,7 @@ class Port {
 struct Exposure {
   std::span<std::byte> region;
   int region_fd = -1;
+  Claims* claims = nullptr;  // outlives the listener; null: any claim will do
 };
 
 struct ListenOptions {

@@ -129,7 +129,7 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
                                .admission = admission_};
   for (const auto& shard : shards_) {
     const Region& region = shard->region();
-    listen.shards.push_back({region.memory(), region.fd()});
+    listen.shards.push_back({region.memory(), region.fd(), shard->claims()});
   }
   for (const std::string& uri : options.uris) {
     auto listener = fabric::Listener::Listen(uri, listen);

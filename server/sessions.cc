@@ -36,6 +36,7 @@ void Sessions::Leave(const SessionOwner& owner) {
   if (it == sessions_.end() || --it->second.connections > 0) return;
   it->second.idle = idle_.insert(idle_.end(), owner);
   if (idle_.size() > kIdleSessionsMax) {
+    if (!idle_.front().user) claims_.Forget(idle_.front().client_id);
     sessions_.erase(idle_.front());
     idle_.pop_front();
     evicted_ = true;

@@ -3,7 +3,8 @@
 // A client numbers its writes to a shard (sequence) and keeps at most kSessionWindow of them
 // unanswered. The shard keeps the replies of the last kSessionWindow per client; a sequence that
 // it finds there is answered again, not applied again. Sessions of clients that left are kept for
-// their return, the kIdleSessionsMax most recent. Source: at-most-once by client id and sequence,
+// their return, the kIdleSessionsMax most recent; whose a session is that has no user is known as
+// long as the session is (fabric/claim.h). Source: at-most-once by client id and sequence,
 // after RIFL, SOSP 2015.
 #pragma once
 
@@ -16,6 +17,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "fabric/claim.h"
 #include "verify/error.h"
 
 namespace plov::server {
@@ -78,6 +80,9 @@ class Sessions {
   // The client's connection ended.
   void Leave(const SessionOwner& owner);
 
+  // To the ids of owners without a user.
+  fabric::Claims* claims() { return &claims_; }
+
   size_t size() const { return sessions_.size(); }
   size_t bytes() const { return size() * sizeof(Session); }
 
@@ -92,6 +97,7 @@ class Sessions {
   std::unordered_map<SessionOwner, Seat, SessionOwnerHash> sessions_;
   std::list<SessionOwner> idle_;  // oldest first
   bool evicted_;                  // a session was dropped, nobody remembers whose
+  fabric::Claims claims_;
 };
 
 }  // namespace plov::server

@@ -82,6 +82,9 @@ class Shard {
   // Ends a sleep. Any thread.
   void Wake();
 
+  // To be asked before a client comes that no kernel vouches for.
+  fabric::Claims* claims() { return sessions_.claims(); }
+
   const Store& store() const { return *store_; }
   const Region& region() const { return store_->region(); }
 

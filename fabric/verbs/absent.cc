@@ -9,8 +9,8 @@ namespace {
 
 std::unexpected<Error> Absent() {
   return Fail(Code::kInvalidArgument,
-              "this plov was built without RDMA: install libibverbs-dev and librdmacm-dev, and "
-              "build it anew");
+              "this plov was built without RDMA: install libibverbs-dev, librdmacm-dev and "
+              "nettle-dev, and build it anew");
 }
 
 }  // namespace

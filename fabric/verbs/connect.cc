@@ -130,7 +130,8 @@ std::expected<void, Error> Dialer::MakeParts() {
 }
 
 std::expected<Welcome, Error> Dialer::Request() {
-  const Hello hello{kWireMagic, options_.format_version, options_.shard, options_.client_id};
+  const Hello hello{kWireMagic, options_.format_version, options_.shard, options_.client_id,
+                    options_.claim};
   rdma_conn_param param{};
   param.private_data = &hello;
   param.private_data_len = sizeof(hello);

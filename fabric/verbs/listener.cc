@@ -207,10 +207,18 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
     notices_.Add(options_.admission->CountRefusal(place.error(), std::nullopt));
     return Refuse(id.get(), Code::kNoSpace);
   }
+  Claims* claims = options_.shards[hello->shard].claims;
+  const auto claimed =
+      claims == nullptr ? Claims::Verdict::kOwner : claims->Take(hello->client_id, hello->claim);
+  if (claimed == Claims::Verdict::kOther) {
+    notices_.Add(options_.admission->CountRefusal(RefusalReason::kIdOfAnother, std::nullopt));
+    return Refuse(id.get(), Code::kUnknown);
+  }
   VerbsPort& port = *ports_[hello->shard];
   const auto admitted = port.Admit(
       &id, {*hello, WelcomeTo(hello->shard), depths, std::move(*place), right == Right::kWrite});
   if (admitted) return;
+  if (claimed == Claims::Verdict::kNew) claims->Forget(hello->client_id);
   notices_.Add(options_.admission->CountRefusal(RefusalReason::kOther, std::nullopt,
                                                 admitted.error().message));
   Refuse(id.get(), Code::kNoSpace);

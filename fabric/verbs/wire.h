@@ -19,10 +19,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fabric/claim.h"
+
 namespace plov::fabric::verbs {
 
 // Changes whenever anything here does.
-inline constexpr uint64_t kWireMagic = 0x01007672766f6c70;  // "plovrv\0\1"
+inline constexpr uint64_t kWireMagic = 0x02007672766f6c70;  // "plovrv\0\2"
 
 // The same as of the other fabrics: the server's replies have no more room (server/shard.h).
 inline constexpr uint32_t kMessageBytesMax = 32 << 10;
@@ -38,9 +40,11 @@ struct Hello {
   uint32_t format_version;
   uint32_t shard;
   uint64_t client_id;
+  Claim claim;
 };
-static_assert(sizeof(Hello) == 24 && offsetof(Hello, format_version) == 8 &&
-              offsetof(Hello, shard) == 12 && offsetof(Hello, client_id) == 16);
+static_assert(sizeof(Hello) == 56 && offsetof(Hello, format_version) == 8 &&
+              offsetof(Hello, shard) == 12 && offsetof(Hello, client_id) == 16 &&
+              offsetof(Hello, claim) == 24 && offsetof(Claim, next) == 16);
 static_assert(sizeof(Hello) <= 56, "a REQ carries no more");
 
 struct Welcome {

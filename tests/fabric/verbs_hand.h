@@ -83,7 +83,7 @@ class HandClient {
   explicit HandClient(const std::string& uri);
   ~HandClient();
 
-  static Hello GoodHello() { return {kWireMagic, kTestFormatVersion, 0, kClientId}; }
+  static Hello GoodHello() { return {kWireMagic, kTestFormatVersion, 0, kClientId, {}}; }
   static constexpr uint64_t kClientId = 0x68616e64;
 
   // Says `hello`, and returns at once.

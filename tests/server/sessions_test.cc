@@ -107,6 +107,25 @@ TEST(Sessions, RetryOfAFormerLifesWriteIsForgottenHoweverOftenTheClientReturns) 
   EXPECT_EQ(Judge(*session, 7, kRetry), Verdict::kNew) << "first sent to this life";
 }
 
+// As long as the session is known, and no longer.
+TEST(Sessions, ClaimGoesWithItsSession) {
+  Sessions sessions;
+  const auto take = [&](uint64_t id) {
+    return sessions.claims()->Take(id, fabric::Claimant().claim());
+  };
+  EXPECT_EQ(take(1), fabric::Claims::Verdict::kNew);
+  const auto come_and_go = [&](const SessionOwner& owner) {
+    sessions.Enter(owner);
+    sessions.Leave(owner);
+  };
+  come_and_go(1);
+  come_and_go({1, uid_t{5}});  // another's of the same id
+  for (uint64_t id = 2; id <= kIdleSessionsMax; ++id) come_and_go(id);
+  EXPECT_EQ(take(1), fabric::Claims::Verdict::kNew) << "the oldest was dropped";
+  for (uint64_t id = 2; id <= 1 + kIdleSessionsMax; ++id) come_and_go({id, uid_t{6}});
+  EXPECT_NE(take(1), fabric::Claims::Verdict::kNew) << "a user's session says nothing of it";
+}
+
 TEST(Sessions, ConnectedClientHasOneSession) {
   Sessions sessions;
   Session* const session = sessions.Enter(7);

@@ -63,8 +63,14 @@ std::expected<std::unique_ptr<fabric::Connection>, Error> Network::Connect(
   if (options.format_version != server.endpoint.format_version) {
     return Fail(Code::kProtocol, "another format");
   }
+  fabric::Claims* claims = server.endpoint.claims;
+  if (claims != nullptr &&
+      claims->Take(options.client_id, options.claim) == fabric::Claims::Verdict::kOther) {
+    return Fail(Code::kUnknown, "the id is another's");
+  }
   auto peer = std::make_shared<Peer>();
   peer->id = ++next_peer_;
+  peer->claim = options.claim;
   peer->client_id = options.client_id;
   peer->staging_bytes = server.endpoint.staging_bytes;
   if (peer->staging_bytes > 0) {
@@ -202,6 +208,19 @@ void Network::BreakAny() {
   if (lead_ >= servers_.size()) return;
   const Peers& peers = servers_[lead_].peers;
   if (!peers.empty()) Break(random_->Pick(peers).get());
+}
+
+void Network::Impersonate() {
+  if (fabric::OneWay({}) == fabric::Secret{}) return;  // built without the fabric that asks
+  if (lead_ >= servers_.size() || servers_[lead_].endpoint.claims == nullptr) return;
+  const Server& server = servers_[lead_];
+  for (const auto& peer : server.peers) {
+    if (!peer->answered || peer->connection == nullptr) continue;
+    for (const fabric::Claim& heard : {fabric::Claim{}, peer->claim}) {
+      const auto verdict = server.endpoint.claims->Take(peer->client_id, heard);
+      impostors_ += verdict != fabric::Claims::Verdict::kOther;
+    }
+  }
 }
 
 void Network::BreakStrays() {

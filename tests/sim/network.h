@@ -55,6 +55,7 @@ struct Endpoint {
   int region_fd = -1;  // for `loads`
   uint32_t format_version = 0;
   uint64_t staging_bytes = 0;  // 0: connections have none, as without locked memory
+  fabric::Claims* claims = nullptr;
 };
 
 using Message = std::vector<std::byte>;
@@ -97,6 +98,12 @@ class Network {
   // Told of each connection that is made, with the server's number.
   std::function<void(uint32_t)> connect_observer;
 
+  // Who has heard all that the clients said when they connected tries to come as each of them that
+  // has been answered.
+  void Impersonate();
+  // Times that one was let in.
+  uint64_t impostors() const { return impostors_; }
+
   uint64_t reads() const { return reads_; }
   // Times that a client wrote where its connection's limits forbid it.
   uint64_t overruns() const { return overruns_; }
@@ -126,6 +133,7 @@ class Network {
   struct Peer {
     fabric::PeerId id = 0;
     uint64_t client_id = 0;
+    fabric::Claim claim = {};
     SimConnection* connection = nullptr;  // null once the client has dropped it
     std::deque<Message> inbox;            // to the server
     std::deque<Message> outbox;
@@ -134,6 +142,7 @@ class Network {
     std::optional<fabric::PeerRead> fetch;  // the server's READ of the staging memory
     bool opened = false;                    // kOpened has been told
     bool answering = false;                 // the server owes a reply
+    bool answered = false;                  // there was a reply
     bool broken = false;                    // kClosed is to be told, unless it never opened
     bool closed = false;                    // by the server, or dead with it
   };
@@ -167,6 +176,7 @@ class Network {
   fabric::PeerId next_peer_ = 0;
   uint64_t reads_ = 0;
   uint64_t overruns_ = 0;
+  uint64_t impostors_ = 0;
   std::vector<Flight> flights_;
   std::deque<Server> servers_;
   uint32_t lead_ = 0;

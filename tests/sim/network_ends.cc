@@ -163,6 +163,7 @@ void SimPort::Send(fabric::PeerId id, std::span<const std::byte> message) {
   Network::Peer* peer = network_->PeerOf(server_, id);
   if (peer == nullptr) return;
   peer->answering = false;
+  peer->answered = true;
   peer->outbox.emplace_back(message.begin(), message.end());
 }
 

@@ -60,7 +60,8 @@ void ServerProcess::Listen() {
   fabric::Port* port = network_->Listen(number_, {.region = region.memory(),
                                                   .region_fd = region.fd(),
                                                   .format_version = verify::kFormatVersion,
-                                                  .staging_bytes = limits_.staging_bytes});
+                                                  .staging_bytes = limits_.staging_bytes,
+                                                  .claims = shard_->claims()});
   shard_->AddPort(port);
 }
 

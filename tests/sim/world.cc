@@ -162,6 +162,7 @@ void World::RunSchedule() {
   if (network_.overruns() > 0) {
     judge_.Accuse("a client wrote beyond the limits of its connection");
   }
+  if (network_.impostors() > 0) judge_.Accuse("who listened on the wire came as another client");
   FeedExpiries();
   judge_.Advance(++stage_.instant);
 }
@@ -255,7 +256,10 @@ void World::OthersStep() {
 
 // Only between the servers' turns; a death in the middle of one is OnStore's.
 void World::Trouble() {
-  if (to_break_ != 0 && --to_break_ == 0) network_.BreakAny();
+  if (to_break_ != 0 && --to_break_ == 0) {
+    network_.Impersonate();
+    network_.BreakAny();
+  }
   if (to_leave_ != 0 && --to_leave_ == 0) random_.Pick(actors_)->Leave();
   if (to_switch_ != 0 && --to_switch_ == 0) Switch();
   if (to_kill_ != 0 && --to_kill_ == 0 && servers_[network_.lead()].process->lives()) {
