@@ -1,5 +1,6 @@
 #include "verify/message.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -199,6 +200,10 @@ std::optional<std::span<const std::byte>> MessageReader::Take(size_t head_bytes,
   // Bytes after the last one belong to nothing: the lengths do not agree.
   if (padded > rest_.size() || (remaining_ == 1 && padded != rest_.size())) return std::nullopt;
   const auto taken = rest_.first(head_bytes + tail_bytes);
+  const auto padding = rest_.subspan(taken.size(), padded - taken.size());
+  if (!std::ranges::all_of(padding, [](std::byte byte) { return byte == std::byte{0}; })) {
+    return std::nullopt;
+  }
   rest_ = rest_.subspan(padded);
   --remaining_;
   return taken;
@@ -234,7 +239,7 @@ std::optional<Request> MessageReader::NextRequest() {
 std::optional<Reply> MessageReader::NextReply() {
   if (remaining_ == 0 || rest_.size() < kReplyHeadBytes) return std::nullopt;
   const auto wire = LoadWire<WireReply>(rest_);
-  if ((wire.flags & ~kHeld) != 0) return std::nullopt;
+  if ((wire.flags & ~kHeld) != 0 || wire.reserved != 0) return std::nullopt;
   const bool held = (wire.flags & kHeld) != 0;
   const auto bytes = Take(kReplyHeadBytes, held ? 0 : wire.value_bytes);
   if (!bytes) return std::nullopt;

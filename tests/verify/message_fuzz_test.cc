@@ -241,6 +241,26 @@ TEST(MessageFuzz, KeysOverTheLimitAreRefusedThoughTheyAreThere) {
   }
 }
 
+TEST(MessageFuzz, WhatIsNeitherKeyNorValueIsZero) {
+  constexpr size_t kKeyBytes = 3;
+  for (size_t at = kKeyBytes; at <= kWordBytes; ++at) {
+    Image image(kMessageHeaderBytes + kRequestHeadBytes + kWordBytes);
+    Poke(&image, kCountAt, uint32_t{1});
+    Poke(&image, kMessageHeaderBytes, uint8_t{1});
+    Poke(&image, kMessageHeaderBytes + 2, static_cast<uint16_t>(kKeyBytes));
+    const bool is_padding = at < kWordBytes;  // the last round changes none
+    if (is_padding) image[kMessageHeaderBytes + kRequestHeadBytes + at] = std::byte{1};
+    Forge(&image, Holds::kRequests);
+    auto reader = MessageReader::Open(image, kClient, Holds::kRequests);
+    ASSERT_TRUE(reader.has_value());
+    EXPECT_EQ(reader->NextRequest().has_value(), !is_padding) << at;
+  }
+  Image replies = ValidReplies();
+  Poke(&replies, kMessageHeaderBytes + kReplyHeadBytes - 4, uint32_t{1});
+  Forge(&replies, Holds::kReplies);
+  EXPECT_FALSE(MessageReader::Open(replies, kClient, Holds::kReplies)->NextReply().has_value());
+}
+
 TEST(MessageFuzz, UnknownReplyFlagsAreRefused) {
   for (unsigned flags = 0; flags <= 0xffff; flags = flags * 2 + 1) {
     Image image = ValidReplies();
