@@ -196,7 +196,7 @@ Action Gets::Feed(Get* get) {
         get->split_bytes == 0 ? std::span<std::byte>() : get->into->first(get->split_bytes);
     action = get->lookup.FeedRecord(head, tail);
   } else {
-    action = get->lookup.FeedBucket(get->bucket);
+    action = get->lookup.FeedBucket(&get->bucket);
   }
   if (action == Action::kPause) get->pause_us = get->lookup.pause_us();
   if (action != Action::kHit) return action;

@@ -100,8 +100,8 @@ std::optional<Error> Link::Wait(Deadline deadline, Deadline idle_since) {
   return std::nullopt;
 }
 
-std::expected<std::span<const std::byte>, Error> Link::ReadNow(uint64_t offset, uint32_t bytes,
-                                                               Deadline deadline) {
+std::expected<std::span<std::byte>, Error> Link::ReadNow(uint64_t offset, uint32_t bytes,
+                                                         Deadline deadline) {
   const Deadline begun = Clock::now();
   std::optional<fabric::Status> ended;
   std::optional<Reads::Id> id;

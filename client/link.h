@@ -87,8 +87,8 @@ class Link {
   static constexpr Reads::Owner kSuperblockOwner = UINT64_MAX;
 
   // One READ, waited for; the bytes stay until the next. Not beside lookups.
-  std::expected<std::span<const std::byte>, Error> ReadNow(uint64_t offset, uint32_t bytes,
-                                                           Deadline deadline);
+  std::expected<std::span<std::byte>, Error> ReadNow(uint64_t offset, uint32_t bytes,
+                                                     Deadline deadline);
 
   // The superblock. MarkStale asks for it to be READ anew; Refresh posts that READ as soon as no
   // other is in flight.

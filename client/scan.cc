@@ -59,7 +59,7 @@ std::expected<ScanSummary, Error> Scan::Run() {
   return summary_;
 }
 
-std::expected<std::span<const std::byte>, Error> Scan::Read(uint64_t offset, uint32_t bytes) {
+std::expected<std::span<std::byte>, Error> Scan::Read(uint64_t offset, uint32_t bytes) {
   return link().ReadNow(offset, bytes, fabric::Clock::now() + timeout_);
 }
 
@@ -69,12 +69,12 @@ bool Scan::IsExpired(uint32_t expiry) {
 }
 
 // Reports the item of one verified bucket.
-Scan::Outcome Scan::ScanItem(const Bucket& bucket) {
+Scan::Outcome Scan::ScanItem(Bucket* bucket) {
   std::optional<verify::ItemView> item;
-  if (bucket.kind() == BucketKind::kInline) {
-    item = bucket.inline_item(table_.bucket_bytes);
-  } else if (bucket.kind() == BucketKind::kReference) {
-    const verify::Reference reference = bucket.reference();
+  if (bucket->kind() == BucketKind::kInline) {
+    item = bucket->Unmask(table_.bucket_bytes);
+  } else if (bucket->kind() == BucketKind::kReference) {
+    const verify::Reference reference = bucket->reference();
     if (reference.record_bytes > verify::kRecordBytesMax) return Step::kAgain;
     const auto bytes = Read(reference.offset, reference.record_bytes);
     if (!bytes) return std::unexpected(bytes.error());
@@ -119,7 +119,7 @@ Scan::Outcome Scan::ScanBucket(const Geometry& geometry, uint64_t index, bool is
     if (!bucket->Whole(geometry.bucket_bytes, geometry.SeedOf(index))) continue;
     if (bucket->kind() == BucketKind::kRetired) return Step::kRetired;
     if (!is_new && bucket->version() == *version) return Step::kDone;
-    const Outcome step = ScanItem(*bucket);
+    const Outcome step = ScanItem(bucket);
     if (step && *step == Step::kAgain) continue;
     *version = bucket->version();
     changed_ = true;

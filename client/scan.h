@@ -59,10 +59,11 @@ class Scan {
                      verify::Bucket* bucket);
   std::expected<void, Error> Refresh();
   bool MayWait(fabric::Deadline* begun);
-  Outcome ScanItem(const verify::Bucket& bucket);
+  // The bucket is a copy; the mask is taken off its item.
+  Outcome ScanItem(verify::Bucket* bucket);
   Outcome NextTable(uint64_t done_generation, bool retired);
   std::expected<void, Error> Resume();
-  std::expected<std::span<const std::byte>, Error> Read(uint64_t offset, uint32_t bytes);
+  std::expected<std::span<std::byte>, Error> Read(uint64_t offset, uint32_t bytes);
   bool IsExpired(uint32_t expiry);
   Link& link() { return life_->link(shard_); }
 

@@ -48,7 +48,7 @@ bool GrowingTable::Insert(uint64_t hash, const verify::Bucket& item) {
 // W10, insert: the home says so first, then the key is there.
 bool GrowingTable::InsertInStash(Table* table, uint64_t hash, const verify::Bucket& item,
                                  bool grows) {
-  const std::string_view key = table->KeyOf(item);
+  const std::string key = table->KeyOf(item);
   if (!stash_room_ || !stash_room_(key.size(), grows)) return false;
   if (!table->NoteStashed(hash)) return false;
   stash_.Add(key, hash, item, table->geometry().generation);

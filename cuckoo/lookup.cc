@@ -97,20 +97,20 @@ Lookup::Action Lookup::Miss() {
   return GoHome();
 }
 
-Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
-  bucket_ = &bucket;
+Lookup::Action Lookup::FeedBucket(Bucket* bucket) {
+  bucket_ = bucket;
   bucket_state_ = state_;
   const uint32_t bytes = table().bucket_bytes;
-  if (!bucket.Whole(bytes, table().SeedOf(index_))) {
+  if (!bucket->Whole(bytes, table().SeedOf(index_))) {
     ++context_.stats->torn_buckets;
     if (state_ == State::kKnownBucket) return ForgetKnown();
-    return Torn(std::as_bytes(std::span(bucket.words(), bytes / verify::kWordBytes)));
+    return Torn(std::as_bytes(std::span(bucket->words(), bytes / verify::kWordBytes)));
   }
-  switch (bucket.kind()) {
+  switch (bucket->kind()) {
     case BucketKind::kRetired:
       return Action::kRefresh;
     case BucketKind::kInline: {
-      const auto item = bucket.inline_item(bytes);
+      const auto item = bucket->Unmask(bytes);
       if (!item || item->key != key_) break;
       item_ = *item;
       if (state_ != State::kKnownBucket) {
@@ -119,7 +119,7 @@ Lookup::Action Lookup::FeedBucket(const Bucket& bucket) {
       return Action::kHit;
     }
     case BucketKind::kReference: {
-      const verify::Reference reference = bucket.reference();
+      const verify::Reference reference = bucket->reference();
       if (reference.hash != hash_) break;
       expected_version_ = reference.version;
       return ReadRecord(State::kRecord, reference.offset, reference.record_bytes);
@@ -186,19 +186,18 @@ Lookup::Action Lookup::OnConfirm() {
 }
 
 // R4: one READ decides if the record is whole, the key's, the one that was remembered, and was
-// current when its `live` word was read.
-Lookup::Action Lookup::OnKnownRecord(std::span<const std::byte> bytes,
-                                     std::span<const std::byte> tail) {
-  const uint64_t live = verify::LiveOf(bytes);
-  if (live == 0 || static_cast<uint32_t>(live) != known_stamp_) return ForgetKnown();
+// current when its `mask` word, which holds the live bit, was read.
+Lookup::Action Lookup::OnKnownRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
+  if (!verify::IsLive(bytes)) return ForgetKnown();
+  if (static_cast<uint32_t>(verify::VersionOf(bytes)) != known_stamp_) return ForgetKnown();
   const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  if (!item || item->version != live || item->key != key_) return ForgetKnown();
+  if (!item || item->key != key_) return ForgetKnown();
   item_ = *item;
   return Action::kHit;
 }
 
 // R1: the record that the bucket meant, or back to the bucket; `live` does not matter.
-Lookup::Action Lookup::OnRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail) {
+Lookup::Action Lookup::OnRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
   const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
   if (!item || item->version != expected_version_) {
     ++context_.stats->torn_records;
@@ -211,8 +210,7 @@ Lookup::Action Lookup::OnRecord(std::span<const std::byte> bytes, std::span<cons
   return Action::kHit;
 }
 
-Lookup::Action Lookup::FeedRecord(std::span<const std::byte> bytes,
-                                  std::span<const std::byte> tail) {
+Lookup::Action Lookup::FeedRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
   assert(bytes.size() + tail.size() == want_.bytes);
   return state_ == State::kKnownRecord ? OnKnownRecord(bytes, tail) : OnRecord(bytes, tail);
 }

@@ -71,12 +71,12 @@ class Lookup {
   Action Start(const Context& context, std::string_view key, uint64_t hash, uint64_t posted_us);
 
   // Takes the bucket READ for want(), in the driver's private memory, where it stays until the
-  // lookup ends.
-  Action FeedBucket(const verify::Bucket& bucket);
+  // lookup ends; the mask is taken off an inline item.
+  Action FeedBucket(verify::Bucket* bucket);
 
   // Takes the record READ for want(), likewise, exactly want().bytes long. `tail` holds the value
   // of a record that was READ into two buffers (header and key in `bytes`), else it is empty.
-  Action FeedRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail = {});
+  Action FeedRecord(std::span<std::byte> bytes, std::span<std::byte> tail = {});
 
   // Goes on after kPause, with the same want().
   Action Resume() const { return Action::kRead; }
@@ -109,8 +109,8 @@ class Lookup {
   Action OnHome();
   Action OnWay();
   Action OnConfirm();
-  Action OnKnownRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail);
-  Action OnRecord(std::span<const std::byte> bytes, std::span<const std::byte> tail);
+  Action OnKnownRecord(std::span<std::byte> bytes, std::span<std::byte> tail);
+  Action OnRecord(std::span<std::byte> bytes, std::span<std::byte> tail);
   Action ForgetKnown();
   Action Torn(std::span<const std::byte> bytes);
 

@@ -72,30 +72,31 @@ void Table::Rewrite(uint64_t index, Bucket* bucket) {
 
 uint64_t Table::HashOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kReference) return bucket.reference().hash;
-  return HashKey(bucket.inline_item(geometry_.bucket_bytes)->key, hash_seed_);
+  std::array<char, verify::kBucketBytesMax> key;
+  return HashKey(bucket.inline_item(geometry_.bucket_bytes)->CopyKey(key.data()), hash_seed_);
 }
 
-std::string_view Table::KeyOf(const Bucket& bucket) const {
+std::string Table::KeyOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kReference) {
-    return verify::OwnRecord(region_, bucket.reference().offset).key;
+    return verify::OwnRecord(region_, bucket.reference().offset).key();
   }
-  return bucket.inline_item(geometry_.bucket_bytes)->key;
+  return bucket.inline_item(geometry_.bucket_bytes)->key();
 }
 
 Table::Verdict Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
   const auto verdict = [](bool same) { return same ? Verdict::kFound : Verdict::kAbsent; };
   if (bucket.kind() == BucketKind::kInline) {
-    return verdict(bucket.inline_item(geometry_.bucket_bytes)->key == key);
+    return verdict(bucket.inline_item(geometry_.bucket_bytes)->HasKey(key));
   }
   if (bucket.kind() != BucketKind::kReference) return Verdict::kAbsent;
   const verify::Reference reference = bucket.reference();
   if (reference.hash != hash) return Verdict::kAbsent;
   const auto record = verify::OwnRecord(region_, reference.offset);
-  if (record.version != reference.version ||
-      verify::RecordBytes(record.key.size(), record.value.size()) != reference.record_bytes) {
+  if (record.version() != reference.version ||
+      verify::kRecordHeaderBytes + record.payload_bytes() != reference.record_bytes) {
     return Verdict::kCorrupt;
   }
-  return verdict(record.key == key);
+  return verdict(record.HasKey(key));
 }
 
 Table::Verdict Table::Find(uint64_t hash, std::string_view key, Slot* slot) {

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -122,7 +123,7 @@ class Table {
 
   // The full hash, and the key, of the item that a bucket holds. Needs an occupied bucket.
   uint64_t HashOf(const verify::Bucket& bucket) const;
-  std::string_view KeyOf(const verify::Bucket& bucket) const;
+  std::string KeyOf(const verify::Bucket& bucket) const;
   // Whether a bucket holds the key, whosever it is.
   Verdict Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
 

@@ -27,6 +27,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,7 @@
 #include "fabric/admission.h"
 #include "fabric/claim.h"
 #include "verify/error.h"
+#include "verify/words.h"
 
 namespace plov::fabric {
 
@@ -152,13 +154,30 @@ struct PortEvent {
   bool ok = false;  // kReadDone: false when the range was outside the staging memory
 };
 
-// A READ of a peer's staging memory into the shard's own region.
+// A READ of a peer's staging memory into the shard's own region, a slice at a time: what a slice
+// holds is fixed, in private memory, before a word of it is masked and seen in the region. So no
+// peer decides a word there, though it may change what is READ.
 struct PeerRead {
+  // Of the region, from the word where the value begins.
+  static constexpr size_t kSliceBytes = (size_t{64} << 10) + 8;
+
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  uint64_t* shared = nullptr;  // word-aligned record memory
-  size_t shared_offset = 0;    // bytes from there
+  uint64_t* shared = nullptr;       // word-aligned record memory
+  const uint64_t* masks = nullptr;  // of each slice; stay until the READ is done
+  size_t shared_offset = 0;         // where the value begins: bytes from `shared`
   uint64_t tag = 0;
+
+  // Of the slice that begins after so many bytes, which are a number of whole slices.
+  uint64_t SliceBytesAt(uint64_t done) const {
+    const uint64_t most = kSliceBytes - (shared_offset + done) % verify::kWordBytes;
+    return std::min(most, bytes - done);
+  }
+  void StoreSlice(uint64_t done, std::span<const std::byte> slice) const {
+    if (slice.empty()) return;
+    const size_t index = (shared_offset % verify::kWordBytes + done) / kSliceBytes;
+    verify::MaskToShared(shared, shared_offset + done, slice, masks[index]);
+  }
 };
 
 // A shard's end of a listener. Threads: the shard's, but for Wake.

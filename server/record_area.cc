@@ -140,7 +140,7 @@ std::optional<RecordArea::Hole> RecordArea::FindHole(size_t index, size_t bytes)
     const verify::OwnHead head = verify::OwnRecordHead(region_->data(), index * block_bytes_ + at);
     const size_t next = at + PlacedBytes(head.record_bytes);
     if (head.record_bytes == 0 || IsRun(head.record_bytes) || next > block.used_bytes) break;
-    if (head.live != 0) {
+    if (head.live) {
       live_bytes += next - at;
       hole = next;
     } else if (!found) {
@@ -359,7 +359,7 @@ size_t RecordArea::WalkOne(const Relocate& relocate) {
     return verify::kRecordHeaderBytes;
   }
   cursor_ += PlacedBytes(head.record_bytes);
-  if (head.live == 0) return verify::kRecordHeaderBytes;
+  if (!head.live) return verify::kRecordHeaderBytes;
   relocate(offset, head.record_bytes);
   if (move_failed_) {  // until more is free; the block is sound
     victim_.reset();

@@ -161,7 +161,7 @@ void Recovery::TakeOverStash() {
       continue;
     }
     Table::Slot slot;
-    const std::string_view key = table->KeyOf(bucket);
+    const std::string key = table->KeyOf(bucket);
     if (table_->Find(table->HashOf(bucket), key, &slot) == Table::Verdict::kAbsent) {
       table_->KeepStashed(index, bucket);
       continue;
@@ -187,7 +187,7 @@ void Recovery::Relist(Table* table) {
   }
 }
 
-verify::ItemView Recovery::ItemOf(Table* table, const Bucket& bucket) const {
+verify::MaskedItem Recovery::ItemOf(Table* table, const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kInline) {
     return *bucket.inline_item(table->geometry().bucket_bytes);
   }
@@ -197,9 +197,9 @@ verify::ItemView Recovery::ItemOf(Table* table, const Bucket& bucket) const {
 // Whether the item stays. Its memory is taken over with it.
 bool Recovery::Judge(Table* table, const Bucket& bucket) {
   if (bucket.kind() == BucketKind::kReference && !JudgeRecord(bucket.reference())) return false;
-  const verify::ItemView item = ItemOf(table, bucket);
-  report_.payload_bytes += item.key.size() + item.value.size();
-  report_.expiring += item.expiry != 0 ? 1 : 0;
+  const verify::MaskedItem item = ItemOf(table, bucket);
+  report_.payload_bytes += item.payload_bytes();
+  report_.expiring += item.expiry() != 0 ? 1 : 0;
   return true;
 }
 
@@ -213,13 +213,14 @@ bool Recovery::IsInside(const verify::Reference& reference) const {
 
 bool Recovery::JudgeRecord(const verify::Reference& reference) {
   const bool inside = IsInside(reference);
-  std::optional<verify::ItemView> item;
+  std::optional<verify::MaskedItem> item;
   if (inside) {
-    item = verify::ParseRecord({region_->data() + reference.offset, reference.record_bytes},
+    item = verify::CheckRecord({region_->data() + reference.offset, reference.record_bytes},
                                record_seed_);
   }
-  const bool matches = item && item->version == reference.version &&
-                       cuckoo::HashKey(item->key, hash_seed_) == reference.hash;
+  std::array<char, verify::kKeyBytesMax> key;
+  const bool matches = item && item->version() == reference.version &&
+                       cuckoo::HashKey(item->CopyKey(key.data()), hash_seed_) == reference.hash;
   if (!matches) {
     ++report_.damaged;
     return false;
@@ -229,16 +230,17 @@ bool Recovery::JudgeRecord(const verify::Reference& reference) {
     ++report_.duplicates;
     return false;
   }
-  uint64_t* live = verify::WordsAt(region_->data(), reference.offset) + 1;
-  if (verify::LoadWord(live) != item->version) verify::StoreWord(live, item->version);
+  uint64_t* mask = verify::WordsAt(region_->data(), reference.offset) + 1;
+  const uint64_t live = verify::LoadWord(mask) | verify::kLiveBit;
+  if (verify::LoadWord(mask) != live) verify::StoreWord(mask, live);
   return true;
 }
 
 // Takes an item out of the accounts.
 void Recovery::Forget(Table* table, const Bucket& bucket) {
-  const verify::ItemView item = ItemOf(table, bucket);
-  report_.payload_bytes -= item.key.size() + item.value.size();
-  report_.expiring -= item.expiry != 0 ? 1 : 0;
+  const verify::MaskedItem item = ItemOf(table, bucket);
+  report_.payload_bytes -= item.payload_bytes();
+  report_.expiring -= item.expiry() != 0 ? 1 : 0;
   if (bucket.kind() == BucketKind::kReference) {
     records_->Free(bucket.reference().offset, bucket.reference().record_bytes);
   }
@@ -269,9 +271,9 @@ void Recovery::DropSecondCopyOf(Table* table, const Displaced& displaced) {
     if (other.kind() == BucketKind::kEmpty || table->HashOf(other) != hash) continue;
     const Bucket mine = *table->Load(index);
     if (mine.kind() == BucketKind::kEmpty) return;  // dropped as the second copy of another
-    const verify::ItemView item = ItemOf(table, mine), other_item = ItemOf(table, other);
-    if (other_item.key != item.key) continue;
-    const bool mine_goes = other_item.version >= item.version;
+    const verify::MaskedItem item = ItemOf(table, mine), other_item = ItemOf(table, other);
+    if (other_item.key() != item.key()) continue;
+    const bool mine_goes = other_item.version() >= item.version();
     Forget(table, mine_goes ? mine : other);
     table->Drop(mine_goes ? index : way);
     ++report_.duplicates;
@@ -287,7 +289,8 @@ void Recovery::DropMoved() {
     if (bucket.kind() == BucketKind::kEmpty) continue;
     const uint64_t hash = old.HashOf(bucket);
     Table::Slot slot;
-    if (table_->moving_to().Find(hash, ItemOf(&old, bucket).key, &slot) != Table::Verdict::kFound) {
+    if (table_->moving_to().Find(hash, ItemOf(&old, bucket).key(), &slot) !=
+        Table::Verdict::kFound) {
       continue;
     }
     Forget(&old, bucket);

@@ -66,7 +66,7 @@ class Recovery {
   bool Judge(cuckoo::Table* table, const verify::Bucket& bucket);
   bool JudgeRecord(const verify::Reference& reference);
   bool IsInside(const verify::Reference& reference) const;
-  verify::ItemView ItemOf(cuckoo::Table* table, const verify::Bucket& bucket) const;
+  verify::MaskedItem ItemOf(cuckoo::Table* table, const verify::Bucket& bucket) const;
   void DropSecondCopies(cuckoo::Table* table);
   void DropSecondCopyOf(cuckoo::Table* table, const Displaced& displaced);
   void Relist(cuckoo::Table* table);

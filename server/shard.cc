@@ -366,12 +366,14 @@ Shard::Outcome Shard::HandleLarge(Gate* gate, PeerId id, Peer* peer, WriteReply*
     gate->port->Read(id, {.offset = request.staging_offset,
                           .bytes = request.value_bytes,
                           .shared = writing.place->shared,
+                          .masks = writing.arrival_masks.data(),
                           .shared_offset = writing.place->at,
                           .tag = request.request_id});
     return Outcome::kReads;
   }
   if (request.value_bytes > verify::kShortValueMax && !writing.value_digest) {
     if (!batch.digest) batch.digest.emplace(store_->DigestOf(writing));
+    store_->Settle(&writing, slice_.work_bytes);
     if (!batch.digest->Go(slice_.work_bytes)) return Outcome::kAgain;
     writing.value_digest = batch.digest->Finish();
   }
@@ -448,7 +450,7 @@ Shard::Outcome Shard::HandleGet(Peer* peer, size_t room, Reply* reply) {
     reply->status = hit.error();
     return Outcome::kDone;
   }
-  if (request.suspect && hit->item.value.size() > verify::kShortValueMax) {
+  if (request.suspect && hit->item.value_bytes() > verify::kShortValueMax) {
     batch.suspect = *hit;
     store_->Hold(hit->record_offset, hit->record_bytes);
     return Outcome::kAgain;
@@ -468,13 +470,16 @@ Shard::Outcome Shard::Verify(Batch* batch) {
 // A value that does not fit in the message stays where it is: the client READs it there, and it is
 // kept for it.
 void Shard::ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, Reply* reply) {
-  reply->version = hit.item.version;
-  reply->flags = hit.item.flags;
-  reply->expiry = hit.item.expiry;
-  reply->value_bytes = static_cast<uint32_t>(hit.item.value.size());
-  reply->value = hit.item.value;
-  if (verify::EncodedBytes(*reply) <= room) return;
-  reply->value = {};
+  const size_t value_bytes = hit.item.value_bytes();
+  reply->version = hit.item.version();
+  reply->flags = hit.item.flags();
+  reply->expiry = hit.item.expiry();
+  reply->value_bytes = static_cast<uint32_t>(value_bytes);
+  if (verify::kReplyHeadBytes + verify::RoundUpToWord(value_bytes) <= room) {
+    value_.resize(value_bytes);
+    reply->value = hit.item.CopyValue(value_.data());
+    return;
+  }
   if (hit.record_bytes == 0) {  // inline: there is no record to hold
     reply->value_bytes = 0;
     reply->status = Code::kTooLarge;

@@ -182,6 +182,7 @@ class Shard {
   uint64_t drain_since_us_ = 0;
   Warnings warnings_;
   std::string stats_text_;
+  std::string value_;            // of the reply at hand
   std::deque<Waiting> waiting_;  // whose batch waits for its next slice
   bool writes_wait_ = false;     // for memory that clients give back, some of these
   std::vector<std::unique_ptr<Batch>> idle_batches_;

@@ -11,27 +11,21 @@ namespace plov::server {
 using verify::Bucket;
 using verify::BucketKind;
 using verify::ItemView;
+using verify::MaskedItem;
 using verify::Operation;
 using verify::Request;
 
-namespace {
-
-// Writes pay for looking at this many buckets while items with an expiry are stored.
-constexpr size_t kSweepPerWrite = 2;
-
-}  // namespace
-
 // An item lives at least its time, so the second is rounded up; at most what the format holds.
-ItemView Store::ItemOf(const Request& request, uint64_t version, uint64_t now_us) const {
+ItemView Store::ItemOf(const Request& request, uint64_t now_us) const {
   uint64_t expiry = 0;
   if (request.ttl_seconds != 0) {
     expiry = (UnixUs(now_us) + 999'999) / 1'000'000 + request.ttl_seconds;
   }
-  return {request.key, request.value, version, request.flags,
+  return {request.key, request.value, 0, request.flags,
           static_cast<uint32_t>(std::min<uint64_t>(expiry, UINT32_MAX))};
 }
 
-ItemView Store::ItemOf(const Bucket& bucket) const {
+MaskedItem Store::ItemOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(options_.bucket_bytes);
   return verify::OwnRecord(region_.data(), bucket.reference().offset);
 }
@@ -41,14 +35,13 @@ uint64_t Store::PayloadBytes(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kReference) {
     return bucket.reference().record_bytes - verify::kRecordHeaderBytes;
   }
-  const ItemView item = ItemOf(bucket);
-  return item.key.size() + item.value.size();
+  return ItemOf(bucket).payload_bytes();
 }
 
 bool Store::IsWhole(const Bucket& bucket) const {
   if (bucket.kind() != BucketKind::kReference) return true;
   const verify::Reference reference = bucket.reference();
-  return verify::ParseRecord({region_.data() + reference.offset, reference.record_bytes},
+  return verify::CheckRecord({region_.data() + reference.offset, reference.record_bytes},
                              record_seed_)
       .has_value();
 }
@@ -81,7 +74,7 @@ Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
   const bool needs_presence = request.conditional || request.operation == Operation::kReplace;
   if (needs_presence && !target->present) return Code::kNotFound;
   if (request.operation == Operation::kAdd && target->present) return Code::kExists;
-  if (request.conditional && target->item.version != request.expected_version) {
+  if (request.conditional && target->item.version() != request.expected_version) {
     return Code::kVersionMismatch;
   }
   return Code::kOk;
@@ -98,7 +91,7 @@ WriteReply Store::Refuse(Code status, const Target& target) {
   if (status == Code::kCorrupt) ++stats_.corrupt;
   if (status == Code::kNoSpace) ++stats_.no_space;
   const bool tells_version = status == Code::kExists || status == Code::kVersionMismatch;
-  return tells_version ? WriteReply{status, target.item.version} : Refusal(status);
+  return tells_version ? WriteReply{status, target.item.version()} : Refusal(status);
 }
 
 WriteReply Store::Refusal(Code status) const {
@@ -118,7 +111,7 @@ void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
 
 void Store::Retract(const Target& target) {
   if (!target.found) return;
-  Count(Change::kGone, PayloadBytes(target.slot.bucket), target.item.expiry);
+  Count(Change::kGone, PayloadBytes(target.slot.bucket), target.item.expiry());
   if (target.slot.bucket.kind() != BucketKind::kReference) return;
   verify::RetractLive(
       verify::WordsAt(region_.data(), target.slot.bucket.reference().offset + verify::kWordBytes));
@@ -165,15 +158,15 @@ WriteReply Store::Write(const Request& request, uint64_t now_us) {
 
 std::optional<WriteReply> Store::Write(const Request& request, uint64_t now_us, Writing* writing) {
   if (request.value.size() > options_.value_bytes_max) return WriteReply{Code::kTooLarge, 0};
-  const ItemView fits = ItemOf(request, 0, now_us);
-  if (verify::InlineFits(fits, options_.bucket_bytes)) {
+  if (verify::InlineFits(ItemOf(request, now_us), options_.bucket_bytes)) {
     return WriteInline(request, now_us, writing);
   }
   if (!writing->place) {
     const auto status = Prepare(request, now_us, writing);
     if (!status) return std::nullopt;
     if (*status != Code::kOk) return Refusal(*status);
-    verify::WriteRecordValue(writing->place->shared, request.key.size(), request.value);
+    verify::WriteRecordValue(writing->place->shared, request.key.size(), request.value,
+                             writing->mask);
   }
   return Commit(request, now_us, writing);
 }
@@ -186,7 +179,9 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
   }
-  const ItemView item = ItemOf(request, NextVersion(), now_us);
+  ItemView item = ItemOf(request, now_us);
+  item.version = NextVersion();
+  item.mask = masks_.Next();
   Bucket bucket;
   bucket.SetInline(item, options_.bucket_bytes);
   const auto status = Replace(target, bucket, now_us, &writing->room);
@@ -194,79 +189,6 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   if (*status != Code::kOk) return Refuse(*status, target);
   ++stats_.puts;
   Count(Change::kStored, item.key.size() + item.value.size(), item.expiry);
-  return WriteReply{Code::kOk, item.version};
-}
-
-std::optional<Code> Store::Prepare(const Request& request, uint64_t now_us, Writing* writing) {
-  if (request.key.empty() || request.key.size() > verify::kKeyBytesMax) {
-    return Code::kInvalidArgument;
-  }
-  const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
-  if (value_bytes > options_.value_bytes_max) return Code::kTooLarge;
-  const size_t record_bytes = verify::RecordBytes(request.key.size(), value_bytes);
-  RoomSearch* room = &writing->room;
-  if (sweep_due(now_us)) Sweep(kSweepPerWrite, now_us);
-  if (!Work(room, record_bytes)) return std::nullopt;
-  auto offset = records_.Allocate(record_bytes);
-  if (!offset && room->means == RoomSearch::Means::kHole) {
-    offset = records_.AllocateInHole(record_bytes);
-  }
-  if (!offset) {
-    if (MakeRoom(room, record_bytes, now_us)) return std::nullopt;
-    offset = records_.Allocate(record_bytes);  // the last of the means may have made some
-  }
-  if (!offset) {
-    ++stats_.no_space;
-    return Code::kNoSpace;
-  }
-  records_.Pin(*offset, record_bytes);
-  writing->place = {*offset, verify::WordsAt(region_.data(), *offset),
-                    verify::kRecordHeaderBytes + request.key.size(), record_bytes};
-  // For a place in the table.
-  *room = {.means = RoomSearch::Means::kExpired, .may_wait = room->may_wait};
-  return Code::kOk;
-}
-
-void Store::Abandon(Writing* writing) {
-  if (!writing->place) return;
-  records_.Unpin(writing->place->offset, writing->place->record_bytes);
-  records_.Free(writing->place->offset, writing->place->record_bytes);
-  writing->place.reset();
-}
-
-// The version is drawn here and not in Prepare, so that versions of a key grow in the order of its
-// writes.
-std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us, Writing* writing) {
-  if (StillFull(&writing->room, now_us)) return std::nullopt;
-  Target target{};
-  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
-    Abandon(writing);
-    return Refuse(status, target);
-  }
-  const Writing::Place& place = *writing->place;
-  const size_t value_bytes = place.record_bytes - place.at;
-  const ItemView item = ItemOf(request, NextVersion(), now_us);
-  verify::WriteRecordHead(place.shared, item, value_bytes);
-  if (writing->value_digest) {
-    verify::SealLongRecord(place.shared, request.key.size(), *writing->value_digest);
-  } else {
-    verify::SealRecord(place.shared, place.record_bytes, record_seed_);
-    work_bytes_ += place.record_bytes;
-  }
-  Bucket bucket;
-  bucket.SetReference(
-      {target.hash, item.version, place.offset, static_cast<uint32_t>(place.record_bytes), 0},
-      options_.bucket_bytes);
-  const auto status = Replace(target, bucket, now_us, &writing->room);
-  if (!status) return std::nullopt;
-  if (*status != Code::kOk) {
-    Abandon(writing);
-    return Refuse(*status, target);
-  }
-  records_.Unpin(place.offset, place.record_bytes);
-  writing->place.reset();
-  ++stats_.puts;
-  Count(Change::kStored, item.key.size() + value_bytes, item.expiry);
   return WriteReply{Code::kOk, item.version};
 }
 
@@ -284,7 +206,7 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us) {
     return Refuse(status, target);
   }
   if (!target.found) return {Code::kNotFound, 0};
-  const uint64_t version = target.item.version;
+  const uint64_t version = target.item.version();
   Erase(target);
   ++stats_.deletes;
   return target.present ? WriteReply{Code::kOk, version} : WriteReply{Code::kNotFound, 0};
@@ -317,23 +239,6 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
   return Hit{target.item, reference.offset, reference.record_bytes};
 }
 
-verify::ValueDigest Store::DigestOf(const Writing& writing) const {
-  const std::byte* record = region_.data() + writing.place->offset;
-  return {{record + writing.place->at, writing.place->record_bytes - writing.place->at},
-          record_seed_};
-}
-
-verify::ValueDigest Store::DigestOf(const Hit& hit) const {
-  return {std::as_bytes(std::span(hit.item.value)), record_seed_};
-}
-
-bool Store::IsWhole(const Hit& hit, uint64_t value_digest) {
-  const std::span<const std::byte> record = {region_.data() + hit.record_offset, hit.record_bytes};
-  if (verify::ParseLongRecord(record, value_digest)) return true;
-  ++stats_.corrupt;
-  return false;
-}
-
 void Store::EraseExpired(const Target& target) {
   Erase(target);
   ++stats_.expired;
@@ -363,10 +268,10 @@ void Store::Sweep(size_t buckets, uint64_t now_us) {
 
 // Whether its item has expired; notes when it will.
 bool Store::IsToBeSwept(const Bucket& bucket, uint64_t now_us) {
-  const ItemView item = ItemOf(bucket);
-  if (item.expiry == 0) return false;
+  const MaskedItem item = ItemOf(bucket);
+  if (item.expiry() == 0) return false;
   if (IsExpired(item, now_us) && IsWhole(bucket)) return true;
-  expiries_.See(item.expiry);
+  expiries_.See(item.expiry());
   return false;
 }
 

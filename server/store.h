@@ -16,6 +16,7 @@
 #include "cuckoo/growing_table.h"
 #include "server/expiries.h"
 #include "server/growth.h"
+#include "server/masks.h"
 #include "server/memory.h"
 #include "server/record_area.h"
 #include "server/recovery.h"
@@ -73,6 +74,10 @@ class Store {
     };
     std::optional<Place> place;
     RoomSearch room;
+    verify::Mask mask;
+    // Of a value that arrives by rendezvous, for each slice of it (fabric::PeerRead).
+    std::vector<uint64_t> arrival_masks;
+    size_t settled_bytes = 0;              // of the value, which lie under `mask`
     std::optional<uint64_t> value_digest;  // of a long value that has arrived
   };
 
@@ -85,13 +90,18 @@ class Store {
 
   // The same in two steps, for a value that arrives by rendezvous. Prepare gives it a place, or
   // says why there is none: kNoSpace, kTooLarge, kInvalidArgument. Both: nullopt means again.
-  // Every place ends with a Commit that replies or with Abandon.
+  // Every place ends with a Commit that replies or with Abandon. A long value is settled before it
+  // is digested.
   std::optional<Code> Prepare(const verify::Request& request, uint64_t now_us, Writing* writing);
   // The reply to a write that has no place; of kNoSpace it says whether the host is the limit.
   WriteReply Refusal(Code status) const;
   std::optional<WriteReply> Commit(const verify::Request& request, uint64_t now_us,
                                    Writing* writing);
   void Abandon(Writing* writing);
+
+  // So many bytes more of a long value that has arrived, from the masks that it came under to its
+  // own.
+  void Settle(Writing* writing, size_t bytes);
 
   // The work done so far, in bytes copied, sealed or looked at, for who hands out slices of it.
   uint64_t work() const { return work_bytes_ + records_.moved_bytes(); }
@@ -106,7 +116,7 @@ class Store {
   // GET by message. The item is a view of the shard's own memory, valid until the next operation.
   // `record_bytes` is 0 for an inline item. kNotFound, kCorrupt.
   struct Hit {
-    verify::ItemView item;
+    verify::MaskedItem item;
     uint64_t record_offset;
     uint32_t record_bytes;
   };
@@ -176,12 +186,12 @@ class Store {
   }
 
   uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
-  verify::ItemView ItemOf(const verify::Bucket& bucket) const;
+  verify::MaskedItem ItemOf(const verify::Bucket& bucket) const;
   uint64_t PayloadBytes(const verify::Bucket& bucket) const;
   // True unless the bucket refers to a record that fails its seal. Cost: the record's bytes.
   bool IsWhole(const verify::Bucket& bucket) const;
-  bool IsExpired(const verify::ItemView& item, uint64_t now_us) const {
-    return item.expiry != 0 && item.expiry <= UnixSeconds(now_us);
+  bool IsExpired(const verify::MaskedItem& item, uint64_t now_us) const {
+    return item.expiry() != 0 && item.expiry() <= UnixSeconds(now_us);
   }
 
   // The slot of a key, and the reply if the operation's condition forbids to go on.
@@ -190,11 +200,11 @@ class Store {
     bool found;    // a slot is there, perhaps of an expired item
     bool present;  // and not expired
     cuckoo::Table::Slot slot;
-    verify::ItemView item;
+    verify::MaskedItem item;
   };
   Code Aim(const verify::Request& request, uint64_t now_us, Target* target);
-  // What a write stores, with the version it has, or will have.
-  verify::ItemView ItemOf(const verify::Request& request, uint64_t version, uint64_t now_us) const;
+  // What a write stores, but for its version and mask.
+  verify::ItemView ItemOf(const verify::Request& request, uint64_t now_us) const;
   bool MeetsDamage(verify::Operation operation, const Target& target);
   WriteReply Refuse(Code status, const Target& target);
   // Space, in server/store_space.cc. Cleaning moves records, so it comes before an operation looks
@@ -210,6 +220,7 @@ class Store {
   void Relocate(uint64_t offset, size_t record_bytes);
   void FreeRecord(uint64_t offset, size_t record_bytes);
 
+  void DrawArrivalMasks(Writing* writing);
   std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
                                         Writing* writing);
   std::optional<Code> Replace(const Target& target, const verify::Bucket& item, uint64_t now_us,
@@ -229,6 +240,8 @@ class Store {
   void Count(Change change, uint64_t payload_bytes, uint32_t expiry);
   void Erase(const Target& target);
   void EraseExpired(const Target& target);
+  // Writes pay for looking at this many buckets while items with an expiry are stored.
+  static constexpr size_t kSweepPerWrite = 2;
   bool sweep_due(uint64_t now_us) const { return expiries_.due(UnixSeconds(now_us)); }
   void Sweep(size_t buckets, uint64_t now_us);
   bool IsToBeSwept(const verify::Bucket& bucket, uint64_t now_us);
@@ -242,6 +255,7 @@ class Store {
   verify::Superblock superblock_;  // as published last
   uint64_t record_seed_;
   uint64_t last_version_;
+  Masks masks_;
   uint64_t sweep_at_ = 0;
   uint64_t swept_generation_ = 0;  // of the table that is swept
   Expiries expiries_;

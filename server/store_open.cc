@@ -23,10 +23,10 @@ constexpr uint64_t kVersionStep = uint64_t{1} << 30;
 constexpr auto kMakesNoSense =
     "the superblock makes no sense: move it away, and plovd starts empty";
 
-// Versions start at a random place between 2^40 and 2^51. A remembered location trusts the `live`
-// word, which no checksum covers, only while it equals a version: small numbers stand in values by
-// the thousand, such ones do not. Below 2^52 every version is exact in JSON for 2^51 writes.
-uint64_t FirstVersion() { return (fabric::RandomId() >> 13) | uint64_t{1} << 40; }
+// Versions start at a random place between 2^43 and 2^51: what else lies in the region in clear, as
+// lengths and offsets do, is no version (rule W11 of plov(7)). Below 2^52 every version is exact in
+// JSON for 2^51 writes.
+uint64_t FirstVersion() { return (fabric::RandomId() >> 13) | uint64_t{1} << 43; }
 
 Superblock FreshSuperblock(const StoreOptions& options) {
   Superblock superblock{};

@@ -10,18 +10,18 @@
 //      16   48 payload    (112 in a 128-byte bucket), by kind
 //
 //  payload of a reference, an item in a record
-//      16    8 key hash
+//      16    8 key hash ^ mask: a key chosen for its hash writes no word of its own
 //      24    8 record version
 //      32    8 record offset, in the region
 //      40    4 record bytes
-//      44    . reserved, zero
+//      44    4 reserved, zero
+//      48    8 mask, the record's without `live`
+//      56    . reserved, zero
 //
 //  payload of an inline item, in the bucket itself
 //      16    8 item version
-//      24    1 key bytes
-//      25    1 value bytes
-//      26    1 presence: 1 flags, 2 expiry
-//      27    . flags (4) and expiry (4) if present, key, value, zeros
+//      24    8 {mask:46 presence:2 value bytes:8 key bytes:8}; presence: 1 flags, 2 expiry
+//      32    . flags (4) and expiry (4) if present, key, value, zeros; words masked (verify/mask.h)
 //
 // Whole if and only if the checksum matches. Written by the shard's thread only, as one unit: words
 // 1..n, then the checksum word (rule W2). Read by anyone, in any order.
@@ -29,7 +29,7 @@
 // The directory, `overflow` and `stashed` speak of the keys whose *home* is this bucket and which live
 // elsewhere (plov(7), "Home and directory"); kind and payload speak of the item that lives here,
 // whatever its home. 64 bytes is one cache line, so a bucket READ over shared memory costs one
-// cache miss; 128 bytes hold inline items of up to 101 bytes at one adjacent-line fetch.
+// cache miss; 128 bytes hold inline items of up to 96 bytes at one adjacent-line fetch.
 #pragma once
 
 #include <array>
@@ -40,6 +40,7 @@
 #include <optional>
 #include <string_view>
 
+#include "verify/mask.h"
 #include "verify/seal.h"
 #include "verify/words.h"
 
@@ -62,17 +63,20 @@ struct Reference {
   uint64_t offset;
   uint32_t record_bytes;
   uint32_t reserved;
+  uint64_t mask = 0;
 };
-static_assert(sizeof(Reference) == 32 && offsetof(Reference, version) == 8 &&
-              offsetof(Reference, offset) == 16 && offsetof(Reference, record_bytes) == 24);
+static_assert(sizeof(Reference) == 40 && offsetof(Reference, version) == 8 &&
+              offsetof(Reference, offset) == 16 && offsetof(Reference, record_bytes) == 24 &&
+              offsetof(Reference, mask) == 32);
 
-// A view of an item; the strings point into the bytes it was parsed from.
+// A view of an item; the strings point into the bytes it was parsed from, or is to be stored from.
 struct ItemView {
   std::string_view key;
   std::string_view value;
   uint64_t version;
   uint32_t flags;
   uint32_t expiry;  // Unix seconds, 0 = never
+  Mask mask = {};   // of one that is to be stored
 };
 
 struct DirectoryEntry {
@@ -132,13 +136,16 @@ class Bucket {
 
   Reference reference() const {
     Reference reference;
-    std::memcpy(&reference, &words_[kPayloadWord], sizeof(reference));
+    std::memcpy(static_cast<void*>(&reference), &words_[kPayloadWord], sizeof(reference));
+    reference.hash ^= reference.mask;
     return reference;
   }
 
   // The inline item, or nullopt when it has no key or its lengths do not fit the bucket (foreign
   // bytes are checked).
-  std::optional<ItemView> inline_item(uint32_t bucket_bytes) const;
+  std::optional<MaskedItem> inline_item(uint32_t bucket_bytes) const;
+  // The same of a copy that nobody stores: takes the mask off it.
+  std::optional<ItemView> Unmask(uint32_t bucket_bytes);
 
   // Makes the bucket empty, or the home of an item; version, flags and directory stay.
   void Clear(uint32_t bucket_bytes) { SetPayload(BucketKind::kEmpty, bucket_bytes); }
@@ -163,6 +170,7 @@ class Bucket {
   }
   void set_bit(uint32_t bit, bool on) { set_bits(on ? bits() | bit : bits() & ~bit); }
   void SetPayload(BucketKind kind, uint32_t bucket_bytes);
+  void MaskData(uint64_t mask_bits, uint32_t bucket_bytes);
 
   alignas(64) std::array<uint64_t, kBucketWordsMax> words_{};
 };

@@ -23,12 +23,31 @@ Field FieldOf(const std::byte* copy, size_t offset) {
   return field;
 }
 
-ItemView ViewOf(const RecordHeader& header, const std::byte* key, const std::byte* value) {
-  return {{reinterpret_cast<const char*>(key), header.key_bytes},
-          {reinterpret_cast<const char*>(value), header.value_bytes},
-          header.version,
-          header.flags,
-          header.expiry};
+// The mask of a record, without `live`.
+uint64_t MaskOf(const std::byte* record) {
+  return FieldOf<uint64_t>(record, offsetof(RecordHeader, mask)) & ~kLiveBit;
+}
+
+MaskedItem MaskedOf(const std::byte* record) {
+  const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});
+  const uint64_t mask = header.mask & ~kLiveBit;
+  MaskedItem item(header.version,
+                  {record, kRecordHeaderBytes, header.key_bytes, header.value_bytes}, mask);
+  item.set_flags(header.flags ^ static_cast<uint32_t>(mask));
+  item.set_expiry(header.expiry ^ static_cast<uint32_t>(mask >> 32));
+  return item;
+}
+
+// Takes the mask off key and value, which lie one after the other or each for itself.
+ItemView Unmasked(const MaskedItem& item, std::byte* key, std::byte* value) {
+  const size_t key_bytes = item.key_bytes();
+  CopyMasked(key, key, key_bytes, item.mask());
+  CopyMasked(value, value, item.value_bytes(), MaskAt(item.mask(), key_bytes));
+  return {{reinterpret_cast<const char*>(key), key_bytes},
+          {reinterpret_cast<const char*>(value), item.value_bytes()},
+          item.version(),
+          item.flags(),
+          item.expiry()};
 }
 
 // Of what comes before a long value.
@@ -41,25 +60,33 @@ uint64_t HeadChecksum(const std::byte* record, size_t key_bytes, uint64_t value_
 
 void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes) {
   assert(item.key.size() <= kKeyBytesMax && value_bytes <= kValueBytesMax);
+  const uint64_t mask = item.mask.word();
   const RecordHeader header{.checksum = 0,
-                            .live = item.version,
+                            .mask = mask | kLiveBit,
                             .version = item.version,
                             .value_bytes = static_cast<uint32_t>(value_bytes),
                             .key_bytes = static_cast<uint16_t>(item.key.size()),
                             .type = 0,
-                            .flags = item.flags,
-                            .expiry = item.expiry};
+                            .flags = item.flags ^ static_cast<uint32_t>(mask),
+                            .expiry = item.expiry ^ static_cast<uint32_t>(mask >> 32)};
   CopyToShared(shared, 0, &header, sizeof(header));
-  CopyToShared(shared, kRecordHeaderBytes, item.key.data(), item.key.size());
+  MaskHeadToShared(shared, kRecordHeaderBytes, std::as_bytes(std::span(item.key)), mask);
 }
 
-void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value) {
-  CopyToShared(shared, kRecordHeaderBytes + key_bytes, value.data(), value.size());
+void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value, Mask mask) {
+  MaskToShared(shared, kRecordHeaderBytes + key_bytes, std::as_bytes(std::span(value)),
+               mask.word());
+}
+
+void ClearSharedWord(uint64_t* shared, size_t key_bytes) {
+  if (key_bytes % kWordBytes != 0)
+    StoreWord(shared + (kRecordHeaderBytes + key_bytes) / kWordBytes, 0);
 }
 
 void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed) {
   const auto* record = reinterpret_cast<const std::byte*>(shared);
   const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});
+  seed = MaskedSeed(seed, MaskOf(record));
   if (header.value_bytes > kShortValueMax &&
       kRecordHeaderBytes + header.value_bytes <= record_bytes) {
     const size_t value_at = record_bytes - header.value_bytes;
@@ -89,7 +116,7 @@ bool ValueDigest::Go(size_t bytes) {
 // The lengths are one word, so they are never half of one record and half of another.
 void WriteDeadHead(uint64_t* shared, size_t record_bytes) {
   const RecordHeader header{.checksum = 0,
-                            .live = 0,
+                            .mask = 0,
                             .version = 0,
                             .value_bytes = static_cast<uint32_t>(record_bytes - kRecordHeaderBytes),
                             .key_bytes = 0,
@@ -107,72 +134,86 @@ void MoveRecord(uint64_t* to, const uint64_t* from, size_t record_bytes) {
 
 OwnHead OwnRecordHead(const std::byte* region, uint64_t record_offset) {
   const RecordHeader header = HeaderOf({region + record_offset, kRecordHeaderBytes});
-  return {header.live, header.version, RecordBytes(header.key_bytes, header.value_bytes)};
+  return {(header.mask & kLiveBit) != 0, header.version,
+          RecordBytes(header.key_bytes, header.value_bytes)};
 }
 
-ItemView OwnRecord(const std::byte* region, uint64_t record_offset) {
-  const std::byte* record = region + record_offset;
-  const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});
-  const std::byte* key = record + kRecordHeaderBytes;
-  return ViewOf(header, key, key + header.key_bytes);
+MaskedItem OwnRecord(const std::byte* region, uint64_t record_offset) {
+  return MaskedOf(region + record_offset);
 }
 
-std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t seed) {
+std::optional<MaskedItem> CheckRecord(std::span<const std::byte> copy, uint64_t seed) {
   if (copy.size() < kRecordHeaderBytes) return std::nullopt;
   const std::byte* record = copy.data();
   const auto key_bytes = FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes));
   const auto value_bytes = FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
   if (key_bytes == 0 || key_bytes > kKeyBytesMax) return std::nullopt;
   if (RecordBytes(key_bytes, value_bytes) != copy.size()) return std::nullopt;
+  const uint64_t mask = MaskOf(record);
+  seed = MaskedSeed(seed, mask);
   if (value_bytes > kShortValueMax) {
-    return ParseLongRecord(copy,
-                           Checksum(copy.data() + copy.size() - value_bytes, value_bytes, seed));
+    return CheckLongRecord(copy, Checksum(record + copy.size() - value_bytes, value_bytes, seed));
   }
   if (FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum)) !=
       Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
     return std::nullopt;
   }
-  const auto* key = reinterpret_cast<const char*>(record + kRecordHeaderBytes);
-  return ItemView{{key, key_bytes},
-                  {key + key_bytes, value_bytes},
-                  FieldOf<uint64_t>(record, offsetof(RecordHeader, version)),
-                  FieldOf<uint32_t>(record, offsetof(RecordHeader, flags)),
-                  FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry))};
+  MaskedItem item(FieldOf<uint64_t>(record, offsetof(RecordHeader, version)),
+                  {record, kRecordHeaderBytes, key_bytes, value_bytes}, mask);
+  item.set_flags(FieldOf<uint32_t>(record, offsetof(RecordHeader, flags)) ^
+                 static_cast<uint32_t>(mask));
+  item.set_expiry(FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry)) ^
+                  static_cast<uint32_t>(mask >> 32));
+  return item;
 }
 
-std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
-                                         std::span<const std::byte> value, uint64_t seed) {
-  if (head.size() < kRecordHeaderBytes) return std::nullopt;
-  const RecordHeader header = HeaderOf(head);
-  if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
-    return std::nullopt;
-  }
-  if (value.size() > kShortValueMax) {
-    const uint64_t digest = Checksum(value.data(), value.size(), seed);
-    if (header.checksum != HeadChecksum(head.data(), header.key_bytes, digest)) return std::nullopt;
-    return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
-  }
-  XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  XXH3_64bits_reset_withSeed(&state, seed);
-  XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
-  XXH3_64bits_update(&state, value.data(), value.size());
-  if (header.checksum != XXH3_64bits_digest(&state)) return std::nullopt;
-  return ViewOf(header, head.data() + kRecordHeaderBytes, value.data());
-}
-
-std::optional<ItemView> ParseLongRecord(std::span<const std::byte> record, uint64_t value_digest) {
+std::optional<MaskedItem> CheckLongRecord(std::span<const std::byte> record,
+                                          uint64_t value_digest) {
   const RecordHeader header = HeaderOf(record);
   if (RecordBytes(header.key_bytes, header.value_bytes) != record.size() ||
       header.checksum != HeadChecksum(record.data(), header.key_bytes, value_digest)) {
     return std::nullopt;
   }
-  const std::byte* key = record.data() + kRecordHeaderBytes;
-  return ViewOf(header, key, key + header.key_bytes);
+  return MaskedOf(record.data());
 }
 
-uint64_t LiveOf(std::span<const std::byte> copy) {
-  return FieldOf<uint64_t>(copy.data(), offsetof(RecordHeader, live));
+std::optional<ItemView> ParseRecord(std::span<std::byte> copy, uint64_t seed) {
+  const auto item = CheckRecord(copy, seed);
+  if (!item) return std::nullopt;
+  const auto body = copy.subspan(kRecordHeaderBytes);
+  return Unmasked(*item, body.data(), body.data() + item->key_bytes());
+}
+
+std::optional<ItemView> ParseSplitRecord(std::span<std::byte> head, std::span<std::byte> value,
+                                         uint64_t seed) {
+  if (head.size() < kRecordHeaderBytes) return std::nullopt;
+  const RecordHeader header = HeaderOf(head);
+  if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
+    return std::nullopt;
+  }
+  seed = MaskedSeed(seed, MaskOf(head.data()));
+  uint64_t checksum;
+  if (value.size() > kShortValueMax) {
+    checksum =
+        HeadChecksum(head.data(), header.key_bytes, Checksum(value.data(), value.size(), seed));
+  } else {
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset_withSeed(&state, seed);
+    XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
+    XXH3_64bits_update(&state, value.data(), value.size());
+    checksum = XXH3_64bits_digest(&state);
+  }
+  if (header.checksum != checksum) return std::nullopt;
+  return Unmasked(MaskedOf(head.data()), head.data() + kRecordHeaderBytes, value.data());
+}
+
+bool IsLive(std::span<const std::byte> copy) {
+  return (FieldOf<uint64_t>(copy.data(), offsetof(RecordHeader, mask)) & kLiveBit) != 0;
+}
+
+uint64_t VersionOf(std::span<const std::byte> copy) {
+  return FieldOf<uint64_t>(copy.data(), offsetof(RecordHeader, version));
 }
 
 }  // namespace plov::verify

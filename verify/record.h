@@ -1,12 +1,14 @@
 // Record: an item outside the table, self-verifying.
 //
 //  offset size field        guards against
-//       0    8 checksum     a record read while its memory was written: XXH3 of bytes 16..end under
-//                           RecordSeed; of a long value's record, XXH3 of bytes 16 to the value's
-//                           begin under a seed that is XXH3 of the value under RecordSeed, so that
-//                           the writer can begin with the value before it knows the version
-//       8    8 live         a remembered location outliving its value: equals `version` while the
-//                           record is current, 0 once it is not; not under the checksum
+//       0    8 checksum     a record read while its memory was written: XXH3 of bytes 16..end, as
+//                           they are stored, under RecordSeed mixed with the mask; of a long value's
+//                           record, XXH3 of bytes 16 to the value's begin under a seed that is XXH3
+//                           of the value under that seed, so that the writer can begin with the
+//                           value before it knows the version
+//       8    8 mask         bytes that a client chose: 63 random bits, over bytes 32..end; the
+//                           lowest bit, `live`, a remembered location outliving its value: 1 while
+//                           the record is current, 0 once it is not; not under the checksum
 //      16    8 version      unique in the shard's life, increasing; binds record and reference
 //      24    4 value bytes
 //      28    2 key bytes
@@ -15,10 +17,12 @@
 //      36    4 expiry       Unix seconds, 0 = never; judged by the reader (rule R7)
 //      40    . key, value
 //
+// Bytes 32..end lie XORed with the mask's word, whose lowest bit counts as 0 (verify/mask.h).
+//
 // Whole if and only if the checksum matches and the lengths add up to the bytes that were read.
 // Written once by the shard's thread before any bucket refers to it (rule W1); afterwards only
-// `live` changes, to 0, before the bucket does (rules W3, W7; a warm restart sets it again under a
-// bucket that still refers to it). A record that is whole and carries its reference's version is
+// `live` changes, to 0, before the bucket does (rule W3; a warm restart sets it again under a bucket
+// that still refers to it). A record that is whole and carries its reference's version is
 // the bytes that the bucket meant, whatever happened to the memory since.
 #pragma once
 
@@ -38,7 +42,7 @@ inline constexpr size_t kValueBytesMax = size_t{16} << 20;
 
 struct RecordHeader {
   uint64_t checksum;
-  uint64_t live;
+  uint64_t mask;
   uint64_t version;
   uint32_t value_bytes;
   uint16_t key_bytes;
@@ -48,11 +52,13 @@ struct RecordHeader {
 };
 inline constexpr size_t kRecordHeaderBytes = 40;
 inline constexpr size_t kRecordSealedFrom = 16;
-static_assert(sizeof(RecordHeader) == kRecordHeaderBytes && offsetof(RecordHeader, live) == 8 &&
+inline constexpr size_t kRecordMaskedFrom = 32;
+static_assert(sizeof(RecordHeader) == kRecordHeaderBytes && offsetof(RecordHeader, mask) == 8 &&
               offsetof(RecordHeader, version) == kRecordSealedFrom &&
               offsetof(RecordHeader, value_bytes) == 24 &&
               offsetof(RecordHeader, key_bytes) == 28 && offsetof(RecordHeader, type) == 30 &&
-              offsetof(RecordHeader, flags) == 32 && offsetof(RecordHeader, expiry) == 36);
+              offsetof(RecordHeader, flags) == kRecordMaskedFrom &&
+              offsetof(RecordHeader, expiry) == 36);
 
 // A value of more bytes is long: it is sealed in two steps, and by the server in slices.
 inline constexpr size_t kShortValueMax = size_t{64} << 10;
@@ -66,13 +72,17 @@ inline constexpr size_t kRecordBytesMax = RecordBytes(kKeyBytesMax, kValueBytesM
 // seal. `shared` is the record's memory; nobody refers to it yet. The head takes the value's
 // length, not its bytes.
 void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes);
-void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value);
+void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value, Mask mask);
+// Of the word that key and value share each keeps the other's bytes. Before both are written: no
+// former byte stays there.
+void ClearSharedWord(uint64_t* shared, size_t key_bytes);
 // Seals what the memory holds. The caller is the memory's only writer.
 void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed);
 // The same for a long value whose bytes were digested before.
 void SealLongRecord(uint64_t* shared, size_t key_bytes, uint64_t value_digest);
 
-// The digest of a long value in the shard's own memory, a slice at a time.
+// The digest of a long value in the shard's own memory, a slice at a time; the seed is the record's,
+// with its mask.
 class ValueDigest {
  public:
   ValueDigest(std::span<const std::byte> value, uint64_t seed);
@@ -96,34 +106,38 @@ void MoveRecord(uint64_t* to, const uint64_t* from, size_t record_bytes);
 
 // What a record's own memory says of it, true or not.
 struct OwnHead {
-  uint64_t live;
+  bool live;
   uint64_t version;
   size_t record_bytes;
 };
 OwnHead OwnRecordHead(const std::byte* region, uint64_t record_offset);
 
 // The caller's own record, in place: only the shard's thread may look at records without a copy.
-ItemView OwnRecord(const std::byte* region, uint64_t record_offset);
+MaskedItem OwnRecord(const std::byte* region, uint64_t record_offset);
 
-// Reader, on a private copy: the item if the record is whole, nullopt when it is torn or foreign,
-// or when no request could name its key.
-std::optional<ItemView> ParseRecord(std::span<const std::byte> copy, uint64_t seed);
+// The same if the record is whole; nullopt when it is torn or foreign, or when no request could name
+// its key.
+std::optional<MaskedItem> CheckRecord(std::span<const std::byte> record, uint64_t seed);
+
+// The same of a long value's record, whose value was digested before.
+std::optional<MaskedItem> CheckLongRecord(std::span<const std::byte> record, uint64_t value_digest);
+
+// Reader, on a private copy: checks it, and takes the mask off if the record is whole.
+std::optional<ItemView> ParseRecord(std::span<std::byte> copy, uint64_t seed);
 
 // The same with the value in a buffer of its own: `head` holds header and key, `value` the value
 // bytes.
-std::optional<ItemView> ParseSplitRecord(std::span<const std::byte> head,
-                                         std::span<const std::byte> value, uint64_t seed);
+std::optional<ItemView> ParseSplitRecord(std::span<std::byte> head, std::span<std::byte> value,
+                                         uint64_t seed);
 
 // Either of the two: split when `value` is not empty.
-inline std::optional<ItemView> ParseRecordParts(std::span<const std::byte> head,
-                                                std::span<const std::byte> value, uint64_t seed) {
+inline std::optional<ItemView> ParseRecordParts(std::span<std::byte> head,
+                                                std::span<std::byte> value, uint64_t seed) {
   return value.empty() ? ParseRecord(head, seed) : ParseSplitRecord(head, value, seed);
 }
 
-// The same of a long value's record in the shard's own memory, whose value was digested before.
-std::optional<ItemView> ParseLongRecord(std::span<const std::byte> record, uint64_t value_digest);
-
-// The `live` word of a private copy.
-uint64_t LiveOf(std::span<const std::byte> copy);
+// What a private copy says before anything is checked.
+bool IsLive(std::span<const std::byte> copy);
+uint64_t VersionOf(std::span<const std::byte> copy);
 
 }  // namespace plov::verify

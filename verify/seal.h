@@ -3,7 +3,7 @@
 // Bytes are *whole* if and only if their checksum word equals XXH3 of the rest under the expected
 // seed. A seed makes bytes from another place or life *foreign*, which is the same verdict as torn:
 //   bucket:     incarnation, table generation and bucket index
-//   record:     incarnation
+//   record:     incarnation and mask
 //   superblock: the format alone (it is what tells a reader the incarnation)
 //   message:    the client id
 // Zeroed memory is never whole: XXH3 of zeros under these seeds is not zero (tested).
@@ -45,6 +45,11 @@ constexpr uint64_t BucketSeed(uint64_t table_seed, uint64_t bucket_index) {
 }
 
 constexpr uint64_t RecordSeed(uint64_t incarnation) { return Mix(incarnation ^ 0x7265636f7264); }
+
+// Mixed, so that the mask in the seed and the mask over the bytes do not cancel each other out.
+constexpr uint64_t MaskedSeed(uint64_t record_seed, uint64_t mask) {
+  return Mix(record_seed ^ mask);
+}
 
 inline constexpr uint64_t kSuperblockSeed = 0x706c6f7673757065;
 

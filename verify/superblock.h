@@ -41,7 +41,7 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 5;
+inline constexpr uint32_t kFormatVersion = 6;
 inline constexpr size_t kSuperblockBytes = 4096;
 inline constexpr size_t kMirrorOffset = kSuperblockBytes;
 inline constexpr size_t kJournalOffset = 2 * kSuperblockBytes;  // verify/journal.h

@@ -7,11 +7,11 @@ namespace plov::verify {
 
 namespace {
 
-// Patches `bytes` (1..8) at `offset` (0..7) of one word.
-void PatchWord(uint64_t* word, size_t offset, const std::byte* from, size_t bytes) {
-  uint64_t value = LoadWord(word);
-  std::memcpy(reinterpret_cast<std::byte*>(&value) + offset, from, bytes);
-  StoreWord(word, value);
+// Patches `bytes` (1..8) at `offset` (0..7) of one word, masked.
+void PatchWord(uint64_t* word, size_t offset, std::span<const std::byte> from, uint64_t mask) {
+  uint64_t value = LoadWord(word) ^ mask;
+  std::memcpy(reinterpret_cast<std::byte*>(&value) + offset, from.data(), from.size());
+  StoreWord(word, value ^ mask);
 }
 
 }  // namespace
@@ -37,37 +37,36 @@ void CopyFromSharedInTwo(void* head, size_t head_bytes, void* tail, const void* 
   CopyFromShared(to_tail, from + at, bytes - at);
 }
 
-void CopyToShared(uint64_t* shared, size_t offset, const void* from, size_t bytes) {
-  if (bytes == 0) return;
-  auto* in = static_cast<const std::byte*>(from);
+void MaskHeadToShared(uint64_t* shared, size_t offset, std::span<const std::byte> from,
+                      uint64_t mask) {
   uint64_t* out = shared + offset / kWordBytes;
   const size_t first = offset % kWordBytes;
-  if (first != 0) {
-    const size_t patched = std::min(bytes, kWordBytes - first);
-    PatchWord(out++, first, in, patched);
-    in += patched;
-    bytes -= patched;
+  if (first != 0 && !from.empty()) {
+    const size_t patched = std::min(from.size(), kWordBytes - first);
+    PatchWord(out++, first, from.first(patched), mask);
+    from = from.subspan(patched);
   }
-  for (; bytes >= kWordBytes; bytes -= kWordBytes, in += kWordBytes) {
+  const std::byte* in = from.data();
+  for (size_t words = from.size() / kWordBytes; words > 0; --words, in += kWordBytes) {
     uint64_t word;
     std::memcpy(&word, in, kWordBytes);
-    StoreWord(out++, word);
+    StoreWord(out++, word ^ mask);
   }
-  if (bytes > 0) PatchWord(out, 0, in, bytes);
+  const auto tail = from.last(from.size() % kWordBytes);
+  if (!tail.empty()) PatchWord(out, 0, tail, mask);
 }
 
-void CopySharedToShared(uint64_t* shared, size_t offset, const uint64_t* from, size_t bytes) {
-  // Blocks that stay in the first-level cache; the second pass costs little beside the misses of
-  // the first.
-  std::array<std::byte, 4096> block;
-  while (bytes > 0) {
-    const size_t part = std::min(bytes, block.size());
-    CopyFromShared(block.data(), from, part);
-    CopyToShared(shared, offset, block.data(), part);
-    from += part / kWordBytes;
-    offset += part;
-    bytes -= part;
-  }
+void CopyToShared(uint64_t* shared, size_t offset, const void* from, size_t bytes) {
+  MaskHeadToShared(shared, offset, {static_cast<const std::byte*>(from), bytes}, 0);
+}
+
+void MaskToShared(uint64_t* shared, size_t offset, std::span<const std::byte> from, uint64_t mask) {
+  MaskHeadToShared(shared, offset, from, mask);
+  const size_t end = offset + from.size();
+  const std::array<std::byte, kWordBytes> zeros{};
+  const size_t rest = RoundUpToWord(end) - end;
+  if (rest != 0)
+    PatchWord(shared + end / kWordBytes, end % kWordBytes, std::span(zeros).first(rest), mask);
 }
 
 }  // namespace plov::verify

@@ -11,7 +11,7 @@
 // location, growth; plov(7), "Why GET is linearizable"). They need two things:
 //
 //   writer                               reader
-//     StoreWord(live, 0)                   CopyFromShared(record)   // READ A
+//     RetractLive(mask)                    CopyFromShared(record)   // READ A
 //     StoreWord(payload...)                CopyFromShared(bucket)   // READ B, posted after A
 //     PublishSeal(checksum)
 //
@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace plov::verify {
 
@@ -80,10 +81,14 @@ inline void PublishSeal(uint64_t* checksum, uint64_t value) {
   std::atomic_ref<uint64_t>(*checksum).store(value, std::memory_order_release);
 }
 
-// Publishing store 2: a record's `live` word set to 0 before its bucket is rewritten (rule W3). The
+// The bit of a record's `mask` word that says whether the record is current.
+inline constexpr uint64_t kLiveBit = 1;
+
+// Publishing store 2: a record's live bit cleared before its bucket is rewritten (rule W3). The
 // release of the PublishSeal that follows keeps it ahead of the new value. Pairs with LoadWord.
-inline void RetractLive(uint64_t* live) {
-  std::atomic_ref<uint64_t>(*live).store(0, std::memory_order_release);
+inline void RetractLive(uint64_t* mask) {
+  const uint64_t dead = LoadWord(mask) & ~kLiveBit;
+  std::atomic_ref<uint64_t>(*mask).store(dead, std::memory_order_release);
 }
 
 // Keeps the stores before it before those after it, for whoever looks at the memory once this
@@ -134,8 +139,11 @@ void CopyFromSharedInTwo(void* head, size_t head_bytes, void* tail, const void* 
 // words.
 void CopyToShared(uint64_t* shared, size_t offset, const void* from, size_t bytes);
 
-// The same from word-aligned shared memory of another process, whose bytes may change meanwhile:
-// every word is loaded once. What the copy holds is what counts, and only that is sealed.
-void CopySharedToShared(uint64_t* shared, size_t offset, const uint64_t* from, size_t bytes);
+// The same with every word XORed with `mask` (verify/mask.h). What follows in the last word is as
+// good as random afterwards: of former bytes no client may keep some and try others.
+void MaskToShared(uint64_t* shared, size_t offset, std::span<const std::byte> from, uint64_t mask);
+// The same of bytes that others follow, which stay.
+void MaskHeadToShared(uint64_t* shared, size_t offset, std::span<const std::byte> from,
+                      uint64_t mask);
 
 }  // namespace plov::verify

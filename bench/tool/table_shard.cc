@@ -50,7 +50,9 @@ TableShard::TableShard(fabric::Mapping memory, const cuckoo::ShardView& view)
 std::optional<uint64_t> TableShard::Put(std::string_view key, std::string_view value) {
   const uint32_t bucket_bytes = view_.tables[0].bucket_bytes;
   const uint64_t hash = cuckoo::HashKey(key, view_.hash_seed);
-  const verify::ItemView item{key, value, ++last_version_, 0, 0};
+  const uint64_t version = ++last_version_;
+  const auto mask = verify::Mask::Of(torture::Mix(version));
+  const verify::ItemView item{key, value, version, 0, 0, mask};
   const size_t record_bytes = verify::RecordBytes(key.size(), value.size());
   verify::Bucket bucket;
   uint64_t after_record = next_record_;
@@ -61,10 +63,11 @@ std::optional<uint64_t> TableShard::Put(std::string_view key, std::string_view v
     if (after_record > view_.region_bytes) return std::nullopt;
     uint64_t* words = verify::WordsAt(memory_.bytes().data(), next_record_);
     verify::WriteRecordHead(words, item, value.size());
-    verify::WriteRecordValue(words, key.size(), value);
+    verify::WriteRecordValue(words, key.size(), value, item.mask);
     verify::SealRecord(words, record_bytes, view_.record_seed);
-    bucket.SetReference({hash, item.version, next_record_, static_cast<uint32_t>(record_bytes), 0},
-                        bucket_bytes);
+    bucket.SetReference(
+        {hash, item.version, next_record_, static_cast<uint32_t>(record_bytes), 0, mask.word()},
+        bucket_bytes);
   }
   const uint64_t moves_before = table_.stats().moves;
   if (!table_.Insert(hash, bucket)) return std::nullopt;
@@ -80,7 +83,7 @@ Action TableReader::Read(cuckoo::Lookup* lookup) {
   const std::byte* from = shard_->region() + want.offset;
   if (!want.record) {
     verify::CopyFromShared(bucket_.words(), from, want.bytes);
-    return lookup->FeedBucket(bucket_);
+    return lookup->FeedBucket(&bucket_);
   }
   record_.resize(want.bytes);
   verify::CopyFromShared(record_.data(), from, want.bytes);

@@ -12,8 +12,6 @@ namespace plov::fabric::shm {
 
 namespace {
 
-// What is copied of a value before others have their turn.
-constexpr uint64_t kReadSliceBytes = uint64_t{64} << 10;
 // How long a wake or a death may stay unseen while the port polls. An epoll_wait costs about as much
 // as a PUT: so seldom, a busy port pays it with less than a hundredth of its time.
 constexpr std::chrono::microseconds kBusyLook{50};
@@ -39,8 +37,6 @@ constexpr size_t kHotMax = 256;
 constexpr uint64_t kBellTag = 0;  // peers' ids start at 1
 
 }  // namespace
-
-ShmPort::ShmPort() : message_(kMessageBytesMax), slice_(kReadSliceBytes / verify::kWordBytes) {}
 
 std::expected<std::unique_ptr<ShmPort>, Error> ShmPort::Create() {
   std::unique_ptr<ShmPort> port(new ShmPort);
@@ -139,8 +135,8 @@ std::optional<PortEvent> ShmPort::TakeClosed() {
   return std::nullopt;
 }
 
-// A slice of a copy from the client's staging memory into the record, which is sealed over what
-// arrived. That is no memory that others write between the two.
+// A slice of a copy, from the client's staging memory to memory of our own and from there, masked,
+// into the record; the record is sealed over what arrived. Others have their turn after each.
 std::optional<PortEvent> ShmPort::ReadSome() {
   if (reads_.empty()) return std::nullopt;
   Reading reading = reads_.front();
@@ -148,13 +144,12 @@ std::optional<PortEvent> ShmPort::ReadSome() {
   const auto [id, read, done] = reading;
   const StagingView& staging = Find(id)->staging;
   work_ += kWorkPerClock;
-  const uint64_t bytes = std::min(kReadSliceBytes, read.bytes - done);
-  const auto slice = std::as_writable_bytes(std::span(slice_)).first(bytes);
+  const uint64_t bytes = read.SliceBytesAt(done);
+  const auto slice = std::span(slice_).first(bytes);
   const bool ok =
       staging.Allows(read.offset, read.bytes) && staging.Copy(read.offset + done, slice);
   if (ok) {
-    const uint64_t* from = slice_.data();
-    verify::CopySharedToShared(read.shared, read.shared_offset + done, from, bytes);
+    read.StoreSlice(done, slice);
     reading.done += bytes;
     if (reading.done < read.bytes) {
       reads_.push_back(reading);

@@ -75,7 +75,7 @@ class ShmPort final : public Port {
   };
   static constexpr size_t kCold = SIZE_MAX;
 
-  ShmPort();
+  ShmPort() : slice_(PeerRead::kSliceBytes), message_(kMessageBytesMax) {}
 
   Peer* Find(PeerId id);
   void Heat(Peer* peer);
@@ -112,9 +112,9 @@ class ShmPort final : public Port {
     PeerRead read;
     uint64_t done = 0;  // bytes
   };
-  std::deque<Reading> reads_;  // each has its slices in turn
+  std::deque<Reading> reads_;     // each has its slices in turn
+  std::vector<std::byte> slice_;  // of one of them
   std::vector<std::byte> message_;
-  std::vector<uint64_t> slice_;  // of a value
 
   std::atomic<bool> has_new_ =
       false;  // set under the mutex, read without: pairs acquire with release

@@ -114,10 +114,9 @@ std::expected<CmId, Error> VerbsListener::Bind() const {
 
 std::expected<void, Error> VerbsListener::AttachPorts() {
   for (size_t shard = 0; shard < ports_.size(); ++shard) {
-    const std::span<std::byte> memory = options_.shards[shard].region;
-    auto mr = Register(device_->pd.get(), memory, kRemoteRead);
+    auto mr = Register(device_->pd.get(), options_.shards[shard].region, kRemoteRead);
     if (!mr) return std::unexpected(mr.error());
-    auto side = PortDevice::Create(device_->pd.get(), {memory, (*mr)->lkey});
+    auto side = PortDevice::Create(device_->pd.get());
     if (!side) return std::unexpected(side.error());
     device_->regions.push_back(std::move(*mr));
     if (auto attached = ports_[shard]->Attach(std::move(*side)); !attached) return attached;

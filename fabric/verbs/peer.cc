@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kSignalEvery = 8;
 constexpr uint32_t kNumberMask = (uint32_t{1} << 23) - 1;
-// READs of one peer's staging memory in flight; the rest waits. Leaves room for replies.
+// Work requests of one peer beyond which no READ is posted. Leaves room for replies.
 constexpr size_t kReadsPosted = 16;
 
 }  // namespace
@@ -135,57 +135,63 @@ bool Peer::InStaging(const PeerRead& read) const {
          read.bytes <= staging_->bytes - read.offset;
 }
 
-// READs that wait: for the announcement, which is the first thing that an honest client sends, or
-// for room among those that are posted.
-bool Peer::PostReads(const LocalRegion& region, std::deque<std::pair<PeerId, ReadDone>>* done) {
-  if (waiting_.empty() || (!staging_ && !has_sent_message_)) return true;
-  std::array<ibv_send_wr, kReadsPosted> requests;
-  std::array<ibv_sge, kReadsPosted> scatter;
-  size_t count = 0;
-  while (!waiting_.empty() && posted_.size() < kReadsPosted && count < kReadsPosted) {
-    const PeerRead read = waiting_.front();
+// READs wait for the announcement, which is the first thing that an honest client sends, and for
+// room among what is posted.
+Peer::Slice Peer::PostSlice(Slices* slices, std::deque<std::pair<PeerId, ReadDone>>* done) {
+  if (waiting_.empty()) return Slice::kNone;
+  if (!staging_ && !has_sent_message_) return Slice::kWaits;
+  Waiting& next = waiting_.front();
+  const PeerRead read = next.read;
+  if (!staging_ || !InStaging(read) || read.bytes == 0) {
+    done->push_back({number_, {read.tag, staging_ && InStaging(read)}});
     waiting_.pop_front();
-    if (!staging_ || !InStaging(read) || read.bytes == 0) {
-      done->push_back({number_, {read.tag, staging_ && InStaging(read)}});
-      continue;
-    }
-    std::byte* to = reinterpret_cast<std::byte*>(read.shared) + read.shared_offset;
-    scatter[count] = {AddressOf(to), static_cast<uint32_t>(read.bytes), region.lkey};
-    ibv_send_wr& request = requests[count];
-    request = {};
-    request.wr_id = TagOfNext();
-    request.sg_list = &scatter[count];
-    request.num_sge = 1;
-    request.opcode = IBV_WR_RDMA_READ;
-    request.send_flags = IBV_SEND_SIGNALED;
-    request.wr.rdma.remote_addr = staging_->address + read.offset;
-    request.wr.rdma.rkey = staging_->rkey;
-    if (count > 0) requests[count - 1].next = &request;
-    posted_.push_back({Posted::Kind::kRead, read.tag});
-    ++count;
+    return Slice::kPosted;
   }
+  if (posted_.size() >= kReadsPosted) return Slice::kWaits;
+  const uint32_t slice = slices->Take(read, next.posted);
+  const auto memory = slices->MemoryOf(slice);
+  ibv_sge scatter = {AddressOf(memory.data()), static_cast<uint32_t>(memory.size()),
+                     slices->lkey()};
+  ibv_send_wr request{};
+  request.wr_id = TagOfNext();
+  request.sg_list = &scatter;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_RDMA_READ;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma.remote_addr = staging_->address + read.offset + next.posted;
+  request.wr.rdma.rkey = staging_->rkey;
+  next.posted += memory.size();
+  if (next.posted == read.bytes) waiting_.pop_front();
+  posted_.push_back({Posted::Kind::kRead, slice});
   unsignaled_ = 0;
-  return count == 0 || qp_.Post(requests.data());
+  return qp_.Post(&request) ? Slice::kPosted : Slice::kBroken;
 }
 
-bool Peer::OnSent(uint32_t number, ReplyPool* pool, std::deque<std::pair<PeerId, ReadDone>>* done) {
+bool Peer::OnSent(uint32_t number, PortDevice* device,
+                  std::deque<std::pair<PeerId, ReadDone>>* done) {
   silent_ = false;
   while (!posted_.empty()) {
     const Posted posted = posted_.front();
     posted_.pop_front();
-    if (posted.kind == Posted::Kind::kReply) pool->Give(static_cast<uint32_t>(posted.detail));
+    if (posted.kind == Posted::Kind::kReply) device->replies.Give(posted.detail);
     if (posted.kind == Posted::Kind::kProbe) asked_ = false;
-    if (posted.kind == Posted::Kind::kRead) done->push_back({number_, {posted.detail, true}});
+    if (posted.kind == Posted::Kind::kRead) {
+      if (const auto read = device->slices.Store(posted.detail)) {
+        done->push_back({number_, {read->tag, true}});
+      }
+      device->slices.Give(posted.detail);
+    }
     if ((retired_++ & kNumberMask) == number) return true;
   }
   return false;  // of a work request that there is not
 }
 
 // The queue pair is gone, so nothing uses the buffers any more.
-void Peer::Abandon(ReplyPool* pool) {
+void Peer::Abandon(PortDevice* device) {
   qp_.Destroy();
   for (const Posted& posted : posted_) {
-    if (posted.kind == Posted::Kind::kReply) pool->Give(static_cast<uint32_t>(posted.detail));
+    if (posted.kind == Posted::Kind::kReply) device->replies.Give(posted.detail);
+    if (posted.kind == Posted::Kind::kRead) device->slices.Give(posted.detail);
   }
   posted_.clear();
 }

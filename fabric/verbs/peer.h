@@ -76,19 +76,21 @@ class Peer {
 
   // All that follow: false when the peer broke the protocol or its queue pair, and has to go.
   bool OnReceive(const ibv_wc& completion);
-  // Appends the READs of its staging memory that are done to `done`; gives buffers back to `pool`.
-  bool OnSent(uint32_t number, ReplyPool* pool, std::deque<std::pair<PeerId, ReadDone>>* done);
+  // Appends the READs of its staging memory that are done to `done`; gives buffers back.
+  bool OnSent(uint32_t number, PortDevice* device, std::deque<std::pair<PeerId, ReadDone>>* done);
   bool Reply(std::span<const std::byte> message, ReplyPool* pool);
   // Once in a while: a peer that has been silent since the last call is asked for a sign of life.
   bool AskWhetherAlive();
-  bool PostReads(const LocalRegion& region, std::deque<std::pair<PeerId, ReadDone>>* done);
+  // Posts the next slice of the READs that wait, if there is one, and room for it.
+  enum class Slice { kNone, kPosted, kWaits, kBroken };
+  Slice PostSlice(Slices* slices, std::deque<std::pair<PeerId, ReadDone>>* done);
 
-  void QueueRead(const PeerRead& read) { waiting_.push_back(read); }
+  void QueueRead(const PeerRead& read) { waiting_.push_back({read, 0}); }
   bool has_message() const { return !messages_.empty(); }
   // Copies the next message out and posts its buffer again; the copy, which lasts as long as `to`,
   // of kMessageBytesMax. nullopt when the queue pair is broken.
   std::optional<std::span<const std::byte>> TakeMessage(std::span<std::byte> to);
-  void Abandon(ReplyPool* pool);
+  void Abandon(PortDevice* device);
 
   bool owes_reply = false;
   Admission::Place place;
@@ -100,7 +102,7 @@ class Peer {
  private:
   struct Posted {
     enum class Kind : uint8_t { kInlineReply, kReply, kRead, kProbe } kind;
-    uint64_t detail;  // the pool's buffer, or the READ's tag
+    uint32_t detail;  // the reply's buffer, or the READ's slice
   };
 
   explicit Peer(PeerId number) : number_(number) {}
@@ -121,7 +123,11 @@ class Peer {
   bool silent_ = false;  // since AskWhetherAlive
   bool asked_ = false;   // a probe is on its way
   std::deque<Message> messages_;
-  std::deque<PeerRead> waiting_;
+  struct Waiting {
+    PeerRead read;
+    uint64_t posted;  // bytes
+  };
+  std::deque<Waiting> waiting_;
   std::deque<Posted> posted_;
   uint64_t retired_ = 0;  // work requests that are done; posted_ are those after
   uint32_t unsignaled_ = 0;

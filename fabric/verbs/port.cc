@@ -149,10 +149,24 @@ void VerbsPort::OnCompletion(const ibv_wc& completion) {
     sound = peer->OnReceive(completion);
     if (!had_message && peer->has_message() && !peer->owes_reply) ready_.push_back(tag.peer);
   } else if (sound) {
-    sound = peer->OnSent(tag.number, &device_->replies, &reads_done_);
+    sound = peer->OnSent(tag.number, device_.get(), &reads_done_);
   }
-  if (sound) sound = peer->PostReads(device_->region, &reads_done_);
   if (!sound) Doom(tag.peer);
+  PostReads();
+}
+
+// As long as anyone can have a slice of the memory.
+void VerbsPort::PostReads() {
+  for (size_t waits = 0; waits < reading_.size() && device_->slices.any_free();) {
+    const PeerId id = reading_.front();
+    reading_.pop_front();
+    Peer* peer = Find(id);
+    if (peer == nullptr) continue;
+    const Peer::Slice slice = peer->PostSlice(&device_->slices, &reads_done_);
+    if (slice == Peer::Slice::kBroken) Doom(id);
+    if (slice == Peer::Slice::kPosted || slice == Peer::Slice::kWaits) reading_.push_back(id);
+    waits = slice == Peer::Slice::kWaits ? waits + 1 : 0;
+  }
 }
 
 void VerbsPort::Drain() {
@@ -265,7 +279,8 @@ void VerbsPort::Read(PeerId id, const PeerRead& read) {
   Peer* peer = Find(id);
   if (peer == nullptr) return;
   peer->QueueRead(read);
-  if (!peer->PostReads(device_->region, &reads_done_)) Doom(id);
+  reading_.push_back(id);
+  PostReads();
 }
 
 // What makes the guarantee true is Qp::Destroy, which ~Peer begins with.
@@ -273,7 +288,7 @@ void VerbsPort::Close(PeerId id) {
   TakeNew();
   const auto it = peers_.find(id);
   if (it == peers_.end()) return;
-  it->second->Abandon(&device_->replies);
+  it->second->Abandon(device_.get());
   std::erase(opened_, id);
   std::erase_if(reads_done_, [id](const auto& done) { return done.first == id; });
   last_found_ = nullptr;
@@ -281,7 +296,8 @@ void VerbsPort::Close(PeerId id) {
     const std::lock_guard lock(mutex_);
     peers_.erase(it);
   }
-  Drain();  // its completions take no room from others
+  Drain();      // its completions take no room from others
+  PostReads();  // it had slices, perhaps
   const std::lock_guard lock(mutex_);
   --live_peers_;
   if (peers_.empty()) SetTimer(timer_.get(), {});

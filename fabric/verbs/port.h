@@ -58,7 +58,9 @@ class VerbsPort final : public Port {
   bool Arm() override;
   void Disarm() override;
   void Wake() override { Ring(bell_.get()); }
-  uint64_t connection_bytes() const override { return peers_.size() * Peer::kPinnedBytes; }
+  uint64_t connection_bytes() const override {
+    return peers_.size() * Peer::kPinnedBytes + (device_ != nullptr ? Slices::kPinnedBytes : 0);
+  }
 
  private:
   using ReadsDone = std::deque<std::pair<PeerId, Peer::ReadDone>>;
@@ -75,6 +77,7 @@ class VerbsPort final : public Port {
   std::optional<PortEvent> TakeDoomed();
   std::optional<PortEvent> TakeRead();
   std::optional<PortEvent> TakeMessage();
+  void PostReads();
   bool HasWork();
   void LetGo();
   void Drain();
@@ -94,6 +97,7 @@ class VerbsPort final : public Port {
   Peer* last_found_ = nullptr;  // of peers_
   std::deque<PeerId> opened_;   // not told yet
   std::deque<PeerId> ready_;    // peers with a message that may be given out, in turn
+  std::deque<PeerId> reading_;  // peers whose staging memory is to be READ, a slice each in turn
   std::deque<PeerId> doomed_;   // peers that have died or broken the protocol
   ReadsDone reads_done_;
   std::array<std::byte, kMessageBytesMax> message_;  // that Poll gave out last

@@ -13,9 +13,8 @@ constexpr size_t kFirstPeers = 16;
 
 }  // namespace
 
-std::expected<std::unique_ptr<PortDevice>, Error> PortDevice::Create(ibv_pd* pd,
-                                                                     LocalRegion region) {
-  std::unique_ptr<PortDevice> device(new PortDevice(pd, region));
+std::expected<std::unique_ptr<PortDevice>, Error> PortDevice::Create(ibv_pd* pd) {
+  std::unique_ptr<PortDevice> device(new PortDevice(pd));
   auto channel = CreateCompletionChannel(pd->context);
   if (!channel) return std::unexpected(channel.error());
   device->channel = std::move(*channel);
@@ -28,6 +27,9 @@ std::expected<std::unique_ptr<PortDevice>, Error> PortDevice::Create(ibv_pd* pd,
   auto cq = CreateCq(pd->context, device->channel.get(), device->entries_);
   if (!cq) return std::unexpected(cq.error());
   device->cq = std::move(*cq);
+  auto slices = Slices::Create(pd);
+  if (!slices) return std::unexpected(slices.error());
+  device->slices = std::move(*slices);
   return device;
 }
 

@@ -81,7 +81,7 @@ void GrowingServer::Put(const std::string& key, const std::string& value) {
     const size_t bytes = verify::RecordBytes(key.size(), value.size());
     uint64_t* words = verify::WordsAt(region_.bytes().data(), record_end_);
     verify::WriteRecordHead(words, item, value.size());
-    verify::WriteRecordValue(words, key.size(), value);
+    verify::WriteRecordValue(words, key.size(), value, item.mask);
     verify::SealRecord(words, bytes, verify::RecordSeed(kIncarnation));
     bucket.SetReference({hash, item.version, record_end_, static_cast<uint32_t>(bytes), 0},
                         kBucketBytes);

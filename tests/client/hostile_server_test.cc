@@ -118,7 +118,7 @@ TEST(HostileServer, ScanTakesNoMoreBytesThanTheRegionHas) {
   const verify::ItemView item{"key", value, 7, 0, 0};
   const size_t bytes = verify::RecordBytes(item.key.size(), value.size());
   verify::WriteRecordHead(words, item, value.size());
-  verify::WriteRecordValue(words, item.key.size(), value);
+  verify::WriteRecordValue(words, item.key.size(), value, item.mask);
   verify::SealRecord(words, bytes, verify::RecordSeed(server.superblock.incarnation));
   Bucket bucket;
   bucket.SetReference({cuckoo::HashKey("key", server.superblock.hash_seed), item.version, offset,

@@ -156,7 +156,7 @@ Ended Get(const Growing& growing, const std::string& key, LocationCache* cache,
     if (action != Action::kRead && action != Action::kPause) return {action};
     time = std::min(time + (*random)() % pace + 1, growing.times() - 1);
     bucket = growing.BucketAt(time, lookup.want().offset);
-    action = lookup.FeedBucket(bucket);
+    action = lookup.FeedBucket(&bucket);
   }
   return {action};
 }

@@ -121,7 +121,7 @@ class HeapReader {
     const uint64_t* from = verify::WordsAt(shard_->region(), want.offset);
     if (!want.record) {
       verify::CopyFromShared(bucket_.words(), from, want.bytes);
-      return lookup->FeedBucket(bucket_);
+      return lookup->FeedBucket(&bucket_);
     }
     record_.resize(want.bytes);
     verify::CopyFromShared(record_.data(), from, want.bytes);

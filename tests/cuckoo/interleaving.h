@@ -176,10 +176,10 @@ class Read {
   }
 
   Action FeedTo(Lookup* lookup, verify::Bucket* bucket) {
-    const auto bytes = std::as_bytes(std::span(copy_)).first(want_.bytes);
+    const auto bytes = std::as_writable_bytes(std::span(copy_)).first(want_.bytes);
     if (want_.record) return lookup->FeedRecord(bytes);
     std::ranges::copy(copy_, bucket->words());
-    return lookup->FeedBucket(*bucket);
+    return lookup->FeedBucket(bucket);
   }
 
  private:

@@ -88,7 +88,7 @@ class LookupFixture : public ::testing::Test {
   Action FeedRaw(const Bucket& bucket) {
     EXPECT_FALSE(lookup_.want().record);
     buckets_.push_back(bucket);
-    return lookup_.FeedBucket(buckets_.back());
+    return lookup_.FeedBucket(&buckets_.back());
   }
 
   // Bytes that no writer has sealed; the same for the same `salt`.
@@ -108,8 +108,9 @@ class LookupFixture : public ::testing::Test {
   Image RecordOf(std::string_view key, std::string_view value, uint64_t version) const {
     const size_t bytes = verify::RecordBytes(key.size(), value.size());
     std::vector<uint64_t> words(verify::RoundUpToWord(bytes) / verify::kWordBytes);
-    verify::WriteRecordHead(words.data(), {key, value, version, 0, 0}, value.size());
-    verify::WriteRecordValue(words.data(), key.size(), value);
+    const verify::ItemView item{key, value, version, 0, 0, verify::Mask::Of(verify::Mix(version))};
+    verify::WriteRecordHead(words.data(), item, value.size());
+    verify::WriteRecordValue(words.data(), key.size(), value, item.mask);
     verify::SealRecord(words.data(), bytes, view_.record_seed);
     const auto image = std::as_bytes(std::span(words)).first(bytes);
     return {image.begin(), image.end()};
@@ -123,13 +124,14 @@ class LookupFixture : public ::testing::Test {
 
   static Bucket Inline(std::string_view key, std::string_view value, uint64_t version = 5) {
     Bucket bucket = Empty();
-    bucket.SetInline({key, value, version, 0, 0}, kBytes);
+    bucket.SetInline({key, value, version, 0, 0, verify::Mask::Of(verify::Mix(version))}, kBytes);
     return bucket;
   }
 
   Bucket ReferenceTo(const Image& record, uint64_t version, uint64_t offset = kRecordOffset) const {
     Bucket bucket = Empty();
-    bucket.SetReference({hash_, version, offset, static_cast<uint32_t>(record.size()), 0}, kBytes);
+    bucket.SetReference({hash_, version, offset, static_cast<uint32_t>(record.size()), 0, 77},
+                        kBytes);
     return bucket;
   }
 

@@ -70,7 +70,8 @@ class ShardMemory {
 
   // The next version is used up. A reference's record is written first (rule W1).
   verify::Bucket Item(std::string_view key, std::string_view value, Form form) {
-    const verify::ItemView item{key, value, ++last_version_, 0, 0};
+    const uint64_t version = ++last_version_;
+    const verify::ItemView item{key, value, version, 0, 0, verify::Mask::Of(verify::Mix(version))};
     verify::Bucket bucket;
     if (form == Form::kInline) {
       bucket.SetInline(item, bucket_bytes_);
@@ -87,9 +88,9 @@ class ShardMemory {
     if (offset == 0) std::abort();  // the test asked for too small an area
     uint64_t* words = verify::WordsAt(region(), offset);
     verify::WriteRecordHead(words, item, item.value.size());
-    verify::WriteRecordValue(words, item.key.size(), item.value);
+    verify::WriteRecordValue(words, item.key.size(), item.value, item.mask);
     verify::SealRecord(words, record_bytes, view_.record_seed);
-    return {hash, item.version, offset, static_cast<uint32_t>(record_bytes), 0};
+    return {hash, item.version, offset, static_cast<uint32_t>(record_bytes), 0, item.mask.word()};
   }
 
   // Rule W3: before the bucket is rewritten.

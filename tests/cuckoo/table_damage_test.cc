@@ -137,9 +137,13 @@ TEST(TableDamage, AnyFlippedByteOfARecordNeverReachesAReader) {
   ASSERT_EQ(shard.table().Find(shard.HashOf("key"), "key", &slot), Verdict::kFound);
   const verify::Reference reference = slot.bucket.reference();
   for (uint32_t at = 0; at < reference.record_bytes; ++at) {
-    const bool is_live = at / 8 == 1;  // not under the seal, and no matter to rule R1
+    const bool is_live = at == 8;  // the bit is not under the seal, and no matter to rule R1
     const std::byte before = shard.region()[reference.offset + at];
-    FlipByte(&shard, reference.offset + at, &random);
+    if (is_live) {
+      shard.region()[reference.offset + at] ^= std::byte{verify::kLiveBit};
+    } else {
+      FlipByte(&shard, reference.offset + at, &random);
+    }
     const Answer answer = HeapReader(&shard).Get("key");
     EXPECT_EQ(answer.action, is_live ? Action::kHit : Action::kAskServer) << at;
     shard.region()[reference.offset + at] = before;

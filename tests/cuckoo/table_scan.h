@@ -67,19 +67,22 @@ inline Contents ContentsOf(ShardMemory* shard, const Geometry& geometry) {
       continue;
     }
     contents.buckets.push_back(bucket);
-    std::optional<verify::ItemView> item;
+    std::optional<verify::MaskedItem> item;
     if (bucket.kind() == verify::BucketKind::kInline) {
       item = bucket.inline_item(geometry.bucket_bytes);
     } else if (bucket.kind() == verify::BucketKind::kReference) {
       const verify::Reference to = bucket.reference();
-      item = verify::ParseRecord(shard->bytes().subspan(to.offset, to.record_bytes),
+      item = verify::CheckRecord(shard->bytes().subspan(to.offset, to.record_bytes),
                                  shard->view().record_seed);
-      if (!item) item = verify::ItemView{"(a record that is not whole)", "", 0, 0, 0};
+      if (!item) {
+        contents.places["(a record that is not whole)"].push_back(index);
+        continue;
+      }
     }
     if (!item) continue;
-    const std::string key(item->key);
+    const std::string key = item->key();
     contents.places[key].push_back(index);
-    contents.copies[key].emplace(item->value, item->version);
+    contents.copies[key].emplace(item->value(), item->version());
   }
   return contents;
 }

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -50,6 +51,8 @@ std::ostream& operator<<(std::ostream& out, const FabricUnderTest& fabric);
 inline constexpr std::chrono::seconds kPatience{20};
 inline constexpr int kManyPolls = 4000;  // more than a port polls before it looks for dead peers
 inline constexpr uint32_t kTestFormatVersion = 7;
+// Of a READ whose bytes the test looks at where they arrive.
+inline constexpr std::array<uint64_t, 64> kNoMasks{};
 
 inline Deadline Patience() { return Clock::now() + kPatience; }
 

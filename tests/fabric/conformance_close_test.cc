@@ -125,7 +125,7 @@ TEST_P(FabricConformance, CloseInEveryStateOfAConversationIsFine) {
     Word word;
     EXPECT_EQ(ReadOne(client.get(), word.Op()), Status::kPeerGone);
     server.port().Send(peer, Pattern(10, 1));
-    server.port().Read(peer, {.bytes = 8, .shared = server.words()});
+    server.port().Read(peer, {.bytes = 8, .shared = server.words(), .masks = kNoMasks.data()});
     EXPECT_TRUE(server.Silent());
   };
   const auto send = [](Connection* client) { ASSERT_TRUE(client->Send(Pattern(10, 1))); };
@@ -142,7 +142,9 @@ TEST_P(FabricConformance, CloseInEveryStateOfAConversationIsFine) {
   });
   each("its staging being READ", [&](Connection* client, PeerId peer) {
     ASSERT_TRUE(client->staging());
-    for (int i = 0; i < 3; ++i) server.port().Read(peer, {.bytes = 8, .shared = server.words()});
+    for (int i = 0; i < 3; ++i) {
+      server.port().Read(peer, {.bytes = 8, .shared = server.words(), .masks = kNoMasks.data()});
+    }
   });
   each("the client asleep", [&](Connection* client, PeerId) { ASSERT_TRUE(client->Arm()); });
   each("the port asleep", [&](Connection*, PeerId) { ASSERT_TRUE(server.FallAsleep()); });

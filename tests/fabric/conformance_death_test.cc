@@ -83,7 +83,8 @@ TEST_P(FabricConformance, ClientThatGoesUnderAReadOfItsStagingIsNoticed) {
   const PeerId peer = server.Expect(Kind::kOpened).peer;
   client.reset();
   for (uint64_t tag = 0; tag < 5; ++tag) {
-    server.port().Read(peer, {.bytes = 4096, .shared = server.words(), .tag = tag});
+    server.port().Read(
+        peer, {.bytes = 4096, .shared = server.words(), .masks = kNoMasks.data(), .tag = tag});
   }
   ExpectClosed(&server, peer);
 }
@@ -107,7 +108,7 @@ TEST_P(FabricConformance, CallsForAPeerThatIsGoneAreHarmless) {
   client.reset();
   server.Expect(Kind::kClosed);
   server.port().Send(peer, Pattern(10, 1));
-  server.port().Read(peer, {.bytes = 8, .shared = server.words()});
+  server.port().Read(peer, {.bytes = 8, .shared = server.words(), .masks = kNoMasks.data()});
   server.port().Close(peer);
   server.port().Close(peer + 1000);
   EXPECT_TRUE(server.Silent());
@@ -122,7 +123,7 @@ TEST_P(FabricConformance, PeerClosedByThePortNoticesAndNoEventFollows) {
   ASSERT_TRUE(client->Send(Pattern(10, 1)));
   ASSERT_TRUE(client->Send(Pattern(10, 2)));
   server.Expect(Kind::kMessage);
-  server.port().Read(peer, {.bytes = 8, .shared = server.words()});
+  server.port().Read(peer, {.bytes = 8, .shared = server.words(), .masks = kNoMasks.data()});
   server.port().Close(peer);
   EXPECT_TRUE(NoticesDeath(client.get()));
   EXPECT_EQ(ReadOne(client.get(), SomeRead()), Status::kPeerGone);

@@ -191,6 +191,7 @@ TEST_P(FabricConformance, ServerReadsStagingMemory) {
       const PeerRead read{.offset = 16,
                           .bytes = bytes,
                           .shared = server.words() + 8,
+                          .masks = kNoMasks.data(),
                           .shared_offset = shared_offset,
                           .tag = bytes * 100 + shared_offset};
       server.port().Read(peer, read);
@@ -199,7 +200,10 @@ TEST_P(FabricConformance, ServerReadsStagingMemory) {
       EXPECT_EQ(done.peer, peer);
       EXPECT_EQ(done.tag, read.tag);
       auto expected = before;
-      std::memcpy(expected.data() + 64 + shared_offset, value.data() + 16, bytes);
+      const size_t end = 64 + shared_offset + bytes;
+      std::memcpy(expected.data() + end - bytes, value.data() + 16, bytes);
+      // What follows in the last word is masked zeros.
+      if (bytes > 0) std::fill_n(expected.begin() + end, (8 - end % 8) % 8, std::byte{0});
       ASSERT_TRUE(Same(server.region(), expected)) << bytes << " at " << shared_offset;
     }
   }
@@ -223,14 +227,18 @@ TEST_P(FabricConformance, ReadOutsideStagingMemoryTouchesNothing) {
                                                   {UINT64_MAX - 7, 16},
                                                   {uint64_t{1} << 63, 8}};
   for (const auto& [offset, bytes] : ranges) {
-    server.port().Read(peer,
-                       {.offset = offset, .bytes = bytes, .shared = server.words(), .tag = offset});
+    server.port().Read(peer, {.offset = offset,
+                              .bytes = bytes,
+                              .shared = server.words(),
+                              .masks = kNoMasks.data(),
+                              .tag = offset});
     const Event done = server.Expect(Kind::kReadDone);
     EXPECT_FALSE(done.ok) << offset << " " << bytes;
     EXPECT_EQ(done.tag, offset);
   }
   EXPECT_TRUE(Same(server.region(), before));
-  server.port().Read(peer, {.offset = kEnd - 8, .bytes = 8, .shared = server.words()});
+  server.port().Read(
+      peer, {.offset = kEnd - 8, .bytes = 8, .shared = server.words(), .masks = kNoMasks.data()});
   EXPECT_TRUE(server.Expect(Kind::kReadDone).ok);
 }
 
@@ -249,8 +257,9 @@ TEST_P(FabricConformance, EveryReadOfStagingMemoryCompletesOnce) {
   }
   std::array<bool, 30> done{};
   for (size_t tag = 0; tag < done.size(); ++tag) {
-    server.port().Read(peers[tag % 3].first,
-                       {.bytes = 1, .shared = server.words() + tag, .tag = tag});
+    server.port().Read(
+        peers[tag % 3].first,
+        {.bytes = 1, .shared = server.words() + tag, .masks = kNoMasks.data(), .tag = tag});
   }
   for (size_t i = 0; i < done.size(); ++i) {
     const Event event = server.Expect(Kind::kReadDone);
@@ -272,7 +281,8 @@ TEST_P(FabricConformance, StagingMemoryIsSeenAsItWasWhenTheRequestWasSent) {
     std::memcpy(client->staging()->data(), value.data(), value.size());
     ASSERT_TRUE(client->Send(Pattern(8, round)));
     server.Expect(Kind::kMessage);
-    server.port().Read(peer, {.bytes = value.size(), .shared = server.words()});
+    server.port().Read(peer,
+                       {.bytes = value.size(), .shared = server.words(), .masks = kNoMasks.data()});
     ASSERT_TRUE(server.Expect(Kind::kReadDone).ok);
     ASSERT_TRUE(Same(server.region().first(value.size()), value)) << round;
     server.port().Send(peer, Pattern(8, round));

@@ -176,6 +176,7 @@ TEST_F(VerbsHostileClient, GoodAnnouncementLetsTheServerRead) {
   server_->port().Read(peer_, {.offset = 1024,
                                .bytes = 256,
                                .shared = server_->words(),
+                               .masks = kNoMasks.data(),
                                .shared_offset = 512,
                                .tag = kTag});
   const Event done = server_->Expect(Kind::kReadDone);
@@ -284,7 +285,8 @@ TEST_F(VerbsHostileClient, RendezvousWithMemoryThatIsNotItsEndsItsConnection) {
     Announcement announcement = client->GoodAnnouncement();
     spoil(&announcement);
     ASSERT_EQ(client->Announce(BytesOf(announcement)), IBV_WC_SUCCESS);
-    server_->port().Read(peer_, {.bytes = 4096, .shared = server_->words(), .tag = kTag});
+    server_->port().Read(
+        peer_, {.bytes = 4096, .shared = server_->words(), .masks = kNoMasks.data(), .tag = kTag});
     ExpectClosed();
     ExpectRegionUnchanged();
   }
@@ -299,8 +301,11 @@ TEST_F(VerbsHostileClient, RendezvousOutsideTheAnnouncedIsRefused) {
   const std::pair<uint64_t, uint64_t> ranges[] = {
       {4096, 8}, {4088, 16}, {0, 4104}, {uint64_t{0} - 8, 16}, {8, uint64_t{0} - 8}};
   for (const auto& [offset, bytes] : ranges) {
-    server_->port().Read(
-        peer_, {.offset = offset, .bytes = bytes, .shared = server_->words(), .tag = kTag});
+    server_->port().Read(peer_, {.offset = offset,
+                                 .bytes = bytes,
+                                 .shared = server_->words(),
+                                 .masks = kNoMasks.data(),
+                                 .tag = kTag});
     const Event done = server_->Expect(Kind::kReadDone);
     EXPECT_FALSE(done.ok) << offset << " " << bytes;
   }
@@ -311,7 +316,8 @@ TEST_F(VerbsHostileClient, RendezvousWithoutAnAnnouncementIsRefused) {
   const auto client = Join();
   ASSERT_EQ(client->qp().Send(Pattern(64, 3)), IBV_WC_SUCCESS);
   server_->Expect(Kind::kMessage);
-  server_->port().Read(peer_, {.bytes = 64, .shared = server_->words(), .tag = kTag});
+  server_->port().Read(
+      peer_, {.bytes = 64, .shared = server_->words(), .masks = kNoMasks.data(), .tag = kTag});
   EXPECT_FALSE(server_->Expect(Kind::kReadDone).ok);
 }
 
@@ -344,8 +350,10 @@ TEST_F(VerbsHostileClient, OneThatDiesInTheMiddleOfARendezvousIsClosed) {
       client->qp().Destroy();
     });
     for (uint64_t tag = 0; tag < kReads; ++tag) {
-      server_->port().Read(
-          peer_, {.bytes = TestServer::kStagingBytes, .shared = server_->words(), .tag = tag});
+      server_->port().Read(peer_, {.bytes = TestServer::kStagingBytes,
+                                   .shared = server_->words(),
+                                   .masks = kNoMasks.data(),
+                                   .tag = tag});
     }
     uint64_t arrived = 0;
     Event event = server_->Next();

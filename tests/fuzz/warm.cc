@@ -245,9 +245,9 @@ void AddKeysOf(const Store& store, const TableGeometry& table, uint64_t bucket_c
     verify::CopyFromShared(bucket.words(), memory + table.BucketOffset(i), table.bucket_bytes);
     Check(bucket.Whole(table.bucket_bytes, table.SeedOf(i)), "a bucket is whole");
     if (bucket.kind() == BucketKind::kInline) {
-      keys->emplace(bucket.inline_item(table.bucket_bytes)->key);
+      keys->emplace(bucket.inline_item(table.bucket_bytes)->key());
     } else if (bucket.kind() == BucketKind::kReference) {
-      keys->emplace(verify::OwnRecord(memory, bucket.reference().offset).key);
+      keys->emplace(verify::OwnRecord(memory, bucket.reference().offset).key());
     }
   }
 }

@@ -49,8 +49,9 @@ class AreaWorld {
     const std::string key(std::min(verify::kKeyBytesMax, rest_bytes), letter);
     const std::string value(rest_bytes - key.size(), letter);
     uint64_t* shared = verify::WordsAt(region_.data(), offset);
-    verify::WriteRecordHead(shared, {key, value, version, 0, 0}, value.size());
-    verify::WriteRecordValue(shared, key.size(), value);
+    const auto mask = verify::Mask::Of(verify::Mix(version));
+    verify::WriteRecordHead(shared, {key, value, version, 0, 0, mask}, value.size());
+    verify::WriteRecordValue(shared, key.size(), value, mask);
     verify::SealRecord(shared, record_bytes, kAreaSeed);
     owned_[version] = {offset, record_bytes};
     versions_[offset] = version;
@@ -93,8 +94,8 @@ class AreaWorld {
       if (region_.CommittedIn(offset, owned.bytes) < owned.bytes) {
         return ::testing::AssertionFailure() << "not committed: " << offset;
       }
-      const auto item = verify::ParseRecord({region_.data() + offset, owned.bytes}, kAreaSeed);
-      if (!item || item->version != version) {
+      const auto item = verify::CheckRecord({region_.data() + offset, owned.bytes}, kAreaSeed);
+      if (!item || item->version() != version) {
         return ::testing::AssertionFailure() << "record at " << offset << " is gone";
       }
     }

@@ -91,10 +91,10 @@ TEST(RecordArea, FreshRecordHasADeadHead) {
     const auto fresh = world.area().Allocate(bytes);
     ASSERT_EQ(fresh, offset);
     const verify::OwnHead head = verify::OwnRecordHead(world.region().data(), offset);
-    EXPECT_EQ(head.live, 0u);
+    EXPECT_FALSE(head.live);
     EXPECT_EQ(head.version, 0u);
     EXPECT_EQ(head.record_bytes, bytes);
-    EXPECT_FALSE(verify::ParseRecord({world.region().data() + offset, bytes}, kAreaSeed));
+    EXPECT_FALSE(verify::CheckRecord({world.region().data() + offset, bytes}, kAreaSeed));
   }
 }
 

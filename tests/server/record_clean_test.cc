@@ -281,8 +281,8 @@ TEST_F(Cleaning, AdoptedBlocksAreCleanedWhateverLiesBehindTheirRecords) {
     EXPECT_LE(area.used_bytes(), before / 3);
     EXPECT_EQ(area.damaged_blocks(), 0u) << garbage;
     for (const auto& [offset, version] : kept) {
-      const auto item = verify::ParseRecord({former.region().data() + offset, kBytes}, kAreaSeed);
-      ASSERT_TRUE(item && item->version == version);
+      const auto item = verify::CheckRecord({former.region().data() + offset, kBytes}, kAreaSeed);
+      ASSERT_TRUE(item && item->version() == version);
     }
   }
 }

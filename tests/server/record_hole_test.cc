@@ -19,7 +19,7 @@ constexpr size_t kLiveBytes = 200;
 // a walk that enters it finds one hole after the other, up to the block's end.
 void FillWithHeads(AreaWorld* world, uint64_t offset, size_t record_bytes) {
   const verify::RecordHeader head{.checksum = 0,
-                                  .live = 0,
+                                  .mask = 0,
                                   .version = 0,
                                   .value_bytes = 24,
                                   .key_bytes = 0,

@@ -93,7 +93,7 @@ TEST_F(ShardFair, GetsOfALongValueByMessageDoNotReadIt) {
 TEST_F(ShardFair, ALongValueIsSealedInSlices) {
   world.Ask(flooder, {RendezvousOf("long", value.size(), 1)});
   const fabric::PeerRead read = world.port.reads.back().read;
-  verify::CopyToShared(read.shared, read.shared_offset, value.data(), value.size());
+  StoreSlices(read, value);
   world.port.sent.clear();
   world.port.Script(Kind::kReadDone, flooder.peer, 0, {}, true);
   Script(other, {PutOf("long", "overtakes", 1)});
@@ -106,7 +106,7 @@ TEST_F(ShardFair, ALongValueIsSealedInSlices) {
   EXPECT_GT(replies[0].version, between[0].version) << "versions grow in the order of the writes";
   const auto hit = world.store->Get("long", 0);
   ASSERT_TRUE(hit);
-  EXPECT_EQ(hit->item.value, value);
+  EXPECT_EQ(hit->item.value(), value);
 }
 
 class SuspectedLongValue : public ShardFair {

@@ -26,8 +26,8 @@ TEST_F(ShardRendezvous, ServerReadsTheValueAndThenReplies) {
   EXPECT_EQ(replies[0].request_id, 1u);
   const auto hit = world.store->Get("key", 0);
   ASSERT_TRUE(hit.has_value());
-  EXPECT_EQ(hit->item.value, value);
-  EXPECT_EQ(hit->item.version, replies[0].version);
+  EXPECT_EQ(hit->item.value(), value);
+  EXPECT_EQ(hit->item.version(), replies[0].version);
 }
 
 TEST_F(ShardRendezvous, OthersAreServedMeanwhile) {
@@ -128,8 +128,8 @@ class ShardGet : public ShardRendezvous {
     EXPECT_TRUE(world.Ask(by, {RendezvousOf(key, stored.size(), sequence)}).empty());
     EXPECT_EQ(world.Arrive(by, stored)[0].status, Code::kOk);
   }
-  std::optional<verify::ItemView> RecordAt(const Replied& reply) {
-    return verify::ParseRecord(
+  std::optional<verify::MaskedItem> RecordAt(const Replied& reply) {
+    return verify::CheckRecord(
         {world.store->region().data() + reply.record_offset, reply.record_bytes},
         verify::RecordSeed(world.store->incarnation()));
   }
@@ -174,8 +174,8 @@ TEST_F(ShardGet, LargeValueIsHeldWhereItIs) {
   EXPECT_EQ(reply.value_bytes, value.size());
   const auto item = RecordAt(reply);
   ASSERT_TRUE(item.has_value());
-  EXPECT_EQ(item->value, value);
-  EXPECT_EQ(item->version, reply.version);
+  EXPECT_EQ(item->value(), value);
+  EXPECT_EQ(item->version(), reply.version);
 }
 
 TEST_F(ShardGet, BatchOfValuesThatDoNotFitTogetherIsAnsweredWhole) {
@@ -189,7 +189,7 @@ TEST_F(ShardGet, BatchOfValuesThatDoNotFitTogetherIsAnsweredWhole) {
   for (const Replied& reply : replies) {
     EXPECT_EQ(reply.status, Code::kOk);
     held += reply.held ? 1 : 0;
-    EXPECT_EQ(reply.held ? RecordAt(reply)->value : reply.value, medium);
+    EXPECT_EQ(reply.held ? RecordAt(reply)->value() : reply.value, medium);
   }
   EXPECT_EQ(held, 6u) << "two of 12,000 bytes fit in 32 KiB";
 }
@@ -213,7 +213,7 @@ TEST_F(ShardGet, HeldRecordSurvivesOverwritesUntilTheNextMessage) {
   const size_t both = world.allocated();
   Store(other, "more", RecordValue(9, 50'000), 2);
   ASSERT_TRUE(RecordAt(reply).has_value());
-  EXPECT_EQ(RecordAt(reply)->value, value);
+  EXPECT_EQ(RecordAt(reply)->value(), value);
   EXPECT_GT(world.allocated(), both);
   world.Ask(client, {Ping(1)});
   EXPECT_EQ(world.allocated(), both) << "released";
@@ -228,7 +228,7 @@ TEST_F(ShardGet, HeldRecordIsKeptAsLongAsMessagesSaySo) {
   for (uint64_t i = 1; i < 4; ++i) {
     world.Post(client, Encode(client.id, {Ping(i)}, true));
     ASSERT_TRUE(RecordAt(reply).has_value());
-    EXPECT_EQ(RecordAt(reply)->value, value);
+    EXPECT_EQ(RecordAt(reply)->value(), value);
     EXPECT_EQ(world.allocated(), both);
   }
   world.Ask(client, {Ping(4)});

@@ -49,9 +49,9 @@ class Churn {
   // What is held is whole where it was, however often its key was written since.
   bool HeldAreIntact() {
     return std::ranges::all_of(held_, [this](const Held& held) {
-      const auto item = verify::ParseRecord({world_.memory() + held.offset, held.record_bytes},
+      const auto item = verify::CheckRecord({world_.memory() + held.offset, held.record_bytes},
                                             world_.view().record_seed);
-      return item && item->version == held.version;
+      return item && item->version() == held.version;
     });
   }
 
@@ -135,7 +135,7 @@ class Churn {
     if (!hit) wrong_ = "get by message";
     if (!hit || hit->record_bytes == 0) return;
     world_.store().Hold(hit->record_offset, hit->record_bytes);
-    held_.push_back({hit->record_offset, hit->record_bytes, hit->item.version});
+    held_.push_back({hit->record_offset, hit->record_bytes, hit->item.version()});
   }
   void ReleaseOne() {
     if (held_.empty()) return;
@@ -147,7 +147,8 @@ class Churn {
     const auto prepared =
         PrepareAll(&world_.store(), Announcement(key, value.size()), world_.now_us);
     if (!prepared) return;
-    verify::CopyToShared(prepared->place->shared, prepared->place->at, value.data(), value.size());
+    verify::MaskToShared(prepared->place->shared, prepared->place->at,
+                         std::as_bytes(std::span(value)), prepared->mask.word());
     prepared_.push_back({key, value, *prepared});
   }
   void FinishOne() {

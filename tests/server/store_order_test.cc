@@ -49,7 +49,7 @@ class Watch {
     if (new_ && seen != *new_) wrong_ = "two new states";
     new_ = seen;
     if (!old_record_.version) return;
-    if (world_->LiveAt(old_record_.offset) == old_record_.version) {
+    if (world_->IsLiveAt(old_record_.offset, old_record_.version)) {
       wrong_ = "the old record is live beside the new item";
     }
     OneSidedReader remembering(world_, size_t{1} << 12);
@@ -116,10 +116,10 @@ TEST(StoreOrder, OverwrittenRecordIsNoLongerLive) {
   StoreWorld world;
   const uint64_t version = world.Put("key", RecordValue(1)).version;
   const uint64_t offset = world.ReferenceOf("key").offset;
-  ASSERT_EQ(world.LiveAt(offset), version);
+  ASSERT_TRUE(world.IsLiveAt(offset, version));
   world.Put("key", RecordValue(2));
   ASSERT_NE(world.ReferenceOf("key").offset, offset) << "values are never changed in place";
-  EXPECT_EQ(world.LiveAt(offset), 0u);
+  EXPECT_FALSE(world.IsLiveAt(offset));
 }
 
 TEST(StoreOrder, DeletedRecordIsNoLongerLive) {
@@ -127,7 +127,7 @@ TEST(StoreOrder, DeletedRecordIsNoLongerLive) {
   world.Put("key", RecordValue(1));
   const uint64_t offset = world.ReferenceOf("key").offset;
   world.Delete("key");
-  EXPECT_EQ(world.LiveAt(offset), 0u);
+  EXPECT_FALSE(world.IsLiveAt(offset));
 }
 
 // W1, and the free after: until the bucket names the new record, nothing but it is written.
@@ -141,9 +141,9 @@ TEST(StoreOrder, OldRecordStaysWholeUntilTheBucketNamesTheNew) {
   verify::store_observer = [&](Store, const uint64_t*) {
     const auto bucket = world.BucketAt(index);
     if (bucket && bucket->reference().version != old.version) return;
-    const auto item = verify::ParseRecord({world.memory() + old.offset, old.record_bytes},
+    const auto item = verify::CheckRecord({world.memory() + old.offset, old.record_bytes},
                                           world.view().record_seed);
-    if (!item || item->version != old.version) wrong = "the old record is gone";
+    if (!item || item->version() != old.version) wrong = "the old record is gone";
   };
   world.Put("key", RecordValue(2));
   verify::store_observer = nullptr;
@@ -189,8 +189,8 @@ class StoreMove : public ::testing::Test {
   }
   bool IsWholeAt(uint64_t offset) {
     const auto record =
-        verify::ParseRecord({world.memory() + offset, old.record_bytes}, world.view().record_seed);
-    return record && record->version == old.version;
+        verify::CheckRecord({world.memory() + offset, old.record_bytes}, world.view().record_seed);
+    return record && record->version() == old.version;
   }
 
   StoreWorld world{Options()};
@@ -228,12 +228,12 @@ TEST_F(StoreMove, StepsComeInTheirOrder) {
     const uint64_t at = bucket->reference().offset;
     if (!IsWholeAt(at)) wrong = "the bucket leads to bytes that are not whole";
     if (at == old.offset) {
-      retracted |= world.LiveAt(old.offset) == 0;
+      retracted |= !world.IsLiveAt(old.offset);
       return;
     }
     moved = true;
-    if (world.LiveAt(at) != old.version) wrong = "the copy is not live";
-    if (world.LiveAt(old.offset) == old.version) wrong = "the old record is live beside it";
+    if (!world.IsLiveAt(at, old.version)) wrong = "the copy is not live";
+    if (world.IsLiveAt(old.offset, old.version)) wrong = "the old record is live beside it";
   };
   ASSERT_TRUE(MoveIt());
   EXPECT_EQ(wrong, "");

@@ -119,8 +119,8 @@ TEST_P(StoreOf, GetByMessageSaysWhatAReaderFinds) {
       world.Put("key", Value(1), {.flags = 3, .ttl_seconds = UINT32_MAX}).version;
   const auto hit = world.store().Get("key", world.now_us);
   ASSERT_TRUE(hit.has_value());
-  const Stored stored{std::string(hit->item.value), hit->item.version, hit->item.flags,
-                      hit->item.expiry};
+  const Stored stored{hit->item.value(), hit->item.version(), hit->item.flags(),
+                      hit->item.expiry()};
   EXPECT_EQ(stored, (Stored{Value(1), version, 3, UINT32_MAX}));
   EXPECT_EQ(reader.Get("key").item, stored);
   if (GetParam() < 20) {

@@ -153,7 +153,7 @@ class StoreWorld {
         return index;
       }
       if (bucket->kind() == verify::BucketKind::kInline &&
-          bucket->inline_item(geometry().bucket_bytes)->key == key) {
+          bucket->inline_item(geometry().bucket_bytes)->HasKey(key)) {
         return index;
       }
     }
@@ -176,21 +176,21 @@ class StoreWorld {
       const auto bucket = StashedAt(i);
       if (!bucket || bucket->kind() == verify::BucketKind::kEmpty) continue;
       const auto item = ItemOf(*bucket);
-      if (item && item->key == key) {
-        return Stored{std::string(item->value), item->version, item->flags, item->expiry};
+      if (item && item->HasKey(key)) {
+        return Stored{item->value(), item->version(), item->flags(), item->expiry()};
       }
     }
     return std::nullopt;
   }
   // Nullopt when the record is not whole, or not the one that is meant.
-  std::optional<verify::ItemView> ItemOf(const verify::Bucket& bucket) {
+  std::optional<verify::MaskedItem> ItemOf(const verify::Bucket& bucket) {
     if (bucket.kind() == verify::BucketKind::kInline) {
       return bucket.inline_item(geometry().bucket_bytes);
     }
     const verify::Reference to = bucket.reference();
     const auto item =
-        verify::ParseRecord({memory() + to.offset, to.record_bytes}, view().record_seed);
-    return item && item->version == to.version ? item : std::nullopt;
+        verify::CheckRecord({memory() + to.offset, to.record_bytes}, view().record_seed);
+    return item && item->version() == to.version ? item : std::nullopt;
   }
   // Calls visit(bucket, index) for every bucket of table and stash, nullopt for one that is not
   // whole; those of the stash follow those that keys hash to.
@@ -205,8 +205,12 @@ class StoreWorld {
   verify::Reference ReferenceOf(std::string_view key) {
     return BucketAt(IndexOf(key).value())->reference();
   }
-  uint64_t LiveAt(uint64_t record_offset) {
-    return verify::LoadWord(verify::WordsAt(memory(), record_offset) + 1);
+  bool IsLiveAt(uint64_t record_offset) {
+    return verify::OwnRecordHead(memory(), record_offset).live;
+  }
+  bool IsLiveAt(uint64_t record_offset, uint64_t version) {
+    const verify::OwnHead head = verify::OwnRecordHead(memory(), record_offset);
+    return head.live && head.version == version;
   }
 
   // One bit of the shard's memory turns over.
@@ -271,7 +275,7 @@ class OneSidedReader {
     const std::byte* from = world_->memory() + want.offset;
     if (!want.record) {
       verify::CopyFromShared(bucket_.words(), from, want.bytes);
-      return lookup->FeedBucket(bucket_);
+      return lookup->FeedBucket(&bucket_);
     }
     record_.resize(want.bytes);
     verify::CopyFromShared(record_.data(), from, want.bytes);
@@ -308,18 +312,18 @@ inline Census CensusOf(StoreWorld* world) {
     if (bucket->kind() == verify::BucketKind::kReference) {
       const verify::Reference to = bucket->reference();
       census.record_bytes += to.record_bytes;
-      if (world->LiveAt(to.offset) != to.version) {
-        census.wrong = "live of " + std::string(item->key);
+      if (!world->IsLiveAt(to.offset, to.version)) {
+        census.wrong = "live of " + item->key();
       }
     }
-    if (!keys.emplace(item->key).second) census.wrong = "twice: " + std::string(item->key);
+    if (!keys.emplace(item->key()).second) census.wrong = "twice: " + item->key();
     ++census.items;
     if (index >= world->geometry().bucket_count) {
       ++census.stashed;
     } else {
-      census.displaced += world->WaysOf(item->key)[0] == index ? 0 : 1;
+      census.displaced += world->WaysOf(item->key())[0] == index ? 0 : 1;
     }
-    census.payload_bytes += item->key.size() + item->value.size();
+    census.payload_bytes += item->payload_bytes();
   });
   return census;
 }

@@ -39,7 +39,7 @@ inline std::string WrongDirectory(StoreWorld* world) {
     if (bucket->kind() == verify::BucketKind::kEmpty) return;
     const uint64_t hash = bucket->kind() == verify::BucketKind::kReference
                               ? bucket->reference().hash
-                              : world->HashOf(bucket->inline_item(geometry.bucket_bytes)->key);
+                              : world->HashOf(bucket->inline_item(geometry.bucket_bytes)->key());
     const auto ways = cuckoo::WaysOf(hash, geometry.bucket_count);
     if (index >= geometry.bucket_count) {
       stashed.insert(ways[0]);
@@ -70,8 +70,8 @@ inline std::set<std::string> KeysOf(StoreWorld* world) {
   world->VisitBuckets([&](const std::optional<verify::Bucket>& bucket, uint64_t) {
     if (!bucket || bucket->kind() == verify::BucketKind::kEmpty) return;
     keys.emplace(bucket->kind() == verify::BucketKind::kInline
-                     ? bucket->inline_item(world->geometry().bucket_bytes)->key
-                     : verify::OwnRecord(world->memory(), bucket->reference().offset).key);
+                     ? bucket->inline_item(world->geometry().bucket_bytes)->key()
+                     : verify::OwnRecord(world->memory(), bucket->reference().offset).key());
   });
   return keys;
 }

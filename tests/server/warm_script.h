@@ -85,7 +85,8 @@ inline WriteReply DoRendezvous(Store* store, verify::Request request, uint64_t n
   request.rendezvous = true;
   const auto prepared = PrepareAll(store, request, now_us);
   if (!prepared) return {prepared.error(), 0};
-  verify::WriteRecordValue(prepared->place->shared, request.key.size(), request.value);
+  verify::WriteRecordValue(prepared->place->shared, request.key.size(), request.value,
+                           prepared->mask);
   if (!abandon) return CommitAll(store, *prepared, request, now_us);
   Abandon(store, *prepared);
   return {Code::kTimeout, 0};

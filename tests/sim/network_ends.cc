@@ -138,9 +138,12 @@ std::optional<PortEvent> SimPort::EventOf(Network::Peer* peer) {
     event.ok = read.offset % verify::kWordBytes == 0 && read.offset <= bytes &&
                read.bytes <= bytes - read.offset;
     if (event.ok) {
-      verify::CopySharedToShared(read.shared, read.shared_offset,
-                                 peer->staging.data() + read.offset / verify::kWordBytes,
-                                 read.bytes);
+      const auto value = std::as_bytes(std::span(peer->staging)).subspan(read.offset, read.bytes);
+      for (size_t done = 0; done < read.bytes;) {
+        const size_t slice_bytes = read.SliceBytesAt(done);
+        read.StoreSlice(done, value.subspan(done, slice_bytes));
+        done += slice_bytes;
+      }
     }
     return event;
   }

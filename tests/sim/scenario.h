@@ -44,6 +44,7 @@ struct Scenario {
   uint32_t switch_one_in = 0;  // schedules in which the name leads to the other server
   uint32_t leave_one_in = 0;   // schedules in which a client dies
   uint32_t leap_one_in = 0;    // steps in which seconds pass
+  uint32_t forge_one_in = 0;   // steps in which a hostile writer has a turn
   uint32_t step_us_max = 2;    // that one step takes
   // The tempo: mean number of the server's stores between two interruptions, and how many steps the
   // others then make; the part of the stores that mean something by themselves (seals, `live`)

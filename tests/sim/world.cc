@@ -205,6 +205,10 @@ void World::Step() {
   Trouble();
   PassStep();
   const uint32_t number = random_.Below(servers_.size());
+  if (scenario_.forge_one_in != 0 && servers_[number].process->lives() &&
+      random_.OneIn(scenario_.forge_one_in)) {
+    forger_.Step(servers_[number].process.get(), scenario_.value_bytes_max);
+  }
   if (servers_[number].process->lives() &&
       random_.Below(8 + scenario_.server_weight) < scenario_.server_weight) {
     ServerStep(number);

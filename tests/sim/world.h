@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tests/sim/actor.h"
+#include "tests/sim/forger.h"
 #include "tests/sim/judge.h"
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"
@@ -104,6 +105,7 @@ class World {
   Judge judge_;
   Stage stage_;
   Network network_;
+  Forger forger_{&random_};
   std::vector<Server> servers_;
   std::vector<std::unique_ptr<Actor>> actors_;
   Coverage coverage_;

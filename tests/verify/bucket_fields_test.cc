@@ -17,7 +17,7 @@ namespace {
 class BucketFields : public ::testing::TestWithParam<uint32_t> {
  protected:
   uint32_t bytes() const { return GetParam(); }
-  size_t room() const { return bytes() == 64 ? 37 : 101; }
+  size_t room() const { return bytes() - 32; }
 };
 
 // What a bucket's two head words mean, kept apart.
@@ -79,7 +79,7 @@ void ChangeKind(Bucket* bucket, Model* model, std::mt19937_64* random, uint32_t 
       model->kind = BucketKind::kRetired;
       break;
     case 2:
-      bucket->SetReference({1, 2, 3, 4, 0}, bucket_bytes);
+      bucket->SetReference({1, 2, 3, 4, 0, 6}, bucket_bytes);
       model->kind = BucketKind::kReference;
       break;
     case 3:
@@ -134,7 +134,8 @@ TEST_P(BucketFields, KindAndForwardAreNoDirectory) {
 
 TEST_P(BucketFields, ReferencesComeBack) {
   Bucket bucket;
-  bucket.SetReference({~uint64_t{0}, 1, uint64_t{1} << 63, 0xffffffff, 0}, bytes());
+  bucket.SetReference({~uint64_t{0}, 1, uint64_t{1} << 63, 0xffffffff, 0, 0x123456789abcdef0},
+                      bytes());
   EXPECT_EQ(bucket.kind(), BucketKind::kReference);
   const Reference reference = bucket.reference();
   EXPECT_EQ(reference.hash, ~uint64_t{0});
@@ -142,6 +143,9 @@ TEST_P(BucketFields, ReferencesComeBack) {
   EXPECT_EQ(reference.offset, uint64_t{1} << 63);
   EXPECT_EQ(reference.record_bytes, 0xffffffffu);
   EXPECT_EQ(reference.reserved, 0u);
+  EXPECT_EQ(reference.mask, 0x123456789abcdef0u);
+  EXPECT_EQ(bucket.words()[2], ~reference.mask)
+      << "a key chooses its hash, and no word of the table";
 }
 
 // Equal items make equal bytes, and a deleted item does not linger in memory that clients read.
@@ -161,8 +165,8 @@ TEST(Bucket, SettersStayInsideTheSmallerBucket) {
   constexpr uint32_t kBytes = kBucketBytesMin;
   Bucket bucket;
   for (size_t i = 8; i < kBucketWordsMax; ++i) bucket.words()[i] = 0xeeeeeeeeeeeeeeee;
-  bucket.SetInline({std::string(36, 'x'), "y", 1, 0, 0}, kBytes);
-  bucket.SetReference({1, 2, 3, 4, 5}, kBytes);
+  bucket.SetInline({std::string(31, 'x'), "y", 1, 0, 0}, kBytes);
+  bucket.SetReference({1, 2, 3, 4, 5, 6}, kBytes);
   bucket.TakeItem(Bucket(), kBytes);
   bucket.Clear(kBytes);
   bucket.Retire(kBytes);
@@ -195,11 +199,16 @@ TEST_P(BucketFields, EveryInlineItemThatFitsComesBack) {
           std::string key(key_bytes, '\0'), value(value_bytes, '\0');
           for (char& c : key) c = static_cast<char>(random());
           for (char& c : value) c = static_cast<char>(random());
-          const ItemView item{key, value, random(), flags, expiry};
+          const ItemView item{key, value, random(), flags, expiry, Mask::Of(random())};
           if (!InlineFits(item, bytes())) continue;
           Bucket bucket;
           bucket.SetInline(item, bytes());
-          const auto back = bucket.inline_item(bytes());
+          const auto masked = bucket.inline_item(bytes());
+          ASSERT_TRUE(masked.has_value());
+          EXPECT_TRUE(masked->HasKey(key));
+          EXPECT_EQ(masked->value(), value);
+          Bucket copy = bucket;
+          const auto back = copy.Unmask(bytes());
           ASSERT_TRUE(back.has_value());
           EXPECT_EQ(back->key, key);
           EXPECT_EQ(back->value, value);
@@ -212,15 +221,29 @@ TEST_P(BucketFields, EveryInlineItemThatFitsComesBack) {
   }
 }
 
-// All that three hostile length bytes can say.
+// What a client sends stands nowhere as it sent it: zeros show the mask, in all words alike.
+TEST_P(BucketFields, EveryWordOfAnInlineItemLiesUnderItsMask) {
+  const Mask mask = Mask::Of(0xfedcba9876543211);
+  const std::string zeros(room() - 5, '\0');
+  Bucket bucket;
+  bucket.SetInline(
+      {std::string_view(zeros).substr(0, 3), std::string_view(zeros).substr(3), 1, 0, 0, mask},
+      bytes());
+  for (size_t i = 4; i < bytes() / kWordBytes; ++i) {
+    EXPECT_EQ(bucket.words()[i], Mask::WordOfInline(mask.inline_bits())) << i;
+  }
+}
+
+// All that hostile lengths can say.
 TEST_P(BucketFields, ForeignInlineLengthsAreRejected) {
   for (uint32_t lengths = 0; lengths < 1u << 18; ++lengths) {
     const uint32_t key_bytes = lengths & 0xff, value_bytes = lengths >> 8 & 0xff;
     const uint32_t presence = lengths >> 16;
     Bucket bucket;
-    bucket.words()[3] = key_bytes | value_bytes << 8 | presence << 16;
+    bucket.words()[3] =
+        uint64_t{key_bytes} << 56 | uint64_t{value_bytes} << 48 | uint64_t{presence} << 46;
     const size_t taken = (presence & 1) * 4 + (presence >> 1) * 4 + key_bytes + value_bytes;
-    const auto item = bucket.inline_item(bytes());
+    const auto item = bucket.Unmask(bytes());
     ASSERT_EQ(item.has_value(), key_bytes > 0 && taken <= room())
         << key_bytes << " + " << value_bytes;
     if (!item) continue;
@@ -237,8 +260,8 @@ TEST_P(BucketFields, AMovedItemBringsItsPayloadAndLeavesItsDirectory) {
   to.set_version(2);
   to.set_entry(2, {2, 22});
   to.TakeItem(from, bytes());
-  EXPECT_EQ(to.inline_item(bytes())->key, "mover");
-  EXPECT_EQ(to.inline_item(bytes())->value, "payload");
+  EXPECT_EQ(to.inline_item(bytes())->key(), "mover");
+  EXPECT_EQ(to.inline_item(bytes())->value(), "payload");
   EXPECT_EQ(to.version(), 2u);
   EXPECT_EQ(to.entry(0), DirectoryEntry{});
   EXPECT_EQ(to.entry(2), (DirectoryEntry{2, 22}));

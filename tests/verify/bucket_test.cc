@@ -38,14 +38,14 @@ Bucket Sample(BucketKind kind, uint32_t version, uint32_t bucket_bytes) {
   bucket.set_version(version);
   bucket.set_entry(version % 3, {1 + version % 2, version % 128});
   if (kind == BucketKind::kReference) {
-    bucket.SetReference({Mix(version), 1000 + version, 4096 * uint64_t{version}, 77 + version, 0},
+    bucket.SetReference({Mix(version), 1000 + version, 4096 * uint64_t{version}, 77 + version, 0,
+                         Mask::Of(Mix(version + 1)).word()},
                         bucket_bytes);
   }
   if (kind == BucketKind::kInline) {
     const std::string key = "key-" + std::to_string(version);
-    const std::string value(bucket_bytes - 16 - 11 - key.size(),
-                            static_cast<char>('a' + version % 26));
-    bucket.SetInline({key, value, 2000 + version, 0, 0}, bucket_bytes);
+    const std::string value(bucket_bytes - 32 - key.size(), static_cast<char>('a' + version % 26));
+    bucket.SetInline({key, value, 2000 + version, 0, 0, Mask::Of(Mix(version + 1))}, bucket_bytes);
   }
   if (kind == BucketKind::kRetired) bucket.Retire(bucket_bytes);
   bucket.Seal(bucket_bytes, kSeed);
@@ -69,19 +69,21 @@ std::vector<Image> SampleImages(uint32_t bucket_bytes) {
 TEST(Bucket, GoldenReference) {
   const Bucket bucket = Sample(BucketKind::kReference, 5, 64);
   EXPECT_EQ(ToHex(ImageOf(bucket.words(), 64)),
-            "2be9093a6927af6a 0500000001008005 dc45bbbe3d61bfb6 ed03000000000000 "
-            "0050000000000000 5200000000000000 0000000000000000 0000000000000000");
+            "e775c355d7959303 0500000001008005 b076c3ceaa66c867 ed03000000000000 "
+            "0050000000000000 5200000000000000 6c337870970777d1 0000000000000000");
 }
 
 TEST(Bucket, GoldenInline) {
   Bucket bucket;
   bucket.set_version(9);
   bucket.set_overflow(true);
-  bucket.SetInline({"plov", "rice and carrots", 0x1234, 0xf1a65, 1'900'000'000}, 64);
+  bucket.SetInline(
+      {"plov", "rice and carrots", 0x1234, 0xf1a65, 1'900'000'000, Mask::Of(0xfedcba9876543211)},
+      64);
   bucket.Seal(64, kSeed);
   EXPECT_EQ(ToHex(ImageOf(bucket.words(), 64)),
-            "ae92d4df1935c8ad 0900000006000000 3412000000000000 041003651a0f0000 "
-            "b33f71706c6f7672 69636520616e6420 636172726f747300 0000000000000000");
+            "b357cd4bb4e50f3f 0900000006000000 3412000000000000 951da62eb7ff1004 "
+            "bc1114405f15eb83 a96774362dcfb797 f96a75247fc5b580 ab646f335fa6d4f2");
 }
 
 TEST(Bucket, GoldenEmpty) {
@@ -102,8 +104,8 @@ TEST(Bucket, GoldenRetired) {
 TEST(Bucket, GoldenReferenceOf128Bytes) {
   const Bucket bucket = Sample(BucketKind::kReference, 5, 128);
   EXPECT_EQ(ToHex(ImageOf(bucket.words(), 128)),
-            "84e18c0af5fddea9 0500000001008005 dc45bbbe3d61bfb6 ed03000000000000 "
-            "0050000000000000 5200000000000000 0000000000000000 0000000000000000 "
+            "921727fa3395ab6c 0500000001008005 b076c3ceaa66c867 ed03000000000000 "
+            "0050000000000000 5200000000000000 6c337870970777d1 0000000000000000 "
             "0000000000000000 0000000000000000 0000000000000000 0000000000000000 "
             "0000000000000000 0000000000000000 0000000000000000 0000000000000000");
 }
@@ -111,10 +113,10 @@ TEST(Bucket, GoldenReferenceOf128Bytes) {
 TEST(Bucket, GoldenInlineOf128Bytes) {
   const Bucket bucket = Sample(BucketKind::kInline, 6, 128);
   EXPECT_EQ(ToHex(ImageOf(bucket.words(), 128)),
-            "8f8f7cee7dfd63b7 0600000092010000 d607000000000000 0560006b65792d36 "
-            "6767676767676767 6767676767676767 6767676767676767 6767676767676767 "
-            "6767676767676767 6767676767676767 6767676767676767 6767676767676767 "
-            "6767676767676767 6767676767676767 6767676767676767 6767676767676767");
+            "303fa8cc2b1deda2 0600000092010000 d607000000000000 c5de088cab045b05 "
+            "9cddcd020cc0764c 90dfd3485dc0764c 90dfd3485dc0764c 90dfd3485dc0764c "
+            "90dfd3485dc0764c 90dfd3485dc0764c 90dfd3485dc0764c 90dfd3485dc0764c "
+            "90dfd3485dc0764c 90dfd3485dc0764c 90dfd3485dc0764c 90dfd3485dc0764c");
 }
 
 TEST(Bucket, GoldenEmptyOf128Bytes) {

@@ -160,11 +160,12 @@ class RewrittenBucket {
         break;
       case 2:
       case 3:
-        bucket_.SetReference({hash_, item_version_, noise % (1 << 20) * 8, 120, 0}, bytes_);
+        bucket_.SetReference({hash_, item_version_, noise % (1 << 20) * 8, 120, 0, random_()},
+                             bytes_);
         break;
       default: {
         const std::string value(10 + noise % 10, static_cast<char>('a' + (noise >> 8) % 26));
-        bucket_.SetInline({"user:1", value, item_version_, 0, 0}, bytes_);
+        bucket_.SetInline({"user:1", value, item_version_, 0, 0, Mask::Of(random_())}, bytes_);
       }
     }
     bucket_.Seal(bytes_, sealed_.seed);
@@ -190,7 +191,7 @@ Words RecordWords(const std::string& key, uint64_t version, uint64_t seed, Rando
   const size_t bytes = RecordBytes(key.size(), value.size());
   Words words(RoundUpToWord(bytes) / kWordBytes);
   WriteRecordHead(words.data(), {key, value, version, 0, 0}, value.size());
-  WriteRecordValue(words.data(), key.size(), value);
+  WriteRecordValue(words.data(), key.size(), value, {});
   SealRecord(words.data(), bytes, seed);
   return words;
 }
@@ -253,16 +254,17 @@ class EscapesOfRecords : public ::testing::Test {
  protected:
   static constexpr size_t kFrom = kRecordSealedFrom / kWordBytes;
   const std::string key_ = "user:1234";  // 89 bytes with the value: the last word is in part ours
-  const Sealed sealed_ = {kFrom, RecordBytes(key_.size(), 40), RecordSeed(0x1122334455667788)};
+  const uint64_t seed_ = RecordSeed(0x1122334455667788);
+  const Sealed sealed_ = {kFrom, RecordBytes(key_.size(), 40), MaskedSeed(seed_, 0)};
   Random random_{1};
   uint64_t version_ = uint64_t{1} << 45;
   Escapes escapes_;
 };
 
 TEST_F(EscapesOfRecords, MixturesOfTwoVersionsHalveWithEveryBit) {
-  Words before = RecordWords(key_, version_, sealed_.seed, &random_);
+  Words before = RecordWords(key_, version_, seed_, &random_);
   while (escapes_.samples() < kSamples) {
-    Words after = RecordWords(key_, ++version_, sealed_.seed, &random_);
+    Words after = RecordWords(key_, ++version_, seed_, &random_);
     CountMixtures(before, after, sealed_, &escapes_);
     before = std::move(after);
   }
@@ -271,7 +273,7 @@ TEST_F(EscapesOfRecords, MixturesOfTwoVersionsHalveWithEveryBit) {
 
 TEST_F(EscapesOfRecords, DamageHalvesWithEveryBit) {
   while (escapes_.samples() < kSamples) {
-    const Words whole = RecordWords(key_, ++version_, sealed_.seed, &random_);
+    const Words whole = RecordWords(key_, ++version_, seed_, &random_);
     CountDamage(whole, sealed_, &random_, &escapes_);
   }
   escapes_.ExpectHalvingWithEveryBit("records, damage");

@@ -32,7 +32,7 @@ class GuardedBuffer {
   std::span<std::byte> Last(size_t bytes) { return {base_ + usable_bytes_ - bytes, bytes}; }
 
   // The same, holding a copy of `from`.
-  std::span<const std::byte> Hold(std::span<const std::byte> from) {
+  std::span<std::byte> Hold(std::span<const std::byte> from) {
     const auto to = Last(from.size());
     if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
     return to;

@@ -16,28 +16,35 @@ namespace plov::verify {
 namespace {
 
 constexpr uint64_t kSeed = RecordSeed(0x1122334455667788);
-constexpr size_t kLiveAt = offsetof(RecordHeader, live);
-constexpr ByteChanges kButLive{.unsealed_from = kLiveAt, .unsealed_to = kLiveAt + kWordBytes};
+constexpr size_t kMaskAt = offsetof(RecordHeader, mask);
+// `live` is in the first byte of the mask, whose other bits are under the seal.
+constexpr ByteChanges kButLive{.unsealed_from = kMaskAt, .unsealed_to = kMaskAt + 1};
+constexpr Mask kMask = Mask::Of(0xfedcba9876543211);
 
 Image Written(const ItemView& item) {
   const size_t bytes = RecordBytes(item.key.size(), item.value.size());
   std::vector<uint64_t> shared(RoundUpToWord(bytes) / kWordBytes);
   WriteRecordHead(shared.data(), item, item.value.size());
-  WriteRecordValue(shared.data(), item.key.size(), item.value);
+  WriteRecordValue(shared.data(), item.key.size(), item.value, item.mask);
   SealRecord(shared.data(), bytes, kSeed);
   Image copy(bytes);
   CopyFromShared(copy.data(), shared.data(), bytes);
   return copy;
 }
 
-bool Parses(std::span<const std::byte> image) { return ParseRecord(image, kSeed).has_value(); }
+bool Parses(std::span<const std::byte> image) {
+  Image copy(image.begin(), image.end());
+  const bool whole = CheckRecord(image, kSeed).has_value();
+  EXPECT_EQ(ParseRecord(copy, kSeed).has_value(), whole);
+  return whole;
+}
 
 // The split form of an image whose key is `key_bytes` long, each part in memory of its own.
 Accepts ParsesSplit(size_t key_bytes) {
   return [head_bytes = kRecordHeaderBytes + key_bytes](std::span<const std::byte> image) {
     const size_t cut = std::min(head_bytes, image.size());
-    const Image head(image.begin(), image.begin() + static_cast<ptrdiff_t>(cut));
-    const Image value(image.begin() + static_cast<ptrdiff_t>(cut), image.end());
+    Image head(image.begin(), image.begin() + static_cast<ptrdiff_t>(cut));
+    Image value(image.begin() + static_cast<ptrdiff_t>(cut), image.end());
     return ParseSplitRecord(head, value, kSeed).has_value();
   };
 }
@@ -58,24 +65,26 @@ std::string Noise(size_t bytes, uint64_t seed) {
   return noise;
 }
 
-const ItemView kOld{"pilaf-key", "the old value, 23 bytes", 0x101, 1, 2'000'000'000};
-const ItemView kNew{"pilaf-key", "THE NEW VALUE, 23 BYTES", 0x202, 2, 2'100'000'000};
+const ItemView kOld{"pilaf-key", "the old value, 23 bytes", 0x101, 1, 2'000'000'000, kMask};
+const ItemView kNew{"pilaf-key",   "THE NEW VALUE, 23 BYTES",   0x202, 2,
+                    2'100'000'000, Mask::Of(0x1122334455667788)};
 
 TEST(Record, Golden) {
   EXPECT_EQ(ToHex(Written(kOld)),
-            "5e5a3ac729745a1e 0101000000000000 0101000000000000 1700000009000000 "
-            "0100000000943577 70696c61662d6b65 79746865206f6c64 2076616c75652c20 "
-            "3233206279746573");
+            "05ce4efdc94e340b 1132547698badcfe 0101000000000000 1700000009000000 "
+            "11325476982ee989 605b3817fe97b79b 69463c13b8d5b09a 3044351aeddff0de "
+            "22017414e1ceb98d");
 }
 
 TEST(Record, EveryItemComesBack) {
   for (const size_t key_bytes : {size_t{1}, size_t{7}, size_t{8}, kKeyBytesMax}) {
     for (const size_t value_bytes : {0u, 1u, 7u, 8u, 9u, 200u, 1000u, 100'000u}) {
       const std::string key = Noise(key_bytes, 1), value = Noise(value_bytes, 2);
-      const ItemView item{key, value, ~uint64_t{0}, 0xffffffff, 0xfffffffe};
-      const Image image = Written(item);
+      const ItemView item{key, value, ~uint64_t{0}, 0xffffffff, 0xfffffffe, kMask};
+      Image image = Written(item);
+      EXPECT_TRUE(IsLive(image));
+      EXPECT_EQ(VersionOf(image), item.version);
       ExpectSame(ParseRecord(image, kSeed), item);
-      EXPECT_EQ(LiveOf(image), item.version);
     }
   }
 }
@@ -86,9 +95,9 @@ TEST(Record, WholeAndSplitFormAgreeAtEverySize) {
   const std::string noise = Noise(5000, 3);
   for (size_t value_bytes = 0; value_bytes <= noise.size(); value_bytes += 1 + value_bytes / 300) {
     const std::string_view value = std::string_view(noise).substr(0, value_bytes);
-    const ItemView item{"key", value, 9, 0, 0};
-    const Image image = Written(item);
-    const std::span<const std::byte> bytes(image);
+    const ItemView item{"key", value, 9, 0, 0, kMask};
+    Image image = Written(item), split = image;
+    const std::span<std::byte> bytes(split);
     const auto head = bytes.first(kRecordHeaderBytes + 3);
     ExpectSame(ParseRecord(image, kSeed), item);
     ExpectSame(ParseSplitRecord(head, bytes.subspan(head.size()), kSeed), item);
@@ -97,10 +106,10 @@ TEST(Record, WholeAndSplitFormAgreeAtEverySize) {
 
 TEST(Record, LargestRecordComesBackInBothForms) {
   const std::string key = Noise(kKeyBytesMax, 4), value = Noise(kValueBytesMax, 5);
-  const ItemView item{key, value, 1, 0, 0};
-  const Image image = Written(item);
+  const ItemView item{key, value, 1, 0, 0, kMask};
+  Image image = Written(item), split = image;
   ASSERT_EQ(image.size(), kRecordBytesMax);
-  const std::span<const std::byte> bytes(image);
+  const std::span<std::byte> bytes(split);
   const size_t head_bytes = kRecordHeaderBytes + key.size();
   ExpectSame(ParseRecord(image, kSeed), item);
   ExpectSame(ParseSplitRecord(bytes.first(head_bytes), bytes.subspan(head_bytes), kSeed), item);
@@ -110,17 +119,19 @@ TEST(Record, LargestRecordComesBackInBothForms) {
 TEST(Record, LongValuesAreWholeInEveryForm) {
   for (const size_t bytes : {kShortValueMax, kShortValueMax + 1, kShortValueMax + 4099}) {
     const std::string value(bytes, 'v');
-    const ItemView item{"key", value, 7, 8, 9};
-    Image image = Written(item);
-    const auto record = std::span<const std::byte>(image);
+    const ItemView item{"key", value, 7, 8, 9, kMask};
+    const Image image = Written(item);
+    Image whole = image, split = image;
+    const auto record = std::span<std::byte>(split);
     const size_t head_bytes = kRecordHeaderBytes + item.key.size();
-    ExpectSame(ParseRecord(record, kSeed), item);
+    ExpectSame(ParseRecord(whole, kSeed), item);
     ExpectSame(ParseSplitRecord(record.first(head_bytes), record.subspan(head_bytes), kSeed), item);
-    ValueDigest digest(record.subspan(head_bytes), kSeed);
+    ValueDigest digest(std::as_bytes(std::span(image)).subspan(head_bytes),
+                       MaskedSeed(kSeed, kMask.word()));
     size_t slices = 1;
     while (!digest.Go(5000)) ++slices;
     EXPECT_EQ(slices, (bytes + 4999) / 5000);
-    EXPECT_EQ(ParseLongRecord(record, digest.Finish()).has_value(), bytes > kShortValueMax);
+    EXPECT_EQ(CheckLongRecord(image, digest.Finish()).has_value(), bytes > kShortValueMax);
   }
 }
 
@@ -138,10 +149,10 @@ TEST(Record, EveryChangeOfALongRecordIsRejected) {
 }
 
 TEST(Record, AnEmptyValueMayBeNull) {
-  const ItemView item{"key", std::string_view(), 3, 0, 0};
-  const Image image = Written(item);
+  const ItemView item{"key", std::string_view(), 3, 0, 0, kMask};
+  Image image = Written(item), split = image;
   ExpectSame(ParseRecord(image, kSeed), item);
-  ExpectSame(ParseSplitRecord(image, {}, kSeed), item);
+  ExpectSame(ParseSplitRecord(split, {}, kSeed), item);
 }
 
 TEST(Record, ZeroMemoryIsRejected) {
@@ -149,7 +160,7 @@ TEST(Record, ZeroMemoryIsRejected) {
     EXPECT_FALSE(Parses(Image(bytes))) << bytes;
     EXPECT_FALSE(ParsesSplit(0)(Image(bytes))) << bytes;
   }
-  const Image zeros(kRecordHeaderBytes);  // its lengths add up, so that only the seal is left
+  Image zeros(kRecordHeaderBytes);  // its lengths add up, so that only the seal is left
   std::mt19937_64 random(6);
   for (int i = 0; i < 10'000; ++i) {
     const uint64_t seed = RecordSeed(random());
@@ -165,11 +176,37 @@ TEST(Record, EveryByteChangeIsRejected) {
 
 TEST(Record, LiveIsNotUnderTheSeal) {
   Image image = Written(kOld);
-  EXPECT_EQ(LiveOf(image), kOld.version);
-  std::memset(image.data() + kLiveAt, 0, kWordBytes);
-  EXPECT_EQ(LiveOf(image), 0u);
-  ExpectSame(ParseRecord(image, kSeed), kOld);
+  EXPECT_TRUE(IsLive(image));
+  image[kMaskAt] &= ~std::byte{kLiveBit};
+  EXPECT_FALSE(IsLive(image));
   EXPECT_TRUE(ParsesSplit(kOld.key.size())(image));
+  ExpectSame(ParseRecord(image, kSeed), kOld);
+}
+
+// So that who wrote one record decides nothing of another: the mask alone, the bytes alone.
+TEST(Record, BytesUnderAnotherMaskAreRejected) {
+  const Image image = Written(kOld);
+  for (size_t bit = 1; bit < 64; ++bit) {
+    Image other = image;
+    other[kMaskAt + bit / 8] ^= std::byte(1u << bit % 8);
+    EXPECT_FALSE(Parses(other)) << bit;
+  }
+  ItemView masked = kOld;
+  masked.mask = kNew.mask;
+  EXPECT_TRUE(RejectsEverySplice(image, Written(masked), Parses));
+}
+
+// What a client sends stands nowhere as it sent it, but for a word's lowest bit: zeros show the mask.
+TEST(Record, EveryWordOfAClientLiesUnderTheMask) {
+  const std::string zeros(100, '\0');
+  const ItemView item{std::string_view(zeros).substr(0, 13), zeros, 5, 0, 0, kMask};
+  std::vector<uint64_t> shared(RoundUpToWord(RecordBytes(13, 100)) / kWordBytes, 77);
+  ClearSharedWord(shared.data(), 13);
+  WriteRecordValue(shared.data(), 13, zeros, kMask);
+  WriteRecordHead(shared.data(), item, 100);
+  for (size_t i = kRecordMaskedFrom / kWordBytes; i < shared.size(); ++i) {
+    EXPECT_EQ(shared[i], kMask.word()) << i << ": the last word as well, none of its former bytes";
+  }
 }
 
 TEST(Record, EverySpliceIsRejected) {
@@ -185,10 +222,8 @@ TEST(Record, EverySpliceWithAnotherItemIsRejected) {
 }
 
 TEST(Record, EveryMixOfWordsIsRejected) {
-  constexpr uint32_t kLiveWord = 1u << (kLiveAt / kWordBytes);
-  EXPECT_TRUE(RejectsEverySubset(Written(kOld), Written(kNew), Parses, kLiveWord));
-  EXPECT_TRUE(
-      RejectsEverySubset(Written(kOld), Written(kNew), ParsesSplit(kOld.key.size()), kLiveWord));
+  EXPECT_TRUE(RejectsEverySubset(Written(kOld), Written(kNew), Parses));
+  EXPECT_TRUE(RejectsEverySubset(Written(kOld), Written(kNew), ParsesSplit(kOld.key.size())));
 }
 
 // A reader that follows an old reference copies the old length out of memory that now holds a
@@ -206,8 +241,8 @@ TEST(Record, AShorterRecordOverALongerOneIsRejected) {
 }
 
 TEST(Record, RecordsOfAnotherLifeAreRejected) {
-  const Image image = Written(kOld);
-  const std::span<const std::byte> bytes(image);
+  Image image = Written(kOld);
+  const std::span<std::byte> bytes(image);
   const size_t head_bytes = kRecordHeaderBytes + kOld.key.size();
   for (uint64_t other = 1; other < 1000; ++other) {
     const uint64_t seed = RecordSeed(0x1122334455667788 ^ other);
@@ -244,12 +279,12 @@ TEST(Record, HostileLengthsNeverLeaveTheBuffer) {
     if (random() % 2 == 0) header.value_bytes = static_cast<uint32_t>(random());
     if (random() % 4 == 0) header.key_bytes = static_cast<uint16_t>(random());
     std::memcpy(image.data(), &header, sizeof(header));
-    header.checksum =
-        Checksum(image.data() + kRecordSealedFrom, image.size() - kRecordSealedFrom, kSeed);
+    header.checksum = Checksum(image.data() + kRecordSealedFrom, image.size() - kRecordSealedFrom,
+                               MaskedSeed(kSeed, 0));
     std::memcpy(image.data(), &header, kWordBytes);
     const auto memory = buffer.Hold(image);
     const bool adds_up = size_t{header.key_bytes} + header.value_bytes == body;
-    const auto whole = ParseRecord(memory, kSeed);
+    const auto whole = CheckRecord(memory, kSeed);
     ASSERT_EQ(whole.has_value(), adds_up && header.key_bytes > 0);
     const auto head = memory.first(kRecordHeaderBytes + std::min(body, key_bytes));
     const auto value = value_buffer.Hold(memory.subspan(head.size()));
@@ -260,7 +295,7 @@ TEST(Record, HostileLengthsNeverLeaveTheBuffer) {
   EXPECT_GT(accepted, 10'000) << "the other branch was not reached";
 }
 
-TEST(Record, WritingTouchesNoByteOutsideTheRecord) {
+TEST(Record, WritingTouchesNoWordOutsideTheRecord) {
   for (size_t value_bytes = 0; value_bytes < 20; ++value_bytes) {
     const std::string value(value_bytes, 'v');
     const ItemView item{"key", value, 5, 0, 0};
@@ -268,11 +303,11 @@ TEST(Record, WritingTouchesNoByteOutsideTheRecord) {
     std::array<uint64_t, 16> shared;
     std::memset(shared.data(), 0xee, sizeof(shared));
     WriteRecordHead(shared.data() + 1, item, item.value.size());
-    WriteRecordValue(shared.data() + 1, 3, value);
+    WriteRecordValue(shared.data() + 1, 3, value, item.mask);
     SealRecord(shared.data() + 1, bytes, kSeed);
     const Image all = ImageOf(shared.data(), sizeof(shared));
     const auto is_untouched = [](std::byte b) { return b == std::byte{0xee}; };
-    const auto end = all.begin() + static_cast<ptrdiff_t>(kWordBytes + bytes);
+    const auto end = all.begin() + static_cast<ptrdiff_t>(kWordBytes + RoundUpToWord(bytes));
     EXPECT_TRUE(std::all_of(all.begin(), all.begin() + kWordBytes, is_untouched));
     EXPECT_TRUE(std::all_of(end, all.end(), is_untouched));
   }
@@ -281,7 +316,7 @@ TEST(Record, WritingTouchesNoByteOutsideTheRecord) {
 TEST(Record, AHeadWithoutItsSealIsRejected) {
   std::array<uint64_t, 10> shared{};
   WriteRecordHead(shared.data(), kOld, kOld.value.size());
-  WriteRecordValue(shared.data(), kOld.key.size(), kOld.value);
+  WriteRecordValue(shared.data(), kOld.key.size(), kOld.value, kOld.mask);
   const size_t bytes = RecordBytes(kOld.key.size(), kOld.value.size());
   EXPECT_FALSE(Parses(ImageOf(shared.data(), bytes)));
   SealRecord(shared.data(), bytes, kSeed);
@@ -291,9 +326,9 @@ TEST(Record, AHeadWithoutItsSealIsRejected) {
 // A large value is READ straight into its place after the head, so the head sees only its length.
 TEST(Record, TheHeadNeedsTheValuesLengthOnly) {
   std::array<uint64_t, 10> shared{};
-  const ItemView head{kOld.key, "", kOld.version, kOld.flags, kOld.expiry};
+  const ItemView head{kOld.key, "", kOld.version, kOld.flags, kOld.expiry, kOld.mask};
   WriteRecordHead(shared.data(), head, kOld.value.size());
-  WriteRecordValue(shared.data(), kOld.key.size(), kOld.value);
+  WriteRecordValue(shared.data(), kOld.key.size(), kOld.value, kOld.mask);
   const Image whole = Written(kOld);
   SealRecord(shared.data(), whole.size(), kSeed);
   EXPECT_EQ(ImageOf(shared.data(), whole.size()), whole);
@@ -303,9 +338,18 @@ TEST(Record, TheWriterReadsItsOwnInPlace) {
   const size_t bytes = RecordBytes(kOld.key.size(), kOld.value.size());
   std::vector<uint64_t> region(4 + RoundUpToWord(bytes) / kWordBytes);
   WriteRecordHead(region.data() + 4, kOld, kOld.value.size());
-  WriteRecordValue(region.data() + 4, kOld.key.size(), kOld.value);
+  WriteRecordValue(region.data() + 4, kOld.key.size(), kOld.value, kOld.mask);
   const auto memory = std::as_bytes(std::span(region));
-  ExpectSame(OwnRecord(memory.data(), 4 * kWordBytes), kOld);
+  const MaskedItem own = OwnRecord(memory.data(), 4 * kWordBytes);
+  const std::string key = own.key(), value = own.value();
+  ExpectSame(ItemView{key, value, own.version(), own.flags(), own.expiry()}, kOld);
+  EXPECT_TRUE(own.HasKey(kOld.key));
+  for (size_t at = 0; at < key.size(); ++at) {
+    std::string other = key;
+    other[at] ^= 1;
+    EXPECT_FALSE(own.HasKey(other)) << at;
+    EXPECT_FALSE(own.HasKey(key.substr(0, at))) << at;
+  }
 }
 
 TEST(Record, DeadHeadIsNeitherWholeNorLiveAndSaysHowLongTheMemoryIs) {
@@ -313,7 +357,7 @@ TEST(Record, DeadHeadIsNeitherWholeNorLiveAndSaysHowLongTheMemoryIs) {
     std::vector<uint64_t> shared(RoundUpToWord(bytes) / kWordBytes, ~uint64_t{0});
     WriteDeadHead(shared.data(), bytes);
     const OwnHead head = OwnRecordHead(std::as_bytes(std::span(shared)).data(), 0);
-    EXPECT_EQ(head.live, 0u);
+    EXPECT_FALSE(head.live);
     EXPECT_EQ(head.version, 0u);
     EXPECT_EQ(head.record_bytes, bytes);
     EXPECT_FALSE(Parses(ImageOf(shared.data(), bytes)));
@@ -356,14 +400,14 @@ TEST(Record, KeyThatNoRequestHasMakesNoRecord) {
 // An empty value may stand in a buffer of its own or in none.
 TEST(Record, PartsAreJudgedLikeTheFormTheyTake) {
   const ItemView empty{"key", "", 3, 0, 0};
-  ExpectSame(ParseRecordParts(Written(empty), {}, kSeed), empty);
-  const Image image = Written(kOld);
-  const std::span<const std::byte> bytes(image);
+  Image no_value = Written(empty), whole = Written(kOld), split = whole;
+  ExpectSame(ParseRecordParts(no_value, {}, kSeed), empty);
+  const std::span<std::byte> bytes(split);
   const size_t head_bytes = kRecordHeaderBytes + kOld.key.size();
-  ExpectSame(ParseRecordParts(bytes, {}, kSeed), kOld);
-  ExpectSame(ParseRecordParts(bytes.first(head_bytes), bytes.subspan(head_bytes), kSeed), kOld);
   EXPECT_FALSE(ParseRecordParts(bytes.first(head_bytes), {}, kSeed));
   EXPECT_FALSE(ParseRecordParts(bytes, bytes.subspan(head_bytes), kSeed));
+  ExpectSame(ParseRecordParts(whole, {}, kSeed), kOld);
+  ExpectSame(ParseRecordParts(bytes.first(head_bytes), bytes.subspan(head_bytes), kSeed), kOld);
 }
 
 }  // namespace

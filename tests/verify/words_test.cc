@@ -40,7 +40,10 @@ TEST(Words, EachNamedStoreIsSeenByLoadWord) {
   PublishSeal(&word, 0xf1f2f3f4f5f6f7f8);
   EXPECT_EQ(LoadWord(&word), 0xf1f2f3f4f5f6f7f8u);
   RetractLive(&word);
-  EXPECT_EQ(LoadWord(&word), 0u);
+  EXPECT_EQ(LoadWord(&word), 0xf1f2f3f4f5f6f7f8u) << "it was not live";
+  StoreWord(&word, 0x0102030405060709);
+  RetractLive(&word);
+  EXPECT_EQ(LoadWord(&word), 0x0102030405060708u) << "the mask stays";
 }
 
 TEST(Words, CopyFromSharedWritesExactlyItsBytesAtAnyAlignment) {
@@ -146,17 +149,23 @@ TEST(Words, CopyToSharedTouchesNoWordPastItsBytes) {
   }
 }
 
-// Long enough for several of its blocks, at every alignment of the destination.
-TEST(Words, CopySharedToSharedPatchesOnlyItsBytes) {
+// At every alignment of the destination.
+TEST(Words, MaskToSharedMasksItsBytesAndTheRestOfTheLastWord) {
+  constexpr uint64_t kMask = 0xfedcba9876543210;
   std::array<uint64_t, 1300> from;
   for (size_t i = 0; i < from.size(); ++i) from[i] = i * 0x0101010101010101 + 0x0706050403020100;
   const auto content = std::as_bytes(std::span(from));
   for (size_t offset = 0; offset <= kWordBytes; ++offset) {
     for (const size_t bytes : {0u, 1u, 7u, 8u, 9u, 40u, 4095u, 4096u, 4097u, 8192u, 10'001u}) {
       std::vector<uint64_t> shared(from.size() + 2, 0xeeeeeeeeeeeeeeee);
-      CopySharedToShared(shared.data(), offset, from.data(), bytes);
+      MaskToShared(shared.data(), offset, content.first(bytes), kMask);
       std::vector<std::byte> expected(shared.size() * kWordBytes, kUntouched);
-      std::copy_n(content.begin(), bytes, expected.begin() + static_cast<ptrdiff_t>(offset));
+      const size_t end =
+          bytes == 0 && offset % kWordBytes == 0 ? offset : RoundUpToWord(offset + bytes);
+      for (size_t at = offset; at < end; ++at) {
+        expected[at] = (at - offset < bytes ? content[at - offset] : std::byte{0}) ^
+                       std::byte(kMask >> 8 * (at % kWordBytes) & 0xff);
+      }
       EXPECT_EQ(std::memcmp(shared.data(), expected.data(), expected.size()), 0)
           << "offset " << offset << ", bytes " << bytes;
     }
