@@ -68,7 +68,7 @@ constexpr size_t RecordBytes(size_t key_bytes, size_t value_bytes) {
 }
 inline constexpr size_t kRecordBytesMax = RecordBytes(kKeyBytesMax, kValueBytesMax);
 
-// Writer, in three steps so that a large value can be READ straight into its place: head, value,
+// Writer, in three steps so that a large value can come into its place by READs: head, value,
 // seal. `shared` is the record's memory; nobody refers to it yet. The head takes the value's
 // length, not its bytes.
 void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes);
