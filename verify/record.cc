@@ -49,7 +49,9 @@ void UnmaskLast(std::byte* at, uint64_t mask) {
 
 // The path of every GET: no copy of a length that the compiler does not know.
 void Unmask(std::byte* at, size_t bytes, uint64_t mask) {
-  for (; bytes >= 4 * kWordBytes; bytes -= 4 * kWordBytes, at += 4 * kWordBytes) {
+  // Of what was copied word by word a moment ago, a load of more than a word would wait.
+  constexpr size_t kJustCopied = 256;
+  for (; bytes >= kJustCopied; bytes -= 4 * kWordBytes, at += 4 * kWordBytes) {
     uint64_t block[4];
     std::memcpy(block, at, sizeof(block));
     for (uint64_t& word : block) word ^= mask;
@@ -57,6 +59,7 @@ void Unmask(std::byte* at, size_t bytes, uint64_t mask) {
   }
   for (; bytes >= kWordBytes; bytes -= kWordBytes, at += kWordBytes) {
     UnmaskLast<uint64_t>(at, mask);
+    __asm__("" ::: "memory");  // keeps the compiler from making larger loads of them
   }
   if ((bytes & 4) != 0) {
     UnmaskLast<uint32_t>(at, mask);
