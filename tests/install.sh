@@ -19,8 +19,8 @@ readonly test_packages=(
   perftest
   # beside it, in plov-bench compare
   liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev redis-server redis-tools memcached
-  # looks at the pages of plov-bench
-  chromium-headless-shell
+  # plots in the pages of plov-bench, and what looks at them
+  libjs-chart.js chromium-headless-shell
 )
 
 fail() {

@@ -2,72 +2,137 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <cerrno>
+#include <cmath>
 #include <fstream>
 
+#include "bench/page/template.h"
 #include "torture/html.h"
 
 namespace plov::bench {
 
-using torture::Escaped;
-
 namespace {
 
-constexpr std::string_view kStyle =
-    ":root{color-scheme:light dark}"
-    "body{font:15px/1.5 sans-serif;max-width:76em;margin:2em auto;padding:0 1em;"
-    "color:#1b1b1b;background:#fff}"
-    "h1{font-size:1.5em}"
-    ".plot{display:block;max-width:100%;height:auto;margin:1.5em 0}"
-    ".wide{overflow-x:auto;margin:1.5em 0}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
-    "caption{text-align:left;font-weight:bold;padding:.3em 0}"
-    "th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}"
-    "th.left,td.left{text-align:left}"
-    "td.left:last-child{white-space:normal;min-width:10em}"
-    "dl{display:grid;grid-template-columns:max-content auto;gap:.1em 1.5em}"
-    "dt{font-weight:bold}dd{margin:0;overflow-wrap:anywhere}"
-    "p{white-space:pre-line}"
-    "@media (prefers-color-scheme:dark){body{color:#e4e4e4;background:#121316}"
-    "th,td{border-color:#3c4047}}";
+using cli::Json;
 
-std::string HtmlOf(const Paragraph& paragraph) {
-  return fmt::format("<p>{}</p>\n", Escaped(paragraph.text));
+constexpr auto kScaleNames = std::to_array<const char*>({"linear", "log", "nines"});
+constexpr auto kUnitNames = std::to_array<const char*>({"number", "bytes"});
+
+bool Fits(Scale scale, double value) {
+  if (!std::isfinite(value)) return false;
+  return scale == Scale::kLinear || (scale == Scale::kLog ? value > 0 : value >= 0 && value < 1);
 }
-std::string HtmlOf(const Chart& chart) { return SvgOf(chart); }
-std::string HtmlOf(const Plot& plot) { return SvgOf(plot); }
 
-std::string TextOf(const Paragraph& paragraph) { return paragraph.text + "\n"; }
-std::string TextOf(const Plot&) { return {}; }
+Json JsonOf(const Axis& axis) {
+  return {{"label", axis.label},
+          {"scale", kScaleNames[static_cast<size_t>(axis.scale)]},
+          {"unit", kUnitNames[static_cast<size_t>(axis.unit)]}};
+}
 
-}  // namespace
+Json JsonOf(const Plot& plot, const std::vector<Point>& points) {
+  Json array = Json::array();
+  for (const Point& point : points) {
+    if (Fits(plot.x.scale, point.x) && Fits(plot.y.scale, point.y)) {
+      array.push_back({{"x", point.x}, {"y", point.y}});
+    }
+  }
+  return array;
+}
 
-std::string TextOf(const Page& page) {
+Json PartOf(const Paragraph& paragraph) { return {{"kind", "text"}, {"text", paragraph.text}}; }
+
+Json PartOf(const Table& table) {
+  return {
+      {"kind", "table"}, {"title", table.title}, {"columns", table.columns}, {"rows", table.rows}};
+}
+
+Json PartOf(const Chart& chart) {
+  Json groups = Json::array();
+  for (const BarGroup& group : chart.groups) {
+    Json bars = Json::array();
+    for (const Bar& bar : group.bars) {
+      bars.push_back({{"name", bar.name},
+                      {"value", bar.value ? Json(*bar.value) : Json(nullptr)},
+                      {"ours", bar.owner == Owner::kPlov}});
+    }
+    groups.push_back({{"name", group.name}, {"bars", std::move(bars)}});
+  }
+  return {{"kind", "chart"},
+          {"title", chart.title},
+          {"unit", chart.unit},
+          {"target", chart.target ? Json(*chart.target) : Json(nullptr)},
+          {"groups", std::move(groups)}};
+}
+
+Json PartOf(const Plot& plot) {
+  Json curves = Json::array();
+  for (const Curve& curve : plot.curves) {
+    curves.push_back({{"name", curve.name},
+                      {"ours", curve.owner == Owner::kPlov},
+                      {"points", JsonOf(plot, curve.points)},
+                      {"beyond", JsonOf(plot, curve.beyond)}});
+  }
+  return {{"kind", "plot"},
+          {"title", plot.title},
+          {"x", JsonOf(plot.x)},
+          {"y", JsonOf(plot.y)},
+          {"curves", std::move(curves)}};
+}
+
+// Puts the text in the place of the mark, which is there once.
+void Fill(std::string_view mark, std::string_view text, std::string* html) {
+  html->replace(html->find(mark), mark.size(), text);
+}
+
+// In a script nothing may look like markup: "</script>" would end it.
+std::string ScriptJson(const Json& json) {
   std::string text;
-  for (const Part& part : page.parts) {
-    const std::string one = std::visit([](const auto& it) { return TextOf(it); }, part);
-    if (!one.empty() && !text.empty()) text += '\n';
-    text += one;
+  for (const char c : cli::LineOf(json)) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
   }
   return text;
 }
 
-std::string HtmlOf(const Page& page) {
-  // The icon is empty, so that no browser asks a server for one.
-  std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n"
-      "<link rel=\"icon\" href=\"data:,\">\n"
-      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n<dl>\n",
-      Escaped(page.title), kStyle);
-  for (const Fact& fact : page.facts) {
-    html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", Escaped(fact.name), Escaped(fact.value));
-  }
-  html += "</dl>\n";
+}  // namespace
+
+void AddAchieved(Point point, Curve* curve) {
+  const bool grew = curve->points.empty() || point.x > curve->points.back().x;
+  (grew ? curve->points : curve->beyond).push_back(point);
+}
+
+Json JsonOf(const Page& page) {
+  Json object = {{"title", page.title},
+                 {"headline", page.headline.text},
+                 {"figures", JsonOf(page.headline.figures)},
+                 {"facts", JsonOf(page.facts)},
+                 {"parts", Json::array()}};
   for (const Part& part : page.parts) {
-    html += std::visit([](const auto& it) { return HtmlOf(it); }, part);
+    object["parts"].push_back(std::visit([](const auto& it) { return PartOf(it); }, part));
   }
-  return html + "</body>\n</html>\n";
+  return object;
+}
+
+std::expected<void, Error> CanWritePages() {
+  if (!ChartLibrary().empty()) return {};
+  return Fail(Code::kUnavailable,
+              "pages need the package libjs-chart.js, without which plov-bench was built: install "
+              "it and build again, or use --json");
+}
+
+std::expected<std::string, Error> HtmlOf(const Page& page) {
+  if (auto can = CanWritePages(); !can) return std::unexpected(can.error());
+  std::string html(PageTemplate());
+  // From the end to the beginning: what is filled in may have a mark in it.
+  Fill("@SCRIPT@", PageScript(), &html);
+  Fill("@LIBRARY@", ChartLibrary(), &html);
+  Fill("@DATA@", ScriptJson(JsonOf(page)), &html);
+  Fill("@TITLE@", torture::Escaped(page.title), &html);
+  return html;
 }
 
 std::expected<void, Error> Save(const std::string& path, std::string_view text) {

@@ -19,26 +19,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/shared/device.h"
 #include "bench/verbs/combination.h"
 #include "fabric/os.h"
 #include "verify/error.h"
 
 namespace plov::bench {
-
-struct WantedDevice {
-  std::string name;     // empty: any
-  std::string address;  // of its netdev; empty: any
-};
-
-struct DeviceName {
-  std::string name;
-  std::string address;  // of its netdev; empty where its GID is none of IPv4 or routable IPv6
-  unsigned gid_index = 0;
-};
-
-// The device that the measurements use. kUnavailable where there is none, or plov was built without
-// rdma-core.
-std::expected<DeviceName, Error> FindDevice(const WantedDevice& wanted);
 
 // Sizes of requests and replies: words, of which the last says that it is all there.
 inline constexpr uint32_t kBytesMin = 16;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pages that plov-bench makes, in a real browser. Called with the paths of plov-bench, plovd and
-# the sample page's program.
+# Pages that plov-bench makes, of every command that needs no RDMA device, in a real browser. Called
+# with the paths of plov-bench, plovd and the sample page's program.
 set -euo pipefail
 
 tool=$1 plovd=$2 sample=$3
@@ -8,13 +8,18 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/plov-test-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export TMPDIR=$work
 
-"$sample" > "$work/sample.html"
-"$tool" fabric --fabric shm --quick --plovd "$plovd" --html "$work/fabric.html" > "$work/text"
-"$tool" scale --quick --axis items,clients --memory 1G --plovd "$plovd" \
-  --html "$work/scale.html" > "$work/text"
-"$tool" run --quick --sweep --workload herd-50 --items 1000 --duration 50ms --rounds 2 \
-  --plovd "$plovd" --html "$work/run.html" > "$work/text"
-"$tool" compare --quick --items 2000 --rounds 2 --duration 2ms --plovd "$plovd" \
-  --html "$work/compare.html" > "$work/text"
-python3 -B "$(dirname "${BASH_SOURCE[0]}")/browser.py" "$work/fabric.html" "$work/scale.html" \
-  "$work/run.html" "$work/compare.html" "$work/sample.html"
+# page COMMAND OPTION...: its page, of a tiny run.
+page() {
+  "$tool" "$1" --quick --html "$work/$1.html" "${@:2}" > "$work/text"
+}
+
+"$sample" > "$work/sample.html" # ends with 77 where plov-bench was built without Chart.js
+page busy --rounds 1 --plovd "$plovd"
+page compare --items 2000 --rounds 2 --duration 2ms --plovd "$plovd"
+page designs --value-bytes 16,64 --plovd "$plovd"
+page fabric --fabric shm --plovd "$plovd"
+page run --sweep --workload herd-50 --items 1000 --duration 50ms --rounds 2 --plovd "$plovd"
+page scale --axis items,clients --memory 1G --plovd "$plovd"
+page table
+python3 -B "$(dirname "${BASH_SOURCE[0]}")/browser.py" ${KEEP:+--keep "$KEEP"} "$work/sample.html" \
+  "$work"/[!s]*.html "$work/scale.html"

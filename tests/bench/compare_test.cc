@@ -5,9 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "bench/compare/rows.h"
 #include "bench/peers/redis_benchmark.h"
-#include "bench/tool/compare_facts.h"
-#include "bench/tool/compare_report.h"
 
 namespace plov::bench {
 namespace {
@@ -115,7 +114,7 @@ TEST(Goals, FasterOfTwoWaysToAskRedisCounts) {
 
 TEST(Goals, JsonHasEveryRow) {
   const Comparison comparison = With({Rate("memory", Way::kGet, {100, 100, 400})});
-  const auto json = nlohmann::json::parse(JsonOf(comparison));
+  const auto json = JsonOf(comparison);
   ASSERT_EQ(json["goals"].size(), kRateGoals.size());
   EXPECT_EQ(json["goals"][0]["measured"]["median"], 1.0);
   EXPECT_EQ(json["goals"][0]["reached"], true);

@@ -11,7 +11,7 @@
 #include "bench/designs/image.h"
 #include "bench/designs/placement.h"
 #include "bench/designs/probe.h"
-#include "bench/tool/designs_study.h"
+#include "bench/designs/study.h"
 #include "cuckoo/hash.h"
 
 namespace plov::bench {
@@ -252,7 +252,7 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
             std::string::npos)
       << text;
   EXPECT_EQ(text.find("plov: PUTs"), std::string::npos) << text;
-  const auto json = nlohmann::json::parse(JsonOf(study));
+  const auto json = JsonOf(study);
   EXPECT_EQ(json["clients"].size(), 13u);
   EXPECT_EQ(json["clients"][12]["servers"], 2);
   EXPECT_EQ(json["clients"][12]["server_cores"], 1.25);

@@ -1,8 +1,8 @@
 // What a study of a fabric shows.
 
-#include "bench/tool/fabric_study.h"
-
 #include <gtest/gtest.h>
+
+#include "bench/fabric/study.h"
 
 namespace plov::bench {
 namespace {

@@ -1,12 +1,14 @@
-// What a page looks like, as the browser has laid it out: problems, as sentences, and where the
-// pictures are. An expression, evaluated in the page by browser.py.
+// What a page looks like, as the browser has laid it out: problems, as sentences. An expression,
+// evaluated in the page by browser.py.
 (() => {
   const problems = [];
   const slack = 1;  // pixels that do not matter
   const root = document.documentElement;
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
 
-  const rgba = (text) => (text.match(/[\d.]+/g) || []).map(Number);
+  const rgba = (text) => text.startsWith('#')
+    ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
+    : (text.match(/[\d.]+/g) || []).map(Number);
   const luminance = (color) => {
     const [r, g, b] = color.slice(0, 3).map((value) => {
       const part = value / 255;
@@ -26,65 +28,64 @@
     }
     return dark ? [18, 18, 18] : [255, 255, 255];
   };
-  const isInside = (inner, outer) => inner.left >= outer.left - slack &&
-    inner.right <= outer.right + slack && inner.top >= outer.top - slack &&
-    inner.bottom <= outer.bottom + slack;
   const covers = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > slack &&
     Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > slack;
 
   if (root.scrollWidth > root.clientWidth) {
     problems.push(`the page is wider than the window: ${root.scrollWidth} > ${root.clientWidth}`);
   }
-  for (const element of document.querySelectorAll('h1, p, dt, dd, td, th, caption')) {
+  const words = 'h1, h2, h3, p, dt, dd, td, th, li, .headline, figcaption, small, .bars > div, .bar span';
+  for (const element of document.querySelectorAll(words)) {
     const ratio = contrast(rgba(getComputedStyle(element).color), paperOf(element));
     if (ratio < 4.5) problems.push(`'${element.textContent}' is hard to read: ${ratio.toFixed(1)}`);
   }
-  if (dark && luminance(paperOf(document.body)) > 0.2) problems.push('the page is not dark');
+  const paper = paperOf(document.body);
+  if (dark && luminance(paper) > 0.2) problems.push('the page is not dark');
+  if (!document.querySelector('.headline')) problems.push('the page has no headline');
 
-  const pictures = [...document.querySelectorAll('svg')].map((svg) => {
-    const name = svg.getAttribute('aria-label');
-    const box = svg.getBoundingClientRect();
-    const tell = (text) => problems.push(`picture '${name}': ${text}`);
-    if (!(box.width > 50 && box.height > 50)) tell(`has no size: ${box.width} x ${box.height}`);
-    if (box.left < 0 || box.right > root.clientWidth + slack) tell('sticks out of the page');
+  for (const bar of document.querySelectorAll('.bar')) {
+    const [box, value] = [bar.querySelector('i'), bar.querySelector('span')]
+      .map((element) => element.getBoundingClientRect());
+    if (!(box.width >= 1 && box.height > 5)) problems.push('a bar is not drawn');
+    if (value.right > root.clientWidth) problems.push(`a bar's '${value.textContent}' sticks out`);
+    if (covers(value, box)) problems.push(`a bar's value covers it`);
+  }
 
-    const paper = rgba(getComputedStyle(svg.querySelector('.paper')).fill);
-    if (dark && luminance(paper) > 0.2) tell('is not dark');
-    const texts = [...svg.querySelectorAll('text')];
-    if (texts.length < 4) tell('has no labels');
-    const boxes = texts.map((text) => text.getBoundingClientRect());
-    texts.forEach((text, i) => {
-      const words = `'${text.textContent}'`;
-      if (!isInside(boxes[i], box)) tell(`${words} sticks out`);
-      if (text.textContent && !boxes[i].width) tell(`${words} is not drawn`);
-      const ratio = contrast(rgba(getComputedStyle(text).fill), paper);
-      if (ratio < 4.5) tell(`${words} is hard to read: ${ratio.toFixed(1)}`);
-      for (let j = 0; j < i; ++j) {
-        if (covers(boxes[i], boxes[j])) tell(`${words} covers '${texts[j].textContent}'`);
-      }
-    });
-
-    const colors = new Map();
-    let marks = 0;
-    for (const mark of svg.querySelectorAll('circle, polyline, rect[class^="s"]')) {
-      const place = mark.getBoundingClientRect();
-      if (!isInside(place, box)) tell(`a ${mark.tagName} sticks out`);
-      if (mark.tagName === 'polyline' && mark.points.length < 2) continue;
-      if (place.width + place.height < 1) continue;
-      ++marks;
-      const color = rgba(getComputedStyle(mark).color).slice(0, 3);
-      if (contrast(color, paper) < 2) tell(`the colour ${color} is hard to see`);
-      // Lines are drawn with soft edges; dots and bars have pixels of their colour alone.
-      const solid = mark.tagName === 'rect' ? place.width > 4
-        : mark.tagName === 'circle' && mark.getAttribute('opacity') !== '0';
-      if (solid) colors.set(String(color), color);
+  for (const plot of window.plots) {
+    const tell = (text) => problems.push(`plot '${plot.canvas.ariaLabel}': ${text}`);
+    const {width, height} = plot.canvas.getBoundingClientRect();
+    if (!(width > 200 && height > 200)) {
+      tell(`has no size: ${width} x ${height}`);
+      continue;
     }
-    if (marks === 0) tell('has no curve and no bar');
-    return {
-      name, x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height,
-      colors: [...colors.values()],
+    const named = plot.data.datasets.filter((one) => one.label && !one.isBeyond);
+    if (plot.labels.length !== named.length) tell(`has ${plot.labels.length} labels`);
+    plot.labels.forEach(({text, box}, i) => {
+      if (box.left < 0 || box.right > width + slack || box.top < 0 || box.bottom > height + slack) {
+        tell(`'${text}' sticks out`);
+      }
+      const other = plot.labels.slice(0, i).find((label) => covers(label.box, box));
+      if (other) tell(`'${text}' covers '${other.text}'`);
+    });
+    // The canvas is transparent where nothing is drawn; a hollow mark is drawn around its point.
+    const pixels = plot.ctx.getImageData(0, 0, width, height).data;
+    const isDrawn = (point) => {
+      for (let y = Math.round(point.y) - 6; y <= point.y + 6; ++y) {
+        for (let x = Math.round(point.x) - 6; x <= point.x + 6; ++x) {
+          if (pixels[4 * (y * Math.round(width) + x) + 3] > 0) return true;
+        }
+      }
+      return false;
     };
-  });
-  if (pictures.length === 0) problems.push('the page has no picture');
-  return {problems, pictures};
+    plot.data.datasets.forEach((dataset, i) => {
+      const points = plot.getDatasetMeta(i).data;
+      if (points.length === 0) tell(`'${dataset.label}' has no points`);
+      if (!points.every(isDrawn)) tell(`shows nothing of '${dataset.label}'`);
+      if (contrast(rgba(dataset.borderColor), paper) < 2) tell(`${dataset.borderColor} is hard to see`);
+    });
+  }
+  if (window.plots.length + document.querySelectorAll('.bars').length === 0) {
+    problems.push('the page has no plot');
+  }
+  return problems;
 })()

@@ -1,6 +1,6 @@
 // What perftest prints, as it was recorded.
 
-#include "bench/tool/perftest.h"
+#include "bench/fabric/perftest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,46 +1,44 @@
 // Writes a page with every kind of part, and with what is hard to draw: for browser.py.
+#include <cmath>
 #include <cstdio>
 
-#include "bench/page/latency.h"
 #include "bench/page/page.h"
 
 namespace {
 
-using plov::bench::Align;
 using plov::bench::Chart;
 using plov::bench::Curve;
-using plov::bench::Histogram;
-using plov::bench::LatencyCurve;
-using plov::bench::LatencyPlot;
+using plov::bench::Owner;
 using plov::bench::Page;
 using plov::bench::Plot;
 using plov::bench::Scale;
 using plov::bench::Table;
 using plov::bench::Unit;
 
-Chart ManyBars() {
-  Chart chart{.title = "Bars of several series, one of them without a value",
-              .category = "bytes",
-              .categories = {"8", "1024", "1048576"},
-              .unit = "operations a second",
-              .series = {}};
-  for (int i = 0; i < 9; ++i) {
-    chart.series.push_back({"A SERIES WITH A LONG NAME, NUMBER " + std::to_string(i),
-                            {1e6 * (i + 1), 5.0, 12'345'678.0}});
+Chart Bars() {
+  Chart chart{
+      .title = "Bars, one of them without a value", .unit = "operations a second", .target = 9e6};
+  for (const char* name : {"8 bytes", "1048576 bytes"}) {
+    chart.groups.push_back({.name = name});
+    for (int i = 0; i < 5; ++i) {
+      chart.groups.back().bars.push_back({"A SERIES WITH A LONG NAME, NUMBER " + std::to_string(i),
+                                          3.3e6 * i, i == 2 ? Owner::kPlov : Owner::kPeer});
+    }
   }
-  chart.series[4].values[1] = std::nullopt;
+  chart.groups[1].bars[4].value = std::nullopt;
   return chart;
 }
 
-Plot Growth() {
-  Plot plot{.title = "Cost by value size, with many curves whose names are long, and a title too",
-            .x = {.label = "value bytes", .scale = Scale::kLog, .unit = Unit::kBytes},
-            .y = {.label = "GETs a second", .scale = Scale::kLog},
-            .curves = {}};
-  for (int i = 0; i < 9; ++i) {
-    Curve curve{.name = "GET, WINDOW 32, LOCATIONS KNOWN, " + std::to_string(i), .points = {}};
+Plot Growth(int curves, int ours) {
+  Plot plot{
+      .title = "Cost by value size, with curves whose names are long, and a title that is, too",
+      .x = {.label = "value bytes", .scale = Scale::kLog, .unit = Unit::kBytes},
+      .y = {.label = "GETs a second", .scale = Scale::kLog}};
+  for (int i = 0; i < curves; ++i) {
+    Curve curve{.name = "GET, WINDOW 32, LOCATIONS KNOWN, " + std::to_string(i),
+                .owner = i < ours ? Owner::kPlov : Owner::kPeer};
     for (double bytes = 8; bytes <= 1 << 20; bytes *= 8) {
-      curve.points.push_back({bytes, 4e7 / (bytes + 100) / (i + 1)});
+      curve.points.push_back({bytes, 4e7 / (bytes + 100) / (1 + 0.02 * i)});
     }
     plot.curves.push_back(curve);
   }
@@ -54,35 +52,58 @@ Plot OverTime() {
 }
 
 Plot Latencies() {
-  Histogram fast;
-  Histogram slow;
-  for (uint64_t i = 1; i <= 1'000'000; ++i) {
-    fast.Count(400 + 1'000'000 / i);
-    slow.Count(9'000 + 30'000'000 / i);
+  Curve get{.name = "GET"};
+  for (double nines = 0; nines < 6; nines += 0.1) {
+    get.points.push_back({1 - std::pow(10, -nines), 0.4 + std::exp(nines)});
   }
-  return LatencyPlot("Latency", {LatencyCurve("GET", fast), LatencyCurve("PUT", slow)});
+  return {.title = "Latency",
+          .x = {.label = "percentile", .scale = Scale::kNines},
+          .y = {.label = "us", .scale = Scale::kLog},
+          .curves = {std::move(get)}};
+}
+
+Plot Load() {
+  Plot plot{.title = "Latency against load", .x = {"a second achieved"}, .y = {"us", Scale::kLog}};
+  for (const char* name : {"p50", "p99"}) {
+    Curve curve{.name = name};
+    for (double load = 1; load <= 10; ++load) {
+      AddAchieved({std::min(load, 17 - load) * 1e5, std::exp(load)}, &curve);
+    }
+    plot.curves.push_back(std::move(curve));
+  }
+  return plot;
 }
 
 Plot OnePoint() {
   return {.title = "One point",
           .x = {.label = "items", .scale = Scale::kLog},
           .y = {.label = "us", .scale = Scale::kLog},
-          .curves = {{"alone", {{1'000'000, 3}}}}};
+          .curves = {{.name = "alone", .points = {{1'000'000, 3}}}}};
 }
 
 Table Words() {
-  return {.title = "A table",
-          .columns = {{"name", Align::kLeft}, {"a second"}, {"p99 us"}},
-          .rows = {{"GET <one> & more", "1,234,567", "0.98"}, {"PUT", "765,432"}}};
+  return {
+      .title = "A table that is wider than a phone",
+      .columns = {"<name", "a second", "p99 us", "from..to", "READs/GET", "of READs", "<verdict"},
+      .rows = {
+          {"GET </script><b>one</b> & more", "1,234,567", "0.98", "0.5..1.2", "1", "1", "reached"},
+          {"PUT", "765,432", "", "", "", "", "missed by 5 %"}}};
 }
 
 }  // namespace
 
 int main() {
-  const Page page{.title = "Every kind of part",
-                  .facts = plov::bench::FactsOfRun(),
-                  .parts = {plov::bench::Paragraph{"A sentence,\nand another one."}, Words(),
-                            ManyBars(), Growth(), OverTime(), Latencies(), OnePoint()}};
-  std::fputs(HtmlOf(page).c_str(), stdout);
+  const Page page{
+      .title = "Every kind of part",
+      .headline = {"2 of 3 goals reached <b>", {{"GETs a second", "1.5 M"}, {"us", "3"}}},
+      .facts = plov::bench::FactsOfRun(),
+      .parts = {plov::bench::Paragraph{"A sentence,\nand another one."}, Load(), Growth(9, 0),
+                Growth(6, 2), OverTime(), Latencies(), OnePoint(), Bars(), Words()}};
+  const auto html = HtmlOf(page);
+  if (!html) {
+    std::fprintf(stderr, "skipped: %s\n", html.error().message.c_str());
+    return 77;
+  }
+  std::fputs(html->c_str(), stdout);
   return 0;
 }

@@ -7,8 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "bench/page/markdown.h"
-#include "bench/tool/scale_study.h"
+#include "bench/scale/study.h"
 
 namespace plov::bench {
 namespace {
@@ -81,23 +80,10 @@ TEST(ScaleStudy, RatiosAreToTheFirstPoint) {
 TEST(ScaleStudy, SkippedPointsAreNamedWithTheReason) {
   const ScaleStudy study = Sample();
   EXPECT_NE(TextOf(PageOf(study)).find("skipped: 100,000,000 items"), std::string::npos);
-  const auto json = nlohmann::json::parse(JsonOf(study));
+  const auto json = JsonOf(study);
   EXPECT_EQ(json["points"][4]["skipped"], "needs too much");
   EXPECT_FALSE(json["points"][4].contains("paces"));
   EXPECT_EQ(json["points"][1]["paces"][0]["per_second"], 500.0);
-}
-
-TEST(ScaleStudy, MarkdownHasItsPicturesBeside) {
-  const std::filesystem::path folder = testing::TempDir() + "plov-scale-markdown";
-  std::filesystem::create_directories(folder);
-  ASSERT_TRUE(SaveMarkdown(folder / "grow.md", PageOf(Sample())));
-  std::ifstream file(folder / "grow.md");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  EXPECT_NE(text.find("](grow-2.svg)"), std::string::npos);
-  EXPECT_NE(text.find("|---:|"), std::string::npos);
-  EXPECT_TRUE(std::filesystem::exists(folder / "grow-2.svg"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "grow-3.svg"));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 // What plov-bench table counts, on small tables.
 
-#include "bench/tool/table_study.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/load/items.h"
-#include "bench/tool/table_shard.h"
+#include "bench/table/shard.h"
+#include "bench/table/study.h"
 
 namespace plov::bench {
 namespace {
@@ -118,7 +117,7 @@ TEST(TableStudy, VerdictsOfTextAndJsonAreThoseOfTheClaims) {
   ASSERT_TRUE(study);
   const auto claims = ClaimsOf(*study);
   const std::string text = TextOf(PageOf(*study));
-  const auto json = nlohmann::json::parse(JsonOf(*study));
+  const auto json = JsonOf(*study);
   ASSERT_EQ(json["claims"].size(), claims.size());
   for (size_t i = 0; i < claims.size(); ++i) {
     const size_t at = text.find("\n" + claims[i].what);

@@ -46,10 +46,9 @@ expect 2 verbs --server --client here && says 'one of them on each'
 expect 2 verbs --client '' && says 'client is empty'
 expect 2 verbs --port 5 && says '\-\-port is for'
 for text in 0 65536 x; do expect 2 verbs --server --port "$text" && says '\-\-port'; done
-expect 2 verbs --svg '' && says 'svg is empty'
 expect 2 verbs --html '' && says 'html is empty'
 expect 2 fabric --html '' && says 'html is empty'
-expect 2 fabric --fabric tcp && says 'rdma or shm'
+expect 2 fabric --fabric tcp && says 'shm or rdma'
 expect 2 fabric --fabric shm --device rxe0 && says 'device is for'
 for text in 0 255 x; do expect 2 fabric --items "$text" && says '\-\-items'; done
 for text in 63 65K x; do expect 2 fabric --value-bytes "$text" && says '\-\-value-bytes'; done

@@ -1,12 +1,12 @@
 // A study of verbs with a measurer that has no device.
 
-#include "bench/tool/verbs_study.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
+
+#include "bench/verbs/study.h"
 
 namespace plov::bench {
 namespace {
@@ -68,7 +68,7 @@ TEST(VerbsStudy, WhatCannotBeIsToldWithItsReasonAndTriedOnce) {
   const std::string tables = TextOf(PageOf(*study));
   EXPECT_NE(tables.find("WRITE_UC/SEND_UD  not supported\n"), std::string::npos) << tables;
   EXPECT_NE(tables.find("of 4096 bytes: a SEND over UD is one packet\n"), std::string::npos);
-  const auto json = nlohmann::json::parse(JsonOf(*study));
+  const auto json = JsonOf(*study);
   const auto& last = json["results"].back();
   EXPECT_EQ(last["unsupported"], "a SEND over UD is one packet");
   EXPECT_FALSE(last.contains("per_second"));
@@ -92,7 +92,7 @@ TEST(VerbsStudy, MedianOfTheRoundsIsShown) {
   settings.windows = {1};
   const auto study = Study(&measurer, settings);
   ASSERT_TRUE(study);
-  const auto json = nlohmann::json::parse(JsonOf(*study));
+  const auto json = JsonOf(*study);
   EXPECT_EQ(json["device"], "fake0");
   EXPECT_EQ(json["results"][0]["per_second"], 1090.0);
   EXPECT_EQ(json["results"][0]["per_second_least"], 1000.0);
@@ -104,16 +104,15 @@ TEST(VerbsStudy, ChartsAreOfTheLargestWindowAndTheMiddleSize) {
   FakeMeasurer measurer;
   const auto study = Study(&measurer, Settings());
   ASSERT_TRUE(study);
-  const Chart by_size = ChartBySize(*study);
-  EXPECT_EQ(by_size.categories, (std::vector<std::string>{"64", "4096"}));
-  ASSERT_EQ(by_size.series.size(), kCombinations.size());
-  EXPECT_EQ(by_size.series[0].values[1], 8000.0);
-  EXPECT_EQ(by_size.series.back().values[1], std::nullopt);
-  const Plot by_window = PlotByWindow(*study);
-  ASSERT_EQ(by_window.curves[0].points.size(), 2u);
-  EXPECT_EQ(by_window.curves[0].points[0].x, 1);
-  EXPECT_EQ(by_window.curves[0].points[0].y, 1000);
-  EXPECT_EQ(by_window.curves[0].points[1].x, 8);
+  const cli::Json parts = JsonOf(PageOf(*study))["parts"];
+  const cli::Json& by_size = parts[2]["groups"];
+  ASSERT_EQ(by_size.size(), 2u);
+  EXPECT_EQ(by_size[1]["name"], "4096 bytes");
+  ASSERT_EQ(by_size[1]["bars"].size(), kCombinations.size());
+  EXPECT_EQ(by_size[1]["bars"][0]["value"], 8000.0);
+  EXPECT_EQ(by_size[1]["bars"].back()["value"], nullptr);
+  EXPECT_EQ(parts[1]["curves"][0]["points"],
+            cli::Json::parse(R"([{"x":1.0,"y":1000.0},{"x":8.0,"y":8000.0}])"));
 }
 
 }  // namespace

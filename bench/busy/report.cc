@@ -1,0 +1,148 @@
+// A busy study as a page and JSON, the goals it is held against, and the command.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bench/busy/study.h"
+#include "bench/page/number.h"
+#include "bench/shared/command.h"
+
+namespace plov::bench {
+
+namespace po = boost::program_options;
+
+namespace {
+
+Table RatesOf(const BusyStudy& study, Way way) {
+  Table table{.columns = {fmt::format("<{}", NameOf(way)), "plov, least", "median", "most",
+                          "Redis, least", "median", "most"}};
+  for (const BusyRow& row : study.rows) {
+    if (row.way != way) continue;
+    std::vector<std::string> cells = {std::string(NameOf(row.busy))};
+    for (const Sample* sample : {&row.plov, &row.redis}) {
+      for (const double rate : {sample->least(), sample->median(), sample->most()}) {
+        cells.push_back(sample->empty() ? "-" : Whole(rate));
+      }
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Table TableOf(const std::vector<BusyGoal>& goals) {
+  Table table{.columns = {"<goal", "measured", "target", "<verdict"}};
+  for (const BusyGoal& goal : goals) {
+    table.rows.push_back({goal.what, Fixed(goal.measured, 2), fmt::format(">= {:g}", goal.least),
+                          goal.reached() ? "reached" : "missed"});
+  }
+  return table;
+}
+
+// The tables say the same.
+Chart ChartOf(const BusyStudy& study) {
+  Chart chart{.title = "PUTs a second", .unit = "medians", .shown = Chart::Shown::kOnPage};
+  for (const Way way : {Way::kPut, Way::kPutMany}) {
+    BarGroup group{.name = std::string(NameOf(way))};
+    for (const BusyRow& row : study.rows) {
+      if (row.way != way) continue;
+      group.bars.push_back(
+          {fmt::format("plov, {}", NameOf(row.busy)), row.plov.median(), Owner::kPlov});
+      if (row.redis.empty()) continue;
+      group.bars.push_back({fmt::format("Redis, {}", NameOf(row.busy)), row.redis.median()});
+    }
+    chart.groups.push_back(std::move(group));
+  }
+  return chart;
+}
+
+Headline HeadlineOf(const BusyStudy& study) {
+  const std::vector<BusyGoal> goals = GoalsOf(study);
+  const auto reached = std::ranges::count_if(goals, &BusyGoal::reached);
+  Headline headline{.text = fmt::format("{} of {} goals reached", reached, goals.size())};
+  for (const Busy busy : {Busy::kQuiet, Busy::kLoops}) {
+    headline.figures.push_back({fmt::format("PUTs a second, {}", NameOf(busy)),
+                                Compact(study.Find(busy, Way::kPut).plov.median())});
+  }
+  return headline;
+}
+
+std::expected<BusySettings, Error> BusySettingsOf(const Given& given) {
+  BusySettings settings;
+  if (given.On("quick")) {
+    settings.rounds = 2;
+    settings.duration = std::chrono::milliseconds(20);
+  }
+  if (auto filled = FillStudy(given, &settings); !filled) return std::unexpected(filled.error());
+  return settings;
+}
+
+}  // namespace
+
+std::vector<BusyGoal> GoalsOf(const BusyStudy& study) {
+  std::vector<BusyGoal> goals;
+  for (const BusyRow& row : study.rows) {
+    if (row.redis.empty()) continue;
+    const std::string what = fmt::format("{}, {}: ", NameOf(row.way), NameOf(row.busy));
+    goals.push_back(
+        {what + "worst of plov to worst of Redis", 1, row.plov.least() / row.redis.least()});
+    if (row.busy == Busy::kQuiet) {
+      goals.push_back(
+          {what + "plov to Redis, in every round", 10, RatiosOf(row.plov, row.redis).least()});
+    }
+    if (row.busy == Busy::kClients) {
+      goals.push_back({what + "plov to Redis, medians", 3, row.plov.median() / row.redis.median()});
+    }
+  }
+  for (const Way way : {Way::kPut, Way::kPutMany}) {
+    const double quiet = study.Find(Busy::kQuiet, way).plov.median();
+    goals.push_back({fmt::format("{}: many shards to one, medians", NameOf(way)), 0.5,
+                     study.Find(Busy::kShards, way).plov.median() / quiet});
+    goals.push_back({fmt::format("{}: many clients to one, medians", NameOf(way)), 0.3,
+                     study.Find(Busy::kClients, way).plov.median() / quiet});
+  }
+  return goals;
+}
+
+Page PageOf(const BusyStudy& study) {
+  std::string head = fmt::format(
+      "PUTs a second of keys of 16 bytes and values of 64, over shared memory, {} processors;\n{}, "
+      "in turn",
+      study.processors, RoundsOf(study.settings.rounds, study.settings.duration));
+  if (!study.skipped.empty()) head += "\nRedis is skipped: " + study.skipped;
+  return {.title = "plov-bench busy",
+          .headline = HeadlineOf(study),
+          .facts = FactsOfRun(),
+          .parts = {Paragraph{head}, ChartOf(study), RatesOf(study, Way::kPut),
+                    RatesOf(study, Way::kPutMany), TableOf(GoalsOf(study))}};
+}
+
+cli::Json JsonOf(const BusyStudy& study) {
+  cli::Json object = cli::Json::object();
+  object["processors"] = study.processors;
+  object["rounds"] = study.settings.rounds;
+  if (!study.skipped.empty()) object["skipped"] = study.skipped;
+  object["rows"] = cli::Json::array();
+  for (const BusyRow& row : study.rows) {
+    cli::Json one = {{"condition", NameOf(row.busy)}, {"way", NameOf(row.way)}};
+    one["plov"] = JsonOf(row.plov);
+    if (!row.redis.empty()) one["redis"] = JsonOf(row.redis);
+    object["rows"].push_back(std::move(one));
+  }
+  object["goals"] = cli::Json::array();
+  for (const BusyGoal& goal : GoalsOf(study)) {
+    object["goals"].push_back({{"what", goal.what},
+                               {"at_least", goal.least},
+                               {"measured", goal.measured},
+                               {"reached", goal.reached()}});
+  }
+  return object;
+}
+
+po::options_description BusyOptions() { return StudyOptions("busy", BusySettings()); }
+
+Outcome RunBusy(const Given& given, cli::Output* output) {
+  return MeasureAndShow(BusySettingsOf(given), StudyBusy, output);
+}
+
+}  // namespace plov::bench

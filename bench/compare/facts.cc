@@ -1,0 +1,251 @@
+#include <fmt/core.h>
+
+#include <array>
+#include <filesystem>
+#include <thread>
+
+#include "bench/compare/rows.h"
+#include "bench/fabric/study.h"
+#include "cuckoo/table.h"
+#include "torture/own_server.h"
+
+namespace plov::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than the server spins after its last PUT.
+constexpr std::chrono::milliseconds kSettle{200};
+constexpr std::chrono::seconds kIdle{10};
+constexpr std::chrono::seconds kIdleQuick{1};
+constexpr double kMillion = 1e6;
+
+constexpr uint64_t kBuckets = uint64_t{1} << 16;
+constexpr uint64_t kItems = kBuckets / 4 * 3;  // 75 %
+constexpr size_t kCacheBytes = kItems * 1024;  // so large that no two locations drive out a third
+constexpr uint64_t kServerBytes = uint64_t{256} << 20;
+constexpr uint32_t kInlineValueBytes = 16;  // with a key of 16 it lies in the bucket
+constexpr uint32_t kRecordValueBytes = 64;
+
+double SecondsOf(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::expected<GoalRow, Error> CpuWhileGetting(const torture::Process& server,
+                                              std::initializer_list<Plov*> clients,
+                                              std::chrono::microseconds duration) {
+  std::this_thread::sleep_for(kSettle);
+  const auto before = server.CpuTime();
+  if (!before) return std::unexpected(before.error());
+  uint64_t gets = 0;
+  for (Plov* client : clients) {
+    const uint64_t gets_before = client->client().stats().gets;
+    for (const Way way : {Way::kGet, Way::kGetMany}) {
+      if (auto rate = client->Rate(way, duration); !rate) return std::unexpected(rate.error());
+    }
+    gets += client->client().stats().gets - gets_before;
+  }
+  const auto after = server.CpuTime();
+  if (!after) return std::unexpected(after.error());
+  const double seconds = SecondsOf(*after - *before);
+  GoalRow row = RowOf(kServerCpu);
+  row.own_value = fmt::format("{:.6f} s for {} GETs", seconds, gets);
+  row.measured.Add(seconds / static_cast<double>(gets) * kMillion);
+  return row;
+}
+
+GoalRow GetsWhileStopped(torture::Process* server, std::initializer_list<Plov*> clients,
+                         std::chrono::microseconds duration) {
+  GoalRow row = RowOf(kServerStopped);
+  uint64_t asked = 0;
+  uint64_t right = 0;
+  server->Stop();
+  for (Plov* client : clients) {
+    for (const Way way : {Way::kGet, Way::kGetMany}) {
+      const uint64_t before = client->client().stats().gets;
+      const auto rate = client->Rate(way, duration);
+      const uint64_t gets = client->client().stats().gets - before;
+      asked += gets;
+      if (rate) right += gets;
+    }
+  }
+  server->Continue();
+  row.own_value = fmt::format("{} GETs", asked);
+  row.measured.Add(100.0 * static_cast<double>(right) / static_cast<double>(asked));
+  return row;
+}
+
+std::expected<GoalRow, Error> CpuWhenIdle(const torture::Process& server,
+                                          std::chrono::seconds duration) {
+  std::this_thread::sleep_for(kSettle);
+  const auto before = server.CpuTime();
+  if (!before) return std::unexpected(before.error());
+  const auto start = Clock::now();
+  std::this_thread::sleep_for(duration);
+  const auto after = server.CpuTime();
+  if (!after) return std::unexpected(after.error());
+  const double used = SecondsOf(*after - *before);
+  GoalRow row = RowOf(kIdleCpu);
+  row.own_value = fmt::format("{:.6f} s in {} s", used, duration.count());
+  row.measured.Add(100 * used / SecondsOf(Clock::now() - start));
+  return row;
+}
+
+double ReadsPerGet(const ClientStats& before, const ClientStats& after) {
+  return static_cast<double>(after.reads - before.reads) /
+         static_cast<double>(after.gets - before.gets);
+}
+
+// Keys that nobody has stored: the numbers go on.
+std::expected<double, Error> ReadsPerMiss(const Work& work, Client* client) {
+  const ClientStats before = client->stats();
+  std::string key;
+  for (uint64_t number = work.count(); number < 2 * work.count(); ++number) {
+    work.items().FillKey(number, &key);
+    const auto result = client->Get(key);
+    if (!result) return std::unexpected(result.error());
+    if (*result) return work.Wrong(key);
+  }
+  return ReadsPerGet(before, client->stats());
+}
+
+struct ReadCounts {
+  double fill_percent = 0;
+  double cold = 0;
+  double known = 0;
+  double miss = 0;
+};
+
+std::expected<double, Error> ReadsPerHit(const Work& work, Plov* client) {
+  const ClientStats before = client->client().stats();
+  if (auto got = client->Do(Way::kGet, {0, work.count()}); !got) {
+    return std::unexpected(got.error());
+  }
+  return ReadsPerGet(before, client->client().stats());
+}
+
+std::expected<ReadCounts, Error> CountReads(const torture::OwnServerOptions& options,
+                                            uint32_t value_bytes) {
+  const Work work(
+      kItems, {.key_bytes = 16, .value_bytes_least = value_bytes, .value_bytes_most = value_bytes});
+  torture::OwnServer server(options);
+  if (auto started = server.Start(torture::Life::kFirst); !started) {
+    return std::unexpected(started.error());
+  }
+  auto cold = Plov::Connect(work, server.uri(), 0);
+  if (!cold) return std::unexpected(cold.error());
+  auto known = Plov::Connect(work, server.uri(), kCacheBytes);
+  if (!known) return std::unexpected(known.error());
+  if (auto filled = (*cold)->Fill(); !filled) return std::unexpected(filled.error());
+  if (auto warm = (*known)->WarmUp(); !warm) return std::unexpected(warm.error());
+  const auto stats = (*cold)->client().ServerStats();
+  if (!stats) return std::unexpected(stats.error());
+  ReadCounts counts;
+  const auto buckets = static_cast<double>(StatOf(stats->at(0), "buckets"));
+  counts.fill_percent = 100.0 * static_cast<double>(work.count()) / buckets;
+  const auto hit = ReadsPerHit(work, cold->get());
+  if (!hit) return std::unexpected(hit.error());
+  const auto known_hit = ReadsPerHit(work, known->get());
+  if (!known_hit) return std::unexpected(known_hit.error());
+  const auto miss = ReadsPerMiss(work, &(*cold)->client());
+  if (!miss) return std::unexpected(miss.error());
+  counts.cold = *hit;
+  counts.known = *known_hit;
+  counts.miss = *miss;
+  return counts;
+}
+
+GoalRow ReadRow(const FactGoal& goal, double reads, double fill_percent) {
+  GoalRow row = RowOf(goal);
+  row.own_value = fmt::format("{:.4f} at {:.1f} % fill", reads, fill_percent);
+  row.measured.Add(reads);
+  return row;
+}
+
+}  // namespace
+
+std::expected<std::vector<GoalRow>, Error> ServerFacts(torture::Process* server, Plov* cold,
+                                                       Plov* known,
+                                                       const CompareSettings& settings) {
+  std::vector<GoalRow> rows;
+  auto cpu = CpuWhileGetting(*server, {cold, known}, settings.duration);
+  if (!cpu) return std::unexpected(cpu.error());
+  rows.push_back(std::move(*cpu));
+  rows.push_back(GetsWhileStopped(server, {cold, known}, settings.duration));
+  auto idle = CpuWhenIdle(*server, settings.quick ? kIdleQuick : kIdle);
+  if (!idle) return std::unexpected(idle.error());
+  rows.push_back(std::move(*idle));
+  return rows;
+}
+
+std::expected<std::vector<GoalRow>, Error> ReadFacts(const std::string& plovd,
+                                                     const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directory(folder, failed);
+  torture::OwnServerOptions options;
+  options.plovd = plovd;
+  options.folder = folder;
+  options.memory_bytes = kServerBytes;
+  options.max_value_bytes = uint64_t{1} << 20;
+  const auto record = CountReads(options, kRecordValueBytes);
+  if (!record) return std::unexpected(record.error());
+  const auto in_bucket = CountReads(options, kInlineValueBytes);
+  if (!in_bucket) return std::unexpected(in_bucket.error());
+  return std::vector<GoalRow>{ReadRow(kReadsRecord, record->cold, record->fill_percent),
+                              ReadRow(kReadsRecordKnown, record->known, record->fill_percent),
+                              ReadRow(kReadsInline, in_bucket->cold, in_bucket->fill_percent),
+                              ReadRow(kReadsInlineKnown, in_bucket->known, in_bucket->fill_percent),
+                              ReadRow(kReadsMiss, record->miss, record->fill_percent)};
+}
+
+double FillOfTable(uint64_t buckets, uint64_t seed) {
+  struct alignas(64) Line {
+    std::array<uint64_t, 8> words;
+  };
+  std::vector<Line> lines(buckets);
+  const cuckoo::Geometry geometry{
+      .generation = 1, .offset = 0, .bucket_count = buckets, .table_seed = seed};
+  cuckoo::Table table(std::as_writable_bytes(std::span(lines)).data(), geometry, seed);
+  table.Format();
+  const Items items({.key_bytes = 16, .value_bytes_least = 16, .value_bytes_most = 16});
+  std::string key;
+  uint64_t stored = 0;
+  for (bool fits = true; fits; ++stored) {
+    items.FillKey(stored, &key);
+    verify::Bucket bucket;
+    bucket.SetInline({key, key, stored + 1, 0, 0}, geometry.bucket_bytes);
+    fits = table.Insert(cuckoo::HashKey(key, seed), bucket);
+  }
+  return 100.0 * static_cast<double>(stored - 1) / static_cast<double>(buckets);
+}
+
+GoalRow FillFact() {
+  GoalRow row = RowOf(kTableFill);
+  for (const uint64_t seed : {1u, 2u, 3u}) row.measured.Add(FillOfTable(kBuckets, seed));
+  row.own_value = Spread(row.measured);
+  return row;
+}
+
+GoalRow WireFact(const CompareSettings& settings) {
+  FabricSettings fabric;
+  fabric.plovd = settings.plovd;
+  fabric.rounds = settings.rounds;
+  fabric.duration = settings.duration;
+  GoalRow row = RowOf(kWireRate);
+  if (const auto device = FindDevice({}); !device) {
+    row.skipped = "no RDMA device";
+    return row;
+  }
+  const auto study = StudyFabric(fabric);
+  if (!study) {
+    row.skipped = study.error().message;
+    return row;
+  }
+  const GetRow& gets = study->gets.at(1);  // of records
+  row.measured = gets.part;
+  row.own_value = Spread(gets.per_second);
+  return row;
+}
+
+}  // namespace plov::bench

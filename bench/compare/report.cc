@@ -1,0 +1,262 @@
+// A comparison as a page and JSON, and the command itself.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <tuple>
+
+#include "bench/compare/rows.h"
+#include "bench/page/number.h"
+#include "bench/shared/command.h"
+#include "client/cli/format.h"
+
+namespace plov::bench {
+
+namespace {
+
+// Thousands in groups where there are any, else as many digits as say something.
+std::string Number(double value) {
+  if (value >= 1000) return Whole(value);
+  return Fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+}
+
+std::string WhySkipped(const Comparison& comparison, std::string_view peer) {
+  for (const SkippedPeer& one : comparison.skipped) {
+    if (one.kind->name == peer) return one.reason;
+  }
+  return "not among --peers";
+}
+
+std::string TargetOf(const GoalRow& row) {
+  return fmt::format("{} {:g}{}", row.bound == Bound::kAtLeast ? ">=" : "<=", row.target, row.unit);
+}
+
+// What is judged.
+double MeasuredOf(const GoalRow& row) {
+  const double measured = row.measured.median();
+  if (row.digits < 0) return measured;
+  const double scale = std::pow(10, row.digits);
+  return std::round(measured * scale) / scale;
+}
+
+std::string MeasuredText(const GoalRow& row) {
+  const double measured = row.measured.median();
+  return (row.digits < 0 ? Number(measured) : Fixed(measured, row.digits)) + row.unit;
+}
+
+Table GoalsOf(const Comparison& comparison) {
+  Table table{
+      .columns = {"<what", "<beside", "the peer's", "plov's", "measured", "target", "<verdict"}};
+  for (const GoalRow& row : comparison.goals) {
+    table.rows.push_back({row.what, row.peer, row.peer_value, row.own_value,
+                          row.measured.empty() ? "-" : MeasuredText(row), TargetOf(row),
+                          VerdictOf(row)});
+  }
+  return table;
+}
+
+Table RatesOf(const Comparison& comparison, Way way) {
+  Table table{.columns = {fmt::format("<{}", NameOf(way)), "a second", "from..to"}};
+  for (const RateRow& row : comparison.rates) {
+    if (row.way != way) continue;
+    table.rows.push_back({std::string(row.title), Number(row.per_second.median()),
+                          Number(row.per_second.least()) + ".." + Number(row.per_second.most())});
+  }
+  return table;
+}
+
+std::string HeadOf(const Comparison& comparison) {
+  const CompareSettings& settings = comparison.settings;
+  std::string text = fmt::format(
+      "{} items, keys of 16 bytes, values of 64, uniform, over shared memory{}; {} buckets\n"
+      "medians of {}, with the least and the most",
+      cli::Grouped(settings.items), settings.huge_pages ? " in huge pages" : "",
+      cli::Grouped(comparison.buckets), RoundsOf(settings.rounds, settings.duration));
+  if (settings.quick) {
+    text +=
+        "\nquick: few items lie in caches, which changes the ratios to the memory; the goals "
+        "are\nfor 4,000,000 items";
+  }
+  return text;
+}
+
+const RateRow* FasterOf(const Comparison& comparison, const RateGoal& goal) {
+  const RateRow* one = comparison.FindRate(goal.peer, goal.way);
+  const RateRow* other = comparison.FindRate(goal.or_peer, goal.way);
+  if (one == nullptr || other == nullptr) return one == nullptr ? other : one;
+  return one->per_second.median() < other->per_second.median() ? other : one;
+}
+
+// How far the goals are reached, 1 and more: reached. A target of 0 has no such part.
+Chart ChartOf(const Comparison& comparison) {
+  BarGroup group;
+  for (const GoalRow& row : comparison.goals) {
+    if (row.measured.empty() || row.bound == Bound::kAtMost) continue;
+    const double part = row.measured.median() / row.target;
+    group.bars.push_back({row.what + ", " + row.peer, part, Owner::kPlov});
+  }
+  return {.title = "plov beside its peers",
+          .unit = "measured / target",
+          .groups = {std::move(group)},
+          .target = 1};
+}
+
+// The tables say the same.
+Chart RateChartOf(const Comparison& comparison) {
+  Chart chart{.title = "Operations a second", .unit = "medians", .shown = Chart::Shown::kOnPage};
+  for (size_t way = 0; way < kWayNames.size(); ++way) {
+    BarGroup group{.name = std::string(NameOf(static_cast<Way>(way)))};
+    for (const RateRow& row : comparison.rates) {
+      if (row.way != static_cast<Way>(way)) continue;
+      const bool is_plov = row.who == kCold || row.who == kKnown;
+      group.bars.push_back(
+          {std::string(row.title), row.per_second.median(), is_plov ? Owner::kPlov : Owner::kPeer});
+    }
+    chart.groups.push_back(std::move(group));
+  }
+  return chart;
+}
+
+Headline HeadlineOf(const Comparison& comparison) {
+  size_t measured = 0;
+  size_t reached = 0;
+  for (const GoalRow& row : comparison.goals) {
+    if (!row.skipped.empty()) continue;
+    ++measured;
+    if (IsReached(row)) ++reached;
+  }
+  Headline headline{.text = fmt::format("{} of {} goals reached", reached, measured)};
+  for (const auto& [who, way, what] :
+       {std::tuple{kKnown, Way::kGet, "GETs a second, known"},
+        std::tuple{kCold, Way::kGetMany, "GETs a second, 32 in flight"},
+        std::tuple{kCold, Way::kPut, "PUTs a second"}}) {
+    headline.figures.push_back({what, Compact(comparison.FindRate(who, way)->per_second.median())});
+  }
+  return headline;
+}
+
+cli::Json JsonOf(const GoalRow& row) {
+  cli::Json object = {
+      {"name", row.name},     {"what", row.what},
+      {"peer", row.peer},     {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
+      {"target", row.target}, {"unit", row.unit}};
+  if (row.skipped.empty()) {
+    object["measured"] = JsonOf(row.measured);
+    object["reached"] = IsReached(row);
+  } else {
+    object["skipped"] = row.skipped;
+  }
+  return object;
+}
+
+}  // namespace
+
+uint64_t StatOf(std::string_view stats, std::string_view name) {
+  const std::string wanted = "\n" + std::string(name) + " ";
+  const std::string text = "\n" + std::string(stats);
+  const size_t at = text.find(wanted);
+  uint64_t value = 0;
+  if (at != std::string::npos) {
+    const char* const begin = text.data() + at + wanted.size();
+    std::from_chars(begin, text.data() + text.size(), value);
+  }
+  return value;
+}
+
+std::string Spread(const Sample& sample) {
+  constexpr std::array<std::pair<double, std::string_view>, 2> kUnits = {
+      {{1e6, " M"}, {1e3, " k"}}};
+  for (const auto& [unit, name] : kUnits) {
+    if (sample.median() < unit) continue;
+    return fmt::format("{}{} ({}..{})", Number(sample.median() / unit), name,
+                       Number(sample.least() / unit), Number(sample.most() / unit));
+  }
+  return fmt::format("{} ({}..{})", Number(sample.median()), Number(sample.least()),
+                     Number(sample.most()));
+}
+
+bool IsReached(const GoalRow& row) { return MissedBy(row.bound, row.target, MeasuredOf(row)) == 0; }
+
+std::string VerdictOf(const GoalRow& row) {
+  if (!row.skipped.empty()) return "skipped: " + row.skipped;
+  if (IsReached(row)) return "reached";
+  const double missed = MissedBy(row.bound, row.target, MeasuredOf(row));
+  if (row.target == 0) return fmt::format("missed by {}{}", Number(missed), row.unit);
+  return fmt::format("missed by {} %", Number(missed / row.target * 100));
+}
+
+GoalRow RowOf(const FactGoal& goal) {
+  GoalRow row;
+  row.name = goal.name;
+  row.what = goal.what;
+  row.peer = goal.peer;
+  row.peer_value = goal.peer_value;
+  row.bound = goal.bound;
+  row.target = goal.target;
+  row.unit = goal.unit;
+  row.digits = goal.digits;
+  return row;
+}
+
+void AddRateGoals(Comparison* comparison) {
+  for (const RateGoal& goal : kRateGoals) {
+    GoalRow row;
+    row.name = goal.name;
+    row.what = goal.what;
+    row.peer = FindPeerKind(goal.peer)->title;
+    row.target = goal.target;
+    row.unit = "x";
+    const RateRow* ours = comparison->FindRate(goal.ours, goal.way);
+    const RateRow* theirs = FasterOf(*comparison, goal);
+    row.own_value = Spread(ours->per_second);
+    if (theirs == nullptr) {
+      row.skipped = WhySkipped(*comparison, goal.peer);
+    } else {
+      row.peer = theirs->title;
+      row.peer_value = Spread(theirs->per_second);
+      row.measured = RatiosOf(ours->per_second, theirs->per_second);
+    }
+    comparison->goals.push_back(std::move(row));
+  }
+}
+
+Page PageOf(const Comparison& comparison) {
+  Page page{.title = "plov-bench compare",
+            .headline = HeadlineOf(comparison),
+            .facts = FactsOfRun(),
+            .parts = {Paragraph{HeadOf(comparison)}, ChartOf(comparison), GoalsOf(comparison),
+                      RateChartOf(comparison)}};
+  for (size_t way = 0; way < kWayNames.size(); ++way) {
+    page.parts.push_back(RatesOf(comparison, static_cast<Way>(way)));
+  }
+  return page;
+}
+
+cli::Json JsonOf(const Comparison& comparison) {
+  const CompareSettings& settings = comparison.settings;
+  cli::Json object = {{"items", settings.items},      {"buckets", comparison.buckets},
+                      {"rounds", settings.rounds},    {"duration_us", settings.duration.count()},
+                      {"quick", settings.quick},      {"hugepages", settings.huge_pages},
+                      {"goals", cli::Json::array()},  {"rates", cli::Json::array()},
+                      {"skipped", cli::Json::array()}};
+  for (const GoalRow& row : comparison.goals) object["goals"].push_back(JsonOf(row));
+  for (const RateRow& row : comparison.rates) {
+    object["rates"].push_back({{"who", row.who},
+                               {"title", row.title},
+                               {"what", NameOf(row.way)},
+                               {"per_second", JsonOf(row.per_second)}});
+  }
+  for (const SkippedPeer& one : comparison.skipped) {
+    object["skipped"].push_back({{"peer", one.kind->name}, {"reason", one.reason}});
+  }
+  return object;
+}
+
+Outcome RunCompare(const Given& given, cli::Output* output) {
+  return MeasureAndShow(CompareSettingsOf(given), Compare, output);
+}
+
+}  // namespace plov::bench

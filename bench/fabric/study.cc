@@ -1,0 +1,218 @@
+#include "bench/fabric/study.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "bench/fabric/perftest.h"
+#include "bench/shared/tested_server.h"
+#include "verify/bucket.h"
+#include "verify/record.h"
+
+namespace plov::bench {
+
+namespace {
+
+constexpr uint32_t kBucketBytes = verify::kBucketBytesMin;  // as plovd's are, without an option
+constexpr uint32_t kInlineValueBytes = 16;             // with a key of 16 it lies in the bucket
+constexpr uint64_t kServerBytes = uint64_t{32} << 20;  // besides the items
+constexpr uint64_t kBytesPerItem = 512;                // besides the value; generous
+constexpr uint64_t kFirstIterations = 2000;            // before perftest's speed is known
+constexpr uint64_t kIterationsMin = 1000;
+constexpr double kIterationsMax = 1e8;
+
+uint32_t RecordBytes(uint32_t value_bytes) {
+  return static_cast<uint32_t>(verify::RecordBytes(GetLoad::kKeyBytes, value_bytes));
+}
+
+class FabricBench {
+ public:
+  explicit FabricBench(const FabricSettings& settings) { study_.settings = settings; }
+
+  std::expected<FabricStudy, Error> Run();
+
+ private:
+  Outcome StartServer();
+  Outcome AddGets(std::string name, const GetLoadOptions& options);
+  Outcome Prepare();
+  Outcome Round();
+  Outcome MeasureRates();
+  Outcome MeasureLatencies();
+  std::expected<std::map<std::string, double>, Error> Perftest(const char* program, uint32_t bytes,
+                                                               double expected_rate) const;
+  double LimitOf(const GetResult& gets) const;
+
+  FabricStudy study_;
+  DeviceName device_;
+  std::unique_ptr<TestedServer> server_;
+  std::vector<GetLoad> loads_;  // as study_.gets
+};
+
+Outcome FabricBench::StartServer() {
+  const FabricSettings& settings = study_.settings;
+  torture::OwnServerOptions options;
+  options.plovd = settings.plovd;
+  if (settings.is_rdma) {
+    auto device = FindServingDevice(settings.device);
+    if (!device) return std::unexpected(device.error());
+    device_ = std::move(*device);
+    study_.device = device_.name;
+    auto uri = FreeUriOn(device_);
+    if (!uri) return std::unexpected(uri.error());
+    options.listen = std::move(*uri);
+  }
+  options.max_value_bytes = settings.value_bytes;
+  options.memory_bytes = kServerBytes + 2 * settings.items * (kBytesPerItem + settings.value_bytes);
+  auto server = TestedServer::Start({.uri = {}, .own = options});
+  if (!server) return std::unexpected(server.error());
+  server_ = std::move(*server);
+  study_.uri = server_->uri();
+  return {};
+}
+
+Outcome FabricBench::AddGets(std::string name, const GetLoadOptions& options) {
+  auto load = GetLoad::Create(options);
+  if (!load) return std::unexpected(load.error());
+  const bool in_bucket = options.value_bytes == kInlineValueBytes;
+  GetRow row;
+  row.name = std::move(name);
+  row.value_bytes = options.value_bytes;
+  row.remembers = options.remembers;
+  row.record_bytes = in_bucket ? 0 : RecordBytes(options.value_bytes);
+  if (!options.remembers) {
+    if (auto stored = load->Store(); !stored) return stored;
+  }
+  study_.gets.push_back(std::move(row));
+  loads_.push_back(std::move(*load));
+  return {};
+}
+
+Outcome FabricBench::Prepare() {
+  const FabricSettings& settings = study_.settings;
+  const GetLoadOptions in_bucket{.uri = study_.uri,
+                                 .kind = "i",
+                                 .items = settings.items,
+                                 .value_bytes = kInlineValueBytes,
+                                 .window = settings.window};
+  GetLoadOptions in_record = in_bucket;
+  in_record.kind = "r";
+  in_record.value_bytes = settings.value_bytes;
+  GetLoadOptions known = in_record;
+  known.remembers = true;
+  if (auto added = AddGets("in the bucket", in_bucket); !added) return added;
+  if (auto added = AddGets("in a record", in_record); !added) return added;
+  if (auto added = AddGets("in a record, known", known); !added) return added;
+  for (GetLoad& load : loads_) {
+    if (auto warm = load.WarmUp(); !warm) return warm;
+  }
+  if (!settings.is_rdma) return {};
+  for (const uint32_t bytes : {kBucketBytes, RecordBytes(settings.value_bytes)}) {
+    RawReads raw;
+    raw.bytes = bytes;
+    study_.raw.push_back(std::move(raw));
+  }
+  return {};
+}
+
+// For about as long as a measurement is to take.
+std::expected<std::map<std::string, double>, Error> FabricBench::Perftest(
+    const char* program, uint32_t bytes, double expected_rate) const {
+  const double seconds = std::chrono::duration<double>(study_.settings.duration).count();
+  uint64_t iterations = kFirstIterations;
+  if (expected_rate > 0) {
+    iterations = static_cast<uint64_t>(std::min(kIterationsMax, expected_rate * seconds));
+  }
+  return RunPerftest({.program = program,
+                      .device = device_,
+                      .bytes = bytes,
+                      .iterations = std::max(kIterationsMin, iterations)});
+}
+
+// GETs a second that perftest's READs of the last round allow.
+double FabricBench::LimitOf(const GetResult& gets) const {
+  const double bucket_seconds = gets.bucket_reads / study_.raw[0].per_second.last();
+  const double record_seconds = gets.record_reads / study_.raw[1].per_second.last();
+  return 1 / (bucket_seconds + record_seconds);
+}
+
+Outcome FabricBench::MeasureRates() {
+  for (RawReads& raw : study_.raw) {
+    const auto values = Perftest("ib_read_bw", raw.bytes, raw.per_second.median());
+    if (!values) return std::unexpected(values.error());
+    const auto rate = values->find("MsgRate[Mpps]");
+    if (rate == values->end() || !(rate->second > 0)) {
+      return Fail(Code::kProtocol, "ib_read_bw printed no MsgRate");
+    }
+    raw.per_second.Add(rate->second * 1e6);
+  }
+  for (size_t i = 0; i < loads_.size(); ++i) {
+    const auto gets = loads_[i].GetMany(study_.settings.duration);
+    if (!gets) return std::unexpected(gets.error());
+    GetRow& row = study_.gets[i];
+    row.per_second.Add(gets->gets_per_second);
+    row.bucket_reads.Add(gets->bucket_reads);
+    row.record_reads.Add(gets->record_reads);
+    if (!study_.raw.empty()) row.part.Add(gets->gets_per_second / LimitOf(*gets));
+  }
+  return {};
+}
+
+Outcome FabricBench::MeasureLatencies() {
+  for (RawReads& raw : study_.raw) {
+    const double rate = raw.typical_us.empty() ? 0 : 1e6 / raw.typical_us.median();
+    const auto values = Perftest("ib_read_lat", raw.bytes, rate);
+    if (!values) return std::unexpected(values.error());
+    const auto typical = values->find("t_typical[usec]");
+    const auto p99 = values->find("99% percentile[usec]");
+    if (typical == values->end() || p99 == values->end()) {
+      return Fail(Code::kProtocol, "ib_read_lat printed no t_typical or no 99% percentile");
+    }
+    raw.typical_us.Add(typical->second);
+    raw.p99_us.Add(p99->second);
+  }
+  for (size_t i = 0; i < loads_.size(); ++i) {
+    const auto gets = loads_[i].GetSingly(study_.settings.duration);
+    if (!gets) return std::unexpected(gets.error());
+    GetRow& row = study_.gets[i];
+    row.single_us.Add(gets->median_us);
+    row.single_p99_us.Add(gets->p99_us);
+    row.single_reads.Add(gets->reads());
+    if (study_.raw.empty()) continue;
+    const double raw_us = gets->bucket_reads * study_.raw[0].typical_us.last() +
+                          gets->record_reads * study_.raw[1].typical_us.last();
+    row.single_part.Add(raw_us / gets->median_us);
+  }
+  return {};
+}
+
+Outcome FabricBench::Round() {
+  if (auto measured = MeasureRates(); !measured) return measured;
+  return MeasureLatencies();
+}
+
+std::expected<FabricStudy, Error> FabricBench::Run() {
+  if (auto started = StartServer(); !started) return std::unexpected(started.error());
+  if (auto prepared = Prepare(); !prepared) return std::unexpected(prepared.error());
+  for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
+    if (auto measured = Round(); !measured) return std::unexpected(measured.error());
+  }
+  return std::move(study_);
+}
+
+}  // namespace
+
+const RawReads* FabricStudy::FindRaw(uint32_t bytes) const {
+  const auto found = std::ranges::find(raw, bytes, &RawReads::bytes);
+  return found == raw.end() ? nullptr : &*found;
+}
+
+bool FabricStudy::reached() const {
+  return std::ranges::all_of(gets, [](const GetRow& row) { return row.part.median() >= kGoal; });
+}
+
+std::expected<FabricStudy, Error> StudyFabric(const FabricSettings& settings) {
+  return FabricBench(settings).Run();
+}
+
+}  // namespace plov::bench

@@ -1,0 +1,262 @@
+// A study of a run as tables and plots, and the command.
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "bench/page/number.h"
+#include "bench/run/study.h"
+#include "bench/shared/command.h"
+#include "client/cli/format.h"
+
+namespace plov::bench {
+
+namespace {
+
+std::string Us(uint64_t ns) { return Fixed(static_cast<double>(ns) / 1000, 2); }
+
+std::string Seconds(std::chrono::microseconds duration) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(duration).count());
+}
+
+std::string PopularityOf(const Workload& workload) {
+  switch (workload.popularity) {
+    case Popularity::kUniform:
+      return "uniform";
+    case Popularity::kZipf:
+      return fmt::format("zipfian {:g}", workload.exponent);
+    case Popularity::kLatest:
+      return fmt::format("latest {:g}", workload.exponent);
+  }
+  return {};
+}
+
+std::string MixOf(const Mix& mix) {
+  std::string text;
+  for (size_t i = 0; i < kKinds; ++i) {
+    const double part = mix.part(static_cast<Kind>(i));
+    if (part < 1e-9) continue;
+    text += fmt::format("{}{:.3g} % {}", text.empty() ? "" : ", ", 100 * part, kKindNames[i]);
+  }
+  return text;
+}
+
+std::string HeadOf(const RunStudy& study) {
+  const RunSettings& settings = study.settings;
+  const Workload& workload = settings.workload;
+  const DriveOptions& drive = settings.drive;
+  std::string text = fmt::format("{}: {}\n", workload.name, MixOf(workload.mix));
+  if (workload.replay) {
+    text += fmt::format("{} requests\n", cli::Grouped(workload.replay->size()));
+  } else {
+    const ItemShape& shape = workload.shape;
+    const bool spread = shape.value_bytes_least != shape.value_bytes_most;
+    text += fmt::format("{} items, keys of {} bytes, values of {}{} bytes, {}\n",
+                        cli::Grouped(workload.items), shape.key_bytes, shape.value_bytes_least,
+                        spread ? fmt::format("..{}", shape.value_bytes_most) : "",
+                        PopularityOf(workload));
+  }
+  const std::string pace =
+      drive.rate > 0 ? fmt::format("open loop at {}/s", Whole(drive.rate)) : "closed loop";
+  text += fmt::format("{}, {} client{}, window {}, {}{}", study.uri, drive.clients,
+                      drive.clients == 1 ? "" : "s", drive.window, pace,
+                      drive.duration.count() > 0 ? ", " + Seconds(drive.duration) : "");
+  if (study.load_seconds > 0) {
+    text += fmt::format("\nstored {} items in {}, {}/s", cli::Grouped(workload.items),
+                        cli::Duration(study.load_seconds),
+                        Whole(static_cast<double>(workload.items) / study.load_seconds));
+  }
+  return text;
+}
+
+void AddLatencyColumns(Table* table) {
+  for (const NamedPart& one : kPercentiles) table->columns.emplace_back(one.name);
+  table->columns.emplace_back("most");
+}
+
+void AddLatencyCells(const Histogram& latency, std::vector<std::string>* row) {
+  for (const NamedPart& one : kPercentiles) row->push_back(Us(latency.Percentile(one.part)));
+  row->push_back(Us(latency.most()));
+}
+
+Table OperationsOf(const RunRow& row) {
+  Table table{.columns = {"<latency us", "operations", "a second"}};
+  AddLatencyColumns(&table);
+  const auto add = [&](std::string_view name, const Histogram& latency) {
+    const double part =
+        static_cast<double>(latency.count()) / static_cast<double>(row.result.operations());
+    table.rows.push_back(
+        {std::string(name), cli::Grouped(latency.count()), Whole(part * row.per_second.median())});
+    AddLatencyCells(latency, &table.rows.back());
+  };
+  for (size_t i = 0; i < kKinds; ++i) {
+    if (row.result.latencies[i].count() > 0) add(kKindNames[i], row.result.latencies[i]);
+  }
+  if (table.rows.size() > 1) add("all", row.result.latency());
+  return table;
+}
+
+Table CostsOf(const RunStudy& study, const RunRow& row) {
+  const Result& result = row.result;
+  const ClientStats& stats = result.stats;
+  Table table{.columns = {"<what it took", "<"}};
+  const auto add = [&](const char* name, std::string value) {
+    table.rows.push_back({name, std::move(value)});
+  };
+  if (stats.gets > 0) {
+    const auto gets = static_cast<double>(stats.gets);
+    add("READs per GET",
+        fmt::format("{:.3f} ({:.3f} of them by a known location)", result.reads_per_get(),
+                    static_cast<double>(stats.known_reads) / gets));
+    add("torn READs", cli::Grouped(row.torn_reads()));
+    add("GETs by message", cli::Grouped(stats.fallbacks));
+    add("hits", cli::Percent(result.hits, result.hits + result.misses));
+    add("misses", cli::Grouped(result.misses));
+  }
+  if (result.refused > 0) add("conditions failed", cli::Grouped(result.refused));
+  add("retries", cli::Grouped(stats.retries));
+  if (row.rate > 0) {
+    add("missed starts",
+        fmt::format("{} ({} late, {} never)", cli::Grouped(result.missed_starts()),
+                    cli::Grouped(result.late_starts), cli::Grouped(result.never_started)));
+  }
+  add("client CPU", fmt::format("{:.3f} s per million operations", row.client_cpu()));
+  const auto server = row.server_cpu();
+  add("server CPU", server ? fmt::format("{:.3f} s per million operations", *server) : "n/a");
+  if (study.memory && study.memory->items > 0) {
+    const auto items = static_cast<double>(study.memory->items);
+    add("memory per item", fmt::format("{:.1f} bytes, {:.1f} of them key and value",
+                                       static_cast<double>(study.memory->used_bytes) / items,
+                                       static_cast<double>(study.memory->payload_bytes) / items));
+  }
+  return table;
+}
+
+Table SweepOf(const RunStudy& study) {
+  Table table{.title = "latency against load, us", .columns = {"wanted/s", "reached/s", "missed"}};
+  AddLatencyColumns(&table);
+  for (size_t i = 1; i < study.rows.size(); ++i) {
+    const RunRow& row = study.rows[i];
+    table.rows.push_back({Whole(row.rate), Whole(row.per_second.median()),
+                          cli::Grouped(row.result.missed_starts())});
+    AddLatencyCells(row.result.latency(), &table.rows.back());
+  }
+  return table;
+}
+
+// A point in the middle of each slice of the time.
+Plot OverTime(const RunStudy& study, const RunRow& row) {
+  Curve curve;
+  const double slice =
+      std::chrono::duration<double>(study.settings.drive.duration).count() / Result::kSlices;
+  for (size_t i = 0; i < Result::kSlices; ++i) {
+    curve.points.push_back({(static_cast<double>(i) + 0.5) * slice,
+                            static_cast<double>(row.result.slices[i]) / slice});
+  }
+  return {.title = "Throughput over time",
+          .x = {.label = "seconds from the start"},
+          .y = {.label = "operations/s"},
+          .curves = {std::move(curve)}};
+}
+
+// Points from the median's side to the slowest operation, five for each halving of what is left.
+// Source: the plots of Gil Tene's HdrHistogram.
+Curve LatencyCurve(std::string_view name, const Histogram& histogram) {
+  constexpr double kPointsPerHalving = 5;
+  Curve curve{.name = std::string(name)};
+  const auto count = static_cast<double>(histogram.count());
+  const double last = 1 - 1 / (2 * count);  // between the slowest and the end of the axis
+  const double halvings = std::log2(2 * count);
+  for (double at = 0; at < halvings * kPointsPerHalving; ++at) {
+    const double part = 1 - std::exp2(-at / kPointsPerHalving);
+    curve.points.push_back({part, static_cast<double>(histogram.Percentile(part)) / 1000});
+  }
+  curve.points.push_back({last, static_cast<double>(histogram.most()) / 1000});
+  return curve;
+}
+
+Plot LatencyPlot(const RunRow& row) {
+  Plot plot{.title = "Latency distribution",
+            .x = {.label = "percentile", .scale = Scale::kNines},
+            .y = {.label = "us", .scale = Scale::kLog}};
+  for (size_t i = 0; i < kKinds; ++i) {
+    const Histogram& latency = row.result.latencies[i];
+    if (latency.count() > 0) plot.curves.push_back(LatencyCurve(kKindNames[i], latency));
+  }
+  return plot;
+}
+
+// The sweep's rows, against what was achieved, not what was wanted, so that a server at its limit
+// shows as a wall.
+Plot LoadPlot(const RunStudy& study) {
+  Plot plot{.title = "Latency against load",
+            .x = {.label = "operations/s achieved"},
+            .y = {.label = "us", .scale = Scale::kLog}};
+  for (const NamedPart& one : kPercentiles) {
+    Curve curve{.name = one.name};
+    for (size_t i = 1; i < study.rows.size(); ++i) {
+      const Histogram latency = study.rows[i].result.latency();
+      if (latency.count() == 0) continue;
+      AddAchieved({study.rows[i].per_second.median(),
+                   static_cast<double>(latency.Percentile(one.part)) / 1000},
+                  &curve);
+    }
+    plot.curves.push_back(std::move(curve));
+  }
+  return plot;
+}
+
+Headline HeadlineOf(const RunStudy& study) {
+  if (study.rows.empty()) return {.text = "the items are stored"};
+  const RunRow& row = study.rows.front();
+  const Histogram latency = row.result.latency();
+  const auto us = [&latency](double part) { return Us(latency.Percentile(part)) + " us"; };
+  Headline headline{
+      .text = fmt::format("{} operations a second of {}, 99 % of them in {}",
+                          Compact(row.per_second.median()), study.settings.workload.name, us(0.99)),
+      .figures = {{"latency, p50", us(0.5)}, {"latency, p99.9", us(0.999)}}};
+  if (row.result.stats.gets > 0) {
+    headline.figures.push_back({"READs per GET", Fixed(row.result.reads_per_get(), 3)});
+  }
+  if (const auto cpu = row.server_cpu()) {
+    headline.figures.push_back({"server CPU, a million operations", Fixed(*cpu, 3) + " s"});
+  }
+  return headline;
+}
+
+}  // namespace
+
+Page PageOf(const RunStudy& study) {
+  Page page{.title = "plov-bench run",
+            .headline = HeadlineOf(study),
+            .facts = FactsOfRun(),
+            .parts = {Paragraph{HeadOf(study)}}};
+  if (study.rows.empty()) return page;
+  const RunRow& row = study.rows.front();
+  if (study.rows.size() > 1) page.parts.push_back(LoadPlot(study));
+  page.parts.push_back(LatencyPlot(row));
+  if (study.settings.drive.duration.count() > 0) page.parts.push_back(OverTime(study, row));
+  page.parts.push_back(OperationsOf(row));
+  if (row.per_second.size() > 1) {
+    page.parts.push_back(
+        Paragraph{fmt::format("{} rounds, the median; {} to {} a second", row.per_second.size(),
+                              Whole(row.per_second.least()), Whole(row.per_second.most()))});
+  }
+  page.parts.push_back(CostsOf(study, row));
+  if (study.rows.size() > 1) page.parts.push_back(SweepOf(study));
+  return page;
+}
+
+Outcome RunRun(const Given& given, cli::Output* output) {
+  const auto settings = RunSettingsOf(given);
+  if (!settings) return std::unexpected(settings.error());
+  const auto study = StudyRun(*settings);
+  if (!study) {
+    Error error = study.error();
+    if (error.code == Code::kNoSpace) error.message += ": give the server more --memory";
+    return std::unexpected(std::move(error));
+  }
+  return Show(*settings, PageOf(*study), JsonOf(*study), output);
+}
+
+}  // namespace plov::bench

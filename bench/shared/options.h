@@ -1,0 +1,87 @@
+// Options that several commands have, and how they show what they came to.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "bench/page/page.h"
+#include "bench/shared/device.h"
+#include "client/cli/output.h"
+#include "torture/given.h"
+#include "verify/error.h"
+
+namespace plov::bench {
+
+using torture::Given;
+using Outcome = std::expected<void, Error>;
+
+// An option that takes a text, shown as `name`.
+boost::program_options::typed_value<std::string>* Text(const char* name);
+
+// What all commands are told.
+struct OutputSettings {
+  bool quick = false;
+  bool json = false;
+  std::string html = {};  // a file; empty: none
+};
+
+// And those that start a plovd and measure in rounds. Their settings begin with these.
+struct StudySettings : OutputSettings {
+  std::string plovd = {};  // its path
+  uint32_t rounds = 0;
+  std::chrono::microseconds duration{};  // of each measurement in each round
+};
+
+// The options of the command `name`: these. The study's have the defaults that the settings have.
+boost::program_options::options_description OutputOptions(const char* name);
+boost::program_options::options_description StudyOptions(const char* name,
+                                                         const StudySettings& defaults);
+
+// Sets them, the study's last. kInvalidArgument with one line that says what is wrong; kUnavailable
+// where there is no plovd, or no way to write pages.
+Outcome FillOutput(const Given& given, OutputSettings* settings);
+Outcome FillStudy(const Given& given, StudySettings* settings);
+
+// What --html or the like says; it is not empty.
+Outcome FillFile(const Given& given, const char* name, std::string* file);
+// --plovd, else the one that is found. kUnavailable: there is none.
+Outcome FillPlovd(const Given& given, std::string* plovd);
+
+// --fabric, --device and --address of a command whose default is rdma or not.
+struct FabricChoice {
+  bool is_rdma = false;
+  WantedDevice device = {};
+};
+Outcome FillFabric(const Given& given, FabricChoice* choice);
+
+// What stands between the commas, also where it is empty.
+std::vector<std::string> SplitList(const std::string& list);
+
+// Numbers, or sizes with units, with commas between, from `least` to `most`: ascending, each once.
+// Stays as it is where the option is not given. kInvalidArgument.
+Outcome FillNumbers(const Given& given, const char* name, uint32_t least, uint32_t most,
+                    std::vector<uint32_t>* numbers);
+
+// "3 rounds of 500 ms".
+std::string RoundsOf(uint32_t rounds, std::chrono::microseconds duration);
+
+// Writes JSON or the page's text, and the page where one is wanted.
+Outcome Show(const OutputSettings& settings, const Page& page, const cli::Json& figures,
+             cli::Output* output);
+
+// A command: its settings, what it measures, and that shown by PageOf and JsonOf.
+template <typename Settings, typename Study>
+Outcome MeasureAndShow(std::expected<Settings, Error> settings,
+                       std::expected<Study, Error> (*measure)(const Settings&),
+                       cli::Output* output) {
+  if (!settings) return std::unexpected(settings.error());
+  const std::expected<Study, Error> study = measure(*settings);
+  if (!study) return std::unexpected(study.error());
+  return Show(*settings, PageOf(*study), JsonOf(*study), output);
+}
+
+}  // namespace plov::bench

@@ -1,0 +1,57 @@
+// TestedServer: the plovd that a load is put on, one of the tool's own or one that runs already.
+//
+// Threads: the main one.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/shared/scratch_folder.h"
+#include "torture/own_server.h"
+#include "verify/error.h"
+
+namespace plov::bench {
+
+struct TestedServerOptions {
+  std::string uri;                // of one that runs; empty: one of the tool's own is started
+  torture::OwnServerOptions own;  // its folder is made and named here
+};
+
+// What a server says of its memory, of all shards.
+struct ServerMemory {
+  uint64_t items = 0;
+  uint64_t used_bytes = 0;     // table and records
+  uint64_t payload_bytes = 0;  // keys and values
+};
+
+// Its own server ends with it, and nothing of that is left.
+class TestedServer {
+ public:
+  // Errors: kUnavailable with the end of the own server's log; kSystem.
+  static std::expected<std::unique_ptr<TestedServer>, Error> Start(
+      const TestedServerOptions& options);
+  TestedServer(const TestedServer&) = delete;
+  TestedServer& operator=(const TestedServer&) = delete;
+
+  const std::string& uri() const { return uri_; }
+  bool is_own() const { return own_.has_value(); }
+
+  // User and system time that it has spent so far: of its own process all, of another server what
+  // its shards' threads say, wherever it runs. nullopt: it cannot be had.
+  std::optional<double> CpuSeconds() const;
+
+  // Errors: the client's.
+  std::expected<ServerMemory, Error> Memory() const;
+
+ private:
+  TestedServer() = default;
+
+  std::string uri_;
+  std::optional<ScratchFolder> folder_;
+  std::optional<torture::OwnServer> own_;
+};
+
+}  // namespace plov::bench

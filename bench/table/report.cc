@@ -1,0 +1,258 @@
+// A study of the table as a page and JSON, the claims it is held against, and the command.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bench/page/number.h"
+#include "bench/shared/command.h"
+#include "bench/table/study.h"
+#include "verify/bucket.h"
+
+namespace plov::bench {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr uint64_t kItemsMin = 10'000;  // fewer say nothing of a percentile
+constexpr uint64_t kItemsMax = 100'000'000;
+constexpr uint32_t kSeedsMax = 1000;
+constexpr uint64_t kQuickItems = 20'000;
+constexpr uint32_t kQuickSeeds = 2;
+
+std::string Tenths(double value) { return Fixed(value, 1); }
+std::string Hundredths(double value) { return Fixed(value, 2); }
+std::string Thousandths(double value) { return Fixed(value, 3); }
+
+double TableBytesPerItem(const TableRow& row) {
+  return row.bucket_bytes * 100.0 / row.fill_percent;
+}
+double BytesPerHit(const TableRow& row) { return row.bucket_bytes * row.hit_reads.median(); }
+
+// The least fill of any seed limits the rows that all seeds reached.
+bool IsReached(const TableStudy& study, const TableRow& row) {
+  return row.hit_reads.size() == study.settings.seeds;
+}
+
+using Cells = std::vector<std::string>;
+
+Cells LookupCellsOf(const TableRow& row) {
+  return {Tenths(TableBytesPerItem(row)), Thousandths(row.hit_reads.median()),
+          SpreadOf(row.hit_reads, Thousandths), Tenths(BytesPerHit(row)),
+          Thousandths(row.miss_reads.median())};
+}
+
+Cells PlaceCellsOf(const TableRow& row) {
+  return {Hundredths(row.displaced_percent.median()), Thousandths(row.overflow_percent.median()),
+          Thousandths(row.path_mean.median()), Whole(row.path_p99.median()),
+          Whole(row.path_most.most())};
+}
+
+// A row for each fill, the cells behind it by `cells_of` where all tables became so full.
+Table TableOf(const TableStudy& study, uint32_t bucket_bytes, const char* what,
+              std::vector<std::string> columns, Cells (*cells_of)(const TableRow&)) {
+  Table table{.title = fmt::format("buckets of {} bytes: {}", bucket_bytes, what),
+              .columns = {"fill"}};
+  table.columns.insert(table.columns.end(), columns.begin(), columns.end());
+  for (const TableRow& row : study.rows) {
+    if (row.bucket_bytes != bucket_bytes) continue;
+    Cells cells = {fmt::format("{} %", row.fill_percent)};
+    if (IsReached(study, row)) {
+      const Cells rest = cells_of(row);
+      cells.insert(cells.end(), rest.begin(), rest.end());
+    } else {
+      cells.push_back(fmt::format("{} of {} full", study.settings.seeds - row.hit_reads.size(),
+                                  study.settings.seeds));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Paragraph GrowthOf(const FullTable& full) {
+  return {
+      fmt::format("the first PUT that would need growth: at {:.2f} % ({}); until there a PUT "
+                  "displaced\n{:.3f} items, at most {:.0f}",
+                  full.fill_percent.median(), SpreadOf(full.fill_percent, Hundredths),
+                  full.path_mean.median(), full.path_most.most())};
+}
+
+Table ClaimsTableOf(const TableStudy& study) {
+  Table table{.columns = {"<what the design claims", "claimed", "measured", "from..to", "<"}};
+  for (const TableClaim& claim : ClaimsOf(study)) {
+    const char* bound = claim.bound == TableClaim::Bound::kAtMost ? "at most" : "at least";
+    table.rows.push_back({claim.what, fmt::format("{} {:g}", bound, claim.claimed),
+                          Thousandths(claim.measured.median()),
+                          SpreadOf(claim.measured, Thousandths),
+                          claim.holds() ? "holds" : "DOES NOT HOLD"});
+  }
+  return table;
+}
+
+cli::Json JsonOf(const TableStudy& study, const TableRow& row) {
+  cli::Json object = cli::Json::object();
+  object["bucket_bytes"] = row.bucket_bytes;
+  object["fill_percent"] = row.fill_percent;
+  object["reached"] = IsReached(study, row);
+  if (!IsReached(study, row)) return object;
+  object["table_bytes_per_item"] = TableBytesPerItem(row);
+  object["reads_per_hit"] = JsonOf(row.hit_reads);
+  object["bytes_per_hit"] = BytesPerHit(row);
+  object["reads_per_miss"] = JsonOf(row.miss_reads);
+  object["displaced_percent"] = JsonOf(row.displaced_percent);
+  object["overflow_percent"] = JsonOf(row.overflow_percent);
+  object["path_mean"] = JsonOf(row.path_mean);
+  object["path_p99"] = JsonOf(row.path_p99);
+  object["path_most"] = JsonOf(row.path_most);
+  return object;
+}
+
+// Over the fills that all seeds reached, in the first size of buckets: a key's places do not depend
+// on it.
+Curve CurveOf(const TableStudy& study, std::string name, double (*value_of)(const TableRow&)) {
+  Curve curve{.name = std::move(name)};
+  for (const TableRow& row : study.rows) {
+    if (row.bucket_bytes != study.full.front().bucket_bytes || !IsReached(study, row)) continue;
+    curve.points.push_back({static_cast<double>(row.fill_percent), value_of(row)});
+  }
+  return curve;
+}
+
+Plot ReadsPlotOf(const TableStudy& study) {
+  return {.title = "Bucket READs of a lookup, by fill",
+          .x = {.label = "% full"},
+          .y = {.label = "READs"},
+          .curves = {
+              CurveOf(study, "hit", [](const TableRow& row) { return row.hit_reads.median(); }),
+              CurveOf(study, "miss", [](const TableRow& row) { return row.miss_reads.median(); })}};
+}
+
+Plot PathsPlotOf(const TableStudy& study) {
+  return {
+      .title = "Items displaced by a PUT, by fill",
+      .x = {.label = "% full"},
+      .y = {.label = "items"},
+      .curves = {CurveOf(study, "mean", [](const TableRow& row) { return row.path_mean.median(); }),
+                 CurveOf(study, "99 %", [](const TableRow& row) { return row.path_p99.median(); }),
+                 CurveOf(study, "most", [](const TableRow& row) { return row.path_most.most(); })}};
+}
+
+Headline HeadlineOf(const TableStudy& study) {
+  const std::vector<TableClaim> claims = ClaimsOf(study);
+  const auto held = std::ranges::count_if(claims, &TableClaim::holds);
+  const FullTable& full = study.full.front();
+  const TableRow& row = *study.Find(full.bucket_bytes, kClaimedFill);
+  return {.text = fmt::format("{} of the design's {} claims hold", held, claims.size()),
+          .figures = {{"full when a PUT first needs growth",
+                       fmt::format("{:.1f} %", full.fill_percent.median())},
+                      {"bucket READs a hit, 75 % full", Thousandths(row.hit_reads.median())},
+                      {"bucket READs a miss, 75 % full", Thousandths(row.miss_reads.median())}}};
+}
+
+std::expected<TableSettings, Error> TableSettingsOf(const Given& given) {
+  TableSettings settings;
+  if (given.On("quick")) {
+    settings.items = kQuickItems;
+    settings.seeds = kQuickSeeds;
+  }
+  for (auto filled : {given.Fill("items", kItemsMin, kItemsMax, &settings.items),
+                      given.Fill("seeds", 1, kSeedsMax, &settings.seeds),
+                      FillNumbers(given, "bucket-bytes", verify::kBucketBytesMin,
+                                  verify::kBucketBytesMax, &settings.bucket_bytes),
+                      FillOutput(given, &settings)}) {
+    if (!filled) return std::unexpected(filled.error());
+  }
+  for (const uint32_t size : settings.bucket_bytes) {
+    if (size != verify::kBucketBytesMin && size != verify::kBucketBytesMax) {
+      return given.Invalid("--bucket-bytes: a bucket has 64 bytes or 128");
+    }
+  }
+  return settings;
+}
+
+}  // namespace
+
+// Of the first size of buckets, likewise.
+std::vector<TableClaim> ClaimsOf(const TableStudy& study) {
+  using Bound = TableClaim::Bound;
+  const FullTable& full = study.full.front();
+  const TableRow& at_75 = *study.Find(full.bucket_bytes, kClaimedFill);
+  const TableRow& at_90 = *study.Find(full.bucket_bytes, 90);
+  const ReadsPerGet& reads = study.reads;
+  return {
+      {"bucket READs per hit, 75 % full", Bound::kAtMost, 1.39, at_75.hit_reads},
+      {"READs per miss, 75 % full", Bound::kAtMost, 1.02, at_75.miss_reads},
+      {"% of homes that overflow, 75 % full", Bound::kAtMost, 0.14, at_75.overflow_percent},
+      {"% of homes that overflow, 90 % full", Bound::kAtMost, 0.39, at_90.overflow_percent},
+      {"% full before a PUT needs growth", Bound::kAtLeast, 90, full.fill_percent},
+      {"READs per GET, in the bucket, cold", Bound::kAtMost, 1.4, reads.inline_cold},
+      {"READs per GET, in the bucket, known", Bound::kAtMost, 1, reads.inline_known},
+      {"READs per GET, in a record, cold", Bound::kAtMost, 2.4, reads.record_cold},
+      {"READs per GET, in a record, known", Bound::kAtMost, 1, reads.record_known},
+  };
+}
+
+Page PageOf(const TableStudy& study) {
+  const TableSettings& settings = study.settings;
+  Page page{.title = "plov-bench table", .headline = HeadlineOf(study), .facts = FactsOfRun()};
+  page.parts.push_back(Paragraph{fmt::format(
+      "tables of {} buckets; medians over {} seed{}, with the least and the most\n"
+      "bytes/item: of the table. Displaced by PUT: by those of the last hundredth; max of all "
+      "seeds.\nA key's places do not depend on the size of buckets.",
+      Whole(static_cast<double>(settings.items)), settings.seeds, settings.seeds == 1 ? "" : "s")});
+  page.parts.push_back(ReadsPlotOf(study));
+  page.parts.push_back(PathsPlotOf(study));
+  for (const FullTable& full : study.full) {
+    page.parts.push_back(TableOf(study, full.bucket_bytes, "lookups",
+                                 {"bytes/item", "READs/hit", "from..to", "bytes/hit", "READs/miss"},
+                                 LookupCellsOf));
+    page.parts.push_back(TableOf(
+        study, full.bucket_bytes, "places",
+        {"% away of home", "% overflowed", "displaced by PUT: mean", "p99", "max"}, PlaceCellsOf));
+    page.parts.push_back(GrowthOf(full));
+  }
+  page.parts.push_back(ClaimsTableOf(study));
+  return page;
+}
+
+cli::Json JsonOf(const TableStudy& study) {
+  cli::Json object = cli::Json::object();
+  object["items"] = study.settings.items;
+  object["seeds"] = study.settings.seeds;
+  object["rows"] = cli::Json::array();
+  for (const TableRow& row : study.rows) object["rows"].push_back(JsonOf(study, row));
+  object["full"] = cli::Json::array();
+  for (const FullTable& full : study.full) {
+    object["full"].push_back({{"bucket_bytes", full.bucket_bytes},
+                              {"fill_percent", JsonOf(full.fill_percent)},
+                              {"path_mean", JsonOf(full.path_mean)},
+                              {"path_most", JsonOf(full.path_most)}});
+  }
+  object["claims"] = cli::Json::array();
+  for (const TableClaim& claim : ClaimsOf(study)) {
+    const bool is_most = claim.bound == TableClaim::Bound::kAtMost;
+    object["claims"].push_back({{"what", claim.what},
+                                {is_most ? "at_most" : "at_least", claim.claimed},
+                                {"measured", JsonOf(claim.measured)},
+                                {"holds", claim.holds()}});
+  }
+  return object;
+}
+
+po::options_description TableOptions() {
+  po::options_description options = OutputOptions("table");
+  // clang-format off
+  options.add_options()
+      ("items", Text("N"), "buckets of a table, which hold an item each (1000000)")
+      ("seeds", Text("N"), "tables, each under another seed, whose medians are shown (5)")
+      ("bucket-bytes", Text("LIST"), "sizes of buckets, 64 or 128 (64,128)");
+  // clang-format on
+  return options;
+}
+
+Outcome RunTable(const Given& given, cli::Output* output) {
+  return MeasureAndShow(TableSettingsOf(given), StudyTable, output);
+}
+
+}  // namespace plov::bench
