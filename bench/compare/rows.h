@@ -42,8 +42,9 @@ std::expected<std::vector<GoalRow>, Error> ServerFacts(torture::Process* server,
 std::expected<std::vector<GoalRow>, Error> ReadFacts(const std::string& plovd,
                                                      const std::string& folder);
 
-// How full a table of so many buckets can be before a PUT needs it to grow, in percent.
-double FillOfTable(uint64_t buckets, uint64_t seed);
+// How full a table of so many buckets can be before a PUT needs it to grow, in percent. kSystem: no
+// memory for it.
+std::expected<double, Error> FillOfTable(uint64_t buckets, uint64_t seed);
 GoalRow FillFact();
 
 // GETs over an RDMA device beside perftest, where there is one.

@@ -242,9 +242,10 @@ std::expected<SideResult, Error> Emulation::Measure(uint32_t window,
 
 }  // namespace
 
-DesignLoad::DesignLoad(const ItemShape& shape, uint64_t count) : items(shape), keys(count) {
+DesignLoad::DesignLoad(const ItemShape& shape, uint64_t count, uint64_t first)
+    : items(shape), keys(count) {
   for (uint64_t number = 0; number < count; ++number) {
-    items.FillKey(number, &keys[number]);
+    items.FillKey(first + number, &keys[number]);
     order.push_back(static_cast<uint32_t>(number));
   }
   std::ranges::shuffle(order, std::mt19937_64(kSeed));

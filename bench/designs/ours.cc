@@ -157,10 +157,11 @@ std::expected<SideResult, Error> Ours::Measure(uint32_t window,
   } while (Clock::now() < start + duration);
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const ClientStats after = (*client)->stats();
-  const uint64_t buckets = after.bucket_reads - before.bucket_reads;
   result.gets = after.gets - before.gets;
   result.reads = after.reads - before.reads;
-  result.bytes = buckets * verify::kBucketBytesMin + (result.reads - buckets) * RecordBytes();
+  result.bucket_reads = after.bucket_reads - before.bucket_reads;
+  result.bytes = result.bucket_reads * verify::kBucketBytesMin +
+                 (result.reads - result.bucket_reads) * RecordBytes();
   return result;
 }
 

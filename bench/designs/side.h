@@ -17,9 +17,11 @@
 
 namespace plov::bench {
 
-// The same items in the same random order for every side, made before anything is measured.
+// The same items in the same random order for every side, made before anything is measured. Their
+// values have one size.
 struct DesignLoad {
-  DesignLoad(const ItemShape& shape, uint64_t count);
+  // Items `first` and on: those of another load are others.
+  DesignLoad(const ItemShape& shape, uint64_t count, uint64_t first = 0);
 
   Items items;
   std::vector<std::string> keys;
@@ -32,6 +34,7 @@ struct SideResult {
   uint64_t gets = 0;
   double seconds = 0;
   uint64_t reads = 0;
+  uint64_t bucket_reads = 0;  // those of them that plov makes of buckets
   uint64_t bytes = 0;
   Histogram latency;  // of single GETs, only one at a time
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/fabric/study.h"
+#include "bench/load/items.h"
 #include "bench/page/number.h"
 #include "bench/shared/command.h"
 
@@ -129,7 +130,7 @@ Page PageOf(const FabricStudy& study) {
       fmt::format("{}{}: {} items of each kind, keys of {} bytes, values of {} and {}, window {}\n"
                   "medians of {}, with the least and the most",
                   study.uri, study.device.empty() ? "" : " on " + study.device,
-                  Whole(static_cast<double>(settings.items)), GetLoad::kKeyBytes,
+                  Whole(static_cast<double>(settings.items)), ItemShape().key_bytes,
                   study.gets.front().value_bytes, settings.value_bytes, settings.window,
                   RoundsOf(settings.rounds, settings.duration))});
   page.parts.push_back(RatesChartOf(study));

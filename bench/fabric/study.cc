@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
+#include "bench/designs/side.h"
 #include "bench/fabric/perftest.h"
 #include "bench/shared/tested_server.h"
 #include "verify/bucket.h"
@@ -23,8 +25,22 @@ constexpr uint64_t kIterationsMin = 1000;
 constexpr double kIterationsMax = 1e8;
 
 uint32_t RecordBytes(uint32_t value_bytes) {
-  return static_cast<uint32_t>(verify::RecordBytes(GetLoad::kKeyBytes, value_bytes));
+  return static_cast<uint32_t>(verify::RecordBytes(ItemShape().key_bytes, value_bytes));
 }
+
+// What a client remembers.
+enum class Memory : uint8_t { kNone, kOfLocations };
+
+// READs of a GET.
+struct ReadsOfGet {
+  explicit ReadsOfGet(const SideResult& result)
+      : of_buckets(static_cast<double>(result.bucket_reads) / static_cast<double>(result.gets)),
+        of_records(static_cast<double>(result.reads) / static_cast<double>(result.gets) -
+                   of_buckets) {}
+
+  double of_buckets;
+  double of_records;
+};
 
 class FabricBench {
  public:
@@ -34,19 +50,21 @@ class FabricBench {
 
  private:
   Outcome StartServer();
-  Outcome AddGets(std::string name, const GetLoadOptions& options);
+  void AddGets(std::string name, const DesignLoad& load, Memory memory);
   Outcome Prepare();
   Outcome Round();
   Outcome MeasureRates();
   Outcome MeasureLatencies();
   std::expected<std::map<std::string, double>, Error> Perftest(const char* program, uint32_t bytes,
                                                                double expected_rate) const;
-  double LimitOf(const GetResult& gets) const;
+  double LimitOf(const ReadsOfGet& reads) const;
 
   FabricStudy study_;
   DeviceName device_;
   std::unique_ptr<TestedServer> server_;
-  std::vector<GetLoad> loads_;  // as study_.gets
+  std::optional<DesignLoad> in_bucket_;
+  std::optional<DesignLoad> in_record_;
+  std::vector<std::unique_ptr<Side>> sides_;  // as study_.gets
 };
 
 Outcome FabricBench::StartServer() {
@@ -71,41 +89,31 @@ Outcome FabricBench::StartServer() {
   return {};
 }
 
-Outcome FabricBench::AddGets(std::string name, const GetLoadOptions& options) {
-  auto load = GetLoad::Create(options);
-  if (!load) return std::unexpected(load.error());
-  const bool in_bucket = options.value_bytes == kInlineValueBytes;
+void FabricBench::AddGets(std::string name, const DesignLoad& load, Memory memory) {
+  const uint32_t value_bytes = load.items.shape().value_bytes_most;
   GetRow row;
   row.name = std::move(name);
-  row.value_bytes = options.value_bytes;
-  row.remembers = options.remembers;
-  row.record_bytes = in_bucket ? 0 : RecordBytes(options.value_bytes);
-  if (!options.remembers) {
-    if (auto stored = load->Store(); !stored) return stored;
-  }
+  row.value_bytes = value_bytes;
+  row.remembers = memory == Memory::kOfLocations;
+  row.record_bytes = value_bytes == kInlineValueBytes ? 0 : RecordBytes(value_bytes);
+  sides_.push_back(OursOn({.uri = study_.uri, .remembers = row.remembers, .learned = {}}, load));
   study_.gets.push_back(std::move(row));
-  loads_.push_back(std::move(*load));
-  return {};
 }
 
+// Both kinds of items have keys of their own.
 Outcome FabricBench::Prepare() {
   const FabricSettings& settings = study_.settings;
-  const GetLoadOptions in_bucket{.uri = study_.uri,
-                                 .kind = "i",
-                                 .items = settings.items,
-                                 .value_bytes = kInlineValueBytes,
-                                 .window = settings.window};
-  GetLoadOptions in_record = in_bucket;
-  in_record.kind = "r";
-  in_record.value_bytes = settings.value_bytes;
-  GetLoadOptions known = in_record;
-  known.remembers = true;
-  if (auto added = AddGets("in the bucket", in_bucket); !added) return added;
-  if (auto added = AddGets("in a record", in_record); !added) return added;
-  if (auto added = AddGets("in a record, known", known); !added) return added;
-  for (GetLoad& load : loads_) {
-    if (auto warm = load.WarmUp(); !warm) return warm;
+  const auto shape = [](uint32_t bytes) {
+    return ItemShape{.value_bytes_least = bytes, .value_bytes_most = bytes};
+  };
+  in_bucket_.emplace(shape(kInlineValueBytes), settings.items);
+  in_record_.emplace(shape(settings.value_bytes), settings.items, settings.items);
+  for (const DesignLoad* load : {&*in_bucket_, &*in_record_}) {
+    if (auto stored = StoreItems(study_.uri, *load); !stored) return stored;
   }
+  AddGets("in the bucket", *in_bucket_, Memory::kNone);
+  AddGets("in a record", *in_record_, Memory::kNone);
+  AddGets("in a record, known", *in_record_, Memory::kOfLocations);
   if (!settings.is_rdma) return {};
   for (const uint32_t bytes : {kBucketBytes, RecordBytes(settings.value_bytes)}) {
     RawReads raw;
@@ -130,9 +138,9 @@ std::expected<std::map<std::string, double>, Error> FabricBench::Perftest(
 }
 
 // GETs a second that perftest's READs of the last round allow.
-double FabricBench::LimitOf(const GetResult& gets) const {
-  const double bucket_seconds = gets.bucket_reads / study_.raw[0].per_second.last();
-  const double record_seconds = gets.record_reads / study_.raw[1].per_second.last();
+double FabricBench::LimitOf(const ReadsOfGet& reads) const {
+  const double bucket_seconds = reads.of_buckets / study_.raw[0].per_second.last();
+  const double record_seconds = reads.of_records / study_.raw[1].per_second.last();
   return 1 / (bucket_seconds + record_seconds);
 }
 
@@ -146,14 +154,16 @@ Outcome FabricBench::MeasureRates() {
     }
     raw.per_second.Add(rate->second * 1e6);
   }
-  for (size_t i = 0; i < loads_.size(); ++i) {
-    const auto gets = loads_[i].GetMany(study_.settings.duration);
+  for (size_t i = 0; i < sides_.size(); ++i) {
+    const auto gets = sides_[i]->Measure(study_.settings.window, study_.settings.duration);
     if (!gets) return std::unexpected(gets.error());
+    const double per_second = static_cast<double>(gets->gets) / gets->seconds;
+    const ReadsOfGet reads(*gets);
     GetRow& row = study_.gets[i];
-    row.per_second.Add(gets->gets_per_second);
-    row.bucket_reads.Add(gets->bucket_reads);
-    row.record_reads.Add(gets->record_reads);
-    if (!study_.raw.empty()) row.part.Add(gets->gets_per_second / LimitOf(*gets));
+    row.per_second.Add(per_second);
+    row.bucket_reads.Add(reads.of_buckets);
+    row.record_reads.Add(reads.of_records);
+    if (!study_.raw.empty()) row.part.Add(per_second / LimitOf(reads));
   }
   return {};
 }
@@ -171,17 +181,19 @@ Outcome FabricBench::MeasureLatencies() {
     raw.typical_us.Add(typical->second);
     raw.p99_us.Add(p99->second);
   }
-  for (size_t i = 0; i < loads_.size(); ++i) {
-    const auto gets = loads_[i].GetSingly(study_.settings.duration);
+  for (size_t i = 0; i < sides_.size(); ++i) {
+    const auto gets = sides_[i]->Measure(1, study_.settings.duration);
     if (!gets) return std::unexpected(gets.error());
+    const double median_us = static_cast<double>(gets->latency.Percentile(0.5)) / 1e3;
+    const ReadsOfGet reads(*gets);
     GetRow& row = study_.gets[i];
-    row.single_us.Add(gets->median_us);
-    row.single_p99_us.Add(gets->p99_us);
-    row.single_reads.Add(gets->reads());
+    row.single_us.Add(median_us);
+    row.single_p99_us.Add(static_cast<double>(gets->latency.Percentile(0.99)) / 1e3);
+    row.single_reads.Add(reads.of_buckets + reads.of_records);
     if (study_.raw.empty()) continue;
-    const double raw_us = gets->bucket_reads * study_.raw[0].typical_us.last() +
-                          gets->record_reads * study_.raw[1].typical_us.last();
-    row.single_part.Add(raw_us / gets->median_us);
+    const double raw_us = reads.of_buckets * study_.raw[0].typical_us.last() +
+                          reads.of_records * study_.raw[1].typical_us.last();
+    row.single_part.Add(raw_us / median_us);
   }
   return {};
 }

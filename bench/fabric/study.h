@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/fabric/get_load.h"
 #include "bench/page/page.h"
 #include "bench/shared/options.h"
 #include "bench/shared/sample.h"
