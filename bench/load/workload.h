@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "bench/load/choice.h"
@@ -21,7 +22,7 @@ struct Mix {
 
   double& operator[](Kind kind) { return shares[static_cast<size_t>(kind)]; }
   double operator[](Kind kind) const { return shares[static_cast<size_t>(kind)]; }
-  double total() const;
+  double total() const { return std::accumulate(shares.begin(), shares.end(), 0.0); }
   double part(Kind kind) const { return (*this)[kind] / total(); }
 };
 
@@ -37,7 +38,11 @@ struct Workload {
   bool repeats = false;  // the replay, from its start when it is over
 
   // Keys and values of an item, in the mean.
-  double item_bytes() const;
+  double item_bytes() const {
+    if (replay) return replay->item_bytes();
+    return shape.key_bytes +
+           (static_cast<double>(shape.value_bytes_least) + shape.value_bytes_most) / 2;
+  }
 };
 
 }  // namespace plov::bench

@@ -40,8 +40,8 @@ function colorsOf(curves) {
     ? ['#56b4e9', '#e69f00', '#1fc497', '#f07f2e', '#d98bb7', '#f0e442', '#e9e9e6']
     : ['#0072b2', '#d55e00', '#009e73', '#b8699a', '#a87400', '#3a9bd3', '#1b1c1f'];
   const muted = dark.matches
-    ? ['#a08a5c', '#7d9d90', '#a37f6b', '#99809a', '#8a8f98', '#a8a47a']
-    : ['#b39a67', '#7fa596', '#c09a82', '#b595ab', '#8d929b', '#a5a06a'];
+    ? ['#b0955a', '#6fa08c', '#b07f9f', '#8a8f98', '#c2806a', '#7f8fc0']
+    : ['#b8984f', '#6fa08c', '#bd8aab', '#8d929b', '#cc8f77', '#8b98c4'];
   const beside = curves.some((curve) => curve.ours) && curves.some((curve) => !curve.ours);
   let ours = 0;
   let peers = 0;

@@ -43,9 +43,13 @@ inline Sample RatiosOf(const Sample& ours, const Sample& theirs) {
 }
 
 // Median, least and most.
-cli::Json JsonOf(const Sample& sample);
+inline cli::Json JsonOf(const Sample& sample) {
+  return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
+}
 
 // "least..most", each as `shown` writes it.
-std::string SpreadOf(const Sample& sample, std::string (*shown)(double));
+inline std::string SpreadOf(const Sample& sample, std::string (*shown)(double)) {
+  return shown(sample.least()) + ".." + shown(sample.most());
+}
 
 }  // namespace plov::bench
