@@ -94,7 +94,7 @@ Get* Gets::Begin(std::string_view key, std::optional<std::span<std::byte>> into)
 
 void Gets::EndLone() {
   Get* get = gets_.data();
-  LetGo(get);
+  LeaveServer(get);
   get->state = Get::State::kFree;
   --busy_;
 }
@@ -110,7 +110,7 @@ void Gets::BeginMany(Many* many) {
 void Gets::EndMany() {
   for (Get& get : gets_) {
     if (!get.of_many || get.state == Get::State::kFree) continue;
-    LetGo(&get);
+    LeaveServer(&get);
     Free(&get);
   }
   many_ = nullptr;
@@ -304,7 +304,7 @@ void Gets::OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed) {
   }
 }
 
-void Gets::LetGo(Get* get) {
+void Gets::LeaveServer(Get* get) {
   if (get->state == Get::State::kReading) get->link->reads().Abandon(get->read);
   if (get->holds) get->link->Release();
   get->holds = false;
@@ -324,7 +324,7 @@ void Gets::Fail(Get* get, Error error) {
 
 // The place is busy until the callback has seen the value's bytes.
 void Gets::End(Get* get, Get::State state) {
-  LetGo(get);
+  LeaveServer(get);
   get->state = state;
   if (get->sink.done == nullptr) return;  // its caller takes the result
   const bool of_many = get->of_many;

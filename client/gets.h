@@ -132,7 +132,7 @@ class Gets {
   bool Ask(Get* get);
   void End(Get* get, Get::State state);
   void Fail(Get* get, Error error);
-  void LetGo(Get* get);
+  void LeaveServer(Get* get);
   void Free(Get* get);
   Client::GetResult Deliver(const Get& get);
 
@@ -148,7 +148,7 @@ class Gets {
   cuckoo::Lookup::Action Feed(Get* get);
   // Rare, and kept out of the way of what is not.
   [[gnu::noinline]] cuckoo::Lookup::Action FeedHeld(Get* get);
-  [[gnu::noinline]] cuckoo::Lookup::Action JudgeExpiry(Get* get);
+  [[gnu::noinline]] cuckoo::Lookup::Action CheckExpiry(Get* get);
   [[gnu::noinline]] void FailLoad(Get* get);
 
   ClientOptions options_;

@@ -201,7 +201,7 @@ Action Gets::Feed(Get* get) {
   if (action == Action::kPause) get->pause_us = get->lookup.pause_us();
   if (action != Action::kHit) return action;
   get->item = &get->lookup.item();
-  return get->item->expiry == 0 ? Action::kHit : JudgeExpiry(get);
+  return get->item->expiry == 0 ? Action::kHit : CheckExpiry(get);
 }
 
 // The server kept the record for us, unless we took longer than it waits: then once more.
@@ -219,7 +219,7 @@ Action Gets::FeedHeld(Get* get) {
 // R7. The item was current at some instant between the lookup's begin and now. Certainly not
 // expired now: a hit then. Certainly expired when the lookup began: absent then. Else it looks
 // again, once the server's clock is certainly beyond the expiry.
-Action Gets::JudgeExpiry(Get* get) {
+Action Gets::CheckExpiry(Get* get) {
   Link& link = *get->link;
   const uint64_t now_us = BootUs();
   const uint64_t expiry_us = uint64_t{get->item->expiry} * 1'000'000;

@@ -11,7 +11,7 @@ using fabric::Clock;
 using verify::MessageReader;
 using verify::MessageWriter;
 using verify::Superblock;
-using verify::SuperblockVerdict;
+using verify::SuperblockState;
 
 namespace {
 
@@ -41,20 +41,20 @@ uint64_t BootUs() {
 std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& page,
                                                               uint32_t shard,
                                                               uint64_t region_bytes) {
-  switch (verify::JudgeSuperblock(page)) {
-    case SuperblockVerdict::kWhole:
+  switch (verify::CheckSuperblock(page)) {
+    case SuperblockState::kWhole:
       if (page.shard != shard || page.region_bytes != region_bytes) {
         return Fail(Code::kProtocol, "the server's memory is not the shard that was asked for");
       }
       return cuckoo::ShardView::Of(page);
-    case SuperblockVerdict::kTorn:
+    case SuperblockState::kTorn:
       return std::nullopt;
-    case SuperblockVerdict::kOtherFormat:
+    case SuperblockState::kOtherFormat:
       return Fail(Code::kProtocol, "the server's memory has format version " +
                                        std::to_string(page.format) + ", this client reads " +
                                        std::to_string(verify::kFormatVersion) +
                                        ": use the same release of both");
-    case SuperblockVerdict::kNotPlov:
+    case SuperblockState::kNotPlov:
       break;
   }
   return Fail(Code::kProtocol, "the server's memory is not a plov shard");

@@ -18,23 +18,24 @@ GrowingTable::GrowingTable(std::byte* region, const Geometry& geometry, uint64_t
       current_(std::make_unique<Table>(region, geometry, hash_seed, journal)) {}
 
 // The old table first, as readers do; a key that is in neither is stashed or absent.
-Table::Verdict GrowingTable::Find(uint64_t hash, std::string_view key, Table::Slot* slot) {
+Table::FindResult GrowingTable::Find(uint64_t hash, std::string_view key, Table::Slot* slot) {
   auto verdict = current_->Find(hash, key, slot);
-  if (verdict == Table::Verdict::kAbsent && phase_ == Phase::kMoving) {
+  if (verdict == Table::FindResult::kAbsent && phase_ == Phase::kMoving) {
     verdict = other_->Find(hash, key, slot);
   }
-  return verdict == Table::Verdict::kAbsent ? FindStashed(hash, key, slot) : verdict;
+  return verdict == Table::FindResult::kAbsent ? FindStashed(hash, key, slot) : verdict;
 }
 
 // Which key is in which bucket is known; a record that says something else is damaged.
-Table::Verdict GrowingTable::FindStashed(uint64_t hash, std::string_view key, Table::Slot* slot) {
+Table::FindResult GrowingTable::FindStashed(uint64_t hash, std::string_view key,
+                                            Table::Slot* slot) {
   const Stash::Entry* entry = stash_.Find(key);
-  if (entry == nullptr) return Table::Verdict::kAbsent;
+  if (entry == nullptr) return Table::FindResult::kAbsent;
   const auto bucket = stash_.Load(entry->index);
-  if (!bucket) return Table::Verdict::kCorrupt;
+  if (!bucket) return Table::FindResult::kCorrupt;
   *slot = SlotOf(*entry, *bucket);
   const auto verdict = current_->Holds(*bucket, hash, key);
-  return verdict == Table::Verdict::kCorrupt ? verdict : Table::Verdict::kFound;
+  return verdict == Table::FindResult::kCorrupt ? verdict : Table::FindResult::kFound;
 }
 
 // While keys move, new ones go to the next table at once, after their old home has said so.

@@ -56,7 +56,7 @@ class GrowingTable {
 
   // As Table's; a slot is valid until the next call of anything that writes. Insert: false when the
   // stash is full as well, or the home fails its seal.
-  Table::Verdict Find(uint64_t hash, std::string_view key, Table::Slot* slot);
+  Table::FindResult Find(uint64_t hash, std::string_view key, Table::Slot* slot);
   bool Insert(uint64_t hash, const verify::Bucket& item);
   // As Table's, of the table that is searched first.
   void PrefetchItems(std::span<const uint64_t> hashes) const { current_->PrefetchItems(hashes); }
@@ -127,7 +127,7 @@ class GrowingTable {
 
  private:
   Table& filled() { return phase_ == Phase::kMoving ? *other_ : *current_; }
-  Table::Verdict FindStashed(uint64_t hash, std::string_view key, Table::Slot* slot);
+  Table::FindResult FindStashed(uint64_t hash, std::string_view key, Table::Slot* slot);
   bool InsertInStash(Table* table, uint64_t hash, const verify::Bucket& item, bool grows);
   void UnstashOne(uint64_t index);
   uint64_t move_end() const { return current_->geometry().bucket_count + stash_.end(); }

@@ -83,37 +83,37 @@ std::string Table::KeyOf(const Bucket& bucket) const {
   return bucket.inline_item(geometry_.bucket_bytes)->key();
 }
 
-Table::Verdict Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
-  const auto verdict = [](bool same) { return same ? Verdict::kFound : Verdict::kAbsent; };
+Table::FindResult Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
+  const auto verdict = [](bool same) { return same ? FindResult::kFound : FindResult::kAbsent; };
   if (bucket.kind() == BucketKind::kInline) {
     return verdict(bucket.inline_item(geometry_.bucket_bytes)->HasKey(key));
   }
-  if (bucket.kind() != BucketKind::kReference) return Verdict::kAbsent;
+  if (bucket.kind() != BucketKind::kReference) return FindResult::kAbsent;
   const verify::Reference reference = bucket.reference();
-  if (reference.hash != hash) return Verdict::kAbsent;
+  if (reference.hash != hash) return FindResult::kAbsent;
   const auto record = verify::OwnRecord(region_, reference.offset);
   if (record.version() != reference.version ||
       verify::kRecordHeaderBytes + record.payload_bytes() != reference.record_bytes) {
-    return Verdict::kCorrupt;
+    return FindResult::kCorrupt;
   }
   return verdict(record.HasKey(key));
 }
 
-Table::Verdict Table::Find(uint64_t hash, std::string_view key, Slot* slot) {
+Table::FindResult Table::Find(uint64_t hash, std::string_view key, Slot* slot) {
   const auto ways = WaysOf(hash);
   const DirectoryEntry listed{0, FingerprintOf(hash)};
   const auto home = Load(ways[0]);
-  if (!home) return Verdict::kCorrupt;
+  if (!home) return FindResult::kCorrupt;
   for (uint32_t way = 0; way < kWays; ++way) {
     if (way != 0 && !home->overflow() && !EntryIndex(*home, {way, listed.fingerprint})) continue;
     const auto bucket = way == 0 ? home : Load(ways[way]);
-    if (!bucket) return Verdict::kCorrupt;
-    const Verdict verdict = Holds(*bucket, hash, key);
-    if (verdict == Verdict::kAbsent) continue;
+    if (!bucket) return FindResult::kCorrupt;
+    const FindResult verdict = Holds(*bucket, hash, key);
+    if (verdict == FindResult::kAbsent) continue;
     *slot = {this, ways[way], way, *bucket};
     return verdict;
   }
-  return Verdict::kAbsent;
+  return FindResult::kAbsent;
 }
 
 // Whether the bucket seems to hold an item of this hash.

@@ -61,11 +61,11 @@ class Table {
     verify::Bucket bucket;
   };
 
-  enum class Verdict { kFound, kAbsent, kCorrupt };
+  enum class FindResult { kFound, kAbsent, kCorrupt };
 
   // Finds `key`; fills in `slot` when found. kCorrupt when a bucket on the way fails its seal or a
   // record has another version than its reference (nobody else writes here, so that is damage).
-  Verdict Find(uint64_t hash, std::string_view key, Slot* slot);
+  FindResult Find(uint64_t hash, std::string_view key, Slot* slot);
 
   // Stores an item whose key Find has just said to be absent. `item` carries kind and payload.
   // Returns false, with nothing changed, when no bucket can be freed within the bounded search: the
@@ -125,7 +125,7 @@ class Table {
   uint64_t HashOf(const verify::Bucket& bucket) const;
   std::string KeyOf(const verify::Bucket& bucket) const;
   // Whether a bucket holds the key, whosever it is.
-  Verdict Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
+  FindResult Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
 
   const Geometry& geometry() const { return geometry_; }
   const TableStats& stats() const { return stats_; }

@@ -113,7 +113,7 @@ void Ring(int event_fd) {
   [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof(one));
 }
 
-bool Drain(int event_fd) {
+bool ClearEvent(int event_fd) {
   uint64_t count;
   return ::read(event_fd, &count, sizeof(count)) == sizeof(count);
 }

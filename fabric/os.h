@@ -84,13 +84,13 @@ std::expected<Fd, Error> CreateEpoll(std::initializer_list<int> fds);
 std::expected<void, Error> Watch(int epoll_fd, int fd);
 
 // A timer that does not block and does not run yet; SetTimer makes its descriptor readable every
-// `period` from now on, zero stops it. Drain takes what has come.
+// `period` from now on, zero stops it. ClearEvent takes what has come.
 std::expected<Fd, Error> CreateTimerFd();
 void SetTimer(int timer_fd, std::chrono::nanoseconds period);
 
 // Adds to a counter of an eventfd / resets it, and says whether there was something. Neither
 // blocks.
 void Ring(int event_fd);
-bool Drain(int event_fd);
+bool ClearEvent(int event_fd);
 
 }  // namespace plov::fabric

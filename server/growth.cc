@@ -87,7 +87,7 @@ bool Growth::Begin() {
 }
 
 // Deletes have ended the wish to grow: nothing is kept free for it any more.
-void Growth::LetGo() {
+void Growth::StopWaiting() {
   hungry_ = false;
   records_->set_reserve(0);
 }
@@ -141,7 +141,7 @@ bool Growth::StepPhase(const Share& share) {
   switch (table_->phase()) {
     case Phase::kSteady:
       if (WantsGrowth()) return Begin();
-      if (hungry_) LetGo();
+      if (hungry_) StopWaiting();
       return false;
     case Phase::kPreparing:
       return Prepare(share.prepare);
@@ -169,7 +169,7 @@ void Growth::Finish() {
 }
 
 void Growth::OnConfirmed(uint64_t least_version) {
-  std::erase_if(drains_, [this, least_version](const Drain& drain) {
+  std::erase_if(drains_, [this, least_version](const RetiredTable& drain) {
     if (drain.version > least_version) return false;
     memory_->Give(drain.offset, drain.bytes);
     released_version_ = std::max(released_version_, drain.version);
@@ -182,7 +182,7 @@ size_t Growth::table_bytes() const {
   const Phase phase = table_->phase();
   if (phase == Phase::kPreparing || phase == Phase::kMoving) bytes += next_.table_bytes();
   if (phase == Phase::kRetiring) bytes += retiring_.bytes;
-  for (const Drain& drain : drains_) bytes += drain.bytes;
+  for (const RetiredTable& drain : drains_) bytes += drain.bytes;
   return bytes;
 }
 

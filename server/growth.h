@@ -57,7 +57,7 @@ class Growth {
 
  private:
   // A table that is history.
-  struct Drain {
+  struct RetiredTable {
     uint64_t offset;
     size_t bytes;
     uint64_t version;
@@ -73,7 +73,7 @@ class Growth {
   bool WantsGrowth() const;
   uint64_t WantedBuckets() const;
   bool Begin();
-  void LetGo();
+  void StopWaiting();
   bool Prepare(uint64_t buckets);
   void Move(uint64_t buckets);
   void Retire(uint64_t buckets);
@@ -83,11 +83,11 @@ class Growth {
   RecordArea* records_;
   uint64_t incarnation_;
   Publish publish_;
-  cuckoo::Geometry next_;      // while there is one
-  size_t committed_ = 0;       // of the next table's memory
-  Drain retiring_{};           // while buckets are being retired
-  uint64_t move_debt_ = 0;     // writes since a pass stalled
-  std::vector<Drain> drains_;  // oldest first
+  cuckoo::Geometry next_;             // while there is one
+  size_t committed_ = 0;              // of the next table's memory
+  RetiredTable retiring_{};           // while buckets are being retired
+  uint64_t move_debt_ = 0;            // writes since a pass stalled
+  std::vector<RetiredTable> drains_;  // oldest first
   uint64_t released_version_ = 0;
   uint64_t growths_ = 0;
   uint64_t phases_ = 0;

@@ -14,7 +14,7 @@ using cuckoo::Table;
 using verify::Bucket;
 using verify::BucketKind;
 using verify::Superblock;
-using verify::SuperblockVerdict;
+using verify::SuperblockState;
 
 namespace {
 
@@ -49,9 +49,9 @@ std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
   bool plov = false;
   for (const size_t offset : {size_t{0}, verify::kMirrorOffset}) {
     const Superblock page = PageAt(region, offset);
-    const SuperblockVerdict verdict = verify::JudgeSuperblock(page);
-    if (verdict == SuperblockVerdict::kWhole) return page;
-    other_format = other_format || verdict == SuperblockVerdict::kOtherFormat;
+    const SuperblockState verdict = verify::CheckSuperblock(page);
+    if (verdict == SuperblockState::kWhole) return page;
+    other_format = other_format || verdict == SuperblockState::kOtherFormat;
     plov = plov || page.magic == verify::kSuperblockMagic;
   }
   if (other_format) {
@@ -62,7 +62,7 @@ std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
 }
 
 void RedoSuperblock(const Region& region) {
-  if (verify::JudgeSuperblock(PageAt(region, 0)) == SuperblockVerdict::kWhole) return;
+  if (verify::CheckSuperblock(PageAt(region, 0)) == SuperblockState::kWhole) return;
   verify::StoreSuperblockPage(verify::WordsAt(region.data(), 0),
                               PageAt(region, verify::kMirrorOffset));
 }
@@ -136,7 +136,7 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
   }
   for (uint64_t i = 0; i < count; ++i) {
     if (!holds[i]) continue;
-    if (!Judge(table, buckets[i])) {
+    if (!Check(table, buckets[i])) {
       table->Drop(first + i);
       continue;
     }
@@ -156,13 +156,13 @@ void Recovery::TakeOverStash() {
     const Table::Left left = stash.TakeOver(index, &bucket);
     if (left == Table::Left::kDamage) ++report_.damaged;
     if (left != Table::Left::kItem) continue;
-    if (!Judge(table, bucket)) {
+    if (!Check(table, bucket)) {
       stash.Drop(index);
       continue;
     }
     Table::Slot slot;
     const std::string key = table->KeyOf(bucket);
-    if (table_->Find(table->HashOf(bucket), key, &slot) == Table::Verdict::kAbsent) {
+    if (table_->Find(table->HashOf(bucket), key, &slot) == Table::FindResult::kAbsent) {
       table_->KeepStashed(index, bucket);
       continue;
     }
@@ -195,8 +195,8 @@ verify::MaskedItem Recovery::ItemOf(Table* table, const Bucket& bucket) const {
 }
 
 // Whether the item stays. Its memory is taken over with it.
-bool Recovery::Judge(Table* table, const Bucket& bucket) {
-  if (bucket.kind() == BucketKind::kReference && !JudgeRecord(bucket.reference())) return false;
+bool Recovery::Check(Table* table, const Bucket& bucket) {
+  if (bucket.kind() == BucketKind::kReference && !CheckRecord(bucket.reference())) return false;
   const verify::MaskedItem item = ItemOf(table, bucket);
   report_.payload_bytes += item.payload_bytes();
   report_.expiring += item.expiry() != 0 ? 1 : 0;
@@ -211,7 +211,7 @@ bool Recovery::IsInside(const verify::Reference& reference) const {
          verify::WordsInside(reference.offset, reference.record_bytes, region_bytes);
 }
 
-bool Recovery::JudgeRecord(const verify::Reference& reference) {
+bool Recovery::CheckRecord(const verify::Reference& reference) {
   const bool inside = IsInside(reference);
   std::optional<verify::MaskedItem> item;
   if (inside) {
@@ -290,7 +290,7 @@ void Recovery::DropMoved() {
     const uint64_t hash = old.HashOf(bucket);
     Table::Slot slot;
     if (table_->moving_to().Find(hash, ItemOf(&old, bucket).key(), &slot) !=
-        Table::Verdict::kFound) {
+        Table::FindResult::kFound) {
       continue;
     }
     Forget(&old, bucket);

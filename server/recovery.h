@@ -63,8 +63,8 @@ class Recovery {
   void TakeOver(cuckoo::Table* table, bool forward);
   void TakeOverStash();
   void TakeOverSome(cuckoo::Table* table, bool forward, uint64_t first, uint64_t count);
-  bool Judge(cuckoo::Table* table, const verify::Bucket& bucket);
-  bool JudgeRecord(const verify::Reference& reference);
+  bool Check(cuckoo::Table* table, const verify::Bucket& bucket);
+  bool CheckRecord(const verify::Reference& reference);
   bool IsInside(const verify::Reference& reference) const;
   verify::MaskedItem ItemOf(cuckoo::Table* table, const verify::Bucket& bucket) const;
   void DropSecondCopies(cuckoo::Table* table);

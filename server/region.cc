@@ -80,7 +80,7 @@ std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pa
     if (errno == ELOOP) failed.error().message += ": name the file itself, not a link to it";
     return failed;
   }
-  if (auto judged = JudgeFile(path, pages); !judged) return judged;
+  if (auto judged = CheckFile(path, pages); !judged) return judged;
   auto lock = fabric::FileLock::Take(
       path, path + " is the memory of another plovd that runs: stop it, or name another file");
   if (!lock) return std::unexpected(lock.error());
@@ -92,7 +92,7 @@ std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pa
   return {};
 }
 
-std::expected<void, Error> Region::JudgeFile(const std::string& path, PageKind pages) {
+std::expected<void, Error> Region::CheckFile(const std::string& path, PageKind pages) {
   struct stat status;
   struct statfs system;
   if (::fstat(fd_, &status) != 0 || ::fstatfs(fd_, &system) != 0) {

@@ -87,7 +87,7 @@ class Region {
   explicit Region(const RegionOptions& options);
   std::expected<void, Error> OpenAnonymous();
   std::expected<void, Error> OpenFile(const std::string& path, PageKind pages);
-  std::expected<void, Error> JudgeFile(const std::string& path, PageKind pages);
+  std::expected<void, Error> CheckFile(const std::string& path, PageKind pages);
   std::expected<void, Error> Map();
   void FindCommitted();
   void ReleaseHoles();

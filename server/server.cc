@@ -147,7 +147,7 @@ std::expected<void, Error> Server::CreateWorkers(const ServerOptions& options) {
   std::vector<std::vector<Shard*>> dealt(WorkersOf(options));
   for (size_t i = 0; i < shards_.size(); ++i) dealt[i % dealt.size()].push_back(shards_[i].get());
   for (auto& shards : dealt) {
-    auto worker = Worker::Create(std::move(shards), options.spin_us);
+    auto worker = ShardThread::Create(std::move(shards), options.spin_us);
     if (!worker) return std::unexpected(worker.error());
     workers_.push_back(std::move(*worker));
   }

@@ -10,7 +10,7 @@
 
 #include "fabric/fabric.h"
 #include "server/shard.h"
-#include "server/worker.h"
+#include "server/shard_thread.h"
 
 namespace plov::server {
 
@@ -54,7 +54,7 @@ class Server {
   std::shared_ptr<fabric::Admission> admission_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<ShardThread>> workers_;
   std::vector<std::jthread> threads_;
 };
 

@@ -2,17 +2,17 @@
 
 namespace plov::server {
 
-Session::Verdict Session::Judge(uint64_t sequence, bool retry, WriteReply* reply) const {
+Session::State Session::Find(uint64_t sequence, bool retry, WriteReply* reply) const {
   const Entry& entry = entries_[sequence % kSessionWindow];
   if (entry.sequence == sequence) {
     *reply = entry.reply;
-    return Verdict::kDone;
+    return State::kDone;
   }
-  if (entry.sequence > sequence) return Verdict::kForgotten;
+  if (entry.sequence > sequence) return State::kForgotten;
   // A retry is new only to a session that was there when it was sent first.
   const bool was_there = first_sequence_ == 0 ? returned_ : sequence >= first_sequence_;
-  if (retry && !was_there) return Verdict::kForgotten;
-  return Verdict::kNew;
+  if (retry && !was_there) return State::kForgotten;
+  return State::kNew;
 }
 
 void Session::Remember(uint64_t sequence, const WriteReply& reply) {
@@ -22,13 +22,13 @@ void Session::Remember(uint64_t sequence, const WriteReply& reply) {
 
 Session* Sessions::Enter(const SessionOwner& owner) {
   auto [it, fresh] = sessions_.try_emplace(owner);
-  Seat& seat = it->second;
-  if (fresh) seat.first = !evicted_;
+  Registration& registration = it->second;
+  if (fresh) registration.first = !evicted_;
   // Else this session may be the second of a client whose writes the first one saw.
-  if (!fresh && seat.first) seat.session->Return();
-  if (!fresh && seat.connections == 0) idle_.erase(seat.idle);
-  ++seat.connections;
-  return seat.session.get();
+  if (!fresh && registration.first) registration.session->Return();
+  if (!fresh && registration.connections == 0) idle_.erase(registration.idle);
+  ++registration.connections;
+  return registration.session.get();
 }
 
 void Sessions::Leave(const SessionOwner& owner) {

@@ -45,14 +45,14 @@ struct WriteReply {
 
 class Session {
  public:
-  enum class Verdict {
+  enum class State {
     kNew,       // apply it, then Remember
     kDone,      // applied before: the reply is given
     kForgotten  // older than the window, or a retry of what this session never saw: outcome not
                 // known
   };
 
-  Verdict Judge(uint64_t sequence, bool retry, WriteReply* reply) const;
+  State Find(uint64_t sequence, bool retry, WriteReply* reply) const;
   void Remember(uint64_t sequence, const WriteReply& reply);
   // The client came back to this session, its first: what it holds no reply of was never applied.
   void Return() { returned_ = true; }
@@ -87,14 +87,14 @@ class Sessions {
   size_t bytes() const { return size() * sizeof(Session); }
 
  private:
-  struct Seat {
+  struct Registration {
     std::unique_ptr<Session> session = std::make_unique<Session>();
     bool first = true;  // the client had no session before this one
     int connections = 0;
     std::list<SessionOwner>::iterator idle;  // valid while connections == 0
   };
 
-  std::unordered_map<SessionOwner, Seat, SessionOwnerHash> sessions_;
+  std::unordered_map<SessionOwner, Registration, SessionOwnerHash> sessions_;
   std::list<SessionOwner> idle_;  // oldest first
   bool evicted_;                  // a session was dropped, nobody remembers whose
   fabric::Claims claims_;

@@ -40,9 +40,9 @@ constexpr size_t kIdleBatchesMax = 64;
 
 }  // namespace
 
-Shard::Shard(std::unique_ptr<Store> store, const Patience& patience, const Slice& slice)
+Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const Slice& slice)
     : store_(std::move(store)),
-      patience_(patience),
+      timeouts_(timeouts),
       slice_(slice),
       sessions_(store_->recovery().warm),
       started_us_(MonotonicUs()) {}
@@ -61,34 +61,34 @@ int Shard::SleepMs() const {
 
 std::vector<int> Shard::fds() const {
   std::vector<int> fds;
-  for (const Gate& gate : gates_) fds.push_back(gate.port->fd());
+  for (const Endpoint& endpoint : endpoints_) fds.push_back(endpoint.port->fd());
   return fds;
 }
 
 bool Shard::Arm() {
   bool armed = true;
-  for (const Gate& gate : gates_) armed = gate.port->Arm() && armed;
+  for (const Endpoint& endpoint : endpoints_) armed = endpoint.port->Arm() && armed;
   counters_.sleeps += armed ? 1 : 0;
   return armed;
 }
 
 void Shard::Disarm() {
-  for (const Gate& gate : gates_) gate.port->Disarm();
+  for (const Endpoint& endpoint : endpoints_) endpoint.port->Disarm();
 }
 
 bool Shard::OnClientsCore() {
   bool is_here = false;
-  for (const Gate& gate : gates_) is_here = gate.port->OnPeersCore() || is_here;
+  for (const Endpoint& endpoint : endpoints_) is_here = endpoint.port->OnPeersCore() || is_here;
   return is_here;
 }
 
 void Shard::Wake() {
-  for (const Gate& gate : gates_) gate.port->Wake();
+  for (const Endpoint& endpoint : endpoints_) endpoint.port->Wake();
 }
 
 bool Shard::Step() {
   bool worked = false;
-  for (Gate& gate : gates_) worked = StepGate(&gate) || worked;
+  for (Endpoint& endpoint : endpoints_) worked = StepEndpoint(&endpoint) || worked;
   return StepBatch() || worked;
 }
 
@@ -98,29 +98,29 @@ bool Shard::StepBatch() {
   for (size_t left = waiting_.size(); left > 0; --left) {
     const Waiting next = waiting_.front();
     waiting_.pop_front();
-    const auto it = next.gate->peers.find(next.peer);
-    if (it == next.gate->peers.end()) continue;  // it is gone
-    if (Serve(next.gate, next.peer, &it->second) != Outcome::kWaits) return true;
+    const auto it = next.endpoint->peers.find(next.peer);
+    if (it == next.endpoint->peers.end()) continue;  // it is gone
+    if (Serve(next.endpoint, next.peer, &it->second) != Outcome::kWaits) return true;
     writes_wait_ = true;
   }
   return false;
 }
 
-bool Shard::StepGate(Gate* gate) {
-  const auto event = gate->port->Poll();
+bool Shard::StepEndpoint(Endpoint* endpoint) {
+  const auto event = endpoint->port->Poll();
   if (!event) return false;
   switch (event->kind) {
     case PortEvent::Kind::kOpened:
-      Open(gate, *event);
+      Open(endpoint, *event);
       break;
     case PortEvent::Kind::kMessage:
-      OnMessage(gate, *event);
+      OnMessage(endpoint, *event);
       break;
     case PortEvent::Kind::kReadDone:
-      OnReadDone(gate, *event);
+      OnReadDone(endpoint, *event);
       break;
     case PortEvent::Kind::kClosed:
-      Drop(gate, event->peer);
+      Drop(endpoint, event->peer);
       break;
     case PortEvent::Kind::kProgress:
       break;
@@ -130,17 +130,17 @@ bool Shard::StepGate(Gate* gate) {
 
 // A client that returns ends its own former connection first: what that one had sent and nobody had
 // read is dropped, so a retry cannot be overtaken by its original.
-void Shard::Open(Gate* gate, const PortEvent& event) {
+void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   const SessionOwner owner(event.client_id, event.user);
   if (const auto former = connected_.find(owner); former != connected_.end()) {
     const auto [other, id] = former->second;
     other->port->Close(id);
     Drop(other, id);
   }
-  connected_.insert_or_assign(owner, std::pair(gate, event.peer));
+  connected_.insert_or_assign(owner, std::pair(endpoint, event.peer));
   confirmations_.Add(0);
-  gate->peers.try_emplace(event.peer,
-                          Peer{owner, event.may_write, sessions_.Enter(owner), nullptr, {}, 0});
+  endpoint->peers.try_emplace(event.peer,
+                              Peer{owner, event.may_write, sessions_.Enter(owner), nullptr, {}, 0});
 }
 
 void Shard::Abandon(Peer* peer) {
@@ -152,14 +152,14 @@ void Shard::Abandon(Peer* peer) {
   ReleaseHeld(peer, UINT64_MAX);
 }
 
-void Shard::Drop(Gate* gate, PeerId id) {
-  const auto it = gate->peers.find(id);
-  if (it == gate->peers.end()) return;
+void Shard::Drop(Endpoint* endpoint, PeerId id) {
+  const auto it = endpoint->peers.find(id);
+  if (it == endpoint->peers.end()) return;
   Abandon(&it->second);
   sessions_.Leave(it->second.owner);
   connected_.erase(it->second.owner);
   confirmations_.Remove(it->second.confirmed_version);
-  gate->peers.erase(it);
+  endpoint->peers.erase(it);
   ReleaseConfirmed();
 }
 
@@ -173,25 +173,25 @@ void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
 }
 
 // Reads ahead in a message, with a reader of its own.
-void Shard::Foresee(MessageReader requests) const {
-  std::array<std::string_view, Store::kForeseenMax> keys;
+void Shard::Prefetch(MessageReader requests) const {
+  std::array<std::string_view, Store::kPrefetchedMax> keys;
   size_t count = 0;
   while (count < keys.size() && requests.remaining() > 0) {
     const auto request = requests.NextRequest();
     if (!request) break;
     keys[count++] = request->key;
   }
-  store_->Foresee(std::span(keys).first(count));
+  store_->Prefetch(std::span(keys).first(count));
 }
 
-void Shard::OnMessage(Gate* gate, const PortEvent& event) {
-  Peer& peer = gate->peers.at(event.peer);
+void Shard::OnMessage(Endpoint* endpoint, const PortEvent& event) {
+  Peer& peer = endpoint->peers.at(event.peer);
   ++counters_.messages;
   peer.batch = TakeBatch();
   if (!peer.batch->Open(event.message, peer.owner.client_id))
-    return DropForGarbage(gate, event.peer);
+    return DropForGarbage(endpoint, event.peer);
   if (!peer.batch->requests().heading().keeps_held) ReleaseHeld(&peer, UINT64_MAX);
-  Serve(gate, event.peer, &peer);
+  Serve(endpoint, event.peer, &peer);
 }
 
 std::unique_ptr<Batch> Shard::TakeBatch() {
@@ -208,33 +208,33 @@ void Shard::EndBatch(Peer* peer) {
 }
 
 // A slice, and what comes of it.
-Shard::Outcome Shard::Serve(Gate* gate, PeerId id, Peer* peer) {
-  const Outcome outcome = HandleSome(gate, id, peer);
+Shard::Outcome Shard::Serve(Endpoint* endpoint, PeerId id, Peer* peer) {
+  const Outcome outcome = HandleSome(endpoint, id, peer);
   switch (outcome) {
     case Outcome::kDone:
-      Finish(gate, id, peer);
+      Finish(endpoint, id, peer);
       break;
     case Outcome::kAgain:
     case Outcome::kWaits:
-      waiting_.push_back({gate, id});
+      waiting_.push_back({endpoint, id});
       break;
     case Outcome::kReads:
       break;
     case Outcome::kBroken:
-      DropForGarbage(gate, id);
+      DropForGarbage(endpoint, id);
       break;
   }
   return outcome;
 }
 
-Shard::Outcome Shard::HandleSome(Gate* gate, PeerId id, Peer* peer) {
+Shard::Outcome Shard::HandleSome(Endpoint* endpoint, PeerId id, Peer* peer) {
   Batch& batch = *peer->batch;
   const uint32_t requests_end = batch.handled + slice_.requests;
   const uint64_t work_end = store_->work() + slice_.work_bytes;
   while (batch.request || batch.requests().remaining() > 0) {
     if (batch.handled == requests_end || store_->work() >= work_end) return Outcome::kAgain;
     if (!batch.request && !BeginNext(&batch)) return Outcome::kBroken;
-    const Outcome outcome = Handle(gate, id, peer);
+    const Outcome outcome = Handle(endpoint, id, peer);
     if (outcome != Outcome::kDone) return outcome;
     batch.EndRequest();
     ++batch.handled;
@@ -244,7 +244,7 @@ Shard::Outcome Shard::HandleSome(Gate* gate, PeerId id, Peer* peer) {
 
 bool Shard::BeginNext(Batch* batch) {
   verify::MessageReader& requests = batch->requests();
-  if (batch->handled % Store::kForeseenMax == 0 && requests.remaining() > 1) Foresee(requests);
+  if (batch->handled % Store::kPrefetchedMax == 0 && requests.remaining() > 1) Prefetch(requests);
   batch->request = requests.NextRequest();
   if (!batch->request) return false;
   if (++counters_.requests % kLookEvery == 0) warnings_.Look(*store_);
@@ -252,31 +252,31 @@ bool Shard::BeginNext(Batch* batch) {
   return !batch->request->rendezvous || requests.remaining() + batch->handled == 0;
 }
 
-void Shard::DropForGarbage(Gate* gate, PeerId id) {
+void Shard::DropForGarbage(Endpoint* endpoint, PeerId id) {
   ++counters_.protocol_errors;
   if (IsWorthALine(counters_.protocol_errors)) {
     spdlog::warn("dropped a client that sent garbage (client id {:016x}; {} so far)",
-                 gate->peers.at(id).owner.client_id, counters_.protocol_errors);
+                 endpoint->peers.at(id).owner.client_id, counters_.protocol_errors);
   }
-  gate->port->Close(id);
-  Drop(gate, id);
+  endpoint->port->Close(id);
+  Drop(endpoint, id);
 }
 
-void Shard::Finish(Gate* gate, PeerId id, Peer* peer) {
+void Shard::Finish(Endpoint* endpoint, PeerId id, Peer* peer) {
   // One that has just connected can have READ a superblock whose table is gone since.
   if (peer->confirmed_version != 0 &&
       peer->confirmed_version < store_->growth().released_version()) {
     ++counters_.dropped_unconfirmed;
-    gate->port->Close(id);
-    return Drop(gate, id);
+    endpoint->port->Close(id);
+    return Drop(endpoint, id);
   }
   Batch& batch = *peer->batch;
-  gate->port->Send(id, batch.replies->Finish(
-                           {.answered = store_->superblock().version, .clock_us = batch.clock_us}));
+  endpoint->port->Send(id, batch.replies->Finish({.answered = store_->superblock().version,
+                                                  .clock_us = batch.clock_us}));
   EndBatch(peer);
 }
 
-Shard::Outcome Shard::Handle(Gate* gate, PeerId id, Peer* peer) {
+Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   Batch& batch = *peer->batch;
   const Request& request = *batch.request;
   // Every request after this one keeps room for a reply without a value. The count is the client's
@@ -290,7 +290,7 @@ Shard::Outcome Shard::Handle(Gate* gate, PeerId id, Peer* peer) {
   if (verify::IsWrite(request.operation) && !peer->may_write) {
     reply.status = Code::kPermission;
   } else if (verify::IsWrite(request.operation)) {
-    outcome = HandleWrite(gate, id, peer, &reply);
+    outcome = HandleWrite(endpoint, id, peer, &reply);
   } else if (request.rendezvous) {
     reply.status = Code::kProtocol;
   } else if (request.operation == Operation::kGet) {
@@ -313,7 +313,7 @@ bool Shard::IsOurs(std::string_view key) const {
                                                         superblock.shard_count) == superblock.shard;
 }
 
-Shard::Outcome Shard::HandleWrite(Gate* gate, PeerId id, Peer* peer, Reply* reply) {
+Shard::Outcome Shard::HandleWrite(Endpoint* endpoint, PeerId id, Peer* peer, Reply* reply) {
   const Request& request = *peer->batch->request;
   if (!IsOurs(request.key)) return Outcome::kBroken;
   WriteReply write;
@@ -324,7 +324,7 @@ Shard::Outcome Shard::HandleWrite(Gate* gate, PeerId id, Peer* peer, Reply* repl
         growth.draining() && peer->confirmed_version >= growth.awaited_version();
     Outcome outcome = Outcome::kDone;
     if (request.rendezvous) {
-      outcome = HandleLarge(gate, id, peer, &write);
+      outcome = HandleLarge(endpoint, id, peer, &write);
     } else if (request.operation == Operation::kDelete) {
       write = store_->Delete(request, now_us);
     } else {
@@ -347,7 +347,7 @@ Shard::Outcome Shard::Applied(const std::optional<WriteReply>& applied, const Ba
 }
 
 // A value that the server READs: a place for it, the READ, its digest when it is long, the item.
-Shard::Outcome Shard::HandleLarge(Gate* gate, PeerId id, Peer* peer, WriteReply* write) {
+Shard::Outcome Shard::HandleLarge(Endpoint* endpoint, PeerId id, Peer* peer, WriteReply* write) {
   Batch& batch = *peer->batch;
   const Request& request = *batch.request;
   Store::Writing& writing = batch.writing;
@@ -363,12 +363,12 @@ Shard::Outcome Shard::HandleLarge(Gate* gate, PeerId id, Peer* peer, WriteReply*
       *write = store_->Refusal(*status);
       return Outcome::kDone;
     }
-    gate->port->Read(id, {.offset = request.staging_offset,
-                          .bytes = request.value_bytes,
-                          .shared = writing.place->shared,
-                          .masks = writing.arrival_masks.data(),
-                          .shared_offset = writing.place->at,
-                          .tag = request.request_id});
+    endpoint->port->Read(id, {.offset = request.staging_offset,
+                              .bytes = request.value_bytes,
+                              .shared = writing.place->shared,
+                              .masks = writing.arrival_masks.data(),
+                              .shared_offset = writing.place->at,
+                              .tag = request.request_id});
     return Outcome::kReads;
   }
   if (request.value_bytes > verify::kShortValueMax && !writing.value_digest) {
@@ -380,12 +380,12 @@ Shard::Outcome Shard::HandleLarge(Gate* gate, PeerId id, Peer* peer, WriteReply*
   return Applied(store_->Commit(request, now_us, &writing), batch, write);
 }
 
-void Shard::OnReadDone(Gate* gate, const PortEvent& event) {
-  const auto it = gate->peers.find(event.peer);
-  if (it == gate->peers.end() || it->second.batch == nullptr) return;
+void Shard::OnReadDone(Endpoint* endpoint, const PortEvent& event) {
+  const auto it = endpoint->peers.find(event.peer);
+  if (it == endpoint->peers.end() || it->second.batch == nullptr) return;
   Peer& peer = it->second;
   if (event.ok) {
-    Serve(gate, event.peer, &peer);
+    Serve(endpoint, event.peer, &peer);
     return;
   }
   Batch& batch = *peer.batch;
@@ -395,7 +395,7 @@ void Shard::OnReadDone(Gate* gate, const PortEvent& event) {
   reply.status = Code::kProtocol;
   peer.session->Remember(batch.request->sequence, {Code::kProtocol, 0});
   batch.replies->Add(reply);
-  Finish(gate, event.peer, &peer);
+  Finish(endpoint, event.peer, &peer);
 }
 
 bool Shard::Answered(Peer* peer, const Request& request, WriteReply* reply) {
@@ -403,13 +403,13 @@ bool Shard::Answered(Peer* peer, const Request& request, WriteReply* reply) {
     *reply = {Code::kProtocol, 0};
     return true;
   }
-  switch (peer->session->Judge(request.sequence, request.retry, reply)) {
-    case Session::Verdict::kNew:
+  switch (peer->session->Find(request.sequence, request.retry, reply)) {
+    case Session::State::kNew:
       return false;
-    case Session::Verdict::kDone:
+    case Session::State::kDone:
       ++counters_.retries_answered;
       return true;
-    case Session::Verdict::kForgotten:
+    case Session::State::kForgotten:
       *reply = {Code::kUnknown, 0};
       return true;
   }
@@ -491,7 +491,7 @@ void Shard::ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, Reply* repl
   reply->record_offset = hit.record_offset;
   reply->record_bytes = hit.record_bytes;
   store_->Hold(hit.record_offset, hit.record_bytes);
-  peer->held.push_back({hit.record_offset, MonotonicUs() + patience_.hold_us});
+  peer->held.push_back({hit.record_offset, MonotonicUs() + timeouts_.hold_us});
   ++holds_;
 }
 

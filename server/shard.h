@@ -1,6 +1,6 @@
 // Shard: owns one store and serves its clients: messages in, replies out.
 //
-// Threads: everything but Wake belongs to the thread that serves the shard (server/worker.h). The
+// Threads: everything but Wake belongs to the thread that serves the shard (server/shard_thread.h). The
 // steady loop allocates nothing per request beyond the record.
 #pragma once
 
@@ -34,7 +34,7 @@ struct ShardCounters {
 };
 
 // How long the server waits for clients that do not do what is expected of them.
-struct Patience {
+struct ClientTimeouts {
   // A held record is given up after this: a client that was promised it READs it within its
   // deadline or asks again.
   uint64_t hold_us = 10'000'000;
@@ -53,11 +53,11 @@ struct Slice {
 class Shard {
  public:
   // store: its memory outlives the shard's ports.
-  explicit Shard(std::unique_ptr<Store> store, const Patience& patience = {},
+  explicit Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts = {},
                  const Slice& slice = {});
 
   // One listener's port for this shard; before the first turn.
-  void AddPort(fabric::Port* port) { gates_.push_back({port, {}}); }
+  void AddPort(fabric::Port* port) { endpoints_.push_back({port, {}}); }
 
   // Who counts those that are refused; before the first turn.
   void Show(const fabric::Admission* admission) { admission_ = admission; }
@@ -106,8 +106,8 @@ class Shard {
     std::vector<Held> held;
     uint64_t confirmed_version;  // of the superblock; 0 = none yet
   };
-  // A port with its clients. Its place in gates_ does not change once there are clients.
-  struct Gate {
+  // A port with its clients. Its place in endpoints_ does not change once there are clients.
+  struct Endpoint {
     fabric::Port* port;
     std::unordered_map<fabric::PeerId, Peer> peers;
   };
@@ -122,32 +122,32 @@ class Shard {
   };
   // Slices of batches are handed out in turn.
   struct Waiting {
-    Gate* gate;
+    Endpoint* endpoint;
     fabric::PeerId peer;
   };
 
-  bool StepGate(Gate* gate);
+  bool StepEndpoint(Endpoint* endpoint);
   bool StepBatch();
-  void Open(Gate* gate, const fabric::PortEvent& event);
-  void Drop(Gate* gate, fabric::PeerId id);
-  void DropForGarbage(Gate* gate, fabric::PeerId id);
+  void Open(Endpoint* endpoint, const fabric::PortEvent& event);
+  void Drop(Endpoint* endpoint, fabric::PeerId id);
+  void DropForGarbage(Endpoint* endpoint, fabric::PeerId id);
   void Abandon(Peer* peer);
-  void Foresee(verify::MessageReader requests) const;
-  void OnMessage(Gate* gate, const fabric::PortEvent& event);
-  void OnReadDone(Gate* gate, const fabric::PortEvent& event);
+  void Prefetch(verify::MessageReader requests) const;
+  void OnMessage(Endpoint* endpoint, const fabric::PortEvent& event);
+  void OnReadDone(Endpoint* endpoint, const fabric::PortEvent& event);
 
-  Outcome Serve(Gate* gate, fabric::PeerId id, Peer* peer);
-  Outcome HandleSome(Gate* gate, fabric::PeerId id, Peer* peer);
+  Outcome Serve(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
+  Outcome HandleSome(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
   bool BeginNext(Batch* batch);
   bool IsOurs(std::string_view key) const;
-  Outcome Handle(Gate* gate, fabric::PeerId id, Peer* peer);
-  void Finish(Gate* gate, fabric::PeerId id, Peer* peer);
+  Outcome Handle(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
+  void Finish(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
   std::unique_ptr<Batch> TakeBatch();
   void EndBatch(Peer* peer);
 
   // Of the request at hand: its reply.
-  Outcome HandleWrite(Gate* gate, fabric::PeerId id, Peer* peer, verify::Reply* reply);
-  Outcome HandleLarge(Gate* gate, fabric::PeerId id, Peer* peer, WriteReply* write);
+  Outcome HandleWrite(Endpoint* endpoint, fabric::PeerId id, Peer* peer, verify::Reply* reply);
+  Outcome HandleLarge(Endpoint* endpoint, fabric::PeerId id, Peer* peer, WriteReply* write);
   Outcome HandleGet(Peer* peer, size_t room, verify::Reply* reply);
   Outcome Verify(Batch* batch);
   void ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, verify::Reply* reply);
@@ -159,17 +159,18 @@ class Shard {
   void ReleaseHeld(Peer* peer, uint64_t until_us);
   bool NeedsTicks() const { return holds_ > 0 || store_->growth().draining(); }
   void Tick();
-  void Drain(uint64_t now_us);
+  void ReleaseTables(uint64_t now_us);
   void Confirm(Peer* peer, uint64_t version);
   void ReleaseConfirmed();
   void DropUnconfirmed();
   std::string StatsText() const;
 
   std::unique_ptr<Store> store_;
-  Patience patience_;
+  ClientTimeouts timeouts_;
   Slice slice_;
-  std::vector<Gate> gates_;
-  std::unordered_map<SessionOwner, std::pair<Gate*, fabric::PeerId>, SessionOwnerHash> connected_;
+  std::vector<Endpoint> endpoints_;
+  std::unordered_map<SessionOwner, std::pair<Endpoint*, fabric::PeerId>, SessionOwnerHash>
+      connected_;
   Confirmations confirmations_;  // of the peers of all gates
   const fabric::Admission* admission_ = nullptr;
   Sessions sessions_;

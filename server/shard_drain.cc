@@ -1,4 +1,4 @@
-// The shard's patience: records that are held for clients, and tables that clients are to leave.
+// The shard's timeouts: records that are held for clients, and tables that clients are to leave.
 #include <algorithm>
 
 #include "server/shard.h"
@@ -11,27 +11,27 @@ void Shard::Tick() {
   const uint64_t now_us = MonotonicUs();
   const Growth& growth = store_->growth();
   // A table that has just become history may have been left by all before.
-  if (growth.draining() && growth.awaited_version() != drained_version_) Drain(now_us);
+  if (growth.draining() && growth.awaited_version() != drained_version_) ReleaseTables(now_us);
   const uint64_t tick_ms = writes_wait_ ? kWaitMs : kTickMs;
-  if (now_us - ticked_at_us_ < std::min(patience_.hold_us, tick_ms * 1000)) return;
+  if (now_us - ticked_at_us_ < std::min(timeouts_.hold_us, tick_ms * 1000)) return;
   ticked_at_us_ = now_us;
-  for (Gate& gate : gates_) {
-    for (auto& [id, peer] : gate.peers) ReleaseHeld(&peer, now_us);
+  for (Endpoint& endpoint : endpoints_) {
+    for (auto& [id, peer] : endpoint.peers) ReleaseHeld(&peer, now_us);
   }
-  if (store_->growth().draining()) Drain(now_us);
+  if (store_->growth().draining()) ReleaseTables(now_us);
 }
 
 // Frees tables that all clients have left, and drops clients that do not leave theirs: they come
 // back by themselves. While the memory is wanted they have less time.
-void Shard::Drain(uint64_t now_us) {
+void Shard::ReleaseTables(uint64_t now_us) {
   Growth& growth = store_->growth();
   if (drained_version_ != growth.awaited_version()) {
     drained_version_ = growth.awaited_version();
     drain_since_us_ = now_us;
   }
-  uint64_t grace_us = patience_.grace_us;
+  uint64_t grace_us = timeouts_.grace_us;
   if (growth.hungry()) grace_us /= 10;
-  if (writes_wait_) grace_us = patience_.grace_us / 40;
+  if (writes_wait_) grace_us = timeouts_.grace_us / 40;
   if (now_us - drain_since_us_ >= grace_us) DropUnconfirmed();
   ReleaseConfirmed();
 }
@@ -50,15 +50,15 @@ void Shard::ReleaseConfirmed() {
 }
 
 void Shard::DropUnconfirmed() {
-  for (Gate& gate : gates_) {
+  for (Endpoint& endpoint : endpoints_) {
     std::vector<PeerId> late;
-    for (const auto& [id, peer] : gate.peers) {
+    for (const auto& [id, peer] : endpoint.peers) {
       if (peer.confirmed_version < drained_version_) late.push_back(id);
     }
     for (const PeerId id : late) {
       ++counters_.dropped_unconfirmed;
-      gate.port->Close(id);
-      Drop(&gate, id);
+      endpoint.port->Close(id);
+      Drop(&endpoint, id);
     }
   }
 }

@@ -12,9 +12,9 @@ std::string Shard::StatsText() const {
   const cuckoo::Geometry& geometry = store_->table().current().geometry();
   size_t clients = 0;
   uint64_t connection_bytes = 0;
-  for (const Gate& gate : gates_) {
-    clients += gate.peers.size();
-    connection_bytes += gate.port->connection_bytes();
+  for (const Endpoint& endpoint : endpoints_) {
+    clients += endpoint.peers.size();
+    connection_bytes += endpoint.port->connection_bytes();
   }
   std::string text;
   const auto line = [&text](std::string_view name, uint64_t value) {

@@ -60,14 +60,14 @@ bool Store::MeetsDamage(Operation operation, const Target& target) {
   });
 }
 
-Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
+Code Store::FindTarget(const Request& request, uint64_t now_us, Target* target) {
   if (request.key.empty() || request.key.size() > verify::kKeyBytesMax) {
     return Code::kInvalidArgument;
   }
   target->hash = HashOf(request.key);
   const auto verdict = table_->Find(target->hash, request.key, &target->slot);
-  if (verdict == cuckoo::Table::Verdict::kCorrupt) return Code::kCorrupt;
-  target->found = verdict == cuckoo::Table::Verdict::kFound;
+  if (verdict == cuckoo::Table::FindResult::kCorrupt) return Code::kCorrupt;
+  target->found = verdict == cuckoo::Table::FindResult::kFound;
   if (target->found) target->item = ItemOf(target->slot.bucket);
   target->present = target->found && !IsExpired(target->item, now_us);
   if (MeetsDamage(request.operation, *target)) return Code::kCorrupt;
@@ -80,8 +80,8 @@ Code Store::Aim(const Request& request, uint64_t now_us, Target* target) {
   return Code::kOk;
 }
 
-void Store::Foresee(std::span<const std::string_view> keys) const {
-  std::array<uint64_t, kForeseenMax> hashes;
+void Store::Prefetch(std::span<const std::string_view> keys) const {
+  std::array<uint64_t, kPrefetchedMax> hashes;
   const size_t count = std::min(keys.size(), hashes.size());
   for (size_t i = 0; i < count; ++i) hashes[i] = HashOf(keys[i]);
   table_->PrefetchItems(std::span(hashes).first(count));
@@ -176,7 +176,7 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   if (sweep_due(now_us)) Sweep(kSweepPerWrite, now_us);
   if (!Work(&writing->room, 0) || StillFull(&writing->room, now_us)) return std::nullopt;
   Target target{};
-  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+  if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
   }
   ItemView item = ItemOf(request, now_us);
@@ -202,7 +202,7 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us) {
   RoomSearch share;
   Work(&share, 0);
   Target target{};
-  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+  if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
   }
   if (!target.found) return {Code::kNotFound, 0};
@@ -220,7 +220,7 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
   Request request;
   request.operation = Operation::kGet;
   request.key = key;
-  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+  if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
     return std::unexpected(Refuse(status, target).status);
   }
   if (!target.present) {

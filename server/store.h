@@ -108,10 +108,10 @@ class Store {
 
   WriteReply Delete(const verify::Request& request, uint64_t now_us);
 
-  // Tells the processor of the keys that come next, at most kForeseenMax, so that it waits for
+  // Tells the processor of the keys that come next, at most kPrefetchedMax, so that it waits for
   // memory once and not for each.
-  static constexpr size_t kForeseenMax = cuckoo::Table::kPrefetchedMax;
-  void Foresee(std::span<const std::string_view> keys) const;
+  static constexpr size_t kPrefetchedMax = cuckoo::Table::kPrefetchedMax;
+  void Prefetch(std::span<const std::string_view> keys) const;
 
   // GET by message. The item is a view of the shard's own memory, valid until the next operation.
   // `record_bytes` is 0 for an inline item. kNotFound, kCorrupt.
@@ -202,7 +202,7 @@ class Store {
     cuckoo::Table::Slot slot;
     verify::MaskedItem item;
   };
-  Code Aim(const verify::Request& request, uint64_t now_us, Target* target);
+  Code FindTarget(const verify::Request& request, uint64_t now_us, Target* target);
   // What a write stores, but for its version and mask.
   verify::ItemView ItemOf(const verify::Request& request, uint64_t now_us) const;
   bool MeetsDamage(verify::Operation operation, const Target& target);

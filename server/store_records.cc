@@ -96,7 +96,7 @@ void Store::Abandon(Writing* writing) {
 std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us, Writing* writing) {
   if (StillFull(&writing->room, now_us)) return std::nullopt;
   Target target{};
-  if (const Code status = Aim(request, now_us, &target); status != Code::kOk) {
+  if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
     Abandon(writing);
     return Refuse(status, target);
   }

@@ -171,7 +171,7 @@ void Store::Relocate(uint64_t offset, size_t record_bytes) {
   const std::string key = verify::OwnRecord(region_.data(), offset).key();
   const uint64_t hash = HashOf(key);
   cuckoo::Table::Slot slot;
-  if (table_->Find(hash, key, &slot) != cuckoo::Table::Verdict::kFound) return;
+  if (table_->Find(hash, key, &slot) != cuckoo::Table::FindResult::kFound) return;
   if (slot.bucket.kind() != BucketKind::kReference) return;
   verify::Reference reference = slot.bucket.reference();
   if (reference.offset != offset || reference.record_bytes != record_bytes) return;

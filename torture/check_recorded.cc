@@ -68,8 +68,8 @@ void CheckVersions(const RecordedKey& key, Checked* checked) {
 
 void CheckValues(const Recorded& recorded, const RecordedKey& key, Checked* checked) {
   const RegisterResult result = CheckRegister(key.calls);
-  if (result.verdict == Verdict::kUndecided) checked->undecided.push_back(NameOf(key));
-  if (result.verdict != Verdict::kBad) return;
+  if (result.verdict == SearchResult::kUndecided) checked->undecided.push_back(NameOf(key));
+  if (result.verdict != SearchResult::kBad) return;
   checked->findings.push_back({key.name, ExcerptOf(recorded, key)});
 }
 

@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Far more than a call of a client takes, whatever the server does.
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kWaitMax{60};
 
 std::string NameOf(size_t index) { return "client " + std::to_string(index); }
 
@@ -55,18 +55,18 @@ std::expected<void, Error> Fleet::Replace(size_t index) {
 }
 
 void Fleet::Park() {
-  auto& gate = mapping_->memory()->gate;
-  const uint64_t now = gate.load(std::memory_order_relaxed);
-  if (now % 2 == 0) gate.store(now + 1, std::memory_order_release);
+  auto& barrier = mapping_->memory()->barrier;
+  const uint64_t now = barrier.load(std::memory_order_relaxed);
+  if (now % 2 == 0) barrier.store(now + 1, std::memory_order_release);
 }
 
 std::optional<std::string> Fleet::AwaitParked() {
-  const uint64_t gate = mapping_->memory()->gate.load(std::memory_order_relaxed);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const uint64_t barrier = mapping_->memory()->barrier.load(std::memory_order_relaxed);
+  const auto end = std::chrono::steady_clock::now() + kWaitMax;
   for (size_t i = 0; i < processes_.size(); ++i) {
     // Pairs with Worker::AwaitRun: what the client did before is in its lane.
     const auto& parked_at = mapping_->memory()->reports[i].parked_at;
-    while (parked_at.load(std::memory_order_acquire) != gate) {
+    while (parked_at.load(std::memory_order_acquire) != barrier) {
       if (processes_[i].HasEnded()) return NameOf(i) + " ended: " + processes_[i].ending();
       if (std::chrono::steady_clock::now() > end) return NameOf(i) + " hangs in a call for 60 s";
       std::this_thread::sleep_for(milliseconds(1));
@@ -76,12 +76,12 @@ std::optional<std::string> Fleet::AwaitParked() {
 }
 
 void Fleet::Release() {
-  auto& gate = mapping_->memory()->gate;
-  const uint64_t now = gate.load(std::memory_order_relaxed);
-  if (now % 2 == 1) gate.store(now + 1, std::memory_order_release);
+  auto& barrier = mapping_->memory()->barrier;
+  const uint64_t now = barrier.load(std::memory_order_relaxed);
+  if (now % 2 == 1) barrier.store(now + 1, std::memory_order_release);
 }
 
-std::optional<std::string> Fleet::Casualty() {
+std::optional<std::string> Fleet::UnexpectedExit() {
   for (size_t i = 0; i < processes_.size(); ++i) {
     if (processes_[i].HasEnded()) return NameOf(i) + " ended: " + processes_[i].ending();
   }
@@ -95,7 +95,7 @@ std::optional<std::string> Fleet::Stop() {
   for (Process& process : processes_) process.Continue();
   mapping_->memory()->stop.store(true, std::memory_order_relaxed);
   for (size_t i = 0; i < processes_.size(); ++i) {
-    if (!processes_[i].Await(kPatience)) wrong = NameOf(i) + " hangs in a call for 60 s";
+    if (!processes_[i].Await(kWaitMax)) wrong = NameOf(i) + " hangs in a call for 60 s";
     processes_[i].Kill();
     if (!wrong && processes_[i].ending() != "exit status 0") {
       wrong = NameOf(i) + " ended: " + processes_[i].ending();

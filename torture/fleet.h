@@ -34,7 +34,7 @@ class Fleet {
   void Release();
 
   // Which has ended without being asked to, if any, and how.
-  std::optional<std::string> Casualty();
+  std::optional<std::string> UnexpectedExit();
 
   // Ends all. Who had to be killed, if any.
   std::optional<std::string> Stop();

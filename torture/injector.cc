@@ -1,9 +1,9 @@
-// Conductor: the faults.
+// Runner: the faults.
 
 #include <algorithm>
 #include <thread>
 
-#include "torture/conductor.h"
+#include "torture/runner.h"
 
 namespace plov::torture {
 
@@ -27,13 +27,13 @@ constexpr uint64_t kEmptyLifeOneIn = 3;
 
 }  // namespace
 
-microseconds Conductor::Draw(microseconds least, microseconds most) {
+microseconds Runner::Draw(microseconds least, microseconds most) {
   const auto range = static_cast<uint64_t>((most - least).count());
   return least + microseconds(static_cast<int64_t>(random_.Below(range + 1)));
 }
 
 // Rounds hold every fault, in any order, so that a short run has all of them.
-void Conductor::Schedule() {
+void Runner::Schedule() {
   next_fault_ = Clock::now() + Draw(kBetweenMin, kBetweenMax);
   if (!round_.empty()) return;
   for (const Share& share : kRound) {
@@ -44,7 +44,7 @@ void Conductor::Schedule() {
   }
 }
 
-std::expected<void, Error> Conductor::Inject(Fault fault) {
+std::expected<void, Error> Runner::Inject(Fault fault) {
   switch (fault) {
     case Fault::kStop:
       InjectStop();
@@ -67,7 +67,7 @@ std::expected<void, Error> Conductor::Inject(Fault fault) {
   return {};
 }
 
-void Conductor::InjectStop() {
+void Runner::InjectStop() {
   const bool server = target_->is_own() && random_.Below(2) == 0;
   Process& process = server ? target_->process() : fleet_.process(random_.Below(fleet_.size()));
   process.Stop();
@@ -76,7 +76,7 @@ void Conductor::InjectStop() {
 }
 
 // The next life goes on with the memory, and the history goes on.
-std::expected<void, Error> Conductor::InjectKillServer() {
+std::expected<void, Error> Runner::InjectKillServer() {
   target_->Kill();
   std::this_thread::sleep_for(Draw(microseconds(0), kStopMax));
   ++evidence_.server_lives;
@@ -85,7 +85,7 @@ std::expected<void, Error> Conductor::InjectKillServer() {
 
 // No operation may be in both lives: the other one begins when all have ended. Only standing items
 // are got meanwhile.
-std::expected<void, Error> Conductor::InjectEmptyLife() {
+std::expected<void, Error> Runner::InjectEmptyLife() {
   const bool fails_over = options_.servers > 1;
   if (fails_over) {
     if (auto started = target_->StartStandby(); !started) return started;
@@ -107,7 +107,7 @@ std::expected<void, Error> Conductor::InjectEmptyLife() {
   return served;
 }
 
-void Conductor::InjectFull() {
+void Runner::InjectFull() {
   const uint32_t history = memory()->history.load(std::memory_order_relaxed);
   target_->Fill(history);
   std::this_thread::sleep_for(Draw(kStopMin, kStopMax));

@@ -128,7 +128,7 @@ size_t IntervalChecker::size() const {
   return size;
 }
 
-Verdict CheckIntervals(std::span<const Operation> history, Initial initial) {
+SearchResult CheckIntervals(std::span<const Operation> history, Initial initial) {
   KeySweep sweep;
   const auto form =
       initial == Initial::kAnything ? Settled::Form::kAnything : Settled::Form::kAbsent;
@@ -137,8 +137,9 @@ Verdict CheckIntervals(std::span<const Operation> history, Initial initial) {
     if (operation.outcome != Outcome::kRefused || !IsWellFormed(operation)) sweep.Feed(operation);
   }
   sweep.Sweep(kForever);
-  if (!sweep.problem()) return Verdict::kGood;
-  return sweep.problem()->reason == Reason::kTooAmbiguous ? Verdict::kUndecided : Verdict::kBad;
+  if (!sweep.problem()) return SearchResult::kGood;
+  return sweep.problem()->reason == Reason::kTooAmbiguous ? SearchResult::kUndecided
+                                                          : SearchResult::kBad;
 }
 
 std::string_view ReasonText(Reason reason) {

@@ -115,7 +115,7 @@ class IntervalChecker {
 };
 
 // The whole history of one key at once.
-Verdict CheckIntervals(std::span<const Operation> history, Initial initial = Initial::kAbsent);
+SearchResult CheckIntervals(std::span<const Operation> history, Initial initial = Initial::kAbsent);
 
 std::string_view ReasonText(Reason reason);
 

@@ -11,8 +11,8 @@
 
 #include "torture/check_command.h"
 #include "torture/clock_shift.h"
-#include "torture/conductor.h"
 #include "torture/interrupt.h"
+#include "torture/runner.h"
 #include "torture/tool_options.h"
 #include "torture/worker.h"
 
@@ -51,20 +51,20 @@ int Run(ToolOptions options) {
   ForgetServerVariables();
   BlockInterrupts();
   ::signal(SIGPIPE, SIG_IGN);
-  auto conductor = Conductor::Create(options);
-  if (!conductor) return Complain(conductor.error(), kExitCannotRun);
-  const auto evidence = (*conductor)->Run();
-  conductor->reset();
+  auto runner = Runner::Create(options);
+  if (!runner) return Complain(runner.error(), kExitCannotRun);
+  const auto evidence = (*runner)->Run();
+  runner->reset();
   if (!evidence) return Complain(evidence.error(), kExitCannotRun);
-  const Judgement judgement = Judge(*evidence);
-  fmt::print("{}", VerdictText(*evidence, judgement));
-  const auto saved = Save(*evidence, judgement);
+  const Verdict verdict = Decide(*evidence);
+  fmt::print("{}", VerdictText(*evidence, verdict));
+  const auto saved = Save(*evidence, verdict);
   for (const std::string& path : saved ? *saved : std::vector<std::string>()) {
     fmt::print("{:<16} {}\n", "written", path);
   }
   if (!saved) Complain(saved.error(), kExitCannotRun);
   // A violation is told by the exit status, whatever else went wrong.
-  return saved || judgement.exit_status() == 1 ? judgement.exit_status() : kExitCannotRun;
+  return saved || verdict.exit_status() == 1 ? verdict.exit_status() : kExitCannotRun;
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ RegisterResult RegisterRun::Run() {
     if (!event.is_end) {
       Start(event.index);
     } else if (!End(event.index)) {
-      return {is_too_much_ ? Verdict::kUndecided : Verdict::kBad, event.index};
+      return {is_too_much_ ? SearchResult::kUndecided : SearchResult::kBad, event.index};
     }
   }
   return {};

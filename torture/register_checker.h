@@ -24,7 +24,7 @@
 namespace plov::torture {
 
 struct RegisterResult {
-  Verdict verdict = Verdict::kGood;
+  SearchResult verdict = SearchResult::kGood;
   // kBad: the operation that no order explains together with those before, by its place in the
   // history.
   size_t impossible = 0;

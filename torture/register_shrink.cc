@@ -35,7 +35,7 @@ class Shrinker {
     looks_ += history.size();
     if (looks_ > kLooksMax) return false;
     const RegisterResult result = CheckRegister(history);
-    if (result.verdict != Verdict::kBad) return false;
+    if (result.verdict != SearchResult::kBad) return false;
     impossible_ = result.impossible;
     return true;
   }

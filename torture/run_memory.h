@@ -1,4 +1,4 @@
-// Run memory: what the tool and its client processes share: the plan, the gate, lanes, counters.
+// Run memory: what the tool and its client processes share: the plan, the barrier, lanes, counters.
 //
 // A memfd that the clients inherit. The plan is written before the first client starts; everything
 // else is atomics, each written by one side.
@@ -68,16 +68,16 @@ constexpr size_t IndexOf(Code code) { return IndexOf(Count::kErrors) + static_ca
 // Written by one client process after another; each begins with zeros.
 struct ClientReport {
   std::array<std::atomic<uint64_t>, kCounts> counts{};
-  std::atomic<uint64_t> parked_at = 0;  // the gate's number at which the client waits
+  std::atomic<uint64_t> parked_at = 0;  // the barrier's number at which the client waits
   std::atomic<bool> connected = false;
   std::atomic<bool> is_lie = false;    // `lie` is written
   std::array<char, kTextBytes> lie{};  // the first value that did not prove itself
 };
 
-// Clients run while the gate's number is even, and wait while it is odd: parked_at says who does.
+// Clients run while the barrier's number is even, and wait while it is odd: parked_at says who does.
 struct RunMemory {
   Plan plan;
-  alignas(64) std::atomic<uint64_t> gate = 1;
+  alignas(64) std::atomic<uint64_t> barrier = 1;
   std::atomic<bool> stop = false;
   std::atomic<uint32_t> history = 0;    // changes only while all are parked
   std::atomic<uint64_t> keys_open = 0;  // of plan.keys, those in use

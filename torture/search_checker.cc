@@ -38,7 +38,7 @@ struct NodeHash {
 class SearchRun {
  public:
   SearchRun(std::span<const Operation> history, const SearchOptions& options);
-  Verdict Run();
+  SearchResult Run();
 
  private:
   std::vector<State> InitialStates() const;
@@ -87,18 +87,18 @@ std::vector<State> SearchRun::InitialStates() const {
   return states;
 }
 
-Verdict SearchRun::Run() {
-  if (is_malformed_) return Verdict::kBad;
-  if (operations_.size() > kSearchOperationsMax) return Verdict::kUndecided;
+SearchResult SearchRun::Run() {
+  if (is_malformed_) return SearchResult::kBad;
+  if (operations_.size() > kSearchOperationsMax) return SearchResult::kUndecided;
   for (const State& state : InitialStates()) open_.push_back({0, state});
   while (!open_.empty()) {
     const Node node = open_.back();
     open_.pop_back();
-    if ((node.done & needed_) == needed_) return Verdict::kGood;
-    if (seen_.size() > options_.states_max) return Verdict::kUndecided;
+    if ((node.done & needed_) == needed_) return SearchResult::kGood;
+    if (seen_.size() > options_.states_max) return SearchResult::kUndecided;
     Expand(node);
   }
-  return Verdict::kBad;
+  return SearchResult::kBad;
 }
 
 // Whatever takes effect next must have started before any operation that is left has ended.
@@ -200,7 +200,7 @@ void SearchRun::TryKnown(const Node& node, size_t at) {
 
 }  // namespace
 
-Verdict Search(std::span<const Operation> history, const SearchOptions& options) {
+SearchResult Search(std::span<const Operation> history, const SearchOptions& options) {
   return SearchRun(history, options).Run();
 }
 

@@ -16,7 +16,7 @@
 
 namespace plov::torture {
 
-enum class Verdict : uint8_t {
+enum class SearchResult : uint8_t {
   kGood,
   kBad,
   kUndecided,  // more than a checker takes on
@@ -34,6 +34,6 @@ struct SearchOptions {
 // Returns: kUndecided when there are more than kSearchOperationsMax operations that matter or more
 //          than states_max states.
 // Cost:    exponential in the number of concurrent operations.
-Verdict Search(std::span<const Operation> history, const SearchOptions& options = {});
+SearchResult Search(std::span<const Operation> history, const SearchOptions& options = {});
 
 }  // namespace plov::torture

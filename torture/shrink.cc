@@ -14,7 +14,7 @@ constexpr size_t kShortestEnd = 32;
 constexpr size_t kEndsGrowBy = 4;
 
 bool IsWrong(const std::vector<Operation>& history, Initial initial) {
-  return CheckIntervals(history, initial) == Verdict::kBad;
+  return CheckIntervals(history, initial) == SearchResult::kBad;
 }
 
 // Takes `smaller` over if it is smaller or at least simpler, and still wrong.

@@ -22,7 +22,7 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr std::chrono::hours kDurationMax{24 * 365};
-constexpr std::chrono::seconds kTimeoutMax{30};          // less than patience with a client
+constexpr std::chrono::seconds kTimeoutMax{30};          // less than a client is waited for
 constexpr uint64_t kValueBytesMax = uint64_t{16} << 20;  // what any server takes
 constexpr uint64_t kMemoryBytesMin = uint64_t{16} << 20;
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 40;

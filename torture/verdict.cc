@@ -56,7 +56,7 @@ std::vector<std::string> MissingOf(const Evidence& evidence) {
 
 }  // namespace
 
-int Judgement::exit_status() const {
+int Verdict::exit_status() const {
   switch (type) {
     case Type::kPass:
       return 0;
@@ -68,26 +68,26 @@ int Judgement::exit_status() const {
   return 4;
 }
 
-Judgement Judge(const Evidence& evidence) {
-  Judgement judgement;
-  judgement.missing = MissingOf(evidence);
-  judgement.wrongs = evidence.wrongs;
+Verdict Decide(const Evidence& evidence) {
+  Verdict verdict;
+  verdict.missing = MissingOf(evidence);
+  verdict.wrongs = evidence.wrongs;
   const uint64_t corrupt = evidence.counts[IndexOf(Code::kCorrupt)];
   if (corrupt > 0) {
-    judgement.wrongs.push_back(
+    verdict.wrongs.push_back(
         fmt::format("{} operations ended with kCorrupt: stored bytes are damaged, or were taken "
                     "for damaged",
                     corrupt));
   }
   for (const Violation& violation : evidence.audited.found) {
-    judgement.findings.push_back(Explain(violation, Initial::kAbsent));
+    verdict.findings.push_back(Explain(violation, Initial::kAbsent));
   }
-  if (!judgement.wrongs.empty() || evidence.audited.violations > 0) {
-    judgement.type = Judgement::Type::kViolation;
-  } else if (!judgement.missing.empty()) {
-    judgement.type = Judgement::Type::kTooLittle;
+  if (!verdict.wrongs.empty() || evidence.audited.violations > 0) {
+    verdict.type = Verdict::Type::kViolation;
+  } else if (!verdict.missing.empty()) {
+    verdict.type = Verdict::Type::kTooLittle;
   }
-  return judgement;
+  return verdict;
 }
 
 }  // namespace plov::torture

@@ -30,7 +30,7 @@ struct Evidence {
   std::vector<std::string> wrongs;
 };
 
-struct Judgement {
+struct Verdict {
   enum class Type { kPass, kViolation, kTooLittle };
 
   Type type = Type::kPass;
@@ -42,16 +42,16 @@ struct Judgement {
 };
 
 // Shrinks the violations, which may take seconds.
-Judgement Judge(const Evidence& evidence);
+Verdict Decide(const Evidence& evidence);
 
-std::string VerdictText(const Evidence& evidence, const Judgement& judgement);
-std::string VerdictJson(const Evidence& evidence, const Judgement& judgement);
-std::string VerdictPage(const Evidence& evidence, const Judgement& judgement);
+std::string VerdictText(const Evidence& evidence, const Verdict& verdict);
+std::string VerdictJson(const Evidence& evidence, const Verdict& verdict);
+std::string VerdictPage(const Evidence& evidence, const Verdict& verdict);
 
 // Writes --json and --html, and for each finding FILE.keyN.json, FILE.keyN.edn and FILE.keyN.txt
 // beside it; without --json into the working directory. Returns what was written. Errors: kSystem.
 std::expected<std::vector<std::string>, Error> Save(const Evidence& evidence,
-                                                    const Judgement& judgement);
+                                                    const Verdict& verdict);
 
 std::string Grouped(uint64_t number);  // 1,234,567
 

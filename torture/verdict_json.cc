@@ -13,13 +13,13 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
-std::string_view TypeName(Judgement::Type type) {
+std::string_view TypeName(Verdict::Type type) {
   switch (type) {
-    case Judgement::Type::kPass:
+    case Verdict::Type::kPass:
       return "pass";
-    case Judgement::Type::kViolation:
+    case Verdict::Type::kViolation:
       return "violation";
-    case Judgement::Type::kTooLittle:
+    case Verdict::Type::kTooLittle:
       break;
   }
   return "too little";
@@ -95,7 +95,7 @@ std::string BaseOf(const ToolOptions& options) {
 
 }  // namespace
 
-std::string VerdictJson(const Evidence& evidence, const Judgement& judgement) {
+std::string VerdictJson(const Evidence& evidence, const Verdict& verdict) {
   Object faults = Object::object();
   for (size_t i = 0; i < kFaults; ++i) {
     if (i == IndexOf(Fault::kGrowth) || !evidence.options.faults.test(i)) continue;
@@ -107,11 +107,11 @@ std::string VerdictJson(const Evidence& evidence, const Judgement& judgement) {
     if (count > 0) errors[std::string(CodeName(static_cast<Code>(code)))] = count;
   }
   Object findings = Object::array();
-  for (const Finding& finding : judgement.findings) {
+  for (const Finding& finding : verdict.findings) {
     findings.push_back(Object::parse(torture::Json(finding)));
   }
-  const Object whole = {{"verdict", TypeName(judgement.type)},
-                        {"exit_status", judgement.exit_status()},
+  const Object whole = {{"verdict", TypeName(verdict.type)},
+                        {"exit_status", verdict.exit_status()},
                         {"interrupted", !evidence.interrupt.empty()},
                         {"interrupt", evidence.interrupt},
                         {"seconds", evidence.seconds},
@@ -120,22 +120,22 @@ std::string VerdictJson(const Evidence& evidence, const Judgement& judgement) {
                         {"operations", OperationsJson(evidence.audited)},
                         {"faults", faults},
                         {"errors", errors},
-                        {"missing", judgement.missing},
-                        {"wrongs", judgement.wrongs},
+                        {"missing", verdict.missing},
+                        {"wrongs", verdict.wrongs},
                         {"findings", findings}};
   return whole.dump(2, ' ', false, Object::error_handler_t::replace) + "\n";
 }
 
 std::expected<std::vector<std::string>, Error> Save(const Evidence& evidence,
-                                                    const Judgement& judgement) {
+                                                    const Verdict& verdict) {
   std::vector<std::pair<std::string, std::string>> files;
   if (!evidence.options.json.empty()) {
-    files.emplace_back(evidence.options.json, VerdictJson(evidence, judgement));
+    files.emplace_back(evidence.options.json, VerdictJson(evidence, verdict));
   }
   if (!evidence.options.html.empty()) {
-    files.emplace_back(evidence.options.html, VerdictPage(evidence, judgement));
+    files.emplace_back(evidence.options.html, VerdictPage(evidence, verdict));
   }
-  for (const Finding& finding : judgement.findings) {
+  for (const Finding& finding : verdict.findings) {
     const std::string base = fmt::format("{}.key{}", BaseOf(evidence.options), finding.key);
     files.emplace_back(base + ".txt", Timeline(finding));
     files.emplace_back(base + ".json", torture::Json(finding));

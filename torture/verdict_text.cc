@@ -102,31 +102,31 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
   lines->Add("violations", "{}", Grouped(audited.violations + evidence.wrongs.size()));
 }
 
-std::string VerdictWord(const Evidence& evidence, const Judgement& judgement) {
-  switch (judgement.type) {
-    case Judgement::Type::kViolation:
+std::string VerdictWord(const Evidence& evidence, const Verdict& verdict) {
+  switch (verdict.type) {
+    case Verdict::Type::kViolation:
       return "VIOLATION";
-    case Judgement::Type::kTooLittle:
+    case Verdict::Type::kTooLittle:
       return "TOO LITTLE was done to mean anything";
-    case Judgement::Type::kPass:
+    case Verdict::Type::kPass:
       break;
   }
   return evidence.interrupt.empty() ? "PASS" : "PASS, of a run that was cut short";
 }
 
 // The lines that a verdict ends with, whatever it shows before.
-std::string SummaryText(const Evidence& evidence, const Judgement& judgement) {
+std::string SummaryText(const Evidence& evidence, const Verdict& verdict) {
   Lines lines;
   AddCounts(evidence, &lines);
   lines.Add("seed", "{}", evidence.options.seed);
   if (!evidence.interrupt.empty()) {
     lines.Add("cut short", "after {:.1f} s by {}", evidence.seconds, evidence.interrupt);
   }
-  const bool is_too_little = judgement.type == Judgement::Type::kTooLittle;
-  for (const std::string& missing : judgement.missing) {
+  const bool is_too_little = verdict.type == Verdict::Type::kTooLittle;
+  for (const std::string& missing : verdict.missing) {
     if (is_too_little) lines.Add("too little", "{}", missing);
   }
-  lines.Add("verdict", "{}", VerdictWord(evidence, judgement));
+  lines.Add("verdict", "{}", VerdictWord(evidence, verdict));
   return std::move(lines.text());
 }
 
@@ -138,25 +138,25 @@ std::string Grouped(uint64_t number) {
   return digits;
 }
 
-std::string VerdictText(const Evidence& evidence, const Judgement& judgement) {
-  std::string text = FindingsText(judgement.findings);
-  for (const std::string& wrong : judgement.wrongs) text += "WRONG: " + wrong + "\n";
-  if (!judgement.wrongs.empty()) text += '\n';
-  return text + SummaryText(evidence, judgement);
+std::string VerdictText(const Evidence& evidence, const Verdict& verdict) {
+  std::string text = FindingsText(verdict.findings);
+  for (const std::string& wrong : verdict.wrongs) text += "WRONG: " + wrong + "\n";
+  if (!verdict.wrongs.empty()) text += '\n';
+  return text + SummaryText(evidence, verdict);
 }
 
-std::string VerdictPage(const Evidence& evidence, const Judgement& judgement) {
+std::string VerdictPage(const Evidence& evidence, const Verdict& verdict) {
   std::vector<std::string> facts;
-  for (const std::string& wrong : judgement.wrongs) facts.push_back("WRONG: " + wrong);
-  const std::string summary = SummaryText(evidence, judgement);
+  for (const std::string& wrong : verdict.wrongs) facts.push_back("WRONG: " + wrong);
+  const std::string summary = SummaryText(evidence, verdict);
   for (size_t at = 0; at < summary.size();) {
     const size_t end = summary.find('\n', at);
     facts.push_back(summary.substr(at, end - at));
     at = end + 1;
   }
   std::vector<Excerpt> excerpts;
-  for (const Finding& finding : judgement.findings) excerpts.push_back(ExcerptOf(finding));
-  return TimelinePage("plov-torture: " + VerdictWord(evidence, judgement), facts, excerpts);
+  for (const Finding& finding : verdict.findings) excerpts.push_back(ExcerptOf(finding));
+  return TimelinePage("plov-torture: " + VerdictWord(evidence, verdict), facts, excerpts);
 }
 
 }  // namespace plov::torture

@@ -25,7 +25,7 @@ constexpr microseconds kSpin{5};    // as the tool's own server
 constexpr uint64_t kTurnsPerReport = 32;
 constexpr uint64_t kTurnsPerPause = 64;
 // A write without an answer costs the checker something for the rest of its history.
-constexpr uint64_t kTurnsPerHurry = 128;
+constexpr uint64_t kTurnsPerDeadline = 128;
 constexpr uint64_t kTurnsPerExpiry = 16;
 constexpr uint64_t kTurnsPerStanding = 512;
 // What a call takes at least, and a good deal more; each process has one of them.
@@ -70,7 +70,7 @@ void Worker::Work() {
   client_ = Connect(timeout, {});
   const microseconds read_pause(plan.read_pause_us);
   if (read_pause.count() > 0) pausing_ = Connect(timeout, read_pause);
-  if (plan.short_deadlines) hurried_ = Connect(kDeadlines[process_ % kDeadlines.size()], {});
+  if (plan.short_deadlines) short_deadline_ = Connect(kDeadlines[process_ % kDeadlines.size()], {});
   if (plan.shifted_clocks) expiries_.emplace(plan, process_);
   if (plan.standing_items) standing_.emplace(plan.run);
   if (!client_) return;
@@ -79,8 +79,8 @@ void Worker::Work() {
     keys_open_ = memory_->keys_open.load(std::memory_order_relaxed);
     if (pausing_ && choices_.OneIn(kTurnsPerPause)) {
       PauseGet();
-    } else if (hurried_ && choices_.OneIn(kTurnsPerHurry)) {
-      Hurry();
+    } else if (short_deadline_ && choices_.OneIn(kTurnsPerDeadline)) {
+      WorkToDeadline();
     } else if (expiries_ && choices_.OneIn(kTurnsPerExpiry)) {
       if (auto wrong = expiries_->Turn(&*client_, history_)) Lie(std::move(*wrong));
     } else if (standing_ && choices_.OneIn(kTurnsPerStanding)) {
@@ -119,12 +119,12 @@ bool Worker::AwaitRoom() {
   return !stopped();
 }
 
-// Whether the gate is closed; says at which of its numbers this client has seen that, with nothing
+// Whether the barrier is closed; says at which of its numbers this client has seen that, with nothing
 // under way.
 bool Worker::IsParked() {
-  const uint64_t gate = memory_->gate.load(std::memory_order_acquire);
-  if (gate % 2 == 0) return false;
-  report_.parked_at.store(gate, std::memory_order_release);
+  const uint64_t barrier = memory_->barrier.load(std::memory_order_acquire);
+  if (barrier % 2 == 0) return false;
+  report_.parked_at.store(barrier, std::memory_order_release);
   return true;
 }
 
@@ -274,10 +274,10 @@ void Worker::PauseGet() {
 }
 
 // One call that may well not end in time: what it wrote may come late.
-void Worker::Hurry() {
-  std::swap(client_, hurried_);
+void Worker::WorkToDeadline() {
+  std::swap(client_, short_deadline_);
   Single();
-  std::swap(client_, hurried_);
+  std::swap(client_, short_deadline_);
   report_.counts[IndexOf(Count::kDeadlines)].fetch_add(1, std::memory_order_relaxed);
 }
 

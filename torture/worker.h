@@ -46,7 +46,7 @@ class Worker {
   void Rest();
   void Turn(Form form);
   void PauseGet();
-  void Hurry();
+  void WorkToDeadline();
   void GetStanding();
   void Lie(std::string text);
 
@@ -79,7 +79,7 @@ class Worker {
   uint64_t turns_ = 0;
   std::optional<Client> client_;
   std::optional<Client> pausing_;
-  std::optional<Client> hurried_;  // its calls have microseconds
+  std::optional<Client> short_deadline_;  // its calls have microseconds
   std::optional<Expiries> expiries_;
   std::optional<Standing> standing_;
   std::vector<KeyName> names_;

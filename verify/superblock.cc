@@ -80,15 +80,15 @@ void StoreSuperblock(uint64_t* shared, const Superblock& superblock) {
   StoreSuperblockPage(shared, superblock);
 }
 
-SuperblockVerdict JudgeSuperblock(const Superblock& copy) {
+SuperblockState CheckSuperblock(const Superblock& copy) {
   // The checksum word comes last, so a first superblock still being written may lack any of these.
   const bool whole = copy.checksum == ChecksumOf(copy);
   if (copy.magic != kSuperblockMagic) {
-    return whole ? SuperblockVerdict::kNotPlov : SuperblockVerdict::kTorn;
+    return whole ? SuperblockState::kNotPlov : SuperblockState::kTorn;
   }
-  if (copy.format != kFormatVersion && copy.format != 0) return SuperblockVerdict::kOtherFormat;
-  if (!whole) return SuperblockVerdict::kTorn;
-  return IsSane(copy) ? SuperblockVerdict::kWhole : SuperblockVerdict::kNotPlov;
+  if (copy.format != kFormatVersion && copy.format != 0) return SuperblockState::kOtherFormat;
+  if (!whole) return SuperblockState::kTorn;
+  return IsSane(copy) ? SuperblockState::kWhole : SuperblockState::kNotPlov;
 }
 
 }  // namespace plov::verify

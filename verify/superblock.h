@@ -116,7 +116,7 @@ void StoreSuperblock(uint64_t* shared, const Superblock& superblock);
 // One of the two.
 void StoreSuperblockPage(uint64_t* page, const Superblock& superblock);
 
-enum class SuperblockVerdict {
+enum class SuperblockState {
   kWhole,
   kTorn,         // read it again
   kOtherFormat,  // whole by its own format, perhaps, but not one that this code reads
@@ -124,6 +124,6 @@ enum class SuperblockVerdict {
 };
 
 // Judges a private copy: seal first, then that the numbers describe memory inside the region.
-SuperblockVerdict JudgeSuperblock(const Superblock& copy);
+SuperblockState CheckSuperblock(const Superblock& copy);
 
 }  // namespace plov::verify

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "bench/load/crew.h"
+#include "bench/load/process_pool.h"
 
 namespace plov::bench {
 
@@ -70,7 +70,7 @@ Outcome ClientsBench::MeasureRow(DesignClientsRow* row) const {
   std::expected<std::chrono::nanoseconds, Error> cpu_before;
   std::expected<std::chrono::nanoseconds, Error> cpu_after;
   const auto results =
-      RunCrew({.members = row->clients,
+      RunPool({.members = row->clients,
                .before = [&] { cpu_before = servers_.CpuTime(row->work); },
                .after = [&] { cpu_after = servers_.CpuTime(row->work); },
                .progress = {}},

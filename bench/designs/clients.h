@@ -29,7 +29,7 @@ struct DesignClientsRow {
 // Clients are processes, begin at the same moment, each at a place of its own in the load's order.
 // Rounds go over all of it. The items are stored already.
 //
-// Threads: the main thread, while there is no other (crew.h); before this process has connected.
+// Threads: the main thread, while there is no other (process_pool.h); before this process has connected.
 // Errors: kCorrupt (a wrong value), the servers'.
 std::expected<std::vector<DesignClientsRow>, Error> MeasureClients(const DesignsSettings& settings,
                                                                    const DesignServers& servers,

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "bench/designs/side.h"
-#include "bench/load/crew.h"
+#include "bench/load/process_pool.h"
 
 namespace plov::bench {
 
@@ -41,7 +41,7 @@ Outcome DesignsBench::MeasureManyClients() {
 }
 
 Outcome DesignsBench::StoreFromChild() const {
-  const auto stored = RunCrew({}, [&](uint32_t, Shared*) -> std::expected<cli::Json, Error> {
+  const auto stored = RunPool({}, [&](uint32_t, Shared*) -> std::expected<cli::Json, Error> {
     for (const std::string& uri : servers_.plovd_uris()) {
       auto outcome = StoreItems(uri, *load_);
       if (!outcome) return std::unexpected(outcome.error());

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bench/load/crew.h"
+#include "bench/load/process_pool.h"
 #include "bench/load/worker.h"
 #include "client/cli/format.h"
 
@@ -15,7 +15,7 @@ std::expected<void, Error> Load(const Workload& workload, const DriveOptions& op
   DriveOptions one_by_one = options;
   one_by_one.client.location_cache_bytes = 0;
   uint64_t stored = 0;
-  const CrewOptions crew{.members = options.clients,
+  const PoolOptions pool{.members = options.clients,
                          .before = {},
                          .after = {},
                          .progress = [&](uint64_t operations, uint64_t bytes) {
@@ -28,7 +28,7 @@ std::expected<void, Error> Load(const Workload& workload, const DriveOptions& op
     if (auto loaded = worker->Load(); !loaded) return std::unexpected(loaded.error());
     return cli::Json::object();
   };
-  const auto loaded = RunCrew(crew, load);
+  const auto loaded = RunPool(pool, load);
   if (loaded) return {};
   Error error = loaded.error();
   if (error.code == Code::kNoSpace) {
@@ -39,7 +39,7 @@ std::expected<void, Error> Load(const Workload& workload, const DriveOptions& op
 }
 
 std::expected<Result, Error> Drive(const Workload& workload, const DriveOptions& options) {
-  const CrewOptions crew{.members = options.clients,
+  const PoolOptions pool{.members = options.clients,
                          .before = options.before,
                          .after = options.after,
                          .progress = options.progress};
@@ -53,7 +53,7 @@ std::expected<Result, Error> Drive(const Workload& workload, const DriveOptions&
     json["inserted"] = shared->slots[index].inserted.load(std::memory_order_relaxed);
     return json;
   };
-  const auto results = RunCrew(crew, drive);
+  const auto results = RunPool(pool, drive);
   if (!results) return std::unexpected(results.error());
   Result all;
   for (const cli::Json& json : *results) {

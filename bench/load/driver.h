@@ -1,6 +1,6 @@
 // Driver: stores a workload's items, and puts its load on a server from processes side by side.
 //
-// Threads: the main thread, while there is no other (crew.h).
+// Threads: the main thread, while there is no other (process_pool.h).
 #pragma once
 
 #include <plov/client.h>

@@ -1,4 +1,4 @@
-// Worker: one client of a load, in a process of its own (crew.h).
+// Worker: one client of a load, in a process of its own (process_pool.h).
 #pragma once
 
 #include <plov/client.h>
@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/load/crew.h"
 #include "bench/load/driver.h"
+#include "bench/load/process_pool.h"
 #include "bench/load/source.h"
 
 namespace plov::bench {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kBatch = 16;  // READs that are prefetched before the first is done
 constexpr size_t kReferenceOffsetWord = verify::Bucket::kPayloadWord + 2;
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kWaitMax{10};
 // No sum of words comes to this but by chance: what is compared with it has to have been read.
 constexpr uint64_t kNoSum = 0x9e3779b97f4a7c15;
 
@@ -91,7 +91,7 @@ std::expected<void, Error> Memory::FindBuckets() {
     return Fail(Code::kUnavailable, "READs over this fabric are no loads");
   }
   std::memcpy(&superblock, region_.data(), sizeof(superblock));
-  if (verify::JudgeSuperblock(superblock) != verify::SuperblockVerdict::kWhole) {
+  if (verify::CheckSuperblock(superblock) != verify::SuperblockState::kWhole) {
     return Fail(Code::kProtocol, "the server's superblock is not whole");
   }
   const cuckoo::ShardView view = cuckoo::ShardView::Of(superblock);
@@ -151,7 +151,7 @@ StartedPeer StartMemory(const Work& work, const PeerPlace& place) {
       fabric::Connection::Connect(place.plov, {.shard = 0,
                                                .format_version = verify::kFormatVersion,
                                                .client_id = fabric::RandomId(),
-                                               .deadline = fabric::Clock::now() + kPatience});
+                                               .deadline = fabric::Clock::now() + kWaitMax});
   if (!connection) return std::unexpected(connection.error());
   auto memory = std::make_unique<Memory>(work, std::move(*connection));
   if (auto found = memory->FindBuckets(); !found) return std::unexpected(found.error());

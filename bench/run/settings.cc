@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "bench/load/crew.h"
 #include "bench/load/presets.h"
+#include "bench/load/process_pool.h"
 #include "bench/run/study.h"
 #include "bench/shared/command.h"
 #include "torture/own_server.h"

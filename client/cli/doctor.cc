@@ -12,13 +12,13 @@ namespace plov::cli {
 
 namespace {
 
-std::string_view NameOf(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kOk:
+std::string_view NameOf(Severity severity) {
+  switch (severity) {
+    case Severity::kOk:
       return "ok";
-    case Verdict::kNote:
+    case Severity::kNote:
       return "note";
-    case Verdict::kProblem:
+    case Severity::kProblem:
       break;
   }
   return "PROBLEM";
@@ -43,7 +43,7 @@ std::string TextOf(const Findings& findings) {
   std::string text;
   for (const Finding& finding : findings.all()) {
     text +=
-        fmt::format("{:<8} {}: {}\n", NameOf(finding.verdict), finding.subject, finding.meaning);
+        fmt::format("{:<8} {}: {}\n", NameOf(finding.severity), finding.subject, finding.meaning);
     if (!finding.mend.empty()) text += fmt::format("{:<8}   mend: {}\n", "", finding.mend);
   }
   return text;
@@ -54,7 +54,7 @@ Json JsonOf(const Findings& findings, size_t problems) {
   for (const Finding& finding : findings.all()) {
     Json object = Json::object();
     object["subject"] = finding.subject;
-    object["verdict"] = NameOf(finding.verdict);
+    object["verdict"] = NameOf(finding.severity);
     object["meaning"] = finding.meaning;
     if (!finding.mend.empty()) object["mend"] = finding.mend;
     list.push_back(std::move(object));
@@ -69,8 +69,8 @@ Json JsonOf(const Findings& findings, size_t problems) {
 
 Outcome Doctor(const Options& options, Output* output) {
   const Findings findings = Examine(options);
-  const auto problems =
-      static_cast<size_t>(std::ranges::count(findings.all(), Verdict::kProblem, &Finding::verdict));
+  const auto problems = static_cast<size_t>(
+      std::ranges::count(findings.all(), Severity::kProblem, &Finding::severity));
   output->Write(options.json ? LineOf(JsonOf(findings, problems)) : TextOf(findings));
   if (problems == 0) return {};
   return Fail(Code::kSystem,

@@ -12,7 +12,7 @@ namespace plov::cli {
 namespace {
 
 // What the reader of the dump must know, though every item that could be read is there.
-Outcome Judge(const ScanSummary& summary) {
+Outcome Conclude(const ScanSummary& summary) {
   if (summary.unreadable > 0) {
     return Fail(Code::kSystem,
                 fmt::format("{} items could not be read and are missing: dump again, or restart "
@@ -45,7 +45,7 @@ Outcome Dump(const Options& options, Output* output) {
   });
   if (!summary) return std::unexpected(summary.error());
   if (!output->good()) return {};  // Finish tells it
-  return Judge(*summary);
+  return Conclude(*summary);
 }
 
 }  // namespace plov::cli

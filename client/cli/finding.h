@@ -9,14 +9,14 @@
 
 namespace plov::cli {
 
-enum class Verdict {
+enum class Severity {
   kOk,
   kNote,     // works, though not as well as it could, or not everything
   kProblem,  // keeps plov from working
 };
 
 struct Finding {
-  Verdict verdict;
+  Severity severity;
   std::string subject;
   std::string meaning;
   std::string mend;  // a command; empty for kOk, and where no command can help
@@ -25,20 +25,20 @@ struct Finding {
 class Findings {
  public:
   void Ok(std::string subject, std::string meaning) {
-    Add({Verdict::kOk, std::move(subject), std::move(meaning), ""});
+    Add({Severity::kOk, std::move(subject), std::move(meaning), ""});
   }
   void Note(std::string subject, std::string meaning, std::string mend) {
-    Add({Verdict::kNote, std::move(subject), std::move(meaning), std::move(mend)});
+    Add({Severity::kNote, std::move(subject), std::move(meaning), std::move(mend)});
   }
   void Problem(std::string subject, std::string meaning, std::string mend) {
-    Add({Verdict::kProblem, std::move(subject), std::move(meaning), std::move(mend)});
+    Add({Severity::kProblem, std::move(subject), std::move(meaning), std::move(mend)});
   }
 
   const std::vector<Finding>& all() const { return all_; }
   // Whether there is a problem with a subject that begins so.
   bool HasProblem(std::string_view subject) const {
     return std::ranges::any_of(all_, [subject](const Finding& finding) {
-      return finding.verdict == Verdict::kProblem && finding.subject.starts_with(subject);
+      return finding.severity == Severity::kProblem && finding.subject.starts_with(subject);
     });
   }
 

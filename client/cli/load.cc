@@ -58,7 +58,7 @@ class Loader {
   void StoreBatch();
   void OnStored(size_t index, const Client::PutResult& result);
   void Reject(uint64_t line, std::string_view why);
-  Outcome Judge() const;
+  Outcome Conclude() const;
 
   Client* client_;
   ServerTime time_;
@@ -155,7 +155,7 @@ void Loader::StoreBatch() {
   line_numbers_.clear();
 }
 
-Outcome Loader::Judge() const {
+Outcome Loader::Conclude() const {
   if (failure_) {
     Error error = failure_->error;
     error.message = fmt::format("stopped at {}:{}: {}", name_, failure_->line, error.message);
@@ -179,7 +179,7 @@ Outcome Loader::Run() {
     progress_.Show(stored_, stored_bytes_);
   }
   progress_.Clear();
-  return Judge();
+  return Conclude();
 }
 
 std::string Loader::Summary(bool json) const {

@@ -1,5 +1,5 @@
 #include "client/cli/probes.h"
-#include "client/cli/rdma_judge.h"
+#include "client/cli/rdma_checks.h"
 #include "fabric/verbs/verbs.h"
 
 namespace plov::cli {
@@ -11,7 +11,7 @@ void ProbeRdma(const Machine& machine, const std::string& uri, uint64_t memory_b
   RdmaFacts facts = GatherRdmaFacts(machine, survey);
   facts.wanted = fabric::verbs::IsRdma(uri);
   facts.memory_bytes = memory_bytes;
-  JudgeRdma(facts, findings);
+  CheckRdma(facts, findings);
 }
 
 }  // namespace plov::cli

@@ -46,14 +46,14 @@ std::expected<Microseconds, Error> ReadSuperblock(fabric::Connection* connection
   while (true) {
     const auto time = ReadHead(connection, page, sizeof(*page), deadline);
     if (!time) return time;
-    switch (verify::JudgeSuperblock(*page)) {
-      case verify::SuperblockVerdict::kWhole:
+    switch (verify::CheckSuperblock(*page)) {
+      case verify::SuperblockState::kWhole:
         return time;
-      case verify::SuperblockVerdict::kTorn:
+      case verify::SuperblockState::kTorn:
         break;
-      case verify::SuperblockVerdict::kOtherFormat:
+      case verify::SuperblockState::kOtherFormat:
         return Fail(Code::kProtocol, "its memory is of another format version");
-      case verify::SuperblockVerdict::kNotPlov:
+      case verify::SuperblockState::kNotPlov:
         return Fail(Code::kProtocol, "its memory is not a plov shard");
     }
     if (Clock::now() > deadline) return Fail(Code::kCorrupt, "its superblock is damaged");

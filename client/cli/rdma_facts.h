@@ -1,5 +1,5 @@
 // RdmaFacts: what this machine has of RDMA, as the kernel's files and rdma-core tell it. Judged
-// apart, by rdma_judge.h.
+// apart, by rdma_checks.h.
 #pragma once
 
 #include <cstdint>

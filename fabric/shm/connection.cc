@@ -75,8 +75,8 @@ class ShmConnection final : public Connection {
   bool Send(std::span<const std::byte> message) override {
     if (unanswered_ == kUnansweredMax) return false;
     const auto verdict = requests_.Write(message);
-    if (verdict == RingWriter::Verdict::kBroken) broken_ = true;
-    if (verdict != RingWriter::Verdict::kWritten) return false;
+    if (verdict == RingWriter::Result::kBroken) broken_ = true;
+    if (verdict != RingWriter::Result::kWritten) return false;
     ++unanswered_;
     if (requests_.TakeSleeper()) WakePeer(parts_.socket.get());
     return true;
@@ -86,8 +86,8 @@ class ShmConnection final : public Connection {
     if (armed_) Disarm();
     size_t bytes = 0;
     const auto verdict = replies_.Read(message_, &bytes);
-    if (verdict == RingReader::Verdict::kBroken) broken_ = true;
-    if (verdict != RingReader::Verdict::kMessage) return std::nullopt;
+    if (verdict == RingReader::Result::kBroken) broken_ = true;
+    if (verdict != RingReader::Result::kMessage) return std::nullopt;
     if (unanswered_ > 0) --unanswered_;
     return std::span<const std::byte>(message_).first(bytes);
   }

@@ -71,7 +71,7 @@ class ShmListener final : public Listener {
   void Refuse(int socket, RefusalReason refusal, const std::string& cause = {});
   static Fd OpenSpare() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
   void HandleHello(Fd socket, const Hello& hello);
-  Code Judge(const Person& person, const Hello& hello) const;
+  Code Check(const Person& person, const Hello& hello) const;
   std::expected<void, Error> Serve(Fd* socket, uint32_t shard, NewPeer peer);
   const Access& access() const { return options_.admission->access(); }
 
@@ -162,7 +162,7 @@ void ShmListener::Refuse(int socket, RefusalReason refusal, const std::string& c
 }
 
 void ShmListener::DropLate() {
-  if (!Drain(timer_.get())) return;
+  if (!ClearEvent(timer_.get())) return;
   while (!pending_.empty() && pending_.front().deadline <= Clock::now()) pending_.pop_front();
 }
 
@@ -211,7 +211,7 @@ void ShmListener::HandleEvents() {
 // The kernel has checked the socket's mode already; credentials say it again where a file system
 // does not: root and the server's own user always, others only when the operator has opened the
 // socket to its group or to all.
-Code ShmListener::Judge(const Person& person, const Hello& hello) const {
+Code ShmListener::Check(const Person& person, const Hello& hello) const {
   struct stat status;
   if (!person.user || access().Of(person) == Right::kNone) return Code::kPermission;
   if (::stat(path_.c_str(), &status) != 0) return Code::kPermission;
@@ -224,7 +224,7 @@ Code ShmListener::Judge(const Person& person, const Hello& hello) const {
 
 void ShmListener::HandleHello(Fd socket, const Hello& hello) {
   const Person person = PersonOf(socket.get());
-  const Code status = Judge(person, hello);
+  const Code status = Check(person, hello);
   if (status != Code::kOk) {
     const Welcome refusal{kHandshakeMagic, static_cast<uint32_t>(status), options_.format_version,
                           0, 0};

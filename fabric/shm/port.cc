@@ -169,8 +169,8 @@ std::optional<PortEvent> ShmPort::TakeMessage() {
     if (peer.owes_reply || peer.requests.empty()) continue;
     size_t bytes = 0;
     const auto verdict = peer.requests.Read(message_, &bytes);
-    if (verdict == RingReader::Verdict::kNone) continue;  // the peer took its message back
-    if (verdict == RingReader::Verdict::kBroken) {
+    if (verdict == RingReader::Result::kNone) continue;  // the peer took its message back
+    if (verdict == RingReader::Result::kBroken) {
       closed_.push_back(peer.id);
       return TakeClosed();
     }
@@ -229,7 +229,7 @@ void ShmPort::Send(PeerId id, std::span<const std::byte> message) {
   Peer* peer = Find(id);
   if (peer == nullptr) return;
   peer->owes_reply = false;
-  if (peer->replies.Write(message) != RingWriter::Verdict::kWritten) {
+  if (peer->replies.Write(message) != RingWriter::Result::kWritten) {
     closed_.push_back(id);
     return;
   }
@@ -328,7 +328,7 @@ bool ShmPort::OnPeersCore() {
 void ShmPort::Disarm() {
   age_ += kMessagesPerSleep;
   for (Peer* peer : hot_) peer->requests.StayAwake();
-  if (WatchSockets()) Drain(bell_.get());
+  if (WatchSockets()) ClearEvent(bell_.get());
 }
 
 }  // namespace plov::fabric::shm

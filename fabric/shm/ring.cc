@@ -25,17 +25,17 @@ void RingWriter::Put(uint64_t position, const std::byte* from, size_t bytes) {
   if (run < bytes) verify::CopyToShared(WordsFrom(data_, 0), 0, from + run, bytes - run);
 }
 
-RingWriter::Verdict RingWriter::Write(std::span<const std::byte> message) {
+RingWriter::Result RingWriter::Write(std::span<const std::byte> message) {
   const uint64_t head = control_->head.load(std::memory_order_acquire);
   const uint64_t used = tail_ - head;
-  if (used > data_.size()) return Verdict::kBroken;
+  if (used > data_.size()) return Result::kBroken;
   const size_t needed = RingBytesOf(message.size());
-  if (needed > data_.size() - used) return Verdict::kNoRoom;
+  if (needed > data_.size() - used) return Result::kNoRoom;
   verify::StoreWord(WordsFrom(data_, tail_), message.size());
   Put(tail_ + kRingHeadBytes, message.data(), message.size());
   tail_ += needed;
   control_->tail.store(tail_, std::memory_order_seq_cst);
-  return Verdict::kWritten;
+  return Result::kWritten;
 }
 
 bool RingWriter::TakeSleeper() {
@@ -49,18 +49,18 @@ void RingReader::Get(uint64_t position, std::byte* to, size_t bytes) const {
   if (run < bytes) verify::CopyFromShared(to + run, WordsFrom(data_, 0), bytes - run);
 }
 
-RingReader::Verdict RingReader::Read(std::span<std::byte> buffer, size_t* bytes) {
+RingReader::Result RingReader::Read(std::span<std::byte> buffer, size_t* bytes) {
   const uint64_t tail = control_->tail.load(std::memory_order_acquire);
-  if (tail == head_) return Verdict::kNone;
+  if (tail == head_) return Result::kNone;
   const uint64_t filled = tail - head_;
-  if (filled > data_.size() || filled % verify::kWordBytes != 0) return Verdict::kBroken;
+  if (filled > data_.size() || filled % verify::kWordBytes != 0) return Result::kBroken;
   const uint64_t length = verify::LoadWord(WordsFrom(data_, head_));
-  if (length > buffer.size() || RingBytesOf(length) > filled) return Verdict::kBroken;
+  if (length > buffer.size() || RingBytesOf(length) > filled) return Result::kBroken;
   Get(head_ + kRingHeadBytes, buffer.data(), length);
   head_ += RingBytesOf(length);
   control_->head.store(head_, std::memory_order_release);
   *bytes = length;
-  return Verdict::kMessage;
+  return Result::kMessage;
 }
 
 bool RingReader::Sleep() {

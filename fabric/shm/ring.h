@@ -10,7 +10,7 @@
 //   data:  per message {bytes (4), zero (4)}, the bytes, padding to a word; wraps at any word
 //
 // Each side keeps its own position privately and takes the other's for hostile: a position that
-// cannot be, or a length beyond it, breaks the ring for good (Verdict::kBroken), never the process.
+// cannot be, or a length beyond it, breaks the ring for good (Result::kBroken), never the process.
 // A message is copied out once, then looked at.
 //
 // Memory order: the producer's tail store (seq_cst, so also release) pairs with the consumer's
@@ -50,9 +50,9 @@ class RingWriter {
   // data: a power of two of bytes, word-aligned.
   RingWriter(RingControl* control, std::span<std::byte> data) : control_(control), data_(data) {}
 
-  enum class Verdict { kWritten, kNoRoom, kBroken };
+  enum class Result { kWritten, kNoRoom, kBroken };
 
-  Verdict Write(std::span<const std::byte> message);
+  Result Write(std::span<const std::byte> message);
 
   // True once per sleep of the consumer: the caller must wake it.
   bool TakeSleeper();
@@ -76,10 +76,10 @@ class RingReader {
   RingReader() = default;
   RingReader(RingControl* control, std::span<std::byte> data) : control_(control), data_(data) {}
 
-  enum class Verdict { kMessage, kNone, kBroken };
+  enum class Result { kMessage, kNone, kBroken };
 
   // Copies the next message into `buffer`, which bounds its length.
-  Verdict Read(std::span<std::byte> buffer, size_t* bytes);
+  Result Read(std::span<std::byte> buffer, size_t* bytes);
 
   bool empty() const { return control_->tail.load(std::memory_order_acquire) == head_; }
 

@@ -30,7 +30,7 @@ VerbsConnection::VerbsConnection(ClientParts parts)
               .read_depth = parts_.depths.initiator},
       reads_(parts_.region, parts_.depths.initiator, std::move(parts_.bounce)) {}
 
-void ClientParts::LetGoOfDevice() {
+void ClientParts::ReleaseDevice() {
   qp.Destroy();
   sends.mr.reset();
   replies.mr.reset();
@@ -169,7 +169,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
   if (std::exchange(armed_, false) && !dead_) {
     DrainEvents(parts_.completions.get());
     LookAtEvents();
-    if (fabric::Drain(parts_.timer.get())) AskWhetherAlive();
+    if (fabric::ClearEvent(parts_.timer.get())) AskWhetherAlive();
   }
   if (received_.empty() && !dead_) Drain();
   if (received_.empty()) {
@@ -260,7 +260,7 @@ void VerbsConnection::Die() {
   parts_.qp.Destroy();
   reads_.Fail();
   staging_.mr.reset();
-  parts_.LetGoOfDevice();
+  parts_.ReleaseDevice();
 }
 
 bool VerbsConnection::Arm() {

@@ -38,7 +38,7 @@ struct ClientParts {
   uint64_t staging_bytes = 0;
 
   // Everything but memory, channel and epoll; from then on the device does nothing for us.
-  void LetGoOfDevice();
+  void ReleaseDevice();
 };
 
 class VerbsConnection final : public Connection {

@@ -62,10 +62,10 @@ class VerbsListener final : public Listener {
   std::expected<void, Error> AttachPorts();
   void OnRequest(CmId id, const std::optional<Hello>& hello, const rdma_conn_param& asked);
   void OnRemoval();
-  void LetGo();
+  void FinishDetach();
   void Return();
   void Refuse(rdma_cm_id* id, Code code) const;
-  Code Judge(const std::optional<Hello>& hello) const;
+  Code Check(const std::optional<Hello>& hello) const;
   Welcome WelcomeTo(uint32_t shard) const;
 
   std::string uri_;
@@ -124,7 +124,7 @@ std::expected<void, Error> VerbsListener::AttachPorts() {
   return {};
 }
 
-// A failure leaves what was made, for LetGo.
+// A failure leaves what was made, for FinishDetach.
 std::expected<void, Error> VerbsListener::OpenDevice() {
   auto id = Bind();
   if (!id) return std::unexpected(id.error());
@@ -167,7 +167,7 @@ std::expected<void, Error> VerbsListener::Open() {
   return OpenDevice();
 }
 
-Code VerbsListener::Judge(const std::optional<Hello>& hello) const {
+Code VerbsListener::Check(const std::optional<Hello>& hello) const {
   if (!hello || hello->magic != kWireMagic || hello->format_version != options_.format_version) {
     return Code::kProtocol;
   }
@@ -192,7 +192,7 @@ Welcome VerbsListener::WelcomeTo(uint32_t shard) const {
 void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
                               const rdma_conn_param& asked) {
   if (!device_ || leaving_) return Refuse(id.get(), Code::kUnavailable);
-  Code code = Judge(hello);
+  Code code = Check(hello);
   // One that answers no READs would have its values fetched for ever.
   if (asked.responder_resources == 0 || asked.initiator_depth == 0) code = Code::kProtocol;
   // Nobody knows the user.
@@ -232,11 +232,11 @@ void VerbsListener::OnRemoval() {
                "device has this address");
   leaving_ = true;
   for (const auto& port : ports_) port->Detach();
-  LetGo();
+  FinishDetach();
 }
 
 // Once all ports have.
-void VerbsListener::LetGo() {
+void VerbsListener::FinishDetach() {
   const auto attached = [](const auto& port) { return port->is_attached(); };
   if (!leaving_ || std::ranges::any_of(ports_, attached)) return;
   device_.reset();
@@ -249,7 +249,7 @@ void VerbsListener::Return() {
   if (auto opened = OpenDevice(); !opened) {
     leaving_ = device_.has_value();
     for (const auto& port : ports_) port->Detach();
-    return LetGo();
+    return FinishDetach();
   }
   SetTimer(timer_.get(), {});
   notices_.Add("the RDMA device of " + uri_ + " is back: serving");
@@ -268,8 +268,8 @@ void VerbsListener::HandleEvents() {
       OnRequest(std::move(id), hello, asked);
     }
   }
-  if (Drain(bell_.get())) LetGo();
-  if (Drain(timer_.get()) && !device_) Return();
+  if (ClearEvent(bell_.get())) FinishDetach();
+  if (ClearEvent(timer_.get()) && !device_) Return();
 }
 
 }  // namespace

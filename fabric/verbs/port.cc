@@ -116,11 +116,11 @@ void VerbsPort::TakeNew() {
     peers_.emplace(id, std::move(peer));
   }
   new_peers_.clear();
-  for (const PeerId id : failed_) Doom(id);
+  for (const PeerId id : failed_) MarkGone(id);
   failed_.clear();
   if (std::exchange(detach_wanted_, false)) {
     detaching_ = true;
-    for (const auto& [id, peer] : peers_) Doom(id);
+    for (const auto& [id, peer] : peers_) MarkGone(id);
   }
   has_new_.store(false, std::memory_order_release);
 }
@@ -151,7 +151,7 @@ void VerbsPort::OnCompletion(const ibv_wc& completion) {
   } else if (sound) {
     sound = peer->OnSent(tag.number, device_.get(), &reads_done_);
   }
-  if (!sound) Doom(tag.peer);
+  if (!sound) MarkGone(tag.peer);
   PostReads();
 }
 
@@ -163,7 +163,7 @@ void VerbsPort::PostReads() {
     Peer* peer = Find(id);
     if (peer == nullptr) continue;
     const Peer::Slice slice = peer->PostSlice(&device_->slices, &reads_done_);
-    if (slice == Peer::Slice::kBroken) Doom(id);
+    if (slice == Peer::Slice::kBroken) MarkGone(id);
     if (slice == Peer::Slice::kPosted || slice == Peer::Slice::kWaits) reading_.push_back(id);
     waits = slice == Peer::Slice::kWaits ? waits + 1 : 0;
   }
@@ -182,14 +182,14 @@ void VerbsPort::Drain() {
 void VerbsPort::LookAtEvents() {
   while (const CmEvent event = events_.Next()) {
     const auto id = reinterpret_cast<PeerId>(event->id->context);
-    if (EndsConnection(*event) && FindNow(id) != nullptr) Doom(id);
+    if (EndsConnection(*event) && FindNow(id) != nullptr) MarkGone(id);
   }
 }
 
 void VerbsPort::AskTheSilent() {
-  if (!fabric::Drain(timer_.get())) return;
+  if (!fabric::ClearEvent(timer_.get())) return;
   for (const auto& [id, peer] : peers_) {
-    if (!peer->AskWhetherAlive()) Doom(id);
+    if (!peer->AskWhetherAlive()) MarkGone(id);
   }
 }
 
@@ -208,9 +208,9 @@ std::optional<PortEvent> VerbsPort::TakeOpened() {
 }
 
 std::optional<PortEvent> VerbsPort::TakeDoomed() {
-  while (!doomed_.empty()) {
-    const PeerId id = doomed_.front();
-    doomed_.pop_front();
+  while (!gone_.empty()) {
+    const PeerId id = gone_.front();
+    gone_.pop_front();
     if (Find(id) == nullptr) continue;
     Close(id);
     return PortEvent{.kind = PortEvent::Kind::kClosed, .peer = id};
@@ -238,7 +238,7 @@ std::optional<PortEvent> VerbsPort::TakeMessage() {
     if (const auto message = peer->TakeMessage(message_)) {
       return PortEvent{.kind = PortEvent::Kind::kMessage, .peer = id, .message = *message};
     }
-    Doom(id);
+    MarkGone(id);
   }
   return std::nullopt;
 }
@@ -252,13 +252,13 @@ std::optional<PortEvent> VerbsPort::Poll() {
   Drain();
   if (auto event = TakeOpened()) return event;
   if (auto event = TakeDoomed()) return event;
-  if (detaching_ && peers_.empty()) LetGo();
+  if (detaching_ && peers_.empty()) FinishDetach();
   if (auto event = TakeRead()) return event;
   return TakeMessage();
 }
 
 // Nobody is left, and nobody was admitted since Detach.
-void VerbsPort::LetGo() {
+void VerbsPort::FinishDetach() {
   DrainEvents(device_->channel.get());
   detaching_ = false;
   const std::lock_guard lock(mutex_);
@@ -271,7 +271,7 @@ void VerbsPort::Send(PeerId id, std::span<const std::byte> message) {
   Peer* peer = Find(id);
   if (peer == nullptr) return;
   peer->owes_reply = false;
-  if (!peer->Reply(message, &device_->replies)) return Doom(id);
+  if (!peer->Reply(message, &device_->replies)) return MarkGone(id);
   if (peer->has_message()) ready_.push_back(id);
 }
 
@@ -304,7 +304,7 @@ void VerbsPort::Close(PeerId id) {
 }
 
 bool VerbsPort::HasWork() {
-  return has_new_.load(std::memory_order_acquire) || !opened_.empty() || !doomed_.empty() ||
+  return has_new_.load(std::memory_order_acquire) || !opened_.empty() || !gone_.empty() ||
          !reads_done_.empty() || !ready_.empty();
 }
 
@@ -320,7 +320,7 @@ void VerbsPort::Disarm() {
   if (device_ != nullptr) DrainEvents(device_->channel.get());
   LookAtEvents();
   AskTheSilent();
-  fabric::Drain(bell_.get());
+  fabric::ClearEvent(bell_.get());
 }
 
 }  // namespace plov::fabric::verbs

@@ -72,14 +72,14 @@ class VerbsPort final : public Port {
   Peer* Find(PeerId id);
   Peer* FindNow(PeerId id);
   void TakeNew();
-  void Doom(PeerId id) { doomed_.push_back(id); }
+  void MarkGone(PeerId id) { gone_.push_back(id); }
   std::optional<PortEvent> TakeOpened();
   std::optional<PortEvent> TakeDoomed();
   std::optional<PortEvent> TakeRead();
   std::optional<PortEvent> TakeMessage();
   void PostReads();
   bool HasWork();
-  void LetGo();
+  void FinishDetach();
   void Drain();
   void OnCompletion(const ibv_wc& completion);
   void LookAtEvents();
@@ -98,7 +98,7 @@ class VerbsPort final : public Port {
   std::deque<PeerId> opened_;   // not told yet
   std::deque<PeerId> ready_;    // peers with a message that may be given out, in turn
   std::deque<PeerId> reading_;  // peers whose staging memory is to be READ, a slice each in turn
-  std::deque<PeerId> doomed_;   // peers that have died or broken the protocol
+  std::deque<PeerId> gone_;     // peers that have died or broken the protocol
   ReadsDone reads_done_;
   std::array<std::byte, kMessageBytesMax> message_;  // that Poll gave out last
   uint32_t polls_ = 0;

@@ -49,10 +49,10 @@ class Probes : public testing::Test {
     }
     return std::nullopt;
   }
-  Verdict VerdictOf(Probe probe, const std::string& subject) const {
+  Severity VerdictOf(Probe probe, const std::string& subject) const {
     const auto finding = Find(probe, subject);
     EXPECT_TRUE(finding) << subject;
-    return finding ? finding->verdict : Verdict::kOk;
+    return finding ? finding->severity : Severity::kOk;
   }
 
   std::string root_;
@@ -61,45 +61,45 @@ class Probes : public testing::Test {
 TEST_F(Probes, KernelsBefore5_1AreAProblem) {
   for (const char* old : {"3.10.0-1160.el7", "4.19.0", "5.0.21", "5", "odd"}) {
     Write("/proc/sys/kernel/osrelease", old);
-    EXPECT_EQ(VerdictOf(ProbeKernel, "kernel"), Verdict::kProblem) << old;
+    EXPECT_EQ(VerdictOf(ProbeKernel, "kernel"), Severity::kProblem) << old;
   }
   for (const char* good : {"5.1.0", "5.10.0-8-amd64", "6.1.0\n", "10.0"}) {
     Write("/proc/sys/kernel/osrelease", good);
-    EXPECT_EQ(VerdictOf(ProbeKernel, "kernel"), Verdict::kOk) << good;
+    EXPECT_EQ(VerdictOf(ProbeKernel, "kernel"), Severity::kOk) << good;
   }
 }
 
 TEST_F(Probes, MemoryIsHeldAgainstWhatAServerTakes) {
   WriteMemory(8192, 4096);
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Severity::kOk);
   WriteMemory(8192, 512);
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Verdict::kNote);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Severity::kNote);
   EXPECT_EQ(Find(ProbeMemoryOfOneGib, "memory")->mend, "plovd --memory 256M");
   WriteMemory(512, 400);
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Verdict::kProblem);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "memory"), Severity::kProblem);
 }
 
 TEST_F(Probes, TheSmallestLimitOfTheControlGroupsCounts) {
   WriteMemory(8192, 8000);
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Severity::kOk);
   Write("/proc/self/cgroup", "0::/a/b\n");
   Write("/sys/fs/cgroup/a/b/memory.max", "max\n");
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Severity::kOk);
   Write("/sys/fs/cgroup/a/memory.max", std::to_string(512 << 20));
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kProblem);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Severity::kProblem);
   EXPECT_EQ(Find(ProbeMemoryOfOneGib, "cgroup")->mend, "plovd --memory 256M");
   Write("/sys/fs/cgroup/a/memory.max", std::to_string(uint64_t{2} << 30));
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Severity::kOk);
   Write("/proc/self/cgroup", "12:cpu:/\n7:memory:/\n0::/\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Verdict::kProblem);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "cgroup"), Severity::kProblem);
 }
 
 TEST_F(Probes, StrictOvercommitIsNoted) {
   Write("/proc/sys/vm/overcommit_memory", "0\n");
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "overcommit"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "overcommit"), Severity::kOk);
   Write("/proc/sys/vm/overcommit_memory", "2\n");
-  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "overcommit"), Verdict::kNote);
+  EXPECT_EQ(VerdictOf(ProbeMemoryOfOneGib, "overcommit"), Severity::kNote);
 }
 
 TEST_F(Probes, HugePagesAreOfferedWhenTheyAreMissing) {
@@ -107,29 +107,29 @@ TEST_F(Probes, HugePagesAreOfferedWhenTheyAreMissing) {
   Write(kFree, "0\n");
   const auto finding = Find(ProbePagesOfOneGib, "huge pages");
   ASSERT_TRUE(finding);
-  EXPECT_EQ(finding->verdict, Verdict::kNote);
+  EXPECT_EQ(finding->severity, Severity::kNote);
   EXPECT_NE(finding->mend.find("sysctl vm.nr_hugepages=512"), std::string::npos);
   Write(kFree, "512\n");
-  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "huge pages"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "huge pages"), Severity::kOk);
   constexpr auto kTransparent = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
   Write(kTransparent, "always within_size advise [never] deny force\n");
-  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Verdict::kNote);
+  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Severity::kNote);
   Write(kTransparent, "always [within_size] advise never deny force\n");
-  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Severity::kOk);
 }
 
 TEST_F(Probes, SlowClocksAndGovernorsAreNoted) {
   EXPECT_FALSE(Find(ProbeProcessors, "clock"));
   Write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
   Write("/sys/devices/system/clocksource/clocksource0/available_clocksource", "hpet acpi_pm \n");
-  EXPECT_EQ(VerdictOf(ProbeProcessors, "clock"), Verdict::kNote);
+  EXPECT_EQ(VerdictOf(ProbeProcessors, "clock"), Severity::kNote);
   EXPECT_EQ(Find(ProbeProcessors, "clock")->mend, "");
   Write("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet\n");
   EXPECT_NE(Find(ProbeProcessors, "clock")->mend.find("echo tsc"), std::string::npos);
   Write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
-  EXPECT_EQ(VerdictOf(ProbeProcessors, "clock"), Verdict::kOk);
+  EXPECT_EQ(VerdictOf(ProbeProcessors, "clock"), Severity::kOk);
   Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
-  EXPECT_EQ(VerdictOf(ProbeProcessors, "frequency"), Verdict::kNote);
+  EXPECT_EQ(VerdictOf(ProbeProcessors, "frequency"), Severity::kNote);
 }
 
 TEST_F(Probes, WhatIsWantedIsTheMemoryOfTheServer) {
@@ -137,7 +137,7 @@ TEST_F(Probes, WhatIsWantedIsTheMemoryOfTheServer) {
   Findings findings;
   ProbeMemory(Machine(root_), uint64_t{16} << 30, &findings);
   ASSERT_FALSE(findings.all().empty());
-  EXPECT_EQ(findings.all()[0].verdict, Verdict::kProblem);
+  EXPECT_EQ(findings.all()[0].severity, Severity::kProblem);
   EXPECT_NE(findings.all()[0].meaning.find("a plovd of 16.0 GiB"), std::string::npos);
 }
 
@@ -162,7 +162,7 @@ TEST(Machine, AnEmptyMachineMakesNoProbeFail) {
   ProbePagesOfOneGib(nothing, &findings);
   ProbeProcessors(nothing, &findings);
   for (const Finding& finding : findings.all()) {
-    EXPECT_NE(finding.verdict, Verdict::kProblem) << finding.subject;
+    EXPECT_NE(finding.severity, Severity::kProblem) << finding.subject;
   }
 }
 

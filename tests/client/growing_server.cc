@@ -126,7 +126,7 @@ void GrowingServer::MoveHome(uint64_t home) {
     const uint64_t hash = cuckoo::HashKey(key, kHashSeed);
     Table::Slot slot;
     if (cuckoo::HomeOf(hash, kOldBuckets) != home) continue;
-    if (old.Find(hash, key, &slot) != Table::Verdict::kFound) continue;
+    if (old.Find(hash, key, &slot) != Table::FindResult::kFound) continue;
     if (!tables_[1]->Insert(hash, slot.bucket)) throw std::runtime_error("the table is full");
     old.Erase(hash, slot);
   }

@@ -115,7 +115,7 @@ void HostileServer::Send(Peer* peer, MessageWriter* message, uint64_t answered) 
 void HostileServer::Answer(Peer* peer) {
   std::vector<std::byte> message(shm::kMessageBytesMax), buffer(shm::kMessageBytesMax);
   size_t bytes = 0;
-  if (peer->requests.Read(message, &bytes) != shm::RingReader::Verdict::kMessage) return;
+  if (peer->requests.Read(message, &bytes) != shm::RingReader::Result::kMessage) return;
   auto requests = MessageReader::Open(std::span(message).first(bytes), peer->client_id,
                                       MessageReader::Holds::kRequests);
   MessageWriter replies(buffer, peer->client_id);

@@ -115,7 +115,7 @@ class LateConnection final : public Connection {
   void Note(const ReadOp& op) {
     verify::Superblock page;
     std::memcpy(&page, op.to, sizeof(page));
-    if (verify::JudgeSuperblock(page) == verify::SuperblockVerdict::kWhole) view_ = page.version;
+    if (verify::CheckSuperblock(page) == verify::SuperblockState::kWhole) view_ = page.version;
   }
 
   Status Perform(const ReadOp& op) {

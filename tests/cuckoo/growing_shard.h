@@ -48,15 +48,15 @@ class GrowingShard : public ShardMemory {
   // Frees what an overwrite or an erase leaves behind; readers may still be at it.
   Result Put(std::string_view key, std::string_view value, Form form) {
     Table::Slot old;
-    const bool is_there = table_.Find(HashOf(key), key, &old) == Table::Verdict::kFound;
+    const bool is_there = table_.Find(HashOf(key), key, &old) == Table::FindResult::kFound;
     const Result result = PutInto(&table_, key, value, form);
     if (is_there) Free(old.bucket);
     return result;
   }
-  Table::Verdict Erase(std::string_view key) {
+  Table::FindResult Erase(std::string_view key) {
     Table::Slot old;
     const auto verdict = table_.Find(HashOf(key), key, &old);
-    if (EraseFrom(&table_, key) == Table::Verdict::kFound) Free(old.bucket);
+    if (EraseFrom(&table_, key) == Table::FindResult::kFound) Free(old.bucket);
     return verdict;
   }
 

@@ -18,7 +18,7 @@ namespace {
 using Action = Lookup::Action;
 using Phase = GrowingTable::Phase;
 using Result = GrowingShard::Result;
-using Verdict = Table::Verdict;
+using FindResult = Table::FindResult;
 
 constexpr uint64_t kBucketCount = 32;
 constexpr uint64_t kKeyCount = 24;
@@ -62,9 +62,9 @@ class DamagedRun {
       const auto stored = model_.find(key);
       const bool is_stored = stored != model_.end();
       Table::Slot slot;
-      const Verdict verdict = shard_.table().Find(shard_.HashOf(key), key, &slot);
-      if (verdict != Verdict::kCorrupt || !MayMeetDamage(key)) {
-        ASSERT_EQ(verdict, is_stored ? Verdict::kFound : Verdict::kAbsent) << key;
+      const FindResult verdict = shard_.table().Find(shard_.HashOf(key), key, &slot);
+      if (verdict != FindResult::kCorrupt || !MayMeetDamage(key)) {
+        ASSERT_EQ(verdict, is_stored ? FindResult::kFound : FindResult::kAbsent) << key;
       }
       const Answer answer = reader.Get(key);
       if (answer.action == Action::kAskServer && MayMeetDamage(key)) {
@@ -105,12 +105,12 @@ class DamagedRun {
   }
 
   void Erase(const std::string& key) {
-    const Verdict verdict = shard_.Erase(key);
-    if (verdict == Verdict::kCorrupt) {
+    const FindResult verdict = shard_.Erase(key);
+    if (verdict == FindResult::kCorrupt) {
       ASSERT_TRUE(MayMeetDamage(key)) << key;
       return;
     }
-    ASSERT_EQ(verdict, model_.erase(key) == 1 ? Verdict::kFound : Verdict::kAbsent) << key;
+    ASSERT_EQ(verdict, model_.erase(key) == 1 ? FindResult::kFound : FindResult::kAbsent) << key;
   }
 
   GrowingShard shard_;
@@ -239,7 +239,7 @@ TEST(GrowingTableStall, ATooSmallNextTableStallsUntilThereIsRoom) {
     EXPECT_EQ(shard.table().phase(), Phase::kMoving);
     while (model.size() > 8) {
       const std::string key = model.begin()->first;
-      ASSERT_EQ(shard.Erase(key), Verdict::kFound);
+      ASSERT_EQ(shard.Erase(key), FindResult::kFound);
       model.erase(key);
       ASSERT_TRUE(scan.Check(model)) << key;
     }

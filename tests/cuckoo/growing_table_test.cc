@@ -21,7 +21,7 @@ namespace {
 using Action = Lookup::Action;
 using Phase = GrowingTable::Phase;
 using Result = GrowingShard::Result;
-using Verdict = Table::Verdict;
+using FindResult = Table::FindResult;
 
 std::string KeyOf(uint64_t number) { return "key" + std::to_string(number); }
 
@@ -88,7 +88,8 @@ class ModelRun {
   void Operate() {
     const std::string key = KeyOf(random_() % (shard_.current().bucket_count * 13 / 10));
     if (random_() % 3 == 0) {
-      ASSERT_EQ(shard_.Erase(key), model_.erase(key) == 1 ? Verdict::kFound : Verdict::kAbsent);
+      ASSERT_EQ(shard_.Erase(key),
+                model_.erase(key) == 1 ? FindResult::kFound : FindResult::kAbsent);
       return;
     }
     const std::string value(random_() % (shard_.current().bucket_bytes - 48), 'v');
@@ -230,7 +231,7 @@ TEST(GrowingTable, WhileKeysMoveOnlyNewOnesGoToTheNextTable) {
     EXPECT_TRUE(ContentsOf(&shard, place).places.contains(KeyOf(number))) << number;
   }
   // Erased and put again it is a new one.
-  ASSERT_EQ(shard.Erase(KeyOf(0)), Verdict::kFound);
+  ASSERT_EQ(shard.Erase(KeyOf(0)), FindResult::kFound);
   ASSERT_EQ(shard.Put(KeyOf(0), "again", Form::kReference), Result::kDone);
   EXPECT_FALSE(ContentsOf(&shard, shard.current()).places.contains(KeyOf(0)));
   EXPECT_EQ(HeapReader(&shard).Get(KeyOf(0)).value, "again");

@@ -107,7 +107,7 @@ class Growing {
         const uint64_t hash = HashOf(key);
         Table::Slot slot;
         if (HomeOf(hash, kBucketCounts[table]) != home) continue;
-        ASSERT_EQ(old.Find(hash, key, &slot), Table::Verdict::kFound);
+        ASSERT_EQ(old.Find(hash, key, &slot), Table::FindResult::kFound);
         ASSERT_TRUE(tables_[table + 1]->Insert(hash, slot.bucket));
         old.Erase(hash, slot);
       }

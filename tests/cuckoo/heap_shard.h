@@ -53,7 +53,7 @@ class HeapShard : public ShardMemory {
   Result Put(std::string_view key, std::string_view value, Form form) {
     return PutInto(&table_, key, value, form);
   }
-  Table::Verdict Erase(std::string_view key) { return EraseFrom(&table_, key); }
+  Table::FindResult Erase(std::string_view key) { return EraseFrom(&table_, key); }
 
  private:
   static Layout LayoutOf(const Options& options) {

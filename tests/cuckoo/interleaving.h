@@ -21,7 +21,7 @@
 namespace plov::cuckoo {
 
 using Action = Lookup::Action;
-using Verdict = Table::Verdict;
+using FindResult = Table::FindResult;
 using Random = std::mt19937_64;
 
 // What a key held, one state after the other: a version, or nullopt when it was absent. A GET is
@@ -85,10 +85,10 @@ class Writer {
     const std::string& key = keys_[busy_with_];
     const uint64_t hash = shard_->HashOf(key);
     Table::Slot slot;
-    const Verdict verdict = shard_->table().Find(hash, key, &slot);
-    ASSERT_NE(verdict, Verdict::kCorrupt);
+    const FindResult verdict = shard_->table().Find(hash, key, &slot);
+    ASSERT_NE(verdict, FindResult::kCorrupt);
     const uint64_t what = (*random)() % 4;
-    if (verdict == Verdict::kAbsent) {
+    if (verdict == FindResult::kAbsent) {
       ASSERT_FALSE(history().newest()) << key << " is lost";
       Insert(hash, key, random);
       return;
@@ -218,7 +218,7 @@ class Reader {
     is_running_ = false;
     ++totals->ended;
     totals->overlapped += store_count != started_at_store_;
-    Judge(action, random, totals);
+    Check(action, random, totals);
   }
 
   const ShardView& view() const { return view_; }
@@ -247,7 +247,7 @@ class Reader {
   }
 
   // The server's answer would be right. Under the newest view nothing is damaged here.
-  void JudgeAskServer(Random* random, Totals* totals) {
+  void CheckAskServer(Random* random, Totals* totals) {
     ++totals->asked_server;
     if (lookup_.suspect()) {
       ++totals->suspicions;
@@ -256,9 +256,9 @@ class Reader {
     if ((*random)() % 2 == 0) view_ = writer_->shard().view();
   }
 
-  void Judge(Action action, Random* random, Totals* totals) {
+  void Check(Action action, Random* random, Totals* totals) {
     if (action == Action::kAskServer) {
-      JudgeAskServer(random, totals);
+      CheckAskServer(random, totals);
       return;
     }
     const std::string& key = writer_->key(number_);

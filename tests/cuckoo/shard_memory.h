@@ -151,9 +151,9 @@ class ShardMemory {
   Result PutInto(AnyTable* table, std::string_view key, std::string_view value, Form form) {
     Table::Slot slot;
     const auto verdict = table->Find(HashOf(key), key, &slot);
-    if (verdict == Table::Verdict::kCorrupt) return Result::kCorrupt;
+    if (verdict == Table::FindResult::kCorrupt) return Result::kCorrupt;
     const verify::Bucket item = Item(key, value, form);
-    if (verdict == Table::Verdict::kAbsent) {
+    if (verdict == Table::FindResult::kAbsent) {
       return table->Insert(HashOf(key), item) ? Result::kDone : Result::kFull;
     }
     Retract(slot.bucket);
@@ -162,10 +162,10 @@ class ShardMemory {
   }
 
   template <typename AnyTable>
-  Table::Verdict EraseFrom(AnyTable* table, std::string_view key) {
+  Table::FindResult EraseFrom(AnyTable* table, std::string_view key) {
     Table::Slot slot;
     const auto verdict = table->Find(HashOf(key), key, &slot);
-    if (verdict != Table::Verdict::kFound) return verdict;
+    if (verdict != Table::FindResult::kFound) return verdict;
     Retract(slot.bucket);
     table->Erase(HashOf(key), slot);
     return verdict;

@@ -16,7 +16,7 @@ namespace {
 using Action = Lookup::Action;
 using Phase = GrowingTable::Phase;
 using Result = GrowingShard::Result;
-using Verdict = Table::Verdict;
+using FindResult = Table::FindResult;
 
 constexpr uint64_t kBucketCount = 8;
 constexpr size_t kPageBuckets = 64;
@@ -56,7 +56,7 @@ class StashTest : public ::testing::TestWithParam<Form> {
   }
   bool IsStashed(const std::string& key) {
     Table::Slot slot;
-    EXPECT_EQ(shard_.table().Find(shard_.HashOf(key), key, &slot), Verdict::kFound);
+    EXPECT_EQ(shard_.table().Find(shard_.HashOf(key), key, &slot), FindResult::kFound);
     return slot.way == Table::kStashed;
   }
   Action ActionOf(std::string_view key) { return HeapReader(&shard_).Get(key).action; }
@@ -85,7 +85,7 @@ TEST_P(StashTest, IsOverwrittenAndErasedInPlace) {
   EXPECT_EQ(stats().stashed, kPageBuckets);
   std::vector<std::string> stashed, placed;
   for (size_t i = 0; i < kHeld; ++i) (IsStashed(keys_[i]) ? stashed : placed).push_back(keys_[i]);
-  for (const std::string& key : stashed) EXPECT_EQ(shard_.Erase(key), Verdict::kFound);
+  for (const std::string& key : stashed) EXPECT_EQ(shard_.Erase(key), FindResult::kFound);
   EXPECT_EQ(stats().stashed, 0u);
   for (const std::string& key : stashed) EXPECT_EQ(ActionOf(key), Action::kAbsent);
   for (const std::string& key : placed) EXPECT_EQ(ActionOf(key), Action::kHit);

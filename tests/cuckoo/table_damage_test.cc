@@ -13,7 +13,7 @@ namespace plov::cuckoo {
 namespace {
 
 using Action = Lookup::Action;
-using Verdict = Table::Verdict;
+using FindResult = Table::FindResult;
 
 constexpr uint64_t kBucketCount = 64;
 constexpr uint64_t kKeyCount = 48;
@@ -46,14 +46,14 @@ void ExpectNothingWrongIsSaid(HeapShard* shard, uint64_t damaged, const Places& 
     const bool needs_it = ways[0] == damaged || (is_stored && places.at(key)[0] == damaged);
     const bool may_meet_it = std::ranges::count(ways, damaged) > 0;
     Table::Slot slot;
-    const Verdict verdict = shard->table().Find(shard->HashOf(key), key, &slot);
+    const FindResult verdict = shard->table().Find(shard->HashOf(key), key, &slot);
     const Answer answer = reader.Get(key);
-    if (needs_it || (may_meet_it && verdict == Verdict::kCorrupt)) {
-      ASSERT_EQ(verdict, Verdict::kCorrupt) << key;
+    if (needs_it || (may_meet_it && verdict == FindResult::kCorrupt)) {
+      ASSERT_EQ(verdict, FindResult::kCorrupt) << key;
       ASSERT_EQ(answer.action, Action::kAskServer) << key;
       ASSERT_TRUE(answer.suspect) << key;
     } else {
-      ASSERT_EQ(verdict, is_stored ? Verdict::kFound : Verdict::kAbsent) << key;
+      ASSERT_EQ(verdict, is_stored ? FindResult::kFound : FindResult::kAbsent) << key;
       ASSERT_EQ(answer.action, is_stored ? Action::kHit : Action::kAbsent) << key;
       ASSERT_EQ(answer.value, is_stored ? key : "") << key;
     }
@@ -91,10 +91,10 @@ TEST(TableDamage, TheWriterGoesOnAroundADamagedBucket) {
       const std::string key = KeyOf(random() % 80);
       HeapReader reader(&shard);
       if (random() % 3 == 0) {
-        const Verdict verdict = shard.Erase(key);
+        const FindResult verdict = shard.Erase(key);
         const Action now = reader.Get(key).action;
-        ASSERT_TRUE(verdict != Verdict::kCorrupt || now == Action::kAskServer);
-        ASSERT_TRUE(verdict != Verdict::kAbsent || now == Action::kAbsent);
+        ASSERT_TRUE(verdict != FindResult::kCorrupt || now == Action::kAskServer);
+        ASSERT_TRUE(verdict != FindResult::kAbsent || now == Action::kAbsent);
         // Without the key the search goes on, perhaps to the damaged bucket; but it is not found.
         ASSERT_NE(now, Action::kHit);
         continue;
@@ -120,10 +120,10 @@ TEST(TableDamage, ARecordOfAnotherVersionIsCorrupt) {
   HeapShard shard({});
   ASSERT_EQ(shard.Put("key", "value", Form::kReference), HeapShard::Result::kDone);
   Table::Slot slot;
-  ASSERT_EQ(shard.table().Find(shard.HashOf("key"), "key", &slot), Verdict::kFound);
+  ASSERT_EQ(shard.table().Find(shard.HashOf("key"), "key", &slot), FindResult::kFound);
   const uint64_t offset = slot.bucket.reference().offset;
   shard.region()[offset + offsetof(verify::RecordHeader, version)] ^= std::byte{1};
-  EXPECT_EQ(shard.table().Find(shard.HashOf("key"), "key", &slot), Verdict::kCorrupt);
+  EXPECT_EQ(shard.table().Find(shard.HashOf("key"), "key", &slot), FindResult::kCorrupt);
   const Answer answer = HeapReader(&shard).Get("key");
   EXPECT_EQ(answer.action, Action::kAskServer);
   EXPECT_TRUE(answer.suspect);
@@ -134,7 +134,7 @@ TEST(TableDamage, AnyFlippedByteOfARecordNeverReachesAReader) {
   HeapShard shard({});
   ASSERT_EQ(shard.Put("key", "value", Form::kReference), HeapShard::Result::kDone);
   Table::Slot slot;
-  ASSERT_EQ(shard.table().Find(shard.HashOf("key"), "key", &slot), Verdict::kFound);
+  ASSERT_EQ(shard.table().Find(shard.HashOf("key"), "key", &slot), FindResult::kFound);
   const verify::Reference reference = slot.bucket.reference();
   for (uint32_t at = 0; at < reference.record_bytes; ++at) {
     const bool is_live = at == 8;  // the bit is not under the seal, and no matter to rule R1

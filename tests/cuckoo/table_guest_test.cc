@@ -28,7 +28,7 @@ class Guest : public testing::TestWithParam<Form> {
   size_t WayOf(const std::string& key) {
     const auto ways = shard_.WaysOf(key);
     Table::Slot slot;
-    EXPECT_EQ(shard_.table().Find(shard_.HashOf(key), key, &slot), Table::Verdict::kFound);
+    EXPECT_EQ(shard_.table().Find(shard_.HashOf(key), key, &slot), Table::FindResult::kFound);
     return static_cast<size_t>(std::ranges::find(ways, slot.index) - ways.begin());
   }
   void ExpectAllReadable() {
@@ -64,7 +64,7 @@ TEST_P(Guest, GoesHomeWhenThatIsEmpty) {
   Put(native);
   Put(guest);
   const uint64_t taken = shard_.WaysOf(guest)[WayOf(guest)];
-  ASSERT_EQ(shard_.Erase(native), Table::Verdict::kFound);
+  ASSERT_EQ(shard_.Erase(native), Table::FindResult::kFound);
   keys_.erase(keys_.begin());
   const uint64_t displaced = shard_.table().stats().displaced;
   Put(Next(taken));

@@ -107,7 +107,7 @@ class Directories {
  public:
   explicit Directories(const Contents& contents) : displaced_(DisplacedOf(contents)) {
     for (uint64_t index = 0; wrong.empty() && index < contents.buckets.size(); ++index) {
-      const std::string what = Judge(contents.buckets[index], &displaced_[index]);
+      const std::string what = CheckBucket(contents.buckets[index], &displaced_[index]);
       if (!what.empty()) wrong = "bucket " + std::to_string(index) + what;
     }
   }
@@ -139,8 +139,8 @@ class Directories {
 
   // Every entry stands for a displaced key of its own; overflow says that there are more of them
   // than entries.
-  std::string Judge(const std::optional<verify::Bucket>& bucket,
-                    std::multiset<Displaced>* unlisted) {
+  std::string CheckBucket(const std::optional<verify::Bucket>& bucket,
+                          std::multiset<Displaced>* unlisted) {
     if (!bucket) return " is not whole";
     displaced_count += unlisted->size();
     for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 using Action = Lookup::Action;
 using Result = HeapShard::Result;
-using Verdict = Table::Verdict;
+using FindResult = Table::FindResult;
 
 std::vector<std::byte> ImageOf(const HeapShard& shard) {
   const auto table = shard.bytes().subspan(shard.geometry().offset, shard.geometry().table_bytes());
@@ -31,7 +31,8 @@ class ModelRun {
   void Step(size_t key_count) {
     const std::string key = "key" + std::to_string(random_() % key_count);
     if (random_() % 3 == 0) {
-      ASSERT_EQ(shard_.Erase(key), model_.erase(key) == 1 ? Verdict::kFound : Verdict::kAbsent);
+      ASSERT_EQ(shard_.Erase(key),
+                model_.erase(key) == 1 ? FindResult::kFound : FindResult::kAbsent);
       return;
     }
     const size_t value_bytes_max = shard_.geometry().bucket_bytes - 48;
@@ -161,7 +162,7 @@ TEST(Table, AnOverwriteChangesItsBucketOnly) {
   ASSERT_EQ(shard.Put("here", "old", Form::kInline), Result::kDone);
   ASSERT_EQ(shard.Put("other", "value", Form::kReference), Result::kDone);
   Table::Slot slot;
-  ASSERT_EQ(shard.table().Find(shard.HashOf("here"), "here", &slot), Verdict::kFound);
+  ASSERT_EQ(shard.table().Find(shard.HashOf("here"), "here", &slot), FindResult::kFound);
   auto expected = ImageOf(shard);
   ASSERT_EQ(shard.Put("here", "new", Form::kReference), Result::kDone);
   const auto now = ImageOf(shard);
@@ -198,7 +199,7 @@ TEST(Table, OverflowComesWithTheFourthDisplacedKeyAndGoesAgain) {
     for (const auto& [held, stored] : model) {
       ASSERT_EQ(reader.Get(held).version, stored.version) << held;
     }
-    ASSERT_EQ(shard.Erase(key), Verdict::kFound);
+    ASSERT_EQ(shard.Erase(key), FindResult::kFound);
     model.erase(key);
     ASSERT_TRUE(scan.Check(model)) << "without " << key;
     ASSERT_EQ(reader.Get(key).action, Action::kAbsent);
@@ -230,7 +231,7 @@ TEST(Table, AHomeRefusesMoreKeysThanItCounts) {
   EXPECT_GE(model.size(), 255u);
   EXPECT_GT(refused, 0u);
   for (int i = 0; i < 8; ++i) {
-    ASSERT_EQ(shard.Erase(model.begin()->first), Verdict::kFound);
+    ASSERT_EQ(shard.Erase(model.begin()->first), FindResult::kFound);
     model.erase(model.begin());
   }
   refused = 0;
@@ -253,7 +254,7 @@ TEST(Table, KeysWithEqualEntriesDoNotUnlistEachOther) {
     for (const auto& key : keys) ASSERT_EQ(shard.Put(key, key, Form::kInline), Result::kDone);
     const auto home = shard.BucketAt(kHome);
     ASSERT_EQ(home.entry(0), home.entry(1));
-    ASSERT_EQ(shard.Erase(keys[erased]), Verdict::kFound);
+    ASSERT_EQ(shard.Erase(keys[erased]), FindResult::kFound);
     EXPECT_EQ(HeapReader(&shard).Get(keys[erased]).action, Action::kAbsent);
     EXPECT_EQ(HeapReader(&shard).Get(keys[1 - erased]).value, keys[1 - erased]);
   }
@@ -264,18 +265,18 @@ TEST(Table, KeysWithOneHashAreToldApart) {
   const uint64_t hash = shard.HashOf("one");
   for (const char* key : {"one", "two", "three"}) {
     Table::Slot slot;
-    EXPECT_EQ(shard.table().Find(hash, key, &slot), Verdict::kAbsent);
+    EXPECT_EQ(shard.table().Find(hash, key, &slot), FindResult::kAbsent);
     verify::Bucket item;
     const verify::ItemView view{key, key, 100u + static_cast<uint8_t>(key[1]), 0, 0};
     item.SetReference(shard.WriteRecord(view, hash), verify::kBucketBytesMin);
     ASSERT_TRUE(shard.table().Insert(hash, item));
   }
   Table::Slot slot;
-  ASSERT_EQ(shard.table().Find(hash, "two", &slot), Verdict::kFound);
+  ASSERT_EQ(shard.table().Find(hash, "two", &slot), FindResult::kFound);
   shard.table().Erase(hash, slot);
-  EXPECT_EQ(shard.table().Find(hash, "two", &slot), Verdict::kAbsent);
-  EXPECT_EQ(shard.table().Find(hash, "one", &slot), Verdict::kFound);
-  EXPECT_EQ(shard.table().Find(hash, "three", &slot), Verdict::kFound);
+  EXPECT_EQ(shard.table().Find(hash, "two", &slot), FindResult::kAbsent);
+  EXPECT_EQ(shard.table().Find(hash, "one", &slot), FindResult::kFound);
+  EXPECT_EQ(shard.table().Find(hash, "three", &slot), FindResult::kFound);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::ostream& operator<<(std::ostream& out, const FabricUnderTest& fabric) {
 }
 
 bool WaitReadable(int fd) {
-  return PollFor(fd, static_cast<int>(std::chrono::milliseconds(kPatience).count()));
+  return PollFor(fd, static_cast<int>(std::chrono::milliseconds(kWaitMax).count()));
 }
 
 bool IsReadable(int fd) { return PollFor(fd, 0); }
@@ -91,7 +91,7 @@ uint64_t ReadWord(Connection* connection, uint64_t offset) {
 }
 
 std::optional<std::vector<std::byte>> ReceiveNext(Connection* connection) {
-  const Deadline deadline = Patience();
+  const Deadline deadline = WaitDeadline();
   while (Clock::now() < deadline) {
     if (const auto message = connection->Receive()) {
       return std::vector<std::byte>(message->begin(), message->end());
@@ -103,7 +103,7 @@ std::optional<std::vector<std::byte>> ReceiveNext(Connection* connection) {
 }
 
 bool NoticesDeath(Connection* connection) {
-  const Deadline deadline = Patience();
+  const Deadline deadline = WaitDeadline();
   while (connection->alive() && Clock::now() < deadline) {
     Wait(connection, deadline);
     connection->Receive();
@@ -195,7 +195,7 @@ ConnectOptions OptionsFor(uint32_t shard, uint64_t client_id) {
   return {.shard = shard,
           .format_version = kTestFormatVersion,
           .client_id = client_id,
-          .deadline = Patience()};
+          .deadline = WaitDeadline()};
 }
 
 }  // namespace plov::fabric

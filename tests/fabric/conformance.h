@@ -4,7 +4,7 @@
 // FabricUnderTest. The listener lives on the test's own thread; only Connect, which waits for the
 // listener, runs on another. Tests that need two sides awake at once start their own threads.
 //
-// No test asserts on time: a wait ends when the property holds, and fails after kPatience, which
+// No test asserts on time: a wait ends when the property holds, and fails after kWaitMax, which
 // only a broken fabric reaches. Other machines' fabrics may deliver late, so a check that something
 // does *not* happen polls kManyPolls times: it cannot fail by chance, only miss a slow defect.
 #pragma once
@@ -48,18 +48,18 @@ struct FabricUnderTest {
 };
 std::ostream& operator<<(std::ostream& out, const FabricUnderTest& fabric);
 
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kWaitMax{20};
 inline constexpr int kManyPolls = 4000;  // more than a port polls before it looks for dead peers
 inline constexpr uint32_t kTestFormatVersion = 7;
 // Of a READ whose bytes the test looks at where they arrive.
 inline constexpr std::array<uint64_t, 64> kNoMasks{};
 
-inline Deadline Patience() { return Clock::now() + kPatience; }
+inline Deadline WaitDeadline() { return Clock::now() + kWaitMax; }
 
 // Whether `done` came true.
 template <typename Done>
 bool Eventually(Done done) {
-  for (const Deadline deadline = Patience(); !done(); std::this_thread::yield()) {
+  for (const Deadline deadline = WaitDeadline(); !done(); std::this_thread::yield()) {
     if (Clock::now() > deadline) return false;
   }
   return true;
@@ -106,7 +106,7 @@ Status ReadOne(Connection* connection, const ReadOp& op);
 // A READ of one aligned word.
 uint64_t ReadWord(Connection* connection, uint64_t offset);
 
-// The next message, or what a wait that sleeps ends with; nullopt when patience runs out.
+// The next message, or what a wait that sleeps ends with; nullopt when wait_max runs out.
 std::optional<std::vector<std::byte>> ReceiveNext(Connection* connection);
 // Whether the connection notices that its server is gone, by sleeping as a client does.
 bool NoticesDeath(Connection* connection);
@@ -136,7 +136,7 @@ class TestServer {
   // Handles what is there now.
   void Accept();
 
-  // The next event; ends the test when patience runs out.
+  // The next event; ends the test when wait_max runs out.
   Event Next(uint32_t shard = 0);
   // The same, of which only one kind will do.
   Event Expect(PortEvent::Kind kind, uint32_t shard = 0);

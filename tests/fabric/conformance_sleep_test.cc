@@ -1,4 +1,4 @@
-// Conformance: sleeping and waking. A lost wake-up is a poll() that outlasts kPatience; the sides
+// Conformance: sleeping and waking. A lost wake-up is a poll() that outlasts kWaitMax; the sides
 // dawdle for random moments between their last look and their sleep, where wake-ups get lost.
 
 #include <atomic>

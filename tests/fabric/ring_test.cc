@@ -36,7 +36,7 @@ class PrivateRing {
   RingWriter& writer() { return writer_; }
   RingReader& reader() { return reader_; }
 
-  RingReader::Verdict Read() {
+  RingReader::Result Read() {
     buffer_.fill(std::byte{0xee});
     bytes_ = SIZE_MAX;
     return reader_.Read(std::span(buffer_).first(kLargest), &bytes_);
@@ -46,8 +46,8 @@ class PrivateRing {
   // Moves an empty ring on by whole words.
   void Advance(size_t words) {
     for (size_t i = 0; i < words; ++i) {
-      ASSERT_EQ(writer_.Write({}), RingWriter::Verdict::kWritten);
-      ASSERT_EQ(Read(), RingReader::Verdict::kMessage);
+      ASSERT_EQ(writer_.Write({}), RingWriter::Result::kWritten);
+      ASSERT_EQ(Read(), RingReader::Result::kMessage);
     }
   }
 
@@ -92,11 +92,11 @@ TEST(Ring, MessageOfEverySizeIsWholeAtEveryWordOffset) {
       PrivateRing ring;
       ring.Advance(offset);
       const auto message = Pattern(bytes, offset * 1000 + bytes);
-      ASSERT_EQ(ring.writer().Write(message), RingWriter::Verdict::kWritten);
-      ASSERT_EQ(ring.Read(), RingReader::Verdict::kMessage);
+      ASSERT_EQ(ring.writer().Write(message), RingWriter::Result::kWritten);
+      ASSERT_EQ(ring.Read(), RingReader::Result::kMessage);
       ASSERT_TRUE(Same(ring.message(), message)) << bytes << " at " << offset;
       ASSERT_TRUE(ring.FencesHold()) << bytes << " at " << offset;
-      ASSERT_EQ(ring.Read(), RingReader::Verdict::kNone);
+      ASSERT_EQ(ring.Read(), RingReader::Result::kNone);
     }
   }
 }
@@ -107,32 +107,32 @@ TEST(Ring, ManyMessagesKeepTheirOrderAtEveryWordOffset) {
     ring.Advance(offset);
     size_t written = 0;
     while (ring.writer().Write(Pattern(written * 5 % 40, written)) ==
-           RingWriter::Verdict::kWritten) {
+           RingWriter::Result::kWritten) {
       ++written;
     }
     ASSERT_GT(written, 3u);
     for (size_t i = 0; i < written; ++i) {
-      ASSERT_EQ(ring.Read(), RingReader::Verdict::kMessage);
+      ASSERT_EQ(ring.Read(), RingReader::Result::kMessage);
       ASSERT_TRUE(Same(ring.message(), Pattern(i * 5 % 40, i))) << i << " at " << offset;
     }
-    ASSERT_EQ(ring.Read(), RingReader::Verdict::kNone);
+    ASSERT_EQ(ring.Read(), RingReader::Result::kNone);
     ASSERT_TRUE(ring.FencesHold());
   }
 }
 
 TEST(Ring, FullRingTakesNothingUntilItIsRead) {
   PrivateRing ring;
-  ASSERT_EQ(ring.writer().Write(Pattern(kLargest, 1)), RingWriter::Verdict::kWritten);
-  EXPECT_EQ(ring.writer().Write({}), RingWriter::Verdict::kNoRoom);
-  ASSERT_EQ(ring.Read(), RingReader::Verdict::kMessage);
+  ASSERT_EQ(ring.writer().Write(Pattern(kLargest, 1)), RingWriter::Result::kWritten);
+  EXPECT_EQ(ring.writer().Write({}), RingWriter::Result::kNoRoom);
+  ASSERT_EQ(ring.Read(), RingReader::Result::kMessage);
   EXPECT_TRUE(Same(ring.message(), Pattern(kLargest, 1)));
-  EXPECT_EQ(ring.writer().Write(Pattern(kLargest, 2)), RingWriter::Verdict::kWritten);
+  EXPECT_EQ(ring.writer().Write(Pattern(kLargest, 2)), RingWriter::Result::kWritten);
 }
 
 TEST(Ring, MessageLargerThanTheRingHasNoRoom) {
   PrivateRing ring;
   for (const size_t bytes : {kLargest + 1, kDataBytes, 3 * kDataBytes}) {
-    EXPECT_EQ(ring.writer().Write(Pattern(bytes, 1)), RingWriter::Verdict::kNoRoom) << bytes;
+    EXPECT_EQ(ring.writer().Write(Pattern(bytes, 1)), RingWriter::Result::kNoRoom) << bytes;
   }
 }
 
@@ -142,7 +142,7 @@ TEST(Ring, ImpossibleTailBreaksTheReader) {
         UINT64_MAX, UINT64_MAX - 7, uint64_t{1} << 63}) {
     PrivateRing ring;
     ring.control().tail.store(tail, std::memory_order_seq_cst);
-    EXPECT_EQ(ring.Read(), RingReader::Verdict::kBroken) << tail;
+    EXPECT_EQ(ring.Read(), RingReader::Result::kBroken) << tail;
   }
 }
 
@@ -150,7 +150,7 @@ TEST(Ring, TailThatGoesBackBreaksTheReader) {
   PrivateRing ring;
   ring.Advance(5);
   ring.control().tail.store(8, std::memory_order_seq_cst);
-  EXPECT_EQ(ring.Read(), RingReader::Verdict::kBroken);
+  EXPECT_EQ(ring.Read(), RingReader::Result::kBroken);
 }
 
 TEST(Ring, ImpossibleLengthBreaksTheReader) {
@@ -158,9 +158,9 @@ TEST(Ring, ImpossibleLengthBreaksTheReader) {
                                 uint64_t{kDataBytes}, uint64_t{UINT32_MAX}, uint64_t{1} << 32,
                                 (uint64_t{1} << 32) + 8, UINT64_MAX, UINT64_MAX - 7}) {
     PrivateRing ring;
-    ASSERT_EQ(ring.writer().Write(Pattern(16, 1)), RingWriter::Verdict::kWritten);
+    ASSERT_EQ(ring.writer().Write(Pattern(16, 1)), RingWriter::Result::kWritten);
     verify::StoreWord(ring.words(), length);
-    EXPECT_EQ(ring.Read(), RingReader::Verdict::kBroken) << length;
+    EXPECT_EQ(ring.Read(), RingReader::Result::kBroken) << length;
     EXPECT_TRUE(ring.FencesHold());
   }
 }
@@ -169,16 +169,16 @@ TEST(Ring, ImpossibleHeadBreaksTheWriter) {
   for (const uint64_t head : {uint64_t{8}, uint64_t{1} << 63, UINT64_MAX - kDataBytes}) {
     PrivateRing ring;
     ring.control().head.store(head, std::memory_order_seq_cst);
-    EXPECT_EQ(ring.writer().Write(Pattern(8, 1)), RingWriter::Verdict::kBroken) << head;
+    EXPECT_EQ(ring.writer().Write(Pattern(8, 1)), RingWriter::Result::kBroken) << head;
   }
 }
 
 TEST(Ring, MessageIsBoundedByTheReadersBuffer) {
   PrivateRing ring;
-  ASSERT_EQ(ring.writer().Write(Pattern(65, 1)), RingWriter::Verdict::kWritten);
+  ASSERT_EQ(ring.writer().Write(Pattern(65, 1)), RingWriter::Result::kWritten);
   std::array<std::byte, 64> small;
   size_t bytes = 0;
-  EXPECT_EQ(ring.reader().Read(small, &bytes), RingReader::Verdict::kBroken);
+  EXPECT_EQ(ring.reader().Read(small, &bytes), RingReader::Result::kBroken);
 }
 
 // Any words anywhere: a verdict each time, and no byte outside the ring or the buffer.
@@ -202,7 +202,7 @@ TEST(Ring, GarbageIsOnlyEverAVerdict) {
     for (int step = 0; step < 4; ++step) {
       ring.control().tail.store(garbage(), std::memory_order_seq_cst);
       ring.control().head.store(garbage(), std::memory_order_seq_cst);
-      if (ring.Read() == RingReader::Verdict::kMessage) {
+      if (ring.Read() == RingReader::Result::kMessage) {
         ASSERT_LE(ring.message().size(), kLargest);
       }
       ring.writer().Write(Pattern(random() % 64, 1));
@@ -224,7 +224,7 @@ TEST(Ring, SleeperIsTakenOnce) {
 
 TEST(Ring, ReaderWithAMessageDoesNotSleep) {
   PrivateRing ring;
-  ASSERT_EQ(ring.writer().Write({}), RingWriter::Verdict::kWritten);
+  ASSERT_EQ(ring.writer().Write({}), RingWriter::Result::kWritten);
   EXPECT_FALSE(ring.reader().Sleep());
   EXPECT_FALSE(ring.writer().TakeSleeper());
 }
@@ -269,7 +269,7 @@ TEST(Ring, SleeperAndWriterNeverMissEachOther) {
     for (uint64_t i = 0; i < kRings; ++i) {
       if (slept[i] && !taken[i]) ++missed;
       rings[i].reader().StayAwake();
-      if (rings[i].Read() != RingReader::Verdict::kMessage) ++missed;
+      if (rings[i].Read() != RingReader::Result::kMessage) ++missed;
     }
   }
   allowed.store(UINT64_MAX, std::memory_order_release);

@@ -47,9 +47,9 @@ Garbage Request(const char* name, uint64_t length, uint64_t tail) {
 }
 
 // A server made by hand, which answers the one client that comes as it likes.
-class HandServer {
+class RawServer {
  public:
-  HandServer() : uri_("shm:" + FreshPath()), socket_(::socket(AF_UNIX, SOCK_SEQPACKET, 0)) {
+  RawServer() : uri_("shm:" + FreshPath()), socket_(::socket(AF_UNIX, SOCK_SEQPACKET, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     uri_.copy(address.sun_path, sizeof(address.sun_path) - 1, 4);
@@ -131,7 +131,7 @@ TEST(ShmHostileClient, GarbageInTheRequestRingEndsItsConnectionOnly) {
   const PeerId honest_peer = opened.peer;
   for (const Garbage& one : garbage) {
     SCOPED_TRACE(one.name);
-    const HandClient client = ShakeHands(&server);
+    const RawClient client = ShakeHands(&server);
     const PeerId peer = server.Expect(Kind::kOpened).peer;
     one.write(client.channel);
     EXPECT_EQ(server.Expect(Kind::kClosed).peer, peer);
@@ -145,7 +145,7 @@ TEST(ShmHostileClient, GarbageInTheRequestRingEndsItsConnectionOnly) {
 TEST(ShmHostileClient, GarbageInTheReplyRingsHeadEndsItsConnection) {
   for (const uint64_t head : {uint64_t{8}, uint64_t{1} << 63, UINT64_MAX - kRingBytes}) {
     TestServer server = ServeShm();
-    const HandClient client = ShakeHands(&server);
+    const RawClient client = ShakeHands(&server);
     const PeerId peer = server.Expect(Kind::kOpened).peer;
     Request("one byte", 1, 16).write(client.channel);
     server.Expect(Kind::kMessage);
@@ -157,7 +157,7 @@ TEST(ShmHostileClient, GarbageInTheReplyRingsHeadEndsItsConnection) {
 
 TEST(ShmHostileClient, ClientThatNeverReadsItsRepliesIsClosed) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   const PeerId peer = server.Expect(Kind::kOpened).peer;
   RingWriter requests(client.channel.request_control(), client.channel.request_data());
   const auto reply = Pattern(kMessageBytesMax, 1);
@@ -178,7 +178,7 @@ TEST(ShmHostileClient, ChannelThatChangesUnderTheServerIsOnlyEverAVerdict) {
   const auto before = Pattern(TestServer::kRegionBytes, 9);
   server.Fill(before);
   for (uint64_t round = 0; round < 30; ++round) {
-    const HandClient client = ShakeHands(&server);
+    const RawClient client = ShakeHands(&server);
     const PeerId peer = server.Expect(Kind::kOpened).peer;
     std::atomic<bool> stop = false;
     std::thread vandal([&] {
@@ -211,7 +211,7 @@ TEST(ShmHostileClient, ChannelThatChangesUnderTheServerIsOnlyEverAVerdict) {
 
 TEST(ShmHostileClient, MessageThatIsTakenBackIsNoMessage) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   server.Expect(Kind::kOpened);
   std::atomic<bool> stop = false;
   // The tail of an empty ring flickers: a port that looks twice sees something, then nothing.
@@ -314,7 +314,7 @@ TEST(ShmHostileClient, AllThatSpeakAreServedHoweverManyCome) {
 
 TEST(ShmHostileClient, BytesOnTheSocketAfterTheHandshakeAreIgnored) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   server.Expect(Kind::kOpened);
   for (int i = 0; i < 10; ++i) SendHello(client.socket.get(), GoodHello());
   EXPECT_TRUE(server.Silent());
@@ -341,7 +341,7 @@ TEST(ShmHostileClient, MemoryForValuesIsTheClientsOwn) {
                {disk.get(), Kind::kClosed, false},         {-1, Kind::kClosed, false}};
   for (const auto& [fd, kind, ok] : cases) {
     SCOPED_TRACE(fd);
-    const HandClient client = ShakeHands(&server);
+    const RawClient client = ShakeHands(&server);
     const PeerId peer = server.Expect(Kind::kOpened).peer;
     ASSERT_TRUE(fd < 0 || PassFile(client.socket.get(), fd));
     server.port().Read(peer, {.bytes = 4096, .shared = server.words()});
@@ -355,15 +355,15 @@ TEST(ShmHostileClient, MemoryForValuesIsTheClientsOwn) {
 }
 
 TEST(ShmHostileServer, GoodAnswerMakesAConnection) {
-  HandServer server;
-  const auto client = Must(server.Answer(HandServer::GoodWelcome(), server.GoodFds()));
+  RawServer server;
+  const auto client = Must(server.Answer(RawServer::GoodWelcome(), server.GoodFds()));
   EXPECT_TRUE(client->alive());
 }
 
 TEST(ShmHostileServer, GarbageInsteadOfWelcomeIsAProtocolError) {
   const auto bytes = Pattern(1000, 1);
   for (const size_t length : {1u, 31u, 32u, 33u, 1000u}) {
-    HandServer server;
+    RawServer server;
     const auto client =
         server.Answer([&](int socket) { ::send(socket, bytes.data(), length, MSG_NOSIGNAL); });
     EXPECT_EQ(CodeOf(client), Code::kProtocol) << length;
@@ -371,8 +371,8 @@ TEST(ShmHostileServer, GarbageInsteadOfWelcomeIsAProtocolError) {
 }
 
 TEST(ShmHostileServer, WelcomeWithMoreBehindItIsAProtocolError) {
-  HandServer server;
-  const std::array<Welcome, 2> two = {HandServer::GoodWelcome(), HandServer::GoodWelcome()};
+  RawServer server;
+  const std::array<Welcome, 2> two = {RawServer::GoodWelcome(), RawServer::GoodWelcome()};
   const auto client =
       server.Answer([&](int socket) { ::send(socket, two.data(), sizeof(two), MSG_NOSIGNAL); });
   ASSERT_EQ(CodeOf(client), Code::kProtocol);
@@ -381,30 +381,30 @@ TEST(ShmHostileServer, WelcomeWithMoreBehindItIsAProtocolError) {
 
 TEST(ShmHostileServer, TooFewDescriptorsAreAProtocolError) {
   for (size_t count = 0; count < kHandshakeFds; ++count) {
-    HandServer server;
+    RawServer server;
     const auto fds = server.GoodFds();
-    EXPECT_EQ(CodeOf(server.Answer(HandServer::GoodWelcome(), std::span(fds).first(count))),
+    EXPECT_EQ(CodeOf(server.Answer(RawServer::GoodWelcome(), std::span(fds).first(count))),
               Code::kProtocol);
   }
 }
 
 TEST(ShmHostileServer, MemorySmallerThanItSaysIsAProtocolError) {
   for (const int which : {kRegionFd, kLifeFd, kChannelFd}) {
-    HandServer server;
+    RawServer server;
     auto fds = server.GoodFds();
     fds[static_cast<size_t>(which)] = server.empty_file();
-    EXPECT_EQ(CodeOf(server.Answer(HandServer::GoodWelcome(), fds)), Code::kProtocol) << which;
+    EXPECT_EQ(CodeOf(server.Answer(RawServer::GoodWelcome(), fds)), Code::kProtocol) << which;
   }
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{4097}, uint64_t{1} << 63, UINT64_MAX}) {
-    HandServer server;
-    Welcome welcome = HandServer::GoodWelcome();
+    RawServer server;
+    Welcome welcome = RawServer::GoodWelcome();
     welcome.region_bytes = bytes;
     EXPECT_EQ(CodeOf(server.Answer(welcome, server.GoodFds())), Code::kProtocol) << bytes;
   }
   // Up to sizes at which the length of the whole channel wraps.
   for (const uint64_t bytes : {uint64_t{1} << 63, UINT64_MAX, kStagingBytesMax + 1}) {
-    HandServer server;
-    Welcome welcome = HandServer::GoodWelcome();
+    RawServer server;
+    Welcome welcome = RawServer::GoodWelcome();
     welcome.staging_bytes = bytes;
     EXPECT_EQ(CodeOf(server.Answer(welcome, server.GoodFds())), Code::kProtocol) << bytes;
   }
@@ -421,11 +421,11 @@ Fd UnsealedMemory(size_t bytes) {
 
 TEST(ShmHostileServer, MemoryThatCouldBeCutShortIsAProtocolError) {
   for (const int which : {kLifeFd, kChannelFd}) {
-    HandServer server;
+    RawServer server;
     const Fd unsealed = UnsealedMemory(Channel::kBytes);
     auto fds = server.GoodFds();
     fds[static_cast<size_t>(which)] = unsealed.get();
-    const auto client = server.Answer(HandServer::GoodWelcome(), fds);
+    const auto client = server.Answer(RawServer::GoodWelcome(), fds);
     ASSERT_EQ(CodeOf(client), Code::kProtocol) << which;
     EXPECT_NE(client.error().message.find("not sealed"), std::string::npos);
   }
@@ -444,23 +444,23 @@ Status ReadWord(const std::expected<std::unique_ptr<Connection>, Error>& client,
 
 // plovd --warm keeps its memory in a file, which nothing seals. Of our own user's it is mapped.
 TEST(ShmHostileServer, FileOfOurOwnUserIsMapped) {
-  HandServer server;
+  RawServer server;
   const Fd file = UnsealedMemory(4096);
   auto fds = server.GoodFds();
   fds[kRegionFd] = file.get();
-  const auto client = Must(server.Answer(HandServer::GoodWelcome(), fds));
+  const auto client = Must(server.Answer(RawServer::GoodWelcome(), fds));
   EXPECT_EQ(client->region().size(), 4096u);
 }
 
 TEST(ShmHostileServer, FileOfAnotherUserThatIsCutShortIsAnError) {
-  HandServer server;
+  RawServer server;
   if (!server.ListenAs(65534)) GTEST_SKIP() << "only root can pretend to be another user";
   const Fd file = UnsealedMemory(4096);
   const uint64_t stored = 42;
   ASSERT_EQ(::pwrite(file.get(), &stored, sizeof(stored), 8), ssize_t{sizeof(stored)});
   auto fds = server.GoodFds();
   fds[kRegionFd] = file.get();
-  const auto client = server.Answer(HandServer::GoodWelcome(), fds);
+  const auto client = server.Answer(RawServer::GoodWelcome(), fds);
   ASSERT_TRUE(client.has_value()) << client.error().message;
   EXPECT_TRUE((*client)->region().empty());
   uint64_t word = 0;
@@ -473,15 +473,15 @@ TEST(ShmHostileServer, FileOfAnotherUserThatIsCutShortIsAnError) {
 
 // Its memory is sealed all the same: mapped.
 TEST(ShmHostileServer, SealedMemoryOfAnotherUserIsMapped) {
-  HandServer server;
+  RawServer server;
   if (!server.ListenAs(65534)) GTEST_SKIP() << "only root can pretend to be another user";
-  const auto client = server.Answer(HandServer::GoodWelcome(), server.GoodFds());
+  const auto client = server.Answer(RawServer::GoodWelcome(), server.GoodFds());
   ASSERT_TRUE(client.has_value()) << client.error().message;
   EXPECT_EQ((*client)->region().size(), 4096u);
 }
 
 TEST(ShmHostileServer, FileOfAnotherUserThatReadsMayWaitForIsAnError) {
-  HandServer server;
+  RawServer server;
   if (!server.ListenAs(65534)) GTEST_SKIP() << "only root can pretend to be another user";
   const Fd on_disk(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   struct statfs system;
@@ -490,12 +490,12 @@ TEST(ShmHostileServer, FileOfAnotherUserThatReadsMayWaitForIsAnError) {
   }
   auto fds = server.GoodFds();
   fds[kRegionFd] = on_disk.get();
-  const auto client = server.Answer(HandServer::GoodWelcome(), fds);
+  const auto client = server.Answer(RawServer::GoodWelcome(), fds);
   EXPECT_EQ(CodeOf(client), Code::kProtocol);
 }
 
 TEST(ShmHostileServer, ServerThatHangsUpIsUnavailable) {
-  HandServer server;
+  RawServer server;
   const auto client = server.Answer([](int socket) { ::shutdown(socket, SHUT_RDWR); });
   EXPECT_EQ(CodeOf(client), Code::kUnavailable);
 }
@@ -508,8 +508,8 @@ TEST(ShmHostileServer, GarbageInTheReplyRingEndsTheConnection) {
                                                            {kMessageBytesMax + 1, kRingBytes},
                                                            {UINT64_MAX, kRingBytes}};
   for (const auto& [length, tail] : length_and_tail) {
-    HandServer server;
-    const auto client = Must(server.Answer(HandServer::GoodWelcome(), server.GoodFds()));
+    RawServer server;
+    const auto client = Must(server.Answer(RawServer::GoodWelcome(), server.GoodFds()));
     verify::StoreWord(FirstWord(server.channel().reply_data()), length);
     server.channel().reply_control()->tail.store(tail, std::memory_order_release);
     EXPECT_FALSE(client->Receive().has_value());
@@ -518,8 +518,8 @@ TEST(ShmHostileServer, GarbageInTheReplyRingEndsTheConnection) {
 }
 
 TEST(ShmHostileServer, GarbageInTheRequestRingsHeadEndsTheConnection) {
-  HandServer server;
-  const auto client = Must(server.Answer(HandServer::GoodWelcome(), server.GoodFds()));
+  RawServer server;
+  const auto client = Must(server.Answer(RawServer::GoodWelcome(), server.GoodFds()));
   server.channel().request_control()->head.store(8, std::memory_order_release);
   EXPECT_FALSE(client->Send(Pattern(10, 1)));
   EXPECT_FALSE(client->alive());

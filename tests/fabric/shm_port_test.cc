@@ -46,7 +46,7 @@ class Writer {
   }
   bool TakeReply() {
     size_t bytes = 0;
-    return replies_.Read(reply_, &bytes) == RingReader::Verdict::kMessage;
+    return replies_.Read(reply_, &bytes) == RingReader::Result::kMessage;
   }
   void HangUp() { socket_ = Fd(); }
   void Sleep() { replies_.Sleep(); }
@@ -78,7 +78,7 @@ class ShmPortTest : public testing::Test {
   void AddMany() {
     for (size_t i = 0; i < kMany; ++i) Add();
   }
-  // Answers what comes until `done`; how many messages that were, or nullopt without patience.
+  // Answers what comes until `done`; how many messages that were, or nullopt without wait_max.
   template <typename Done>
   std::optional<size_t> ServeUntil(Done done) {
     size_t messages = 0;

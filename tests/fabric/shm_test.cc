@@ -184,7 +184,7 @@ TEST(ShmFiles, SocketIsForTheServersUserOnly) {
 // The descriptors are what a client holds, whatever its code does with them.
 TEST(ShmRights, ClientCannotMapTheRegionWritable) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   const int region = client.fds[kRegionFd].get();
   EXPECT_TRUE(Mapping::Map(region, TestServer::kRegionBytes, PROT_READ).has_value());
   EXPECT_FALSE(MapsWritable(region, TestServer::kRegionBytes));
@@ -195,7 +195,7 @@ TEST(ShmRights, ClientCannotMapTheRegionWritable) {
 
 TEST(ShmRights, ClientCannotMakeAReadOnlyMappingWritable) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   const auto mapping =
       Must(Mapping::Map(client.fds[kRegionFd].get(), TestServer::kRegionBytes, PROT_READ));
   const auto bytes = mapping.bytes();
@@ -205,7 +205,7 @@ TEST(ShmRights, ClientCannotMakeAReadOnlyMappingWritable) {
 // The life page holds a pthread mutex, with pointers that the server follows when it unlocks it.
 TEST(ShmRights, ClientCannotWriteTheLifePage) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   const int life = client.fds[kLifeFd].get();
   EXPECT_FALSE(MapsWritable(life, 4096));
   const char byte = 1;
@@ -215,14 +215,14 @@ TEST(ShmRights, ClientCannotWriteTheLifePage) {
 // A file that a peer shortens makes the other side's mapping fault.
 TEST(ShmRights, ClientCannotShortenTheChannel) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   EXPECT_NE(::ftruncate(client.fds[kChannelFd].get(), 0), 0);
   EXPECT_NE(::ftruncate(client.fds[kChannelFd].get(), 1 << 30), 0);
 }
 
 TEST(ShmRights, DescriptorsDoNotOutliveExec) {
   TestServer server = ServeShm();
-  const HandClient client = ShakeHands(&server);
+  const RawClient client = ShakeHands(&server);
   for (const Fd& fd : client.fds) EXPECT_EQ(::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 }
 

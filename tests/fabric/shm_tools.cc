@@ -42,9 +42,9 @@ ExposedMemory MakeMemory(size_t bytes) {
 }
 
 // Neither side of a broken handshake waits for ever.
-void SetPatience(int socket) {
-  const timeval patience{.tv_sec = kPatience.count(), .tv_usec = 0};
-  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+void SetWaitMax(int socket) {
+  const timeval wait_max{.tv_sec = kWaitMax.count(), .tv_usec = 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait_max, sizeof(wait_max));
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::string PathOf(const TestServer& server) { return server.uri().substr(4); }
 
 Fd Dial(const TestServer& server) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  SetPatience(socket.get());
+  SetWaitMax(socket.get());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   PathOf(server).copy(address.sun_path, sizeof(address.sun_path) - 1);
@@ -76,10 +76,10 @@ Fd Dial(const TestServer& server) {
   return socket;
 }
 
-Hello GoodHello() { return {kHandshakeMagic, kTestFormatVersion, 0, kHandClientId}; }
+Hello GoodHello() { return {kHandshakeMagic, kTestFormatVersion, 0, kRawClientId}; }
 
-HandClient ShakeHands(TestServer* server) {
-  HandClient client;
+RawClient ShakeHands(TestServer* server) {
+  RawClient client;
   client.socket = Dial(*server);
   SendHello(client.socket.get(), GoodHello());
   server->Accept();

@@ -22,10 +22,10 @@ std::string PathOf(const TestServer& server);
 // A socket connected to the server that has said nothing yet.
 Fd Dial(const TestServer& server);
 
-inline constexpr uint64_t kHandClientId = 0x68616e64;
+inline constexpr uint64_t kRawClientId = 0x68616e64;
 Hello GoodHello();
 
-struct HandClient {
+struct RawClient {
   Fd socket;
   Welcome welcome;
   HandshakeFds fds;
@@ -33,7 +33,7 @@ struct HandClient {
 };
 
 // Shakes hands as a client does; ends the test where the server refuses.
-HandClient ShakeHands(TestServer* server);
+RawClient ShakeHands(TestServer* server);
 
 // What the server says to a Hello; an error when it hangs up instead.
 std::expected<Welcome, Error> AnswerTo(TestServer* server, const Hello& hello);

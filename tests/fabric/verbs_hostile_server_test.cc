@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/fabric/verbs_hand.h"
+#include "tests/fabric/verbs_raw.h"
 #include "tests/fabric/verbs_tools.h"
 
 namespace plov::fabric::verbs {
@@ -29,7 +29,7 @@ class VerbsHostileServer : public testing::Test {
     return ReadOne(connection, {.offset = offset, .bytes = bytes, .to = into.data()});
   }
 
-  std::optional<HandServer> server_;
+  std::optional<RawServer> server_;
 };
 
 }  // namespace
@@ -37,7 +37,7 @@ class VerbsHostileServer : public testing::Test {
 TEST_F(VerbsHostileServer, GoodWelcomeIsTaken) {
   const auto connection = Join();
   EXPECT_EQ(ReadWords(connection.get(), 0, 64), Status::kDone);
-  EXPECT_EQ(ReadWords(connection.get(), HandServer::kRegionBytes, 8), Status::kOutOfRange);
+  EXPECT_EQ(ReadWords(connection.get(), RawServer::kRegionBytes, 8), Status::kOutOfRange);
 }
 
 TEST_F(VerbsHostileServer, BadWelcomeIsRefused) {
@@ -52,20 +52,20 @@ TEST_F(VerbsHostileServer, BadWelcomeIsRefused) {
       {"all memory for staging", [](Welcome* welcome) { welcome->staging_bytes = kAll; }},
   };
   for (const auto& [name, change] : changes) {
-    EXPECT_EQ(CodeOf(HandServer().Answer(change)), Code::kProtocol) << name;
+    EXPECT_EQ(CodeOf(RawServer().Answer(change)), Code::kProtocol) << name;
   }
-  EXPECT_EQ(CodeOf(HandServer().Answer([](Welcome*) {}, 0)), Code::kProtocol);
-  EXPECT_EQ(CodeOf(HandServer().Answer([](Welcome*) {}, 8)), Code::kProtocol);
+  EXPECT_EQ(CodeOf(RawServer().Answer([](Welcome*) {}, 0)), Code::kProtocol);
+  EXPECT_EQ(CodeOf(RawServer().Answer([](Welcome*) {}, 8)), Code::kProtocol);
 }
 
 TEST_F(VerbsHostileServer, RegionThatIsNotTheServersGivesNothing) {
-  const auto wrong_key = Must(HandServer().Answer([](Welcome* w) { w->region_rkey ^= 0xff00; }));
+  const auto wrong_key = Must(RawServer().Answer([](Welcome* w) { w->region_rkey ^= 0xff00; }));
   EXPECT_EQ(ReadWords(wrong_key.get(), 0, 64), Status::kPeerGone);
   EXPECT_FALSE(wrong_key->alive());
-  HandServer server;
+  RawServer server;
   const auto too_long =
-      Must(server.Answer([](Welcome* w) { w->region_bytes += HandQp::kMemoryBytes; }));
-  EXPECT_EQ(ReadWords(too_long.get(), HandQp::kMemoryBytes, 64), Status::kPeerGone);
+      Must(server.Answer([](Welcome* w) { w->region_bytes += RawQp::kMemoryBytes; }));
+  EXPECT_EQ(ReadWords(too_long.get(), RawQp::kMemoryBytes, 64), Status::kPeerGone);
   EXPECT_FALSE(too_long->alive());
 }
 
@@ -109,7 +109,7 @@ TEST_F(VerbsHostileServer, MoreRepliesThanBuffersAreTheServersTrouble) {
 
 TEST_F(VerbsHostileServer, CannotWriteToItsClient) {
   for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
-    HandServer server;
+    RawServer server;
     const auto connection = Must(server.Answer([](Welcome*) {}));
     const std::span<std::byte> staging = *connection->staging();
     ASSERT_FALSE(staging.empty());

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "fabric/verbs/peer.h"
-#include "tests/fabric/verbs_hand.h"
+#include "tests/fabric/verbs_raw.h"
 #include "tests/fabric/verbs_tools.h"
 #include "tests/support/rdma.h"
 #include "verify/words.h"
@@ -41,8 +41,8 @@ class VerbsHostileClient : public testing::Test {
   }
 
   // A client that has said what an honest one says, and is known to the port.
-  std::unique_ptr<HandClient> Join(ReadDepths depths = HandClient::kDepths) {
-    auto client = HandClient::ConnectedTo(&*server_, depths);
+  std::unique_ptr<RawClient> Join(ReadDepths depths = RawClient::kDepths) {
+    auto client = RawClient::ConnectedTo(&*server_, depths);
     peer_ = server_->Expect(Kind::kOpened).peer;
     return client;
   }
@@ -72,7 +72,7 @@ class VerbsHostileClient : public testing::Test {
 
   // Whether all that come, if any does, are closed, and no queue pair of the server is left.
   void ExpectThatCameToGo() {
-    const Deadline deadline = Patience();
+    const Deadline deadline = WaitDeadline();
     int open = 0, opened = 0;
     const auto settled = [&] {
       while (const auto event = server_->port().Poll()) {
@@ -101,7 +101,7 @@ class VerbsHostileClient : public testing::Test {
 }  // namespace
 
 TEST_F(VerbsHostileClient, WhatIsNoHelloIsRefused) {
-  const Hello good = HandClient::GoodHello();
+  const Hello good = RawClient::GoodHello();
   Hello magic = good, version = good, shard = good, no_shard = good;
   ++magic.magic;
   ++version.format_version;
@@ -116,7 +116,7 @@ TEST_F(VerbsHostileClient, WhatIsNoHelloIsRefused) {
       {BytesOf(shard), Code::kInvalidArgument},
       {BytesOf(no_shard), Code::kInvalidArgument}};
   for (const auto& [hello, code] : hellos) {
-    HandClient client(server_->uri());
+    RawClient client(server_->uri());
     CmNews answer{};
     server_->AcceptWhile([&] {
       client.Request(hello);
@@ -279,7 +279,7 @@ TEST_F(VerbsHostileClient, NothingButTheRegionCanBeRead) {
 
 TEST_F(VerbsHostileClient, RendezvousWithMemoryThatIsNotItsEndsItsConnection) {
   const auto spoil_key = [](Announcement* one) { one->rkey ^= 0xff00; };
-  const auto spoil_address = [](Announcement* one) { one->address += HandQp::kMemoryBytes; };
+  const auto spoil_address = [](Announcement* one) { one->address += RawQp::kMemoryBytes; };
   for (void (*spoil)(Announcement*) : {+spoil_key, +spoil_address}) {
     const auto client = Join();
     Announcement announcement = client->GoodAnnouncement();
@@ -324,10 +324,10 @@ TEST_F(VerbsHostileClient, RendezvousWithoutAnAnnouncementIsRefused) {
 // It lets nobody READ from it: a value could never be fetched, and its PUT would wait for ever.
 TEST_F(VerbsHostileClient, OneThatAnswersNoReadsIsRefused) {
   for (const ReadDepths depths : {ReadDepths{0, 16}, ReadDepths{16, 0}}) {
-    HandClient client(server_->uri());
+    RawClient client(server_->uri());
     CmNews answer{};
     server_->AcceptWhile([&] {
-      client.Request(BytesOf(HandClient::GoodHello()), depths);
+      client.Request(BytesOf(RawClient::GoodHello()), depths);
       answer = client.Answer();
     });
     EXPECT_EQ(answer.type, RDMA_CM_EVENT_REJECTED);
@@ -373,8 +373,8 @@ TEST_F(VerbsHostileClient, OneThatDiesInTheMiddleOfARendezvousIsClosed) {
 TEST_F(VerbsHostileClient, OneThatVanishesAfterItsRequestIsClosed) {
   for (const bool before_the_answer : {true, false}) {
     SCOPED_TRACE(before_the_answer ? "before the answer" : "after it");
-    auto client = std::make_unique<HandClient>(server_->uri());
-    client->Request(BytesOf(HandClient::GoodHello()));
+    auto client = std::make_unique<RawClient>(server_->uri());
+    client->Request(BytesOf(RawClient::GoodHello()));
     if (before_the_answer) {
       client.reset();
       EXPECT_TRUE(WaitReadable(server_->listener().fd()));
@@ -390,8 +390,8 @@ TEST_F(VerbsHostileClient, OneThatVanishesAfterItsRequestIsClosed) {
 
 // rdmacm would repeat its answer for minutes; but its queue pair does not answer.
 TEST_F(VerbsHostileClient, OneThatNeverConfirmsTheAnswerIsClosed) {
-  HandClient client(server_->uri());
-  client.Request(BytesOf(HandClient::GoodHello()));
+  RawClient client(server_->uri());
+  client.Request(BytesOf(RawClient::GoodHello()));
   server_->AcceptWhile([&] { EXPECT_EQ(client.Answer().type, kAnswered); });
   peer_ = server_->Expect(Kind::kOpened).peer;
   ExpectClosed();

@@ -65,16 +65,16 @@ void CheckAccepted(const Superblock& page) {
 // The page's beginning; the rest is zeros.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace plov::fuzz;
-  using plov::verify::SuperblockVerdict;
+  using plov::verify::SuperblockState;
   Input input(data, bytes);
   const bool seals = input.Take<uint8_t>() % 8 != 0;
   Superblock page{};
   const auto head = input.TakeBytes(sizeof(page));
   if (!head.empty()) std::memcpy(&page, head.data(), head.size());
   if (seals) plov::verify::SealSuperblock(&page);
-  const auto verdict = plov::verify::JudgeSuperblock(page);
-  Check(!seals || verdict == SuperblockVerdict::kWhole || verdict == SuperblockVerdict::kNotPlov,
+  const auto verdict = plov::verify::CheckSuperblock(page);
+  Check(!seals || verdict == SuperblockState::kWhole || verdict == SuperblockState::kNotPlov,
         "a page under a good checksum is no torn one");
-  if (verdict == SuperblockVerdict::kWhole) CheckAccepted(page);
+  if (verdict == SuperblockState::kWhole) CheckAccepted(page);
   return 0;
 }

@@ -14,10 +14,10 @@
 
 namespace plov {
 
-class HandClient {
+class RawClient {
  public:
   // Maps every page that the server gives; with PROT_WRITE those that may be written only.
-  HandClient(const test::Plovd& server, int protection)
+  RawClient(const test::Plovd& server, int protection)
       : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
     server.uri().substr(4).copy(address.sun_path, sizeof(address.sun_path) - 1);

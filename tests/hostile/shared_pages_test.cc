@@ -53,7 +53,7 @@ TEST(SharedPages, HoldNoAddressOfTheServer) {
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE(client.Put("key" + std::to_string(i), "a value"));
   ASSERT_TRUE(client.Put("large", std::string(1 << 20, 'v')));
   ASSERT_TRUE(client.Get("large") && client.Delete("key7"));
-  const HandClient hostile(server, PROT_READ);
+  const RawClient hostile(server, PROT_READ);
   const std::vector<Range> ranges = MapsOf(server.pid());
   ASSERT_FALSE(ranges.empty());
   for (const Mapping& pages : hostile.pages()) EXPECT_EQ(AddressesIn(pages, ranges), 0);

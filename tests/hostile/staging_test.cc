@@ -50,7 +50,7 @@ TEST(Staging, IsNoMemoryOfTheServers) {
 TEST(Staging, ClientThatTouchesAllItCanTakesNoMoreThanIsCounted) {
   test::Plovd server({"--memory", "16M"});
   const uint64_t at_start = MemoryOf(server.pid());
-  std::vector<HandClient> clients;
+  std::vector<RawClient> clients;
   for (size_t i = 0; i < kClients; ++i) {
     clients.emplace_back(server, PROT_READ | PROT_WRITE);
     ASSERT_EQ(clients.back().pages().size(), 1) << "more than its channel is there to write";

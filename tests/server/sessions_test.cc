@@ -8,24 +8,24 @@
 namespace plov::server {
 namespace {
 
-using Verdict = Session::Verdict;
+using State = Session::State;
 
 constexpr bool kFirstTime = false;
 constexpr bool kRetry = true;
 
 // The verdict alone, for where the reply is of no interest.
-Verdict Judge(const Session& session, uint64_t sequence, bool retry) {
+State Find(const Session& session, uint64_t sequence, bool retry) {
   WriteReply reply;
-  return session.Judge(sequence, retry, &reply);
+  return session.Find(sequence, retry, &reply);
 }
 
 WriteReply ReplyOf(uint64_t sequence) { return {Code::kOk, 1000 + sequence}; }
 
 TEST(Session, FirstSightOfAWriteIsNew) {
   Session session;
-  EXPECT_EQ(Judge(session, 1, kFirstTime), Verdict::kNew);
+  EXPECT_EQ(Find(session, 1, kFirstTime), State::kNew);
   session.Remember(1, ReplyOf(1));
-  EXPECT_EQ(Judge(session, 2, kFirstTime), Verdict::kNew);
+  EXPECT_EQ(Find(session, 2, kFirstTime), State::kNew);
 }
 
 TEST(Session, AppliedWriteGetsItsOwnReplyAgain) {
@@ -34,10 +34,10 @@ TEST(Session, AppliedWriteGetsItsOwnReplyAgain) {
   session.Remember(2, {Code::kVersionMismatch, 5});
   for (const bool retry : {kFirstTime, kRetry}) {
     WriteReply reply;
-    EXPECT_EQ(session.Judge(1, retry, &reply), Verdict::kDone);
+    EXPECT_EQ(session.Find(1, retry, &reply), State::kDone);
     EXPECT_EQ(reply.status, Code::kOk);
     EXPECT_EQ(reply.version, 77u);
-    EXPECT_EQ(session.Judge(2, retry, &reply), Verdict::kDone);
+    EXPECT_EQ(session.Find(2, retry, &reply), State::kDone);
     EXPECT_EQ(reply.status, Code::kVersionMismatch);
     EXPECT_EQ(reply.version, 5u);
   }
@@ -45,28 +45,28 @@ TEST(Session, AppliedWriteGetsItsOwnReplyAgain) {
 
 TEST(Session, RetryToASessionThatNeverSawTheClientIsForgotten) {
   const Session session;
-  EXPECT_EQ(Judge(session, 1, kRetry), Verdict::kForgotten);
+  EXPECT_EQ(Find(session, 1, kRetry), State::kForgotten);
 }
 
 TEST(Session, RetryOfAWriteBeforeTheSessionBeganIsForgotten) {
   Session session;
   session.Remember(300, ReplyOf(300));
-  EXPECT_EQ(Judge(session, 299, kRetry), Verdict::kForgotten);
-  EXPECT_EQ(Judge(session, 301, kRetry), Verdict::kNew) << "it was there when 301 was sent first";
+  EXPECT_EQ(Find(session, 299, kRetry), State::kForgotten);
+  EXPECT_EQ(Find(session, 301, kRetry), State::kNew) << "it was there when 301 was sent first";
 }
 
 TEST(Session, RetryAfterReturnOfAWriteThatNeverArrivedIsNew) {
   Session session;
   session.Return();
-  EXPECT_EQ(Judge(session, 1, kRetry), Verdict::kNew);
+  EXPECT_EQ(Find(session, 1, kRetry), State::kNew);
 }
 
 TEST(Session, ReturnForgetsNoReply) {
   Session session;
   session.Remember(1, ReplyOf(1));
   session.Return();
-  EXPECT_EQ(Judge(session, 1, kRetry), Verdict::kDone);
-  EXPECT_EQ(Judge(session, 2, kRetry), Verdict::kNew);
+  EXPECT_EQ(Find(session, 1, kRetry), State::kDone);
+  EXPECT_EQ(Find(session, 2, kRetry), State::kNew);
 }
 
 TEST(Session, WholeWindowIsRemembered) {
@@ -76,7 +76,7 @@ TEST(Session, WholeWindowIsRemembered) {
   }
   for (uint64_t sequence = 1; sequence <= kSessionWindow; ++sequence) {
     WriteReply reply;
-    ASSERT_EQ(session.Judge(sequence, kRetry, &reply), Verdict::kDone) << sequence;
+    ASSERT_EQ(session.Find(sequence, kRetry, &reply), State::kDone) << sequence;
     EXPECT_EQ(reply.version, ReplyOf(sequence).version);
   }
 }
@@ -85,26 +85,26 @@ TEST(Session, WritesThatLeftTheWindowAreForgottenNotNew) {
   Session session;
   constexpr uint64_t kLast = 3 * kSessionWindow + 17;
   for (uint64_t sequence = 1; sequence <= kLast; ++sequence) {
-    ASSERT_EQ(Judge(session, sequence, kFirstTime), Verdict::kNew) << sequence;
+    ASSERT_EQ(Find(session, sequence, kFirstTime), State::kNew) << sequence;
     session.Remember(sequence, ReplyOf(sequence));
   }
   for (uint64_t sequence = 1; sequence <= kLast; ++sequence) {
     const bool kept = sequence + kSessionWindow > kLast;
-    EXPECT_EQ(Judge(session, sequence, kRetry), kept ? Verdict::kDone : Verdict::kForgotten);
-    EXPECT_EQ(Judge(session, sequence, kFirstTime), kept ? Verdict::kDone : Verdict::kForgotten);
+    EXPECT_EQ(Find(session, sequence, kRetry), kept ? State::kDone : State::kForgotten);
+    EXPECT_EQ(Find(session, sequence, kFirstTime), kept ? State::kDone : State::kForgotten);
   }
 }
 
 TEST(Sessions, RetryOfAFormerLifesWriteIsForgottenHoweverOftenTheClientReturns) {
   Sessions sessions(true);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(Judge(*sessions.Enter(1), 5, kRetry), Verdict::kForgotten);
+    EXPECT_EQ(Find(*sessions.Enter(1), 5, kRetry), State::kForgotten);
     sessions.Leave(1);
   }
   Session* session = sessions.Enter(1);
-  EXPECT_EQ(Judge(*session, 6, kFirstTime), Verdict::kNew);
+  EXPECT_EQ(Find(*session, 6, kFirstTime), State::kNew);
   session->Remember(6, ReplyOf(6));
-  EXPECT_EQ(Judge(*session, 7, kRetry), Verdict::kNew) << "first sent to this life";
+  EXPECT_EQ(Find(*session, 7, kRetry), State::kNew) << "first sent to this life";
 }
 
 // As long as the session is known, and no longer.
@@ -113,7 +113,7 @@ TEST(Sessions, ClaimGoesWithItsSession) {
   const auto take = [&](uint64_t id) {
     return sessions.claims()->Take(id, fabric::Claimant().claim());
   };
-  EXPECT_EQ(take(1), fabric::Claims::Verdict::kNew);
+  EXPECT_EQ(take(1), fabric::Claims::State::kNew);
   const auto come_and_go = [&](const SessionOwner& owner) {
     sessions.Enter(owner);
     sessions.Leave(owner);
@@ -121,9 +121,9 @@ TEST(Sessions, ClaimGoesWithItsSession) {
   come_and_go(1);
   come_and_go({1, uid_t{5}});  // another's of the same id
   for (uint64_t id = 2; id <= kIdleSessionsMax; ++id) come_and_go(id);
-  EXPECT_EQ(take(1), fabric::Claims::Verdict::kNew) << "the oldest was dropped";
+  EXPECT_EQ(take(1), fabric::Claims::State::kNew) << "the oldest was dropped";
   for (uint64_t id = 2; id <= 1 + kIdleSessionsMax; ++id) come_and_go({id, uid_t{6}});
-  EXPECT_NE(take(1), fabric::Claims::Verdict::kNew) << "a user's session says nothing of it";
+  EXPECT_NE(take(1), fabric::Claims::State::kNew) << "a user's session says nothing of it";
 }
 
 TEST(Sessions, ConnectedClientHasOneSession) {
@@ -139,15 +139,15 @@ TEST(Sessions, ClientThatReturnsFindsItsReplies) {
   sessions.Enter(7)->Remember(1, ReplyOf(1));
   sessions.Leave(7);
   Session* const session = sessions.Enter(7);
-  EXPECT_EQ(Judge(*session, 1, kRetry), Verdict::kDone);
-  EXPECT_EQ(Judge(*session, 2, kRetry), Verdict::kNew) << "lost on the way: it was never applied";
+  EXPECT_EQ(Find(*session, 1, kRetry), State::kDone);
+  EXPECT_EQ(Find(*session, 2, kRetry), State::kNew) << "lost on the way: it was never applied";
 }
 
 TEST(Sessions, ClientThatReturnsBeforeItsFirstWriteArrivedMayRetryIt) {
   Sessions sessions;
   sessions.Enter(7);
   sessions.Leave(7);
-  EXPECT_EQ(Judge(*sessions.Enter(7), 1, kRetry), Verdict::kNew);
+  EXPECT_EQ(Find(*sessions.Enter(7), 1, kRetry), State::kNew);
 }
 
 // Idle clients `from` to `to`, in this order.
@@ -164,8 +164,8 @@ TEST(Sessions, OldestIdleSessionsAreDroppedBeyondTheLimit) {
   EXPECT_EQ(sessions.size(), kIdleSessionsMax);
   ComeAndGo(&sessions, kIdleSessionsMax + 1, kIdleSessionsMax + 3);
   EXPECT_EQ(sessions.size(), kIdleSessionsMax);
-  EXPECT_EQ(Judge(*sessions.Enter(3), 1, kRetry), Verdict::kForgotten);
-  EXPECT_EQ(Judge(*sessions.Enter(4), 1, kRetry), Verdict::kDone);
+  EXPECT_EQ(Find(*sessions.Enter(3), 1, kRetry), State::kForgotten);
+  EXPECT_EQ(Find(*sessions.Enter(4), 1, kRetry), State::kDone);
 }
 
 TEST(Sessions, VisitMakesASessionYoungAgain) {
@@ -174,8 +174,8 @@ TEST(Sessions, VisitMakesASessionYoungAgain) {
   sessions.Enter(1);
   sessions.Leave(1);
   ComeAndGo(&sessions, kIdleSessionsMax + 1, kIdleSessionsMax + 1);
-  EXPECT_EQ(Judge(*sessions.Enter(1), 1, kRetry), Verdict::kDone);
-  EXPECT_EQ(Judge(*sessions.Enter(2), 1, kRetry), Verdict::kForgotten);
+  EXPECT_EQ(Find(*sessions.Enter(1), 1, kRetry), State::kDone);
+  EXPECT_EQ(Find(*sessions.Enter(2), 1, kRetry), State::kForgotten);
 }
 
 TEST(Sessions, SessionOfAConnectedClientIsNeverDropped) {
@@ -185,7 +185,7 @@ TEST(Sessions, SessionOfAConnectedClientIsNeverDropped) {
   ComeAndGo(&sessions, 1, 2 * kIdleSessionsMax);
   EXPECT_EQ(sessions.size(), kIdleSessionsMax + 1);
   EXPECT_EQ(sessions.Enter(1'000'000), connected);
-  EXPECT_EQ(Judge(*connected, 1, kRetry), Verdict::kDone);
+  EXPECT_EQ(Find(*connected, 1, kRetry), State::kDone);
 }
 
 TEST(Sessions, SessionWithTwoConnectionsIsKeptUntilBothEnd) {
@@ -194,7 +194,7 @@ TEST(Sessions, SessionWithTwoConnectionsIsKeptUntilBothEnd) {
   sessions.Enter(1'000'000);
   sessions.Leave(1'000'000);
   ComeAndGo(&sessions, 1, 2 * kIdleSessionsMax);
-  EXPECT_EQ(Judge(*sessions.Enter(1'000'000), 1, kRetry), Verdict::kDone);
+  EXPECT_EQ(Find(*sessions.Enter(1'000'000), 1, kRetry), State::kDone);
 }
 
 // The first session saw the write, the second did not: the client's return to the second proves
@@ -204,7 +204,7 @@ TEST(Sessions, ReturnToASessionAfterADroppedOneDoesNotMakeRetriesNew) {
   ComeAndGo(&sessions, 1, kIdleSessionsMax + 1);  // 1 is dropped
   sessions.Enter(1);
   sessions.Leave(1);
-  EXPECT_EQ(Judge(*sessions.Enter(1), 1, kRetry), Verdict::kForgotten);
+  EXPECT_EQ(Find(*sessions.Enter(1), 1, kRetry), State::kForgotten);
 }
 
 TEST(Sessions, LeaveOfAnUnknownClientIsHarmless) {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "server/shard.h"
-#include "server/worker.h"
+#include "server/shard_thread.h"
 #include "tests/server/store_world.h"
 
 namespace plov::server {
@@ -168,13 +168,13 @@ class ShardWorld {
   using Kind = fabric::PortEvent::Kind;
 
   explicit ShardWorld(const StoreOptions& options = StoreWorld::SmallOptions(),
-                      const Patience& patience = {})
-      : ShardWorld(std::move(*Store::Create(options)), patience) {}
+                      const ClientTimeouts& timeouts = {})
+      : ShardWorld(std::move(*Store::Create(options)), timeouts) {}
 
   FakePort port, other_port;
   Store* const store;  // the shard's
   Shard shard;
-  std::unique_ptr<Worker> worker;  // has a thread where a test gives it one
+  std::unique_ptr<ShardThread> worker;  // has a thread where a test gives it one
 
   // One connection of a client.
   struct Client {
@@ -238,12 +238,12 @@ class ShardWorld {
   size_t allocated() const { return store->records().allocated_bytes(); }
 
  private:
-  ShardWorld(std::unique_ptr<Store> owned, const Patience& patience)
-      : store(owned.get()), shard(std::move(owned), patience) {
+  ShardWorld(std::unique_ptr<Store> owned, const ClientTimeouts& timeouts)
+      : store(owned.get()), shard(std::move(owned), timeouts) {
     spdlog::set_level(spdlog::level::off);  // garbage is worth a line each
     shard.AddPort(&port);
     shard.AddPort(&other_port);
-    worker = Worker::Create({&shard}, 0).value();
+    worker = ShardThread::Create({&shard}, 0).value();
   }
 
   fabric::PeerId last_peer_ = 0;

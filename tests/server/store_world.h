@@ -124,7 +124,7 @@ class StoreWorld {
   verify::Superblock ReadSuperblock() {
     verify::Superblock superblock;
     verify::CopyFromShared(&superblock, memory(), sizeof(superblock));
-    EXPECT_EQ(verify::JudgeSuperblock(superblock), verify::SuperblockVerdict::kWhole);
+    EXPECT_EQ(verify::CheckSuperblock(superblock), verify::SuperblockState::kWhole);
     return superblock;
   }
 

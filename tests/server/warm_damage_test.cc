@@ -85,7 +85,7 @@ class WarmDamage : public ::testing::Test {
   }
 
   // Every item is what was stored, or absent and counted.
-  std::string Judge(uint64_t offset) {
+  std::string Check(uint64_t offset) {
     auto store = Store::Create(Options());
     if (!store) return "refused: " + store.error().message;
     StoreWorld world(std::move(*store));
@@ -120,7 +120,7 @@ class WarmDamage : public ::testing::Test {
   std::string path_ = folder_.path() + "/memory";
   std::string image_ = folder_.path() + "/image";
   Model model_;
-  uint64_t lost_ = 0;  // in the last Judge
+  uint64_t lost_ = 0;  // in the last Check
   cuckoo::Geometry table_;
   std::vector<std::pair<uint64_t, uint64_t>> ranges_;
 };
@@ -134,7 +134,7 @@ TEST_F(WarmDamage, AnyChangedByteCostsAtMostTheItemItIsIn) {
          at += Stride(), ++changes) {
       std::filesystem::copy_file(image_, path_, std::filesystem::copy_options::overwrite_existing);
       FlipInFile(at, static_cast<uint8_t>(1 + random() % 255));
-      ASSERT_EQ(Judge(at), "") << "byte " << at << " of the file, " << at - begin
+      ASSERT_EQ(Check(at), "") << "byte " << at << " of the file, " << at - begin
                                << " of a range of " << bytes;
     }
   }
@@ -148,7 +148,7 @@ TEST_F(WarmDamage, ADamagedBucketCostsItsItemAndIsCounted) {
   for (uint64_t index = 0; index < table_.bucket_count; ++index) {
     std::filesystem::copy_file(image_, path_, std::filesystem::copy_options::overwrite_existing);
     FlipInFile(table_.BucketOffset(index) + index % 64, 0x10);
-    ASSERT_EQ(Judge(table_.BucketOffset(index)), "") << "bucket " << index;
+    ASSERT_EQ(Check(table_.BucketOffset(index)), "") << "bucket " << index;
     lost += lost_;
   }
   // The journal mends the bucket that was rewritten last.
@@ -164,7 +164,7 @@ TEST_F(WarmDamage, BothSuperblocksDamagedIsRefused) {
     FlipInFile(verify::kMirrorOffset + at, 1);
   }
   FlipInFile(100, 1);
-  EXPECT_EQ(Judge(100), "") << "one of them alone is mended by the other";
+  EXPECT_EQ(Check(100), "") << "one of them alone is mended by the other";
 }
 
 TEST_F(WarmDamage, AWipedHeadIsNoFreshFile) {

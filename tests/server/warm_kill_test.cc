@@ -121,7 +121,7 @@ class WarmKill : public ::testing::TestWithParam<World> {
   }
 
   // The step under way was applied as a whole, or not at all: takes what is there for the truth.
-  std::string JudgeStepUnderWay(StoreWorld* world, const Step& step, uint64_t at, Story* story) {
+  std::string CheckStepUnderWay(StoreWorld* world, const Step& step, uint64_t at, Story* story) {
     const Answer answer = OneSidedReader(world).Get(step.key);
     const auto before = story->model.find(step.key);
     if (answer.hit() && before != story->model.end() && answer.item == before->second) return {};
@@ -157,7 +157,7 @@ class WarmKill : public ::testing::TestWithParam<World> {
     Tell(steps, story);
     if (started > shared_->acknowledged) {
       auto wrong =
-          JudgeStepUnderWay(world.get(), steps[started - 1], story->at + started - 1, story);
+          CheckStepUnderWay(world.get(), steps[started - 1], story->at + started - 1, story);
       if (!wrong.empty()) return wrong;
     }
     story->at += started;

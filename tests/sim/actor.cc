@@ -100,8 +100,8 @@ void Actor::OnGet(Attempt* attempt, Client::GetResult result) {
   if (*result) return OnItem(attempt, **result);
   const torture::Operation& operation = attempt->operation;
   if (operation.key >= stage_->first_steady_key) {
-    stage_->judge->Accuse(fmt::format("a GET of key {} at {} found none, and it was there always",
-                                      operation.key, operation.start));
+    stage_->checker->Accuse(fmt::format("a GET of key {} at {} found none, and it was there always",
+                                        operation.key, operation.start));
   }
   End(attempt, Outcome::kAbsent);
 }
@@ -110,12 +110,13 @@ void Actor::OnItem(Attempt* attempt, const Item& item, Outcome outcome) {
   torture::Operation& operation = attempt->operation;
   const auto writer = torture::ReadValue(item.value, operation.key);
   if (!writer) {
-    stage_->judge->Accuse(fmt::format("a GET of key {} came to bytes that nobody wrote for it: {}",
-                                      operation.key, writer.error()));
+    stage_->checker->Accuse(
+        fmt::format("a GET of key {} came to bytes that nobody wrote for it: {}", operation.key,
+                    writer.error()));
   }
-  if (item.expiry != 0 && stage_->judge->UnixUsOf(item.version, attempt->started_us) >=
+  if (item.expiry != 0 && stage_->checker->UnixUsOf(item.version, attempt->started_us) >=
                               uint64_t{item.expiry} * 1'000'000) {
-    stage_->judge->Accuse(
+    stage_->checker->Accuse(
         fmt::format("a GET of key {} came to an item that had expired at {} s by its server's clock"
                     ", before it started at {} us",
                     operation.key, item.expiry, attempt->started_us));
@@ -170,9 +171,9 @@ bool Actor::IsExcused(const Attempt& attempt, const Error& error) const {
 
 void Actor::OnError(Attempt* attempt, const Error& error) {
   if (!IsExcused(*attempt, error)) {
-    stage_->judge->Accuse(fmt::format("a {} of key {} ended with {}: {}",
-                                      torture::KindName(attempt->operation.kind),
-                                      attempt->operation.key, CodeName(error.code), error.message));
+    stage_->checker->Accuse(
+        fmt::format("a {} of key {} ended with {}: {}", torture::KindName(attempt->operation.kind),
+                    attempt->operation.key, CodeName(error.code), error.message));
   }
   // A write that was not sent is refused; whether it was, an actor that dies does not know.
   const bool is_refused = (error.code == Code::kUnavailable && !is_dying_) ||
@@ -193,7 +194,7 @@ void Actor::End(Attempt* attempt, Outcome outcome) {
     operation.kind = torture::Kind::kPut;
     operation.expected = 0;
   }
-  stage_->judge->Feed(operation, LivesSince(attempt->connections));
+  stage_->checker->Feed(operation, LivesSince(attempt->connections));
 }
 
 // The corner of plov.7, EXPIRY: whether the item that the condition was true of can have expired
@@ -235,7 +236,7 @@ void Actor::SettleExpiry(const Attempt& attempt, Outcome outcome) {
 // can have come to.
 void Actor::SharpenExpiry(const Attempt& attempt, Stage::Expiry* expiry) {
   const auto life = static_cast<uint32_t>(std::countr_zero(expiry->lives));
-  const auto unix_us = [&](uint64_t time_us) { return stage_->judge->UnixUsIn(life, time_us); };
+  const auto unix_us = [&](uint64_t time_us) { return stage_->checker->UnixUsIn(life, time_us); };
   const uint64_t begun_us = unix_us(attempt.started_us);
   const uint64_t end_us = ((begun_us + 999'999) / 1'000'000 + attempt.ttl_seconds) * 1'000'000;
   uint64_t at_us = attempt.started_us + (end_us - begun_us);
@@ -250,7 +251,7 @@ void Actor::PoisonBuffer() { std::ranges::fill(buffer_, kPoison); }
 
 void Actor::CheckBuffer() {
   if (std::ranges::any_of(buffer_, [](std::byte byte) { return byte != kPoison; })) {
-    stage_->judge->Accuse("the buffer of a GetInto was written after the call had returned");
+    stage_->checker->Accuse("the buffer of a GetInto was written after the call had returned");
   }
 }
 

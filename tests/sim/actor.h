@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tests/sim/fiber.h"
-#include "tests/sim/judge.h"
+#include "tests/sim/history_checker.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/virtual_host.h"
@@ -30,7 +30,7 @@ struct Stage {
   VirtualHost* host;
   Random* random;
   const Scenario* scenario;
-  Judge* judge;
+  HistoryChecker* checker;
   torture::Instant instant = 1;  // counts events; two events have two instants
   bool in_trouble = false;       // errors that trouble explains are no defects
   uint64_t next_value = 0;

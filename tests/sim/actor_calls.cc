@@ -143,7 +143,7 @@ void Actor::CallPutMany() {
 // Whether it has expired, so that others may have found it absent, and a scan may meet it still.
 bool Actor::MayComeLate(const Attempt& scan, const Item& item) const {
   const auto unix_us = [&](uint64_t time_us) {
-    return stage_->judge->UnixUsOf(item.version, time_us);
+    return stage_->checker->UnixUsOf(item.version, time_us);
   };
   const uint64_t end_us = uint64_t{item.expiry} * 1'000'000;
   return item.expiry != 0 && unix_us(stage_->host->now_us()) >= end_us &&
@@ -168,7 +168,7 @@ void Actor::CallScan() {
     if (Forger::IsItsKey(key)) return true;
     const auto name = std::ranges::find(stage_->names, key);
     if (name == stage_->names.end()) {
-      stage_->judge->Accuse(fmt::format("a scan came to the key {}, which nobody wrote", key));
+      stage_->checker->Accuse(fmt::format("a scan came to the key {}, which nobody wrote", key));
       return true;
     }
     as_get_of(static_cast<uint64_t>(name - stage_->names.begin()));
@@ -189,8 +189,8 @@ void Actor::CallScan() {
   }
   --under_way_;
   if (!summary && !IsExcused(get, summary.error())) {
-    stage_->judge->Accuse(fmt::format("a scan ended with {}: {}", CodeName(summary.error().code),
-                                      summary.error().message));
+    stage_->checker->Accuse(fmt::format("a scan ended with {}: {}", CodeName(summary.error().code),
+                                        summary.error().message));
   }
 }
 

@@ -53,14 +53,14 @@ RunResult RunSeed(uint64_t seed, uint32_t operations_max) {
   scenario.operations = std::min(scenario.operations, operations_max);
   World world(seed, scenario);
   world.Run();
-  RunResult result{.is_guilty = world.judge().is_guilty(),
+  RunResult result{.is_guilty = world.checker().is_guilty(),
                    .verdict = {},
                    .shortest = 0,
-                   .fingerprint = world.judge().fingerprint(),
+                   .fingerprint = world.checker().fingerprint(),
                    .coverage = world.coverage()};
   if (result.is_guilty) {
-    result.verdict = Describe(scenario) + "\n" + world.judge().Verdict();
-    result.shortest = world.judge().shortest();
+    result.verdict = Describe(scenario) + "\n" + world.checker().Verdict();
+    result.shortest = world.checker().shortest();
   }
   return result;
 }

@@ -89,7 +89,7 @@ class Tiny {
     const bool stored = Write();
     verify::store_observer = nullptr;
     while (!ended_) Progress();
-    Judge(stored);
+    HistoryChecker(stored);
     result_->stores = stores_;
     result_->displacements = server_.store().table().stats().moves - moves;
     result_->torn += Torn();
@@ -161,7 +161,7 @@ class Tiny {
     if (network_.is_read(0)) network_.Deliver(0);
   }
 
-  void Judge(bool stored) {
+  void HistoryChecker(bool stored) {
     const bool was_there = key_ < what_.items && !(is_full_ && key_ + 1 == what_.items);
     const std::optional<uint64_t> before =
         was_there ? std::optional<uint64_t>(key_ + 1) : std::nullopt;

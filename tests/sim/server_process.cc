@@ -12,7 +12,7 @@ namespace plov::sim {
 namespace {
 
 // Virtual: long enough for every client that has its turns, short enough to be met.
-constexpr server::Patience kPatience{.hold_us = 100'000, .grace_us = 100'000};
+constexpr server::ClientTimeouts kWaitMax{.hold_us = 100'000, .grace_us = 100'000};
 
 template <typename T>
 T Must(std::expected<T, Error> result) {
@@ -52,7 +52,7 @@ void ServerProcess::Begin(const ServerLimits& limits) {
   auto store = Must(server::Store::Create(options));
   store_ = store.get();
   if (!store->recovery().warm) first_version_ = store->superblock().version_limit - (1u << 30);
-  shard_ = std::make_unique<server::Shard>(std::move(store), kPatience, limits.slice);
+  shard_ = std::make_unique<server::Shard>(std::move(store), kWaitMax, limits.slice);
 }
 
 void ServerProcess::Listen() {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-#include "tests/sim/judge.h"
+#include "tests/sim/history_checker.h"
 #include "tests/sim/world.h"
 #include "tests/support/probe.h"
 #include "tests/support/sanitizers.h"
@@ -18,8 +18,8 @@ uint64_t Runs() { return test::NumberFrom("PLOV_SIM_RUNS", test::kSanitized ? 60
 constexpr LifeSet kFirstLife = 1;
 constexpr LifeSet kAnyLife = 3;
 
-void Begin(Judge* judge, uint64_t first_version, bool warm, torture::Instant now) {
-  judge->Begin(0, first_version, warm, {}, now);
+void Begin(HistoryChecker* checker, uint64_t first_version, bool warm, torture::Instant now) {
+  checker->Begin(0, first_version, warm, {}, now);
 }
 
 torture::Operation Put(uint64_t version, torture::Instant start) {
@@ -60,54 +60,54 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
   }
 }
 
-TEST(Judge, FindsAStaleGet) {
-  Judge judge;
-  Begin(&judge, 100, false, 1);
-  judge.Feed(Put(101, 10), kAnyLife);
-  judge.Feed(Put(102, 20), kAnyLife);
+TEST(HistoryChecker, FindsAStaleGet) {
+  HistoryChecker checker;
+  Begin(&checker, 100, false, 1);
+  checker.Feed(Put(101, 10), kAnyLife);
+  checker.Feed(Put(102, 20), kAnyLife);
   torture::Operation get{.start = 30, .end = 40, .value = 7, .version = 101};
-  judge.Feed(get, kAnyLife);
-  judge.Finish();
-  EXPECT_TRUE(judge.is_guilty());
-  EXPECT_EQ(judge.shortest(), 3);
+  checker.Feed(get, kAnyLife);
+  checker.Finish();
+  EXPECT_TRUE(checker.is_guilty());
+  EXPECT_EQ(checker.shortest(), 3);
 }
 
-TEST(Judge, FindsAValueOfAFormerLife) {
-  Judge judge;
-  Begin(&judge, 100, false, 1);
-  judge.Feed(Put(101, 10), kAnyLife);
-  Begin(&judge, 500, false, 20);
+TEST(HistoryChecker, FindsAValueOfAFormerLife) {
+  HistoryChecker checker;
+  Begin(&checker, 100, false, 1);
+  checker.Feed(Put(101, 10), kAnyLife);
+  Begin(&checker, 500, false, 20);
   torture::Operation get{.start = 15, .end = 40, .value = 7, .version = 101};
-  judge.Feed(get, kAnyLife);
-  EXPECT_FALSE(judge.is_guilty());  // it began before
+  checker.Feed(get, kAnyLife);
+  EXPECT_FALSE(checker.is_guilty());  // it began before
   get.start = 25;
-  judge.Feed(get, kAnyLife);
-  EXPECT_TRUE(judge.is_guilty());
+  checker.Feed(get, kAnyLife);
+  EXPECT_TRUE(checker.is_guilty());
 }
 
-TEST(Judge, HoldsThatNothingIsLostByAWarmRestart) {
-  Judge judge;
-  Begin(&judge, 100, false, 1);
-  judge.Feed(Put(101, 10), kFirstLife);
-  Begin(&judge, 100, true, 20);
+TEST(HistoryChecker, HoldsThatNothingIsLostByAWarmRestart) {
+  HistoryChecker checker;
+  Begin(&checker, 100, false, 1);
+  checker.Feed(Put(101, 10), kFirstLife);
+  Begin(&checker, 100, true, 20);
   torture::Operation miss{.start = 30, .end = 40};
   miss.outcome = torture::Outcome::kAbsent;
-  judge.Feed(miss, kFirstLife);
-  judge.Finish();
-  EXPECT_TRUE(judge.is_guilty());
+  checker.Feed(miss, kFirstLife);
+  checker.Finish();
+  EXPECT_TRUE(checker.is_guilty());
 }
 
-TEST(Judge, KnowsThatAnExpiredItemMayBeGone) {
+TEST(HistoryChecker, KnowsThatAnExpiredItemMayBeGone) {
   for (const bool expires : {false, true}) {
-    Judge judge;
-    Begin(&judge, 100, false, 1);
-    judge.Feed(Put(101, 10), kFirstLife);
+    HistoryChecker checker;
+    Begin(&checker, 100, false, 1);
+    checker.Feed(Put(101, 10), kFirstLife);
     torture::Operation miss{.start = 30, .end = 40};
     miss.outcome = torture::Outcome::kAbsent;
-    judge.Feed(miss, kFirstLife);
-    if (expires) judge.FeedExpiry(0, 101, kFirstLife, 25);
-    judge.Finish();
-    EXPECT_EQ(judge.is_guilty(), !expires);
+    checker.Feed(miss, kFirstLife);
+    if (expires) checker.FeedExpiry(0, 101, kFirstLife, 25);
+    checker.Finish();
+    EXPECT_EQ(checker.is_guilty(), !expires);
   }
 }
 

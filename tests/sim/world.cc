@@ -18,7 +18,7 @@ constexpr uint32_t kStepsMax = 400'000;
 constexpr uint32_t kStepsToTrouble = 60;
 constexpr uint32_t kStoresToDeath = 80;
 constexpr uint32_t kStepsToRebirth = 30;
-// Enough for a GET to lose its patience with a bucket, though not with the server.
+// Enough for a GET to lose its timeouts with a bucket, though not with the server.
 constexpr uint32_t kStandSteps = 3000;
 constexpr uint64_t kLeapUs = 11'000'000;
 constexpr uint64_t kCloseUs = 3000;
@@ -34,7 +34,7 @@ World::World(uint64_t seed, const Scenario& scenario)
     : scenario_(scenario),
       host_(~seed),
       random_(seed),
-      stage_{.host = &host_, .random = &random_, .scenario = &scenario_, .judge = &judge_},
+      stage_{.host = &host_, .random = &random_, .scenario = &scenario_, .checker = &checker_},
       network_(&host_, &random_, scenario.network) {
   stage_.in_trouble = IsTroubled(scenario_);
   for (uint32_t i = 0; i < scenario_.servers; ++i) {
@@ -51,7 +51,7 @@ World::World(uint64_t seed, const Scenario& scenario)
     if (Fiber::Current() != nullptr && random_.OneIn(4)) Fiber::Rest();
   };
   network_.connect_observer = [this](uint32_t server) {
-    if (stage_.running != nullptr) stage_.running->OnConnected(judge_.LastLifeOf(server));
+    if (stage_.running != nullptr) stage_.running->OnConnected(checker_.LastLifeOf(server));
   };
   for (uint32_t i = 0; i < scenario_.clients; ++i) actors_.push_back(NewActor());
 }
@@ -84,7 +84,7 @@ void World::BeginServer(uint32_t number) {
   const ServerLimits limits = DrawLimits();
   server->Begin(limits);
   const bool warm = server->store().recovery().warm;
-  judge_.Begin(number, server->first_version(), warm, server->clock(), ++stage_.instant);
+  checker_.Begin(number, server->first_version(), warm, server->clock(), ++stage_.instant);
   coverage_.recoveries += warm ? 1 : 0;
   if (stage_.names.empty()) NameKeys();
   // What is to be there always is there before anybody can connect.
@@ -116,24 +116,24 @@ void World::Fill(ServerProcess* server, uint64_t value_bytes_max) {
       stage_.first_steady_key = UINT64_MAX;
       break;
     }
-    judge_.Feed(put, ~LifeSet{0});
+    checker_.Feed(put, ~LifeSet{0});
   }
 }
 
 void World::Run() {
-  for (uint32_t i = 0; i < scenario_.schedules && !judge_.is_guilty(); ++i) {
+  for (uint32_t i = 0; i < scenario_.schedules && !checker_.is_guilty(); ++i) {
     for (const auto& actor : actors_) actor->Assign(random_.Between(1, scenario_.operations));
     RunSchedule();
   }
-  if (!judge_.is_guilty()) {
+  if (!checker_.is_guilty()) {
     actors_.push_back(NewActor());
     actors_.back()->Audit();
     RunSchedule();
   }
-  if (!judge_.is_guilty()) judge_.Finish();
+  if (!checker_.is_guilty()) checker_.Finish();
   for (const Server& server : servers_) CountServer(*server.process);
   for (const auto& actor : actors_) CountClient(*actor);
-  coverage_.operations = judge_.operations();
+  coverage_.operations = checker_.operations();
   coverage_.reads = network_.reads();
   coverage_.scans = stage_.scans;
 }
@@ -152,19 +152,19 @@ void World::RunSchedule() {
     if (++steps == kStepsMax) {
       std::string pending;
       for (const auto& actor : actors_) pending += actor->Pending();
-      judge_.Accuse(fmt::format("stuck after {} steps:{}", steps, pending));
+      checker_.Accuse(fmt::format("stuck after {} steps:{}", steps, pending));
       return;
     }
     Step();
-    if (judge_.is_guilty()) return;
+    if (checker_.is_guilty()) return;
   }
   ++coverage_.schedules;
   if (network_.overruns() > 0) {
-    judge_.Accuse("a client wrote beyond the limits of its connection");
+    checker_.Accuse("a client wrote beyond the limits of its connection");
   }
-  if (network_.impostors() > 0) judge_.Accuse("who listened on the wire came as another client");
+  if (network_.impostors() > 0) checker_.Accuse("who listened on the wire came as another client");
   FeedExpiries();
-  judge_.Advance(++stage_.instant);
+  checker_.Advance(++stage_.instant);
 }
 
 void World::FeedExpiries() {
@@ -174,7 +174,7 @@ void World::FeedExpiries() {
       ++it;
       continue;
     }
-    judge_.FeedExpiry(expiry.key, expiry.version, expiry.lives, expiry.passed);
+    checker_.FeedExpiry(expiry.key, expiry.version, expiry.lives, expiry.passed);
     it = stage_.expiries.erase(it);
   }
 }

@@ -18,7 +18,7 @@
 
 #include "tests/sim/actor.h"
 #include "tests/sim/forger.h"
-#include "tests/sim/judge.h"
+#include "tests/sim/history_checker.h"
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
@@ -68,7 +68,7 @@ class World {
   // Runs all schedules, or those up to the first violation.
   void Run();
 
-  const Judge& judge() const { return judge_; }
+  const HistoryChecker& checker() const { return checker_; }
   const Coverage& coverage() const { return coverage_; }
 
  private:
@@ -102,7 +102,7 @@ class World {
   Scenario scenario_;
   VirtualHost host_;
   Random random_;
-  Judge judge_;
+  HistoryChecker checker_;
   Stage stage_;
   Network network_;
   Forger forger_{&random_};

@@ -15,8 +15,20 @@ _MACHINE = re.compile(
 # Private metaphors, each with the field's word for it. No name in the code has one, not even as a
 # part; where \b ends it, only the whole name counts. Whoever renames one adds it here.
 RETIRED = {
+    "Aim": "find",
+    "Casualty": "exit",
+    "Conductor": "runner",
+    "Crew": "pool",
+    "Doom": "gone",
+    "Foresee": "prefetch",
+    "Gate": "endpoint or barrier",
     r"\bHand\b": "worker or owner",
+    "Hurry": "deadline",
+    "Judge": "check",
+    "LetGo": "what it does",
+    "Patience": "timeout",
     "Plight": "state",
+    "Seat": "registration",
 }
 _RETIRED = {re.compile(rf"(?<![A-Z]){word}(?![a-z])"): better for word, better in RETIRED.items()}
 

@@ -32,7 +32,7 @@ using test::StatOf;
 
 // What a dead client held is free again within this.
 const milliseconds kFreedWithin = seconds(1) * test::Slowness();
-// The server's patience with a client that does not confirm a table (server/shard.h), and as much
+// The server's wait_max with a client that does not confirm a table (server/shard.h), and as much
 // again for a slow machine.
 constexpr seconds kDroppedWithin{20};
 
@@ -245,7 +245,7 @@ TEST_F(ClientDeath, IdleAndStoppedOnesAreDroppedAndComeBackByThemselves) {
 }
 
 // In 16 MiB the last growth waits for memory that an idle client holds up: the server has a tenth
-// of its patience then.
+// of its wait_max then.
 TEST(ClientIdle, MemoryThatIsWantedComesBackEarlier) {
   const Plovd server({"--memory", "16M"});
   Client client = server.Connect({.timeout = seconds(20)});

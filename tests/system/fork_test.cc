@@ -19,7 +19,7 @@ using test::Plovd;
 using test::SharedMemory;
 using test::StatOf;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kWaitMax{60};
 
 TEST(Fork, AChildConnectsForItselfAndItsEndIsNoticed) {
   const Plovd server({"--memory", "64M"});
@@ -34,13 +34,13 @@ TEST(Fork, AChildConnectsForItselfAndItsEndIsNoticed) {
     ::pause();
     return 2;
   });
-  EXPECT_TRUE(Eventually([&] { return stored->load(std::memory_order_acquire) == 1; }, kPatience));
+  EXPECT_TRUE(Eventually([&] { return stored->load(std::memory_order_acquire) == 1; }, kWaitMax));
   const auto hit = client.Get("of the child");
   ASSERT_TRUE(hit && *hit);
   EXPECT_EQ((*hit)->value, std::string(100'000, 'c'));
   EXPECT_EQ(StatOf(&client, "clients"), 2);
   child.Signal(SIGKILL);
-  EXPECT_TRUE(Eventually([&] { return StatOf(&client, "clients") == 1; }, kPatience));
+  EXPECT_TRUE(Eventually([&] { return StatOf(&client, "clients") == 1; }, kWaitMax));
   EXPECT_EQ(client.stats().reconnects, 0);
 }
 

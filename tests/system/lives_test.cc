@@ -79,7 +79,7 @@ class Caller {
   void Begin() { began_ = std::chrono::steady_clock::now(); }
   // False for an error that is no answer to a server's death.
   template <typename Result>
-  bool Judge(const Result& result, uint32_t life) {
+  bool Check(const Result& result, uint32_t life) {
     if (std::chrono::steady_clock::now() - began_ > kCallMax) ++world_->slow;
     if (result) {
       ++world_->good;
@@ -129,7 +129,7 @@ int WriteSingly(Caller* caller) {
     caller->Begin();
     const auto result = caller->client().Put(KeyOf(write.key), value);
     EndWrite(&caller->world(), write, result.has_value());
-    if (!caller->Judge(result, write.life)) return 1;
+    if (!caller->Check(result, write.life)) return 1;
   }
   return 0;
 }
@@ -151,7 +151,7 @@ int WriteInBatches(Caller* caller) {
     caller->Begin();
     caller->client().PutMany(items, [&](size_t index, Client::PutResult result) {
       EndWrite(&caller->world(), writes[index], result.has_value());
-      good = caller->Judge(result, writes[index].life) && good;
+      good = caller->Check(result, writes[index].life) && good;
     });
     if (!good) return 1;
   }
@@ -170,7 +170,7 @@ int Fill(Caller* caller) {
     bool good = true;
     caller->Begin();
     caller->client().PutMany(items, [&](size_t, Client::PutResult result) {
-      good = caller->Judge(result, life) && good;
+      good = caller->Check(result, life) && good;
       caller->Begin();  // a thousand are allowed more time than one
     });
     if (!good) return 1;
@@ -221,7 +221,7 @@ int ReadSingly(Caller* caller) {
     const Look look = BeginLook(&caller->world(), random() % kKeys);
     caller->Begin();
     const auto result = caller->client().Get(KeyOf(look.key));
-    if (!caller->Judge(result, look.life)) return 1;
+    if (!caller->Check(result, look.life)) return 1;
     if (result && !IsExplained(caller->world(), look, *result)) return 2;
   }
   return 0;
@@ -237,7 +237,7 @@ int ReadInBatches(Caller* caller) {
     int status = 0;
     caller->Begin();
     caller->client().GetMany(keys, [&](size_t index, Client::GetResult result) {
-      if (!caller->Judge(result, looks[index].life)) status = 1;
+      if (!caller->Check(result, looks[index].life)) status = 1;
       if (result && !IsExplained(caller->world(), looks[index], *result)) status = 2;
     });
     if (status != 0) return status;

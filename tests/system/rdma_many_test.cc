@@ -31,7 +31,7 @@ constexpr size_t kClientsEach = 50;
 constexpr size_t kClients = kProcesses * kClientsEach;
 constexpr size_t kLeft = kClients - kKilled * kClientsEach;
 // Three hundred connections take seconds where a processor is emulated.
-constexpr minutes kPatience{4};
+constexpr minutes kWaitMax{4};
 const ClientOptions kOptions = {.timeout = std::chrono::minutes(1), .location_cache_bytes = 0};
 
 struct World {
@@ -87,8 +87,7 @@ class RdmaMany : public testing::Test {
     world_->rounds_done.store(0, std::memory_order_relaxed);
     world_->rounds_asked.fetch_add(1, std::memory_order_release);
     return Eventually(
-        [&] { return world_->rounds_done.load(std::memory_order_acquire) == processes; },
-        kPatience);
+        [&] { return world_->rounds_done.load(std::memory_order_acquire) == processes; }, kWaitMax);
   }
 
   SharedMemory<World> world_;
@@ -111,7 +110,7 @@ TEST_F(RdmaMany, ThreeHundredAreServedAndTheDeadLeaveNothing) {
   EXPECT_GT(pinned, 0);
 
   for (size_t process = 0; process < kKilled; ++process) children[process].Signal(SIGKILL);
-  EXPECT_TRUE(Eventually([&] { return QueuePairs() == pairs_before + 2 * kLeft; }, kPatience))
+  EXPECT_TRUE(Eventually([&] { return QueuePairs() == pairs_before + 2 * kLeft; }, kWaitMax))
       << QueuePairs() << " queue pairs";
   EXPECT_EQ(PinnedKib(server.pid()) - pinned_before, pinned * kLeft / kClients);
   ASSERT_TRUE(Round(kProcesses - kKilled));
@@ -122,7 +121,7 @@ TEST_F(RdmaMany, ThreeHundredAreServedAndTheDeadLeaveNothing) {
   // The witness's long replies have made the server pin buffers for such ones, which it keeps.
   const uint64_t pinned_with_witness = PinnedKib(server.pid());
   for (Child& child : children) child.Signal(SIGKILL);
-  EXPECT_TRUE(Eventually([&] { return StatOf(&witness, "clients") == 1; }, kPatience));
+  EXPECT_TRUE(Eventually([&] { return StatOf(&witness, "clients") == 1; }, kWaitMax));
   EXPECT_EQ(QueuePairs(), pairs_before + 2);
   EXPECT_EQ(PinnedKib(server.pid()), pinned_with_witness - pinned * kLeft / kClients);
 }

@@ -26,7 +26,7 @@ constexpr size_t kWriters = 2;
 constexpr uint64_t kFillersMax = 150'000;  // the table grows five times
 constexpr uint64_t kBatch = 100;
 // Far beyond what any call has to wait for.
-constexpr std::chrono::seconds kPatience{80};
+constexpr std::chrono::seconds kWaitMax{80};
 
 struct Shared {
   test::Registers registers;
@@ -41,7 +41,7 @@ struct Shared {
 uint64_t Rounds() { return test::NumberFrom("PLOV_WARM_ROUNDS", 30); }
 
 ClientOptions Patient(size_t cache_bytes) {
-  return {.timeout = kPatience, .location_cache_bytes = cache_bytes};
+  return {.timeout = kWaitMax, .location_cache_bytes = cache_bytes};
 }
 
 // A server that is not there refuses a client its first connection, so all have one before the first

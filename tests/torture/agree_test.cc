@@ -19,15 +19,15 @@ class Counts {
  public:
   // Whether both checkers say the same; prints the history when not.
   bool Agree(const std::vector<Operation>& history, Initial initial) {
-    const Verdict slow = Search(history, {.initial = initial});
-    const Verdict fast = CheckIntervals(history, initial);
-    if (slow == Verdict::kUndecided) {
+    const SearchResult slow = Search(history, {.initial = initial});
+    const SearchResult fast = CheckIntervals(history, initial);
+    if (slow == SearchResult::kUndecided) {
       ++undecided_;
       return true;
     }
-    ++(slow == Verdict::kGood ? good_ : bad_);
+    ++(slow == SearchResult::kGood ? good_ : bad_);
     if (slow == fast) return true;
-    ADD_FAILURE() << (slow == Verdict::kGood ? "good" : "bad") << " by search, "
+    ADD_FAILURE() << (slow == SearchResult::kGood ? "good" : "bad") << " by search, "
                   << static_cast<int>(fast) << " by intervals"
                   << (initial == Initial::kAbsent ? "" : ", any initial state") << "\n"
                   << Show(history);
@@ -64,8 +64,9 @@ TEST(Checkers, BothAcceptEveryGoodHistory) {
     Random random(seed);
     const Shape shape = RandomShape(&random);
     const auto history = GoodHistory(shape, &random);
-    ASSERT_EQ(CheckIntervals(history, InitialOf(shape)), Verdict::kGood) << "seed " << seed << "\n"
-                                                                         << Show(history);
+    ASSERT_EQ(CheckIntervals(history, InitialOf(shape)), SearchResult::kGood)
+        << "seed " << seed << "\n"
+        << Show(history);
     ASSERT_TRUE(counts.Agree(history, InitialOf(shape))) << "seed " << seed;
   }
   counts.Print("generated good");
@@ -128,7 +129,7 @@ TEST(Checkers, AgreeOnPairsOfEdits) {
 }
 
 // Feeds in random order, and advances the horizon at random, as far as it may.
-Verdict CheckInPieces(std::vector<Operation> history, Initial initial, Random* random) {
+SearchResult CheckInPieces(std::vector<Operation> history, Initial initial, Random* random) {
   std::ranges::sort(history, {}, &Operation::start);
   IntervalChecker checker({.initial = initial, .recent_count = 16});
   size_t fed = 0;
@@ -140,8 +141,8 @@ Verdict CheckInPieces(std::vector<Operation> history, Initial initial, Random* r
     if (last < history.size()) checker.Advance(history[last].start);
   }
   checker.Finish();
-  if (checker.undecided() > 0) return Verdict::kUndecided;
-  return checker.violations() == 0 ? Verdict::kGood : Verdict::kBad;
+  if (checker.undecided() > 0) return SearchResult::kUndecided;
+  return checker.violations() == 0 ? SearchResult::kGood : SearchResult::kBad;
 }
 
 TEST(IntervalChecker, SaysInPiecesWhatItSaysAtOnce) {
@@ -151,8 +152,8 @@ TEST(IntervalChecker, SaysInPiecesWhatItSaysAtOnce) {
     const Shape shape = RandomShape(&random);
     const auto judge = [&](const std::vector<Operation>& edited, const char* name) {
       if (!ExpectsWhatIsTold(edited) || ::testing::Test::HasFailure()) return;
-      const Verdict at_once = CheckIntervals(edited, InitialOf(shape));
-      ++(at_once == Verdict::kGood ? good : bad);
+      const SearchResult at_once = CheckIntervals(edited, InitialOf(shape));
+      ++(at_once == SearchResult::kGood ? good : bad);
       EXPECT_EQ(CheckInPieces(edited, InitialOf(shape), &random), at_once)
           << name << ", seed " << seed << "\n"
           << Show(edited);

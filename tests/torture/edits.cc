@@ -7,12 +7,12 @@ namespace plov::torture {
 
 namespace {
 
-using Judge = std::function<void(const std::vector<Operation>&, const char*)>;
+using CheckHistory = std::function<void(const std::vector<Operation>&, const char*)>;
 
 class Editor {
  public:
-  Editor(std::vector<Operation> history, const Judge& judge)
-      : history_(std::move(history)), judge_(judge) {
+  Editor(std::vector<Operation> history, const CheckHistory& check)
+      : history_(std::move(history)), check_(check) {
     for (const Operation& operation : history_) {
       if (operation.version != 0) told_.emplace_back(operation.version, operation.value);
       last_ = std::max(last_, operation.end);
@@ -33,7 +33,7 @@ class Editor {
   void Try(size_t at, const Operation& edited, const char* name) {
     if (edited == history_[at] || !IsWellFormed(edited)) return;
     const Operation before = std::exchange(history_[at], edited);
-    judge_(history_, name);
+    check_(history_, name);
     history_[at] = before;
   }
 
@@ -104,12 +104,12 @@ class Editor {
       const std::pair before = {a, b};
       if (IsStore(a.kind) && IsStore(b.kind) && a.version != 0 && b.version != 0) {
         std::swap(a.version, b.version);
-        judge_(history_, "swapped versions");
+        check_(history_, "swapped versions");
         std::tie(a, b) = before;
       }
       std::swap(a.start, b.start);
       std::swap(a.end, b.end);
-      judge_(history_, "swapped times");
+      check_(history_, "swapped times");
       std::tie(a, b) = before;
     }
   }
@@ -117,20 +117,20 @@ class Editor {
   void Drop(size_t at) {
     const Operation before = history_[at];
     history_.erase(history_.begin() + static_cast<std::ptrdiff_t>(at));
-    judge_(history_, "dropped");
+    check_(history_, "dropped");
     history_.insert(history_.begin() + static_cast<std::ptrdiff_t>(at), before);
   }
 
   std::vector<Operation> history_;
-  const Judge& judge_;
+  const CheckHistory& check_;
   std::vector<std::pair<uint64_t, ValueId>> told_;
   Instant last_ = 0;
 };
 
 }  // namespace
 
-void ForEachEdit(std::vector<Operation> history, const Judge& judge) {
-  Editor(std::move(history), judge).Run();
+void ForEachEdit(std::vector<Operation> history, const CheckHistory& check) {
+  Editor(std::move(history), check).Run();
 }
 
 }  // namespace plov::torture

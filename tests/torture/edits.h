@@ -9,9 +9,9 @@
 
 namespace plov::torture {
 
-// Calls `judge` with every edited history whose operations are well formed, and the edit's name;
+// Calls `check` with every edited history whose operations are well formed, and the edit's name;
 // `history` itself is put back after each.
 void ForEachEdit(std::vector<Operation> history,
-                 const std::function<void(const std::vector<Operation>&, const char*)>& judge);
+                 const std::function<void(const std::vector<Operation>&, const char*)>& check);
 
 }  // namespace plov::torture

@@ -11,17 +11,17 @@ namespace {
 
 using History = std::vector<Operation>;
 
-void ExpectBoth(Verdict verdict, const History& history, Initial initial) {
+void ExpectBoth(SearchResult verdict, const History& history, Initial initial) {
   EXPECT_EQ(CheckIntervals(history, initial), verdict) << Show(history);
   EXPECT_EQ(Search(history, {.initial = initial}), verdict) << Show(history);
 }
 
 void Good(const History& history, Initial initial = Initial::kAbsent) {
-  ExpectBoth(Verdict::kGood, history, initial);
+  ExpectBoth(SearchResult::kGood, history, initial);
 }
 
 void Bad(const History& history, Initial initial = Initial::kAbsent) {
-  ExpectBoth(Verdict::kBad, history, initial);
+  ExpectBoth(SearchResult::kBad, history, initial);
 }
 
 constexpr auto kAnything = Initial::kAnything;

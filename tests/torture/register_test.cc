@@ -74,7 +74,7 @@ TEST(Register, IsAsEveryOrderSays) {
     Random random(seed);
     const auto history = AnyRegisterHistory(&random);
     const bool is_right = AnyOrder(history, 0, kAbsentValue);
-    ASSERT_EQ(CheckRegister(history).verdict, is_right ? Verdict::kGood : Verdict::kBad)
+    ASSERT_EQ(CheckRegister(history).verdict, is_right ? SearchResult::kGood : SearchResult::kBad)
         << "seed " << seed;
     wrong += is_right ? 0 : 1;
   }
@@ -104,17 +104,18 @@ TEST(Register, AnOpenWriteMayHappenAtAnyTimeLaterOrNever) {
   EXPECT_EQ(
       CheckRegister(std::vector{Open(Write(0, 0, 1)), Read(5, 6, kAbsentValue), Read(100, 101, 1)})
           .verdict,
-      Verdict::kGood);
+      SearchResult::kGood);
   const RegisterResult result =
       CheckRegister(std::vector{Open(Write(0, 0, 1)), Read(5, 6, 1), Read(100, 101, kAbsentValue)});
-  EXPECT_EQ(result.verdict, Verdict::kBad);
+  EXPECT_EQ(result.verdict, SearchResult::kBad);
   EXPECT_EQ(result.impossible, 2U);
 }
 
 TEST(Register, ACompareAndSetNeedsWhatItCompares) {
   EXPECT_EQ(CheckRegister(std::vector{Write(0, 1, 1), Cas(2, 3, 1, 2), Read(4, 5, 2)}).verdict,
-            Verdict::kGood);
-  EXPECT_EQ(CheckRegister(std::vector{Write(0, 1, 1), Cas(2, 3, 2, 3)}).verdict, Verdict::kBad);
+            SearchResult::kGood);
+  EXPECT_EQ(CheckRegister(std::vector{Write(0, 1, 1), Cas(2, 3, 2, 3)}).verdict,
+            SearchResult::kBad);
 }
 
 // Crashed clients leave hundreds of operations open in one history; each could double the configs.
@@ -125,9 +126,9 @@ TEST(Register, ManyOpenOperationsAreDecided) {
     history.push_back(Write(i * 10 + 1, i * 10 + 2, static_cast<RegisterValue>(1 + i % 7)));
     history.push_back(Read(i * 10 + 3, i * 10 + 4, static_cast<RegisterValue>(1 + i % 7)));
   }
-  EXPECT_EQ(CheckRegister(history).verdict, Verdict::kGood);
+  EXPECT_EQ(CheckRegister(history).verdict, SearchResult::kGood);
   history.push_back(Read(4'000, 4'001, 9));
-  EXPECT_EQ(CheckRegister(history).verdict, Verdict::kBad);
+  EXPECT_EQ(CheckRegister(history).verdict, SearchResult::kBad);
 }
 
 TEST(Register, AStaleReadAmongThousandsIsThreeOperations) {

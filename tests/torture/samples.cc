@@ -42,7 +42,7 @@ void PrintOf(uint64_t seed) {
   Print(finding, true);
   ForEachEdit(finding.history, [&](const std::vector<Operation>& edited, const char* name) {
     if (!Chance(&random, 2) || !ExpectsWhatIsTold(edited)) return;
-    if (CheckIntervals(edited, initial) != Verdict::kBad) return;
+    if (CheckIntervals(edited, initial) != SearchResult::kBad) return;
     Finding wrong = finding;
     wrong.reason = name;
     wrong.is_minimal = true;

@@ -28,10 +28,10 @@ TEST(Weaken, KeepsRightHistoriesRight) {
     const auto expect_good = [&](const std::vector<Operation>& weaker, Initial initial,
                                  const char* how, uint64_t where) {
       ++steps;
-      ASSERT_NE(Search(weaker, {.initial = initial, .states_max = 2000}), Verdict::kBad)
+      ASSERT_NE(Search(weaker, {.initial = initial, .states_max = 2000}), SearchResult::kBad)
           << how << " " << where << ", seed " << seed << "\n"
           << Show(history) << Show(weaker);
-      ASSERT_EQ(CheckIntervals(weaker, initial), Verdict::kGood)
+      ASSERT_EQ(CheckIntervals(weaker, initial), SearchResult::kGood)
           << how << " " << where << ", seed " << seed << "\n"
           << Show(history) << Show(weaker);
     };
@@ -62,13 +62,13 @@ TEST(Shrink, LeavesAFewOperationsThatAreWrong) {
     const auto judge = [&](const std::vector<Operation>& edited, const char* name) {
       const Initial initial = InitialOf(shape);
       if (!ExpectsWhatIsTold(edited) || !Chance(&random, 20)) return;
-      if (CheckIntervals(edited, initial) != Verdict::kBad) return;
+      if (CheckIntervals(edited, initial) != SearchResult::kBad) return;
       const auto small = Shrink(edited, initial);
-      ASSERT_EQ(Search(small, {.initial = initial}), Verdict::kBad) << name << Show(small);
+      ASSERT_EQ(Search(small, {.initial = initial}), SearchResult::kBad) << name << Show(small);
       ASSERT_LE(small.size(), edited.size());
       for (size_t i = 0; i < small.size(); ++i) {
         const auto smaller = WithoutOne(small, i);
-        ASSERT_TRUE(smaller == small || CheckIntervals(smaller, initial) != Verdict::kBad)
+        ASSERT_TRUE(smaller == small || CheckIntervals(smaller, initial) != SearchResult::kBad)
             << Show(small);
       }
       ++shrunk;
@@ -94,7 +94,7 @@ TEST(Shrink, AStaleReadAmongManyIsThreeOperations) {
     history.push_back(Hit(i * 10 + 4, i * 10 + 6, number, number));
   }
   history.push_back(Hit(7000, 7001, 700, 700));  // version 701 was being put
-  EXPECT_EQ(CheckIntervals(history), Verdict::kGood);
+  EXPECT_EQ(CheckIntervals(history), SearchResult::kGood);
   history.push_back(Hit(7004, 7005, 700, 700));
   const auto small = Shrink(history, Initial::kAbsent);
   ASSERT_EQ(small.size(), 3u) << Show(small);

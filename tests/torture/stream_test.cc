@@ -196,9 +196,9 @@ TEST(Stream, TooManyOpenDeletesAreUndecided) {
     history.push_back(Put(2 * i, 2 * i + 1, static_cast<uint64_t>(i), static_cast<uint64_t>(i)));
     history.push_back(Deletes(0, 1000));
   }
-  EXPECT_EQ(CheckIntervals(history), Verdict::kUndecided);
+  EXPECT_EQ(CheckIntervals(history), SearchResult::kUndecided);
   history.pop_back();
-  EXPECT_EQ(CheckIntervals(history), Verdict::kGood);
+  EXPECT_EQ(CheckIntervals(history), SearchResult::kGood);
   IntervalChecker checker;
   for (const Operation& operation : history) checker.Feed(operation);
   checker.Feed(Deletes(0, 1000));

@@ -61,16 +61,16 @@ std::string Read(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Verdict, PassesWhatDidEnough) {
-  const Judgement judgement = Judge(Enough());
-  EXPECT_EQ(judgement.exit_status(), 0);
-  const std::string text = VerdictText(Enough(), judgement);
+TEST(SearchResult, PassesWhatDidEnough) {
+  const Verdict verdict = Decide(Enough());
+  EXPECT_EQ(verdict.exit_status(), 0);
+  const std::string text = VerdictText(Enough(), verdict);
   EXPECT_THAT(text, HasSubstr("1,000,000 operations in 2.0 s, 500,000 a second"));
   EXPECT_THAT(text, HasSubstr("7 of records; all survived"));
   EXPECT_THAT(text, HasSubstr("PASS"));
 }
 
-TEST(Verdict, TooLittleIsNoPass) {
+TEST(SearchResult, TooLittleIsNoPass) {
   Evidence no_torn_bucket = Enough();
   no_torn_bucket.counts[IndexOf(Count::kTornBuckets)] = 0;
   Evidence no_torn_record = Enough();
@@ -93,14 +93,14 @@ TEST(Verdict, TooLittleIsNoPass) {
   never_full.injected[IndexOf(Fault::kFull)] = 1;
   for (const Evidence& evidence : {no_torn_bucket, no_torn_record, no_displacement, no_growth,
                                    no_reuse, nothing_answered, undecided, no_fault, never_full}) {
-    const Judgement judgement = Judge(evidence);
-    EXPECT_EQ(judgement.exit_status(), 4);
-    ASSERT_EQ(judgement.missing.size(), 1);
-    EXPECT_THAT(VerdictText(evidence, judgement), HasSubstr(judgement.missing[0]));
+    const Verdict verdict = Decide(evidence);
+    EXPECT_EQ(verdict.exit_status(), 4);
+    ASSERT_EQ(verdict.missing.size(), 1);
+    EXPECT_THAT(VerdictText(evidence, verdict), HasSubstr(verdict.missing[0]));
   }
 }
 
-TEST(Verdict, AViolationIsShownAndSaved) {
+TEST(SearchResult, AViolationIsShownAndSaved) {
   const test::TemporaryFolder folder;
   Evidence evidence = Enough();
   evidence.server = {};  // a violation counts although too little was done
@@ -108,42 +108,42 @@ TEST(Verdict, AViolationIsShownAndSaved) {
   evidence.options.html = folder.path() + "/v.html";
   evidence.audited.violations = 1;
   evidence.audited.found = {Stale()};
-  const Judgement judgement = Judge(evidence);
-  EXPECT_EQ(judgement.exit_status(), 1);
-  ASSERT_EQ(judgement.findings.size(), 1);
-  EXPECT_TRUE(judgement.findings[0].is_minimal);
-  EXPECT_THAT(VerdictText(evidence, judgement), HasSubstr(Timeline(judgement.findings[0])));
+  const Verdict verdict = Decide(evidence);
+  EXPECT_EQ(verdict.exit_status(), 1);
+  ASSERT_EQ(verdict.findings.size(), 1);
+  EXPECT_TRUE(verdict.findings[0].is_minimal);
+  EXPECT_THAT(VerdictText(evidence, verdict), HasSubstr(Timeline(verdict.findings[0])));
 
-  const auto saved = Save(evidence, judgement);
+  const auto saved = Save(evidence, verdict);
   ASSERT_TRUE(saved);
   const std::string base = folder.path() + "/v";
   EXPECT_THAT(*saved, ElementsAre(base + ".json", base + ".html", base + ".key7.txt",
                                   base + ".key7.json", base + ".key7.edn"));
-  const auto verdict = nlohmann::json::parse(Read(base + ".json"));
-  EXPECT_EQ(verdict["verdict"], "violation");
-  EXPECT_EQ(verdict["exit_status"], 1);
-  EXPECT_EQ(verdict["findings"],
+  const auto json = nlohmann::json::parse(Read(base + ".json"));
+  EXPECT_EQ(json["verdict"], "violation");
+  EXPECT_EQ(json["exit_status"], 1);
+  EXPECT_EQ(json["findings"],
             nlohmann::json::array({nlohmann::json::parse(Read(base + ".key7.json"))}));
   EXPECT_THAT(Read(base + ".key7.edn"), HasSubstr(":type :invoke"));
   EXPECT_THAT(Read(base + ".html"), HasSubstr("op wrong"));
   EXPECT_THAT(Read(base + ".html"), HasSubstr("VIOLATION"));
 }
 
-TEST(Verdict, LiesDeathsAndCorruptionAreViolations) {
+TEST(SearchResult, LiesDeathsAndCorruptionAreViolations) {
   Evidence wrong = Enough();
   wrong.wrongs = {"the server ended: signal 11"};
   Evidence corrupt = Enough();
   corrupt.counts[IndexOf(Code::kCorrupt)] = 2;
   for (const Evidence& evidence : {wrong, corrupt}) {
-    const Judgement judgement = Judge(evidence);
-    EXPECT_EQ(judgement.exit_status(), 1);
-    ASSERT_EQ(judgement.wrongs.size(), 1);
-    EXPECT_THAT(VerdictText(evidence, judgement), HasSubstr("WRONG: " + judgement.wrongs[0]));
+    const Verdict verdict = Decide(evidence);
+    EXPECT_EQ(verdict.exit_status(), 1);
+    ASSERT_EQ(verdict.wrongs.size(), 1);
+    EXPECT_THAT(VerdictText(evidence, verdict), HasSubstr("WRONG: " + verdict.wrongs[0]));
   }
 }
 
-TEST(Verdict, SavesNothingThatIsNotAskedFor) {
-  const auto saved = Save(Enough(), Judge(Enough()));
+TEST(SearchResult, SavesNothingThatIsNotAskedFor) {
+  const auto saved = Save(Enough(), Decide(Enough()));
   ASSERT_TRUE(saved);
   EXPECT_THAT(*saved, IsEmpty());
 }

@@ -57,16 +57,16 @@ Superblock FromImage(std::span<const std::byte> image) {
 }
 
 bool IsWhole(std::span<const std::byte> image) {
-  return JudgeSuperblock(FromImage(image)) == SuperblockVerdict::kWhole;
+  return CheckSuperblock(FromImage(image)) == SuperblockState::kWhole;
 }
 
 // The verdict on Small() with a change that whoever wrote it also sealed.
 template <typename Change>
-SuperblockVerdict Sealed(Change change) {
+SuperblockState Sealed(Change change) {
   Superblock superblock = Small();
   change(&superblock);
   SealSuperblock(&superblock);
-  return JudgeSuperblock(superblock);
+  return CheckSuperblock(superblock);
 }
 
 TEST(Superblock, Golden) {
@@ -99,7 +99,7 @@ TEST(Superblock, StoreAndCopyRoundTrip) {
     for (const size_t offset : {size_t{0}, kMirrorOffset}) {
       Superblock copy;
       CopyFromShared(&copy, shared.data() + offset / kWordBytes, sizeof(copy));
-      EXPECT_EQ(JudgeSuperblock(copy), SuperblockVerdict::kWhole);
+      EXPECT_EQ(CheckSuperblock(copy), SuperblockState::kWhole);
       EXPECT_EQ(std::memcmp(&copy, &superblock, sizeof(copy)), 0);
     }
     EXPECT_EQ(shared.back(), 0xeeeeeeeeeeeeeeee) << "wrote past its end";
@@ -107,7 +107,7 @@ TEST(Superblock, StoreAndCopyRoundTrip) {
 }
 
 TEST(Superblock, ZeroMemoryIsTorn) {
-  EXPECT_EQ(JudgeSuperblock(Superblock{}), SuperblockVerdict::kTorn);
+  EXPECT_EQ(CheckSuperblock(Superblock{}), SuperblockState::kTorn);
 }
 
 TEST(Superblock, EveryByteChangeIsRejected) {
@@ -131,7 +131,7 @@ TEST(Superblock, EverySpliceIsTorn) {
     for (const auto& [head, tail] : {std::pair(old_image, new_image), {new_image, old_image}}) {
       Image spliced = tail;
       std::copy_n(head.begin(), at, spliced.begin());
-      EXPECT_EQ(JudgeSuperblock(FromImage(spliced)), SuperblockVerdict::kTorn) << at;
+      EXPECT_EQ(CheckSuperblock(FromImage(spliced)), SuperblockState::kTorn) << at;
     }
   }
 }
@@ -158,14 +158,14 @@ TEST(Superblock, AFirstOneStillBeingWrittenIsTorn) {
     }
     Superblock copy;
     std::memcpy(&copy, partial.data(), sizeof(copy));
-    ASSERT_EQ(JudgeSuperblock(copy), SuperblockVerdict::kTorn) << "words of mask " << seen;
+    ASSERT_EQ(CheckSuperblock(copy), SuperblockState::kTorn) << "words of mask " << seen;
   }
 }
 
 TEST(Superblock, AnotherFormatIsToldFromATear) {
   Superblock superblock = Small();
   superblock.format = kFormatVersion + 1;  // its seal is the other format's business
-  EXPECT_EQ(JudgeSuperblock(superblock), SuperblockVerdict::kOtherFormat);
+  EXPECT_EQ(CheckSuperblock(superblock), SuperblockState::kOtherFormat);
 }
 
 TEST(Superblock, OtherPagesAreNotPlov) {
@@ -173,18 +173,17 @@ TEST(Superblock, OtherPagesAreNotPlov) {
   superblock.magic ^= 1;
   const auto bytes = std::as_bytes(std::span(&superblock, 1)).subspan(kWordBytes);
   superblock.checksum = Checksum(bytes.data(), bytes.size(), kSuperblockSeed);
-  EXPECT_EQ(JudgeSuperblock(superblock), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(CheckSuperblock(superblock), SuperblockState::kNotPlov);
 }
 
 TEST(Superblock, NumbersOfNoShardAreNotPlov) {
-  EXPECT_EQ(Sealed([](Superblock*) {}), SuperblockVerdict::kWhole);
-  EXPECT_EQ(Sealed([](Superblock* s) { s->incarnation = 0; }), SuperblockVerdict::kNotPlov);
-  EXPECT_EQ(Sealed([](Superblock* s) { s->shard = 4; }), SuperblockVerdict::kNotPlov);
-  EXPECT_EQ(Sealed([](Superblock* s) { s->shard_count = 0; }), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock*) {}), SuperblockState::kWhole);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->incarnation = 0; }), SuperblockState::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->shard = 4; }), SuperblockState::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->shard_count = 0; }), SuperblockState::kNotPlov);
   EXPECT_EQ(Sealed([](Superblock* s) { s->segment_count = kSegmentsMax + 1; }),
-            SuperblockVerdict::kNotPlov);
-  EXPECT_EQ(Sealed([](Superblock* s) { s->tables[0].generation = 0; }),
-            SuperblockVerdict::kNotPlov);
+            SuperblockState::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->tables[0].generation = 0; }), SuperblockState::kNotPlov);
 }
 
 TEST(Superblock, ATableOutsideTheRegionIsNotPlov) {
@@ -196,19 +195,19 @@ TEST(Superblock, ATableOutsideTheRegionIsNotPlov) {
         s->tables[i] = table;
       });
     };
-    EXPECT_EQ(with({5, 0, kRegion / 64, 64, 0}), SuperblockVerdict::kWhole);
-    EXPECT_EQ(with({5, 0, kRegion / 128, 128, 0}), SuperblockVerdict::kWhole);
-    EXPECT_EQ(with({5, 0, kRegion / 64 + 1, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 8, kRegion / 64, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, kRegion - 64 * 8, 8, 64, 0}), SuperblockVerdict::kWhole);
-    EXPECT_EQ(with({5, kRegion + 8, 8, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, ~uint64_t{7}, 8, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 0, uint64_t{1} << 58, 64, 0}), SuperblockVerdict::kNotPlov);  // wraps to 0
-    EXPECT_EQ(with({5, 0, uint64_t{1} << 57, 128, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4097, 8, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4096, 7, 64, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4096, 8, 0, 0}), SuperblockVerdict::kNotPlov);
-    EXPECT_EQ(with({5, 4096, 8, 96, 0}), SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(with({5, 0, kRegion / 64, 64, 0}), SuperblockState::kWhole);
+    EXPECT_EQ(with({5, 0, kRegion / 128, 128, 0}), SuperblockState::kWhole);
+    EXPECT_EQ(with({5, 0, kRegion / 64 + 1, 64, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, 8, kRegion / 64, 64, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, kRegion - 64 * 8, 8, 64, 0}), SuperblockState::kWhole);
+    EXPECT_EQ(with({5, kRegion + 8, 8, 64, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, ~uint64_t{7}, 8, 64, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, 0, uint64_t{1} << 58, 64, 0}), SuperblockState::kNotPlov);  // wraps to 0
+    EXPECT_EQ(with({5, 0, uint64_t{1} << 57, 128, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, 4097, 8, 64, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 7, 64, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 8, 0, 0}), SuperblockState::kNotPlov);
+    EXPECT_EQ(with({5, 4096, 8, 96, 0}), SuperblockState::kNotPlov);
   }
 }
 
@@ -218,7 +217,7 @@ TEST(Superblock, ANextTableThatIsNotLaterIsNotPlov) {
       s->tables[0] = {5, 4096, 8, 64, 0};
       s->tables[1] = {generation, 8192, 16, 64, 0};
     });
-    EXPECT_EQ(verdict, generation > 5 ? SuperblockVerdict::kWhole : SuperblockVerdict::kNotPlov);
+    EXPECT_EQ(verdict, generation > 5 ? SuperblockState::kWhole : SuperblockState::kNotPlov);
   }
 }
 
@@ -226,7 +225,7 @@ TEST(Superblock, NoNextTableIsNoMatter) {
   EXPECT_EQ(Sealed([](Superblock* s) {
               s->tables[1] = {0, ~uint64_t{0}, 1, 1, 0};
             }),
-            SuperblockVerdict::kWhole);
+            SuperblockState::kWhole);
 }
 
 TEST(Superblock, ASegmentOutsideTheRegionIsNotPlov) {
@@ -237,12 +236,12 @@ TEST(Superblock, ASegmentOutsideTheRegionIsNotPlov) {
       s->segments[kSegmentsMax - 1] = segment;
     });
   };
-  EXPECT_EQ(with({0, kRegion}), SuperblockVerdict::kWhole);
-  EXPECT_EQ(with({kRegion, 0}), SuperblockVerdict::kWhole);
-  EXPECT_EQ(with({8, kRegion}), SuperblockVerdict::kNotPlov);
-  EXPECT_EQ(with({kRegion + 8, 0}), SuperblockVerdict::kNotPlov);
-  EXPECT_EQ(with({8, ~uint64_t{7}}), SuperblockVerdict::kNotPlov);
-  EXPECT_EQ(with({4, 8}), SuperblockVerdict::kNotPlov);
+  EXPECT_EQ(with({0, kRegion}), SuperblockState::kWhole);
+  EXPECT_EQ(with({kRegion, 0}), SuperblockState::kWhole);
+  EXPECT_EQ(with({8, kRegion}), SuperblockState::kNotPlov);
+  EXPECT_EQ(with({kRegion + 8, 0}), SuperblockState::kNotPlov);
+  EXPECT_EQ(with({8, ~uint64_t{7}}), SuperblockState::kNotPlov);
+  EXPECT_EQ(with({4, 8}), SuperblockState::kNotPlov);
 }
 
 TEST(Superblock, AStashThatIsNotThereIsNotPlov) {
@@ -255,7 +254,7 @@ TEST(Superblock, AStashThatIsNotThereIsNotPlov) {
       s->stash.extents.back() = last;
     });
   };
-  const auto kWhole = SuperblockVerdict::kWhole, kNotPlov = SuperblockVerdict::kNotPlov;
+  const auto kWhole = SuperblockState::kWhole, kNotPlov = SuperblockState::kNotPlov;
   EXPECT_EQ(with(0, {}, {}), kWhole);
   EXPECT_EQ(with(4096, {}, {}), kNotPlov);
   EXPECT_EQ(with(8192, {4096, 4096}, {kRegion - 4096, 4096}), kWhole);

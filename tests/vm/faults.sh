@@ -13,13 +13,13 @@ if (($# < 1 || $# > 2)) || [[ ! ${2:-2} =~ ^[1-9][0-9]{0,4}$ || -z ${PLOV_VM_SHA
 fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here build=$1 seconds=${2:-2} machine=$PLOV_VM_MACHINE
-readonly port=7743 patience=60
+readonly port=7743 wait_max=60
 readonly counters=/sys/class/infiniband/$PLOV_RDMA_DEVICE/ports/1/hw_counters
 # What netem does, by the name of the fault.
 declare -Ar netem=([loss]="loss 3%" [delay]="delay 10ms" [reorder]="delay 2ms reorder 10%"
   [duplicate]="duplicate 20%" [corrupt]="corrupt 3%" [cut]="loss 100%")
 readonly faults=(loss delay reorder duplicate corrupt)
-readonly meet_seconds=$((seconds + 4 * patience))
+readonly meet_seconds=$((seconds + 4 * wait_max))
 work=$(mktemp -d)
 readonly work
 passed=0
@@ -89,7 +89,7 @@ begin() {
 
 # has_traces FAULT: whether there are some, or come soon; sets `count`.
 has_traces() {
-  local end=$((SECONDS + patience))
+  local end=$((SECONDS + wait_max))
   for (( ; ; )); do
     count=$(($(traces "$1") - before))
     if ((count > 0)); then return; fi
@@ -106,7 +106,7 @@ end() {
 
 # until_matches REGEX FILE: waits for a line of FILE.
 until_matches() {
-  local end=$((SECONDS + patience))
+  local end=$((SECONDS + wait_max))
   until grep -qE -e "$1" "$2"; do
     if ((SECONDS >= end)); then
       echo "no line '$1' came: $(tail -n 5 "$2")" >&2
@@ -153,7 +153,7 @@ next_line() { echo $(($(grep -c checked/s "$work/err") + 2)); }
 
 # operations_go_on FROM: waits until `tool` tells of some, from its FROM-th line; sets `operations`.
 operations_go_on() {
-  local end=$((SECONDS + patience))
+  local end=$((SECONDS + wait_max))
   for (( ; ; )); do
     operations=$(checked "$1")
     if ((operations > 0)); then return; fi

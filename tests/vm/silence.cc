@@ -6,7 +6,7 @@
 //     READs, runs the shell command CUT in the middle, and prints after how long that was noticed;
 //     runs MEND; does the same with a client that waits for a reply, but leaves the wire cut
 //
-// Exit status: 0, or 1 when nothing was noticed within kPatience, 2 otherwise.
+// Exit status: 0, or 1 when nothing was noticed within kWaitMax, 2 otherwise.
 #include <poll.h>
 
 #include <array>
@@ -25,7 +25,7 @@ namespace plov::fabric {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kWaitMax{60};
 constexpr std::chrono::milliseconds kBeforeTheCut{500};
 constexpr uint32_t kFormatVersion = 1;
 constexpr size_t kRegionBytes = 1 << 20;
@@ -45,7 +45,7 @@ int Serve(const std::string& uri, int count) {
   std::puts("serving");
   std::fflush(stdout);
   Port& port = (*listener)->port(0);
-  const Deadline until = Clock::now() + kPatience;
+  const Deadline until = Clock::now() + kWaitMax;
   for (int closed = 0; closed < count;) {
     if (Clock::now() > until) return 1;
     (*listener)->HandleEvents();
@@ -68,7 +68,7 @@ bool KeepsReading(Connection* connection) {
   if (connection->Read({&read, 1}) != 1) return false;
   Completion completion{};
   while (connection->Poll({&completion, 1}) == 0) {
-    Wait(connection, Clock::now() + kPatience);
+    Wait(connection, Clock::now() + kWaitMax);
     connection->Receive();
   }
   return completion.status == Status::kDone;
@@ -84,8 +84,7 @@ bool KeepsWaiting(Connection* connection) {
 int Watch(const std::string& uri, const char* name, bool (*keeps_on)(Connection*),
           const std::string& cut) {
   auto connected = Connection::Connect(
-      uri,
-      {.format_version = kFormatVersion, .client_id = 1, .deadline = Clock::now() + kPatience});
+      uri, {.format_version = kFormatVersion, .client_id = 1, .deadline = Clock::now() + kWaitMax});
   if (!connected) return Complain(connected.error().message);
   Connection* connection = connected->get();
   if (keeps_on == KeepsWaiting && !connection->Send(kMessage)) return Complain("cannot send");
@@ -95,7 +94,7 @@ int Watch(const std::string& uri, const char* name, bool (*keeps_on)(Connection*
   if (std::system(cut.c_str()) != 0) return Complain("cannot cut the wire");
   const auto begin = Clock::now();
   while (keeps_on(connection)) {
-    if (Clock::now() - begin > kPatience) return 1;
+    if (Clock::now() - begin > kWaitMax) return 1;
   }
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
   std::printf("%s: noticed after %lld ms\n", name, static_cast<long long>(took.count()));

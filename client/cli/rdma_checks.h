@@ -13,7 +13,7 @@ namespace plov::cli {
 // Everything on RDMA, the verdict last, as the subject "RDMA". A fault is a kProblem where RDMA is
 // wanted and no device can serve or reach a server as it is, else a kNote: shm: needs no RDMA, and
 // a second port that is down keeps nobody from the first.
-void JudgeRdma(const RdmaFacts& facts, Findings* findings);
+void CheckRdma(const RdmaFacts& facts, Findings* findings);
 
 // Whether RDMA works here: a device that can be opened, with a port that is up and an address.
 bool IsReady(const RdmaFacts& facts);
@@ -26,9 +26,9 @@ std::string UriOf(const std::string& address);
 std::string AddSoftRoce(const RdmaFacts& facts, std::string_view name);
 
 // One device: whether it can be used, its ports, GIDs, MTU and limits.
-void JudgeRdmaDevice(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings);
+void CheckRdmaDevice(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings);
 
-// A fault of RDMA: see JudgeRdma.
+// A fault of RDMA: see CheckRdma.
 void AddFault(const RdmaFacts& facts, Finding fault, Findings* findings);
 
 }  // namespace plov::cli

@@ -1,4 +1,4 @@
-#include "bench/load/crew.h"
+#include "bench/load/process_pool.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -46,12 +46,12 @@ std::expected<cli::Json, Error> ParseMessage(const std::string& text) {
   return Fail(static_cast<Code>(message.at("code").get<uint16_t>()), message.at("error"));
 }
 
-class Crew {
+class ProcessPool {
  public:
-  explicit Crew(const CrewOptions& options) : options_(options) {}
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-  ~Crew();
+  explicit ProcessPool(const PoolOptions& options) : options_(options) {}
+  ProcessPool(const ProcessPool&) = delete;
+  ProcessPool& operator=(const ProcessPool&) = delete;
+  ~ProcessPool();
 
   std::expected<void, Error> Start(const MemberWork& work);
   std::expected<std::vector<cli::Json>, Error> Await();
@@ -69,7 +69,7 @@ class Crew {
   void MayStart();
   bool IsIdle();
 
-  const CrewOptions& options_;
+  const PoolOptions& options_;
   Shared* shared_ = nullptr;
   std::vector<Member> members_;
   std::optional<Error> error_;
@@ -77,7 +77,7 @@ class Crew {
   int64_t seen_at_ = NowNs();
 };
 
-Crew::~Crew() {
+ProcessPool::~ProcessPool() {
   for (Member& member : members_) {
     if (member.pipe >= 0) ::close(member.pipe);
     ::kill(member.pid, SIGKILL);
@@ -86,14 +86,14 @@ Crew::~Crew() {
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
 }
 
-void Crew::BeMember(uint32_t index, int pipe, pid_t parent, const MemberWork& work) {
+void ProcessPool::BeMember(uint32_t index, int pipe, pid_t parent, const MemberWork& work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   const std::string message = MessageOf(work(index, shared_));
   ::_exit(cli::WriteAll(pipe, message) == 0 ? 0 : 1);
 }
 
-std::expected<void, Error> Crew::Start(const MemberWork& work) {
+std::expected<void, Error> ProcessPool::Start(const MemberWork& work) {
   void* memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return FailErrno("cannot map memory to share", errno);
@@ -115,7 +115,7 @@ std::expected<void, Error> Crew::Start(const MemberWork& work) {
   return {};
 }
 
-void Crew::Hear(Member* member) {
+void ProcessPool::Hear(Member* member) {
   char bytes[64 << 10];
   const ssize_t count = ::read(member->pipe, bytes, sizeof(bytes));
   if (count < 0 && errno == EINTR) return;
@@ -131,14 +131,14 @@ void Crew::Hear(Member* member) {
 }
 
 // Once, when all are ready. Pairs with AwaitStart.
-void Crew::MayStart() {
+void ProcessPool::MayStart() {
   if (shared_->start_ns.load(std::memory_order_relaxed) != 0) return;
   if (shared_->ready.load(std::memory_order_acquire) < options_.members) return;
   if (options_.before) options_.before();
   shared_->start_ns.store(NowNs() + kStartNs, std::memory_order_release);
 }
 
-bool Crew::IsIdle() {
+bool ProcessPool::IsIdle() {
   const uint64_t operations = shared_->operations(options_.members);
   if (options_.progress) options_.progress(operations, shared_->bytes(options_.members));
   if (operations != seen_operations_) seen_at_ = NowNs();
@@ -147,7 +147,7 @@ bool Crew::IsIdle() {
 }
 
 // Until every member has said all.
-std::expected<void, Error> Crew::Listen() {
+std::expected<void, Error> ProcessPool::Listen() {
   while (true) {
     std::vector<pollfd> polled;
     std::vector<Member*> talking;
@@ -167,7 +167,7 @@ std::expected<void, Error> Crew::Listen() {
   }
 }
 
-std::expected<std::vector<cli::Json>, Error> Crew::Await() {
+std::expected<std::vector<cli::Json>, Error> ProcessPool::Await() {
   const auto heard = Listen();
   if (options_.after) options_.after();
   if (!heard) return std::unexpected(heard.error());
@@ -210,11 +210,11 @@ int64_t AwaitStart(Shared* shared) {
   return start == 0 ? NowNs() : start;
 }
 
-std::expected<std::vector<cli::Json>, Error> RunCrew(const CrewOptions& options,
+std::expected<std::vector<cli::Json>, Error> RunPool(const PoolOptions& options,
                                                      const MemberWork& work) {
-  Crew crew(options);
-  if (auto started = crew.Start(work); !started) return std::unexpected(started.error());
-  return crew.Await();
+  ProcessPool pool(options);
+  if (auto started = pool.Start(work); !started) return std::unexpected(started.error());
+  return pool.Await();
 }
 
 }  // namespace plov::bench

@@ -1,4 +1,4 @@
-// Worker: serves some shards in turn, and sleeps when none of them has anything to do.
+// ShardThread: serves some shards in turn, and sleeps when none of them has anything to do.
 //
 // Threads: everything but Stop belongs to one thread.
 #pragma once
@@ -15,11 +15,11 @@
 
 namespace plov::server {
 
-class Worker {
+class ShardThread {
  public:
   // The shards outlive it and have all their ports. kSystem.
-  static std::expected<std::unique_ptr<Worker>, Error> Create(std::vector<Shard*> shards,
-                                                              uint32_t spin_us);
+  static std::expected<std::unique_ptr<ShardThread>, Error> Create(std::vector<Shard*> shards,
+                                                                   uint32_t spin_us);
 
   // Serves until Stop.
   void Run();
@@ -27,7 +27,7 @@ class Worker {
   void Stop();
 
  private:
-  Worker(std::vector<Shard*> shards, uint32_t spin_us)
+  ShardThread(std::vector<Shard*> shards, uint32_t spin_us)
       : shards_(std::move(shards)), spin_(std::chrono::microseconds(spin_us)) {}
 
   bool Turn();

@@ -1,4 +1,4 @@
-// Crew: processes that do the same work side by side, and the memory they share.
+// ProcessPool: processes that do the same work side by side, and the memory they share.
 //
 // Started by fork, for each gets a function rather than a command line; so before this process has
 // threads, and from its main thread: the kernel kills a child when the thread that started it ends.
@@ -41,7 +41,7 @@ struct Shared {
 // Of the monotonic clock, the same in all processes.
 int64_t NowNs();
 
-struct CrewOptions {
+struct PoolOptions {
   uint32_t members = 1;
   // Called when all are ready, right before the start, and when the last has ended; may be empty.
   std::function<void()> before;
@@ -57,7 +57,7 @@ using MemberWork = std::function<std::expected<cli::Json, Error>(uint32_t index,
 // to. None outlives this call, nor this process.
 // Errors: the first member's that failed; kSystem; kTimeout when none has done anything for a
 //         minute.
-std::expected<std::vector<cli::Json>, Error> RunCrew(const CrewOptions& options,
+std::expected<std::vector<cli::Json>, Error> RunPool(const PoolOptions& options,
                                                      const MemberWork& work);
 
 // A member's: waits for all the others. Returns when it started.

@@ -1,4 +1,4 @@
-#include "torture/conductor.h"
+#include "torture/runner.h"
 
 #include <fmt/core.h>
 
@@ -51,23 +51,22 @@ void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Pla
 
 }  // namespace
 
-std::expected<std::unique_ptr<Conductor>, Error> Conductor::Create(const ToolOptions& options) {
+std::expected<std::unique_ptr<Runner>, Error> Runner::Create(const ToolOptions& options) {
   // Not from the seed: two runs with one seed on one server have keys of their own.
   const auto run = static_cast<uint32_t>(std::random_device()() % kRunsMax);
   auto target = Target::Open(options, run);
   if (!target) return std::unexpected(target.error());
   auto mapping = RunMapping::Create();
   if (!mapping) return std::unexpected(mapping.error());
-  std::unique_ptr<Conductor> conductor(
-      new Conductor(options, std::move(*mapping), std::move(*target), run));
-  if (auto started = conductor->fleet_.Start(options.clients); !started) {
+  std::unique_ptr<Runner> runner(new Runner(options, std::move(*mapping), std::move(*target), run));
+  if (auto started = runner->fleet_.Start(options.clients); !started) {
     return std::unexpected(started.error());
   }
-  return conductor;
+  return runner;
 }
 
-Conductor::Conductor(const ToolOptions& options, RunMapping mapping, std::unique_ptr<Target> target,
-                     uint32_t run)
+Runner::Runner(const ToolOptions& options, RunMapping mapping, std::unique_ptr<Target> target,
+               uint32_t run)
     : options_(options),
       mapping_(std::move(mapping)),
       target_(std::move(target)),
@@ -77,11 +76,11 @@ Conductor::Conductor(const ToolOptions& options, RunMapping mapping, std::unique
   Write(options, target_->uri(), run, &memory()->plan);
 }
 
-double Conductor::seconds() const {
+double Runner::seconds() const {
   return std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
-std::expected<Evidence, Error> Conductor::Run() {
+std::expected<Evidence, Error> Runner::Run() {
   start_ = Clock::now();
   end_ = start_ + options_.duration;
   next_fault_ = next_progress_ = start_ + milliseconds(50);
@@ -100,16 +99,16 @@ std::expected<Evidence, Error> Conductor::Run() {
   return evidence;
 }
 
-bool Conductor::IsOver() {
+bool Runner::IsOver() {
   if (Clock::now() >= end_ || auditor_.violations() > 0 || fleet_.has_lie()) return true;
-  if (const auto casualty = fleet_.Casualty()) Wrong(*casualty);
+  if (const auto exit = fleet_.UnexpectedExit()) Wrong(*exit);
   if (target_->is_own() && target_->process().HasEnded()) {
     Wrong("the server ended: " + target_->process().ending() + ": " + target_->log());
   }
   return !evidence_.interrupt.empty() || !evidence_.wrongs.empty();
 }
 
-std::expected<void, Error> Conductor::Tick() {
+std::expected<void, Error> Runner::Tick() {
   const auto next = std::min({next_fault_, next_progress_, end_, Clock::now() + kTickMax});
   if (auto interrupt = AwaitInterrupt(next - Clock::now())) {
     evidence_.interrupt = std::move(*interrupt);
@@ -133,7 +132,7 @@ std::expected<void, Error> Conductor::Tick() {
   return Inject(fault);
 }
 
-void Conductor::OpenKeys() {
+void Runner::OpenKeys() {
   uint64_t open = options_.keys;
   if (options_.has(Fault::kGrowth)) {
     const double whole = std::chrono::duration<double>(options_.duration).count();
@@ -144,7 +143,7 @@ void Conductor::OpenKeys() {
                             std::memory_order_relaxed);
 }
 
-void Conductor::ShowProgress() {
+void Runner::ShowProgress() {
   const uint64_t checked = auditor_.checked();
   const Counts counts = fleet_.counts();
   uint64_t faults = 0;
@@ -159,10 +158,10 @@ void Conductor::ShowProgress() {
   shown_ = checked;
 }
 
-void Conductor::Wrong(std::string what) { evidence_.wrongs.push_back(std::move(what)); }
+void Runner::Wrong(std::string what) { evidence_.wrongs.push_back(std::move(what)); }
 
 // Whether all clients came to rest.
-bool Conductor::EndHistory() {
+bool Runner::EndHistory() {
   if (const auto hangs = fleet_.AwaitParked()) {
     Wrong(*hangs);
     return false;
@@ -171,7 +170,7 @@ bool Conductor::EndHistory() {
   return true;
 }
 
-std::expected<void, Error> Conductor::BeginHistory() {
+std::expected<void, Error> Runner::BeginHistory() {
   fleet_.Park();
   if (!EndHistory()) return {};
   const uint32_t former = memory()->history.load(std::memory_order_relaxed);
@@ -182,13 +181,13 @@ std::expected<void, Error> Conductor::BeginHistory() {
 }
 
 // Those of a server that stays. Items that expire go as well, so that nothing is left at once.
-bool Conductor::DeleteKeys(uint32_t history) {
+bool Runner::DeleteKeys(uint32_t history) {
   const uint64_t expiring = options_.has(Fault::kClock) ? Expiries::KeysOf(fleet_.launched()) : 0;
   return target_->Delete(history, 0, options_.keys) &&
          target_->Delete(history, Expiries::kFirstKey, expiring);
 }
 
-Evidence Conductor::Finish() {
+Evidence Runner::Finish() {
   if (auto hangs = fleet_.Stop()) Wrong(std::move(*hangs));
   auditor_.EndHistory();
   const uint32_t history = memory()->history.load(std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // A worker and its shards.
 
-#include "server/worker.h"
+#include "server/shard_thread.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace plov::server {
 namespace {
 
-TEST(Worker, StopFromAnotherThreadEndsRun) {
+TEST(ShardThread, StopFromAnotherThreadEndsRun) {
   for (int i = 0; i < 300; ++i) {
     ShardWorld world;
     std::thread thread([&world] { world.worker->Run(); });
@@ -21,13 +21,13 @@ TEST(Worker, StopFromAnotherThreadEndsRun) {
   }
 }
 
-TEST(Worker, StopBeforeRunEndsItAtOnce) {
+TEST(ShardThread, StopBeforeRunEndsItAtOnce) {
   ShardWorld world;
   world.worker->Stop();
   world.worker->Run();
 }
 
-TEST(Worker, EventWakesASleepingShard) {
+TEST(ShardThread, EventWakesASleepingShard) {
   ShardWorld world;
   int naps = 0;
   world.port.on_arm = [&] {
@@ -42,9 +42,9 @@ TEST(Worker, EventWakesASleepingShard) {
   EXPECT_EQ(Decode(7, world.port.sent[0].message)[0].request_id, 5u);
 }
 
-TEST(Worker, ServesAllItsShardsAndIsWokenByEach) {
+TEST(ShardThread, ServesAllItsShardsAndIsWokenByEach) {
   ShardWorld first, second;
-  auto worker = Worker::Create({&first.shard, &second.shard}, 0).value();
+  auto worker = ShardThread::Create({&first.shard, &second.shard}, 0).value();
   int naps = 0;
   first.port.on_arm = [&] {
     ++naps;
@@ -62,7 +62,7 @@ TEST(Worker, ServesAllItsShardsAndIsWokenByEach) {
 }
 
 // What is asked of each shard and added up is the thread's time.
-TEST(Worker, ItsTimeIsSharedByItsShards) {
+TEST(ShardThread, ItsTimeIsSharedByItsShards) {
   ShardWorld world;
   const auto client = world.Connect(7);
   const auto cpu_us = [&] {

@@ -1,4 +1,4 @@
-#include "tests/fabric/verbs_hand.h"
+#include "tests/fabric/verbs_raw.h"
 
 #include <cerrno>
 #include <cstring>
@@ -35,18 +35,18 @@ rdma_conn_param Parameters(std::span<const std::byte> data, ReadDepths depths, u
 
 }  // namespace
 
-HandQp::HandQp(rdma_cm_id* id) : pd_(::ibv_alloc_pd(id->verbs)) {
+RawQp::RawQp(rdma_cm_id* id) : pd_(::ibv_alloc_pd(id->verbs)) {
   cq_ = Must(CreateCq(id->verbs, nullptr, kSizes.sends + kSizes.receives));
   memory_ = Must(RegisteredPages::Create(pd_.get(), kMemoryBytes, kRemoteRead));
   qp_ = Must(Qp::Create(id, pd_.get(), cq_.get(), kSizes));
 }
 
-void HandQp::Connect(rdma_cm_id* id, ReadDepths depths) {
+void RawQp::Connect(rdma_cm_id* id, ReadDepths depths) {
   const auto connected = qp_.Connect(id, depths);
   if (!connected) throw std::runtime_error(connected.error().message);
 }
 
-ibv_wc HandQp::Await() {
+ibv_wc RawQp::Await() {
   ibv_wc completion{};
   if (!Eventually([&] { return ::ibv_poll_cq(cq_.get(), 1, &completion) == 1; })) {
     throw std::runtime_error("no completion came");
@@ -55,7 +55,7 @@ ibv_wc HandQp::Await() {
 }
 
 // Receives that are flushed beside it are none of the answer.
-ibv_wc_status HandQp::Post(ibv_send_wr* request) {
+ibv_wc_status RawQp::Post(ibv_send_wr* request) {
   request->wr_id = kSend;
   request->send_flags |= IBV_SEND_SIGNALED;
   if (!qp_.Post(request)) throw std::runtime_error("cannot post");
@@ -65,7 +65,7 @@ ibv_wc_status HandQp::Post(ibv_send_wr* request) {
   }
 }
 
-ibv_wc_status HandQp::Send(std::span<const std::byte> bytes, std::optional<uint32_t> immediate) {
+ibv_wc_status RawQp::Send(std::span<const std::byte> bytes, std::optional<uint32_t> immediate) {
   std::memcpy(memory().data(), bytes.data(), bytes.size());
   ibv_sge gather{AddressOf(memory().data()), static_cast<uint32_t>(bytes.size()), memory_.lkey()};
   ibv_send_wr request{};
@@ -76,7 +76,7 @@ ibv_wc_status HandQp::Send(std::span<const std::byte> bytes, std::optional<uint3
   return Post(&request);
 }
 
-std::pair<ibv_wc_status, size_t> HandQp::SendMany(size_t count, std::span<const std::byte> bytes) {
+std::pair<ibv_wc_status, size_t> RawQp::SendMany(size_t count, std::span<const std::byte> bytes) {
   std::memcpy(memory().data(), bytes.data(), bytes.size());
   ibv_sge gather{AddressOf(memory().data()), static_cast<uint32_t>(bytes.size()), memory_.lkey()};
   for (size_t i = 0; i < count; ++i) {
@@ -95,8 +95,7 @@ std::pair<ibv_wc_status, size_t> HandQp::SendMany(size_t count, std::span<const 
   return {IBV_WC_SUCCESS, count};
 }
 
-ibv_wc_status HandQp::Access(ibv_wr_opcode opcode, uint64_t address, uint32_t rkey,
-                             uint32_t bytes) {
+ibv_wc_status RawQp::Access(ibv_wr_opcode opcode, uint64_t address, uint32_t rkey, uint32_t bytes) {
   ibv_sge own{AddressOf(memory().data()), bytes, memory_.lkey()};
   ibv_send_wr request{};
   request.sg_list = &own;
@@ -110,13 +109,13 @@ ibv_wc_status HandQp::Access(ibv_wr_opcode opcode, uint64_t address, uint32_t rk
   return Post(&request);
 }
 
-std::span<std::byte> HandQp::ReceiveBuffer(uint64_t number) const {
+std::span<std::byte> RawQp::ReceiveBuffer(uint64_t number) const {
   return memory()
       .last(kReceiveBytes)
       .subspan(number % kSizes.receives * kMessageBytesMax, kMessageBytesMax);
 }
 
-void HandQp::PostReceives(uint32_t count) {
+void RawQp::PostReceives(uint32_t count) {
   for (uint32_t i = 0; i < count; ++i, ++receives_posted_) {
     const uint64_t wr_id = kReceive | receives_posted_;
     if (!qp_.PostReceive(wr_id, ReceiveBuffer(receives_posted_), memory_.lkey())) {
@@ -125,7 +124,7 @@ void HandQp::PostReceives(uint32_t count) {
   }
 }
 
-std::span<const std::byte> HandQp::AwaitReceive() {
+std::span<const std::byte> RawQp::AwaitReceive() {
   while (true) {
     const ibv_wc completion = Await();
     if ((completion.wr_id & kReceive) == 0) continue;
@@ -135,7 +134,7 @@ std::span<const std::byte> HandQp::AwaitReceive() {
 }
 
 CmNews AwaitNews(const EventChannel& channel, rdma_cm_id** id) {
-  const CmEvent event = Must(channel.Await(Patience()));
+  const CmEvent event = Must(channel.Await(WaitDeadline()));
   if (id != nullptr) *id = event->id;
   const auto* data = static_cast<const std::byte*>(event->param.conn.private_data);
   CmNews news{event->event, {}};
@@ -143,28 +142,28 @@ CmNews AwaitNews(const EventChannel& channel, rdma_cm_id** id) {
   return news;
 }
 
-HandClient::HandClient(const std::string& uri) : channel_(Must(EventChannel::Create())) {
+RawClient::RawClient(const std::string& uri) : channel_(Must(EventChannel::Create())) {
   auto address = Must(Resolve(Must(ParseUri(uri)), Clock::now() + std::chrono::seconds(10)));
   id_ = Must(CreateId(channel_, nullptr));
   Demand(::rdma_resolve_addr(id_.get(), nullptr, address.get(), kAddressMs), "address");
   AwaitNews(channel_);
   Demand(::rdma_resolve_route(id_.get(), kAddressMs), "route");
   AwaitNews(channel_);
-  qp_ = HandQp(id_.get());
+  qp_ = RawQp(id_.get());
 }
 
-HandClient::~HandClient() {
+RawClient::~RawClient() {
   qp_.Destroy();
   ::rdma_disconnect(id_.get());
 }
 
-void HandClient::Request(std::span<const std::byte> hello, ReadDepths depths) {
+void RawClient::Request(std::span<const std::byte> hello, ReadDepths depths) {
   depths_ = depths;
   rdma_conn_param param = Parameters(hello, depths, qp_.number());
   Demand(::rdma_connect(id_.get(), &param), "connect");
 }
 
-void HandClient::Establish(const CmNews& answer) {
+void RawClient::Establish(const CmNews& answer) {
   if (answer.type != RDMA_CM_EVENT_CONNECT_RESPONSE ||
       answer.private_data.size() < sizeof(welcome_)) {
     throw std::runtime_error(std::string("no Welcome: ") + ::rdma_event_str(answer.type));
@@ -174,8 +173,8 @@ void HandClient::Establish(const CmNews& answer) {
   Demand(::rdma_establish(id_.get()), "establish");
 }
 
-std::unique_ptr<HandClient> HandClient::ConnectedTo(TestServer* server, ReadDepths depths) {
-  auto client = std::make_unique<HandClient>(server->uri());
+std::unique_ptr<RawClient> RawClient::ConnectedTo(TestServer* server, ReadDepths depths) {
+  auto client = std::make_unique<RawClient>(server->uri());
   server->AcceptWhile([&] {
     client->Request(BytesOf(GoodHello()), depths);
     client->Establish(client->Answer());
@@ -183,27 +182,27 @@ std::unique_ptr<HandClient> HandClient::ConnectedTo(TestServer* server, ReadDept
   return client;
 }
 
-HandServer::HandServer() : uri_(FreshRdmaUri()), channel_(Must(EventChannel::Create())) {
+RawServer::RawServer() : uri_(FreshRdmaUri()), channel_(Must(EventChannel::Create())) {
   auto address = Must(Resolve(Must(ParseUri(uri_)), Clock::now() + std::chrono::seconds(10)));
   listener_ = Must(CreateId(channel_, nullptr));
   Demand(::rdma_bind_addr(listener_.get(), address.get()), "bind");
   Demand(::rdma_listen(listener_.get(), 1), "listen");
 }
 
-std::expected<std::unique_ptr<Connection>, Error> HandServer::Answer(
+std::expected<std::unique_ptr<Connection>, Error> RawServer::Answer(
     const std::function<void(Welcome*)>& change, size_t bytes) {
   std::expected<std::unique_ptr<Connection>, Error> connection;
   std::thread client([&] { connection = verbs::Connect(uri_, OptionsFor(0, 1)); });
   rdma_cm_id* id = nullptr;
   AwaitNews(channel_, &id);
   id_.reset(id);
-  qp_ = HandQp(id);
-  qp_.PostReceives(HandQp::kSizes.receives);
-  qp_.Connect(id, HandClient::kDepths);
+  qp_ = RawQp(id);
+  qp_.PostReceives(RawQp::kSizes.receives);
+  qp_.Connect(id, RawClient::kDepths);
   Welcome welcome = GoodWelcome();
   change(&welcome);
   rdma_conn_param param =
-      Parameters(BytesOf(welcome).first(bytes), HandClient::kDepths, qp_.number());
+      Parameters(BytesOf(welcome).first(bytes), RawClient::kDepths, qp_.number());
   Demand(::rdma_accept(id, &param), "accept");
   client.join();
   return connection;

@@ -1,4 +1,4 @@
-#include "client/cli/rdma_judge.h"
+#include "client/cli/rdma_checks.h"
 
 #include <fmt/core.h>
 
@@ -26,7 +26,7 @@ std::string ReleaseOf(const std::string& library) {
   return numbers ? release : "";
 }
 
-void JudgeLibrary(const RdmaFacts& facts, Findings* findings) {
+void CheckLibrary(const RdmaFacts& facts, Findings* findings) {
   const std::string release = ReleaseOf(facts.library);
   findings->Ok("RDMA library", release.empty()
                                    ? std::string("rdma-core, of a release that it does not tell")
@@ -35,7 +35,7 @@ void JudgeLibrary(const RdmaFacts& facts, Findings* findings) {
 
 bool IsForAdding(const Netdev& netdev) { return !netdev.loopback && netdev.up; }
 
-void JudgeNoDevice(const RdmaFacts& facts, Findings* findings) {
+void CheckNoDevice(const RdmaFacts& facts, Findings* findings) {
   std::string meaning = "none, and none is needed on one host: shm: works without";
   if (facts.wanted) meaning = "none on this machine, so it reaches no rdma: server";
   meaning += "; soft-RoCE makes one of a network interface";
@@ -45,15 +45,15 @@ void JudgeNoDevice(const RdmaFacts& facts, Findings* findings) {
         "before the link is added on the host, {} && {}",
         AsRoot("apt-get install linux-image-amd64"), AsRoot("reboot"));
   }
-  AddFault(facts, {Verdict::kNote, "RDMA devices", meaning, AddSoftRoce(facts, "rxe0")}, findings);
+  AddFault(facts, {Severity::kNote, "RDMA devices", meaning, AddSoftRoce(facts, "rxe0")}, findings);
 }
 
 // Only before there is a soft-RoCE link: afterwards the kernel has shown that it has what it needs.
-void JudgeModules(const RdmaFacts& facts, Findings* findings) {
+void CheckModules(const RdmaFacts& facts, Findings* findings) {
   const bool has_soft = std::ranges::any_of(facts.devices, &RdmaDevice::soft);
   if (has_soft || facts.rxe != Module::kLoaded || facts.has_crc32) return;
   AddFault(facts,
-           {Verdict::kNote, "RDMA modules",
+           {Severity::kNote, "RDMA modules",
             "rdma_rxe is loaded without the CRC-32 that it computes with: unless the kernel can "
             "load that by itself, rdma link add fails",
             AsRoot("modprobe crc32_generic")},
@@ -64,7 +64,7 @@ Finding CmFault(const RdmaFacts& facts) {
   constexpr auto kSubject = "RDMA connections";
   constexpr auto kFile = "/dev/infiniband/rdma_cm";
   if (facts.cm_number.empty()) {
-    return {Verdict::kNote, kSubject,
+    return {Severity::kNote, kSubject,
             fmt::format("no {}: the module rdma_ucm is not loaded, and without it nobody connects",
                         kFile),
             AsRoot("modprobe rdma_ucm")};
@@ -73,7 +73,7 @@ Finding CmFault(const RdmaFacts& facts) {
     const size_t colon = facts.cm_number.find(':');
     const std::string major = facts.cm_number.substr(0, colon);
     const std::string minor = colon == std::string::npos ? "" : facts.cm_number.substr(colon + 1);
-    return {Verdict::kNote, kSubject,
+    return {Severity::kNote, kSubject,
             fmt::format("rdma_ucm is loaded, but {} is not there; is this a container? Then start "
                         "it with --device=/dev/infiniband --cap-add=IPC_LOCK",
                         kFile),
@@ -81,18 +81,18 @@ Finding CmFault(const RdmaFacts& facts) {
                         AsRoot(fmt::format("mknod -m 666 {} c {} {}", kFile, major, minor)))};
   }
   if (facts.cm_node == Node::kForbidden) {
-    return {Verdict::kNote, kSubject,
+    return {Severity::kNote, kSubject,
             fmt::format("this user may not open {}; the package rdma-core has the udev rules that "
                         "let every user",
                         kFile),
             AsRoot(fmt::format("chmod a+rw {}", kFile))};
   }
-  return {Verdict::kNote, kSubject,
+  return {Severity::kNote, kSubject,
           fmt::format("{} is there but does not work, which the kernel's log may explain", kFile),
           AsRoot("dmesg | tail")};
 }
 
-void JudgeCm(const RdmaFacts& facts, Findings* findings) {
+void CheckCm(const RdmaFacts& facts, Findings* findings) {
   if (facts.cm != Code::kOk) return AddFault(facts, CmFault(facts), findings);
   findings->Ok("RDMA connections", "/dev/infiniband/rdma_cm can be used");
 }
@@ -108,7 +108,7 @@ bool CanPin(const RdmaFacts& facts) {
   return facts.may_lock || facts.memlock_bytes > facts.memory_bytes;
 }
 
-void JudgeMemlock(const RdmaFacts& facts, Findings* findings) {
+void CheckMemlock(const RdmaFacts& facts, Findings* findings) {
   constexpr auto kSubject = "locked memory";
   const std::string limit = facts.memlock_bytes == kNoLimit
                                 ? std::string("no limit")
@@ -136,7 +136,7 @@ void JudgeMemlock(const RdmaFacts& facts, Findings* findings) {
   findings->Note(kSubject, meaning, RaiseMemlock(facts));
 }
 
-void JudgeAll(const RdmaFacts& facts, Findings* findings) {
+void CheckEach(const RdmaFacts& facts, Findings* findings) {
   if (!IsReady(facts)) {
     return findings->Note("RDMA",
                           facts.devices.empty()
@@ -188,24 +188,24 @@ void AddFault(const RdmaFacts& facts, Finding fault, Findings* findings) {
   findings->Note(std::move(fault.subject), std::move(fault.meaning), std::move(fault.mend));
 }
 
-void JudgeRdma(const RdmaFacts& facts, Findings* findings) {
+void CheckRdma(const RdmaFacts& facts, Findings* findings) {
   if (!facts.built) {
     AddFault(facts,
-             {Verdict::kNote, "RDMA library",
+             {Severity::kNote, "RDMA library",
               "this plov was built without rdma-core, so it serves and reaches shm: only; in its "
               "source folder",
               fmt::format("{} && cmake -S . -B build && cmake --build build",
                           AsRoot("apt-get install libibverbs-dev librdmacm-dev"))},
              findings);
-    return JudgeMemlock(facts, findings);
+    return CheckMemlock(facts, findings);
   }
-  JudgeLibrary(facts, findings);
-  if (facts.devices.empty()) JudgeNoDevice(facts, findings);
-  JudgeModules(facts, findings);
-  for (const RdmaDevice& device : facts.devices) JudgeRdmaDevice(device, facts, findings);
-  if (!facts.devices.empty()) JudgeCm(facts, findings);
-  JudgeMemlock(facts, findings);
-  JudgeAll(facts, findings);
+  CheckLibrary(facts, findings);
+  if (facts.devices.empty()) CheckNoDevice(facts, findings);
+  CheckModules(facts, findings);
+  for (const RdmaDevice& device : facts.devices) CheckRdmaDevice(device, facts, findings);
+  if (!facts.devices.empty()) CheckCm(facts, findings);
+  CheckMemlock(facts, findings);
+  CheckEach(facts, findings);
 }
 
 }  // namespace plov::cli

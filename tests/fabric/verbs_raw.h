@@ -28,15 +28,15 @@ std::span<const std::byte> BytesOf(const T& object) {
 
 // A queue pair with memory of its own, and what it is asked to do. Each work request is waited for;
 // what it ended with is returned. Every call that fails for another reason ends the test.
-class HandQp {
+class RawQp {
  public:
   static constexpr size_t kMemoryBytes = size_t{8} << 20;
   static constexpr QpSizes kSizes = {.sends = 64, .receives = 16};
   // Its receive buffers end its memory.
   static constexpr size_t kReceiveBytes = size_t{kSizes.receives} * kMessageBytesMax;
 
-  HandQp() = default;
-  explicit HandQp(rdma_cm_id* id);
+  RawQp() = default;
+  explicit RawQp(rdma_cm_id* id);
   void Connect(rdma_cm_id* id, ReadDepths depths);
 
   // Any bytes, from registered memory; with an immediate where one is given.
@@ -76,12 +76,12 @@ struct CmNews {
 CmNews AwaitNews(const EventChannel& channel, rdma_cm_id** id = nullptr);
 
 // A client made by hand.
-class HandClient {
+class RawClient {
  public:
   static constexpr ReadDepths kDepths = {.responder = 16, .initiator = 16};
 
-  explicit HandClient(const std::string& uri);
-  ~HandClient();
+  explicit RawClient(const std::string& uri);
+  ~RawClient();
 
   static Hello GoodHello() { return {kWireMagic, kTestFormatVersion, 0, kClientId, {}}; }
   static constexpr uint64_t kClientId = 0x68616e64;
@@ -93,9 +93,9 @@ class HandClient {
   void Establish(const CmNews& answer);
 
   // All of that, as an honest client does, while the server accepts.
-  static std::unique_ptr<HandClient> ConnectedTo(TestServer* server, ReadDepths depths = kDepths);
+  static std::unique_ptr<RawClient> ConnectedTo(TestServer* server, ReadDepths depths = kDepths);
 
-  HandQp& qp() { return qp_; }
+  RawQp& qp() { return qp_; }
   const Welcome& welcome() const { return welcome_; }
   Announcement GoodAnnouncement() const {
     return {kWireMagic, AddressOf(qp_.memory().data()), TestServer::kStagingBytes, qp_.rkey(), 0};
@@ -107,15 +107,15 @@ class HandClient {
  private:
   EventChannel channel_;
   CmId id_;
-  HandQp qp_;
+  RawQp qp_;
   ReadDepths depths_;
   Welcome welcome_{};
 };
 
 // A server made by hand, which answers the one client that comes as it likes.
-class HandServer {
+class RawServer {
  public:
-  HandServer();
+  RawServer();
 
   static constexpr size_t kRegionBytes = 4096;
   Welcome GoodWelcome() const {
@@ -127,14 +127,14 @@ class HandServer {
   std::expected<std::unique_ptr<Connection>, Error> Answer(
       const std::function<void(Welcome*)>& change, size_t bytes = sizeof(Welcome));
 
-  HandQp& qp() { return qp_; }
+  RawQp& qp() { return qp_; }
 
  private:
   std::string uri_;
   EventChannel channel_;
   CmId listener_;
   CmId id_;
-  HandQp qp_;
+  RawQp qp_;
 };
 
 }  // namespace plov::fabric::verbs

@@ -1,4 +1,4 @@
-#include "server/worker.h"
+#include "server/shard_thread.h"
 
 #include <sys/epoll.h>
 
@@ -7,29 +7,29 @@
 
 namespace plov::server {
 
-std::expected<std::unique_ptr<Worker>, Error> Worker::Create(std::vector<Shard*> shards,
-                                                             uint32_t spin_us) {
-  std::unique_ptr<Worker> worker(new Worker(std::move(shards), spin_us));
-  worker->epoll_ = fabric::Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!worker->epoll_) return FailErrno("cannot create an epoll", errno);
-  for (Shard* shard : worker->shards_) {
-    shard->ShareThread(worker->shards_.size());
+std::expected<std::unique_ptr<ShardThread>, Error> ShardThread::Create(std::vector<Shard*> shards,
+                                                                       uint32_t spin_us) {
+  std::unique_ptr<ShardThread> thread(new ShardThread(std::move(shards), spin_us));
+  thread->epoll_ = fabric::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!thread->epoll_) return FailErrno("cannot create an epoll", errno);
+  for (Shard* shard : thread->shards_) {
+    shard->ShareThread(thread->shards_.size());
     for (const int fd : shard->fds()) {
       epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-      if (::epoll_ctl(worker->epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      if (::epoll_ctl(thread->epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
         return FailErrno("cannot watch a port", errno);
       }
     }
   }
-  return worker;
+  return thread;
 }
 
-void Worker::Stop() {
+void ShardThread::Stop() {
   stop_.store(true, std::memory_order_relaxed);
   for (Shard* shard : shards_) shard->Wake();
 }
 
-void Worker::Run() {
+void ShardThread::Run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     if (!Turn()) {
       if (spin_.GoesOn(fabric::Clock::now(), OnClientsCore())) continue;
@@ -39,19 +39,19 @@ void Worker::Run() {
   }
 }
 
-bool Worker::Turn() {
+bool ShardThread::Turn() {
   bool worked = false;
   for (Shard* shard : shards_) worked = shard->Turn() || worked;
   return worked;
 }
 
-bool Worker::OnClientsCore() {
+bool ShardThread::OnClientsCore() {
   bool is_here = false;
   for (Shard* shard : shards_) is_here = shard->OnClientsCore() || is_here;
   return is_here;
 }
 
-void Worker::Sleep() {
+void ShardThread::Sleep() {
   bool armed = true;
   int sleep_ms = -1;
   for (Shard* shard : shards_) {

@@ -1,6 +1,6 @@
-// Conductor: one run, from the start of its server to the evidence it leaves.
+// Runner: one run, from the start of its server to the evidence it leaves.
 //
-//   conductor ──forks──► plovd                 ┌──────────── run memory ────────────┐
+//   runner ──forks──► plovd                 ┌──────────── run memory ────────────┐
 //       │     ──forks──► client processes ───► │ lanes of operations, counters      │
 //       │                                      └──────────────┬─────────────────────┘
 //       └── thread: auditor ◄── takes operations, checks them ┘
@@ -28,13 +28,13 @@
 
 namespace plov::torture {
 
-class Conductor {
+class Runner {
  public:
   // Starts server and clients. SIGINT, SIGTERM and SIGHUP are blocked by the caller: they end the
   // run early. Errors: what keeps the run from starting.
-  static std::expected<std::unique_ptr<Conductor>, Error> Create(const ToolOptions& options);
-  Conductor(const Conductor&) = delete;
-  Conductor& operator=(const Conductor&) = delete;
+  static std::expected<std::unique_ptr<Runner>, Error> Create(const ToolOptions& options);
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
 
   // Errors: the server is gone, or does not start again.
   std::expected<Evidence, Error> Run();
@@ -42,12 +42,12 @@ class Conductor {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Conductor(const ToolOptions& options, RunMapping mapping, std::unique_ptr<Target> target,
-            uint32_t run);
+  Runner(const ToolOptions& options, RunMapping mapping, std::unique_ptr<Target> target,
+         uint32_t run);
   RunMemory* memory() { return mapping_.memory(); }
   double seconds() const;
 
-  // conductor.cc
+  // runner.cc
   bool IsOver();
   std::expected<void, Error> Tick();
   void OpenKeys();

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "client/cli/format.h"
-#include "client/cli/rdma_judge.h"
+#include "client/cli/rdma_checks.h"
 
 namespace plov::cli {
 
@@ -44,7 +44,7 @@ Finding NodeFault(const RdmaDevice& device) {
   const size_t colon = device.node_number.find(':');
   const std::string major = device.node_number.substr(0, colon);
   const std::string minor = colon == std::string::npos ? "" : device.node_number.substr(colon + 1);
-  return {Verdict::kNote, SubjectOf(device),
+  return {Severity::kNote, SubjectOf(device),
           fmt::format("{} is not there; is this a container? Then start it with "
                       "--device=/dev/infiniband --cap-add=IPC_LOCK",
                       file),
@@ -56,21 +56,22 @@ Finding NodeFault(const RdmaDevice& device) {
 Finding OpenFault(const RdmaDevice& device) {
   const std::string subject = SubjectOf(device);
   if (device.node.empty()) {
-    return {Verdict::kNote, subject, "programs cannot reach it: the module ib_uverbs is not loaded",
+    return {Severity::kNote, subject,
+            "programs cannot reach it: the module ib_uverbs is not loaded",
             AsRoot("modprobe ib_uverbs")};
   }
   if (device.node_file == Node::kAbsent) return NodeFault(device);
   const std::string file = "/dev/infiniband/" + device.node;
   if (device.node_file == Node::kForbidden) {
-    return {Verdict::kNote, subject, fmt::format("this user may not open {}", file),
+    return {Severity::kNote, subject, fmt::format("this user may not open {}", file),
             AsRoot(fmt::format("chmod a+rw {}", file))};
   }
   if (!device.survey) {
-    return {Verdict::kNote, subject,
+    return {Severity::kNote, subject,
             "rdma-core has no driver for it: the package ibverbs-providers is missing or too old",
             AsRoot("apt-get install ibverbs-providers")};
   }
-  return {Verdict::kNote, subject,
+  return {Severity::kNote, subject,
           fmt::format("{} cannot be opened ({}), which the kernel's log may explain", file,
                       std::generic_category().message(device.survey->error_number)),
           AsRoot("dmesg | tail")};
@@ -91,27 +92,27 @@ Finding PortFault(const RdmaDevice& device, const RdmaPort& port, const Netdev* 
                                        port.state.empty() ? "in no known state" : port.state);
   if (port.link_layer == "InfiniBand") {
     if (port.state == "INIT" || port.state == "ARMED") {
-      return {Verdict::kNote, SubjectOf(device),
+      return {Severity::kNote, SubjectOf(device),
               what + ": no subnet manager has set it up; run one on some host of the network",
               AsRoot("apt-get install opensm")};
     }
-    return {Verdict::kNote, SubjectOf(device),
+    return {Severity::kNote, SubjectOf(device),
             what + ": no link; see to the cable and to the switch, then look again",
             "rdma link show"};
   }
   if (netdev != nullptr && !netdev->up) {
-    return {Verdict::kNote, SubjectOf(device),
+    return {Severity::kNote, SubjectOf(device),
             fmt::format("{}: its interface {} is down", what, netdev->name),
             AsRoot(fmt::format("ip link set {} up", Quoted(netdev->name)))};
   }
   if (netdev != nullptr && !netdev->carrier) {
-    return {Verdict::kNote, SubjectOf(device),
+    return {Severity::kNote, SubjectOf(device),
             fmt::format("{}: its interface {} has no carrier; see to the cable and to the other "
                         "end, then look again",
                         what, netdev->name),
             fmt::format("ip link show {}", Quoted(netdev->name))};
   }
-  return {Verdict::kNote, SubjectOf(device), what + ", though its interface is up",
+  return {Severity::kNote, SubjectOf(device), what + ", though its interface is up",
           netdev == nullptr ? "rdma link show" : Restart(netdev->name)};
 }
 
@@ -120,27 +121,27 @@ std::optional<Finding> TrapOf(const RdmaDevice& device, const RdmaFacts& facts) 
   const Netdev* netdev = Find(facts, device.netdev);
   if (!device.soft || (netdev == nullptr && device.netdev.empty())) return std::nullopt;
   if (netdev == nullptr) {
-    return Finding{Verdict::kNote, SubjectOf(device),
+    return Finding{Severity::kNote, SubjectOf(device),
                    fmt::format("soft-RoCE on {}, which is not in this network namespace (it was "
                                "moved, or this is a container): soft-RoCE serves its host's only",
                                device.netdev),
                    MoveLink(device, facts)};
   }
   if (!netdev->loopback) return std::nullopt;
-  return Finding{Verdict::kNote, SubjectOf(device),
+  return Finding{Severity::kNote, SubjectOf(device),
                  fmt::format("soft-RoCE on {}, the loopback interface: it says ACTIVE, but nobody "
                              "can connect to its addresses",
                              netdev->name),
                  MoveLink(device, facts)};
 }
 
-void JudgeNoAddress(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
+void CheckNoAddress(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
   const bool infiniband = std::ranges::any_of(
       device.ports, [](const RdmaPort& port) { return port.link_layer == "InfiniBand"; });
   const std::string netdev = !device.netdev.empty() ? device.netdev : (infiniband ? "ib0" : "eth0");
   const std::string add = AsRoot(fmt::format("ip address add 192.0.2.1/24 dev {}", Quoted(netdev)));
   AddFault(facts,
-           {Verdict::kNote, SubjectOf(device),
+           {Severity::kNote, SubjectOf(device),
             fmt::format("its interface {} has no IP address, so no URI can name it (an example "
                         "address is shown: take one of your network)",
                         netdev),
@@ -164,7 +165,7 @@ std::string ServingText(const RdmaDevice& device) {
 }
 
 // Tells which GID other RDMA programs have to be given; plov finds it by the address.
-void JudgeGids(const RdmaDevice& device, Findings* findings) {
+void CheckGids(const RdmaDevice& device, Findings* findings) {
   for (const RdmaPort& port : device.ports) {
     if (port.link_layer != "Ethernet" || port.gids.empty()) continue;
     const auto usable = [](const RdmaGid& gid) { return gid.type == "RoCE v2" && !gid.link_local; };
@@ -193,7 +194,7 @@ void JudgeGids(const RdmaDevice& device, Findings* findings) {
   }
 }
 
-void JudgeMtu(const RdmaDevice& device, const Netdev* netdev, Findings* findings) {
+void CheckMtu(const RdmaDevice& device, const Netdev* netdev, Findings* findings) {
   const std::string subject = "RDMA MTU of " + device.name;
   for (const RdmaPort& port : device.ports) {
     const uint32_t active = port.active_mtu_bytes;
@@ -221,7 +222,7 @@ void JudgeMtu(const RdmaDevice& device, const Netdev* netdev, Findings* findings
   }
 }
 
-void JudgeDepth(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
+void CheckDepth(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
   const fabric::verbs::DeviceSurvey& survey = *device.survey;
   const std::string subject = "RDMA READ depth of " + device.name;
   const std::string depths =
@@ -230,7 +231,7 @@ void JudgeDepth(const RdmaDevice& device, const RdmaFacts& facts, Findings* find
   const uint32_t depth = std::min(survey.responder_depth, survey.initiator_depth);
   if (depth == 0) {
     return AddFault(facts,
-                    {Verdict::kNote, subject,
+                    {Severity::kNote, subject,
                      depths + ": it cannot do what plov is made of; use another device, or shm: on "
                               "one host",
                      "plovd --listen shm:default &"},
@@ -241,21 +242,21 @@ void JudgeDepth(const RdmaDevice& device, const RdmaFacts& facts, Findings* find
                  depths + ": GETs of one connection wait for each other; more clients help", "");
 }
 
-void JudgeMemory(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
+void CheckMemory(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
   const uint64_t most = device.survey->max_mr_bytes;
   const std::string subject = "RDMA memory of " + device.name;
   if (most == UINT64_MAX) return findings->Ok(subject, "registers as much at once as there is");
   const std::string meaning = fmt::format("registers up to {} at once", Bytes(most));
   if (most >= facts.memory_bytes) return findings->Ok(subject, meaning);
   AddFault(facts,
-           {Verdict::kNote, subject,
+           {Severity::kNote, subject,
             fmt::format("{}, and a shard is registered at once: {} of --memory are more", meaning,
                         Bytes(facts.memory_bytes)),
             fmt::format("plovd --memory {}M", most >> 20)},
            findings);
 }
 
-void JudgePairs(const RdmaDevice& device, Findings* findings) {
+void CheckPairs(const RdmaDevice& device, Findings* findings) {
   const fabric::verbs::DeviceSurvey& survey = *device.survey;
   const std::string subject = "RDMA queue pairs of " + device.name;
   const std::string meaning = fmt::format(
@@ -275,7 +276,7 @@ bool IsReady(const RdmaDevice& device, const RdmaFacts& facts) {
          !TrapOf(device, facts);
 }
 
-void JudgeRdmaDevice(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
+void CheckRdmaDevice(const RdmaDevice& device, const RdmaFacts& facts, Findings* findings) {
   const Netdev* netdev = Find(facts, device.netdev);
   const auto trap = TrapOf(device, facts);
   if (!CanBeOpened(device)) AddFault(facts, OpenFault(device), findings);
@@ -283,14 +284,14 @@ void JudgeRdmaDevice(const RdmaDevice& device, const RdmaFacts& facts, Findings*
   for (const RdmaPort& port : device.ports) {
     if (!IsActive(port)) AddFault(facts, PortFault(device, port, netdev), findings);
   }
-  if (device.addresses.empty() && !trap) JudgeNoAddress(device, facts, findings);
+  if (device.addresses.empty() && !trap) CheckNoAddress(device, facts, findings);
   if (IsReady(device, facts)) findings->Ok(SubjectOf(device), ServingText(device));
-  if (!trap) JudgeGids(device, findings);
+  if (!trap) CheckGids(device, findings);
   if (!CanBeOpened(device)) return;
-  JudgeMtu(device, netdev, findings);
-  JudgeDepth(device, facts, findings);
-  JudgeMemory(device, facts, findings);
-  JudgePairs(device, findings);
+  CheckMtu(device, netdev, findings);
+  CheckDepth(device, facts, findings);
+  CheckMemory(device, facts, findings);
+  CheckPairs(device, findings);
 }
 
 }  // namespace plov::cli

@@ -1,7 +1,7 @@
 // What `plov doctor` makes of facts on RDMA: each fault, the command that mends it, and when it is
 // a problem.
 
-#include "client/cli/rdma_judge.h"
+#include "client/cli/rdma_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,19 +59,19 @@ RdmaFacts Healthy() {
   return facts;
 }
 
-Findings Judge(const RdmaFacts& facts) {
+Findings CheckAll(const RdmaFacts& facts) {
   Findings findings;
-  JudgeRdma(facts, &findings);
+  CheckRdma(facts, &findings);
   return findings;
 }
 
 // The worst finding on a subject.
 std::optional<Finding> Find(const RdmaFacts& facts, const std::string& subject) {
   std::optional<Finding> worst;
-  const Findings findings = Judge(facts);
+  const Findings findings = CheckAll(facts);
   for (const Finding& finding : findings.all()) {
     if (finding.subject != subject) continue;
-    if (!worst || finding.verdict > worst->verdict) worst = finding;
+    if (!worst || finding.severity > worst->severity) worst = finding;
   }
   return worst;
 }
@@ -84,12 +84,12 @@ void ExpectFault(RdmaFacts facts, const std::string& subject, const std::string&
     facts.wanted = wanted;
     const auto finding = Find(facts, subject);
     ASSERT_TRUE(finding) << subject;
-    EXPECT_EQ(finding->verdict, wanted ? Verdict::kProblem : Verdict::kNote) << finding->meaning;
+    EXPECT_EQ(finding->severity, wanted ? Severity::kProblem : Severity::kNote) << finding->meaning;
     EXPECT_THAT(finding->meaning, HasSubstr(meaning));
     EXPECT_THAT(finding->mend, HasSubstr(mend));
     EXPECT_FALSE(IsReady(facts));
-    const auto verdict = Find(facts, "RDMA");
-    EXPECT_TRUE(verdict ? verdict->verdict != Verdict::kOk : !facts.built);
+    const auto severity = Find(facts, "RDMA");
+    EXPECT_TRUE(severity ? severity->severity != Severity::kOk : !facts.built);
   }
 }
 
@@ -98,18 +98,18 @@ void ExpectNote(RdmaFacts facts, const std::string& subject, const std::string& 
   facts.wanted = true;
   const auto finding = Find(facts, subject);
   ASSERT_TRUE(finding) << subject;
-  EXPECT_EQ(finding->verdict, Verdict::kNote) << finding->meaning;
+  EXPECT_EQ(finding->severity, Severity::kNote) << finding->meaning;
   EXPECT_THAT(finding->meaning, HasSubstr(meaning));
   EXPECT_EQ(finding->mend, mend);
 }
 
-TEST(RdmaJudge, WhereNothingIsWrongAllIsOk) {
+TEST(RdmaChecks, WhereNothingIsWrongAllIsOk) {
   for (const bool wanted : {false, true}) {
     RdmaFacts facts = Healthy();
     facts.wanted = wanted;
-    const Findings findings = Judge(facts);
+    const Findings findings = CheckAll(facts);
     for (const Finding& finding : findings.all()) {
-      EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.subject << ": " << finding.meaning;
+      EXPECT_EQ(finding.severity, Severity::kOk) << finding.subject << ": " << finding.meaning;
       EXPECT_EQ(finding.mend, "");
     }
   }
@@ -120,7 +120,7 @@ TEST(RdmaJudge, WhereNothingIsWrongAllIsOk) {
   EXPECT_THAT(Find(Healthy(), "RDMA")->meaning, HasSubstr("can serve on rdma://10.99.0.1:7777"));
 }
 
-TEST(RdmaJudge, ABuildWithoutRdmaCoreSaysHowToBuildAnew) {
+TEST(RdmaChecks, ABuildWithoutRdmaCoreSaysHowToBuildAnew) {
   RdmaFacts facts = Healthy();
   facts.built = false;
   facts.library.clear();
@@ -129,7 +129,7 @@ TEST(RdmaJudge, ABuildWithoutRdmaCoreSaysHowToBuildAnew) {
   EXPECT_FALSE(Find(facts, kDevice));
 }
 
-TEST(RdmaJudge, ALibraryOfNoKnownNameHasNoRelease) {
+TEST(RdmaChecks, ALibraryOfNoKnownNameHasNoRelease) {
   RdmaFacts facts = Healthy();
   for (const char* name : {"", "x", ".", "libibverbs.so", "libibverbs.so.x.y"}) {
     facts.library = name;
@@ -137,7 +137,7 @@ TEST(RdmaJudge, ALibraryOfNoKnownNameHasNoRelease) {
   }
 }
 
-TEST(RdmaJudge, WithoutADeviceShmWorksAndSoftRoceIsOffered) {
+TEST(RdmaChecks, WithoutADeviceShmWorksAndSoftRoceIsOffered) {
   RdmaFacts facts = Healthy();
   facts.devices.clear();
   ExpectFault(facts, "RDMA devices", "none",
@@ -148,7 +148,7 @@ TEST(RdmaJudge, WithoutADeviceShmWorksAndSoftRoceIsOffered) {
   ExpectFault(facts, "RDMA devices", AsRoot("apt-get install linux-image-amd64"), kAdd);
 }
 
-TEST(RdmaJudge, SoftRoceIsOfferedOnAnInterfaceThatCanHaveIt) {
+TEST(RdmaChecks, SoftRoceIsOfferedOnAnInterfaceThatCanHaveIt) {
   RdmaFacts facts = Healthy();
   facts.netdevs.insert(facts.netdevs.begin(), {.name = "up0", .up = true});
   EXPECT_THAT(AddSoftRoce(facts, "rxe0"), HasSubstr("netdev eth0"));
@@ -158,7 +158,7 @@ TEST(RdmaJudge, SoftRoceIsOfferedOnAnInterfaceThatCanHaveIt) {
   EXPECT_THAT(AddSoftRoce(facts, "rxe0"), HasSubstr("netdev eth0"));
 }
 
-TEST(RdmaJudge, SoftRoceWithoutItsChecksumIsAFaultUntilThereIsALink) {
+TEST(RdmaChecks, SoftRoceWithoutItsChecksumIsAFaultUntilThereIsALink) {
   RdmaFacts facts = Healthy();
   facts.has_crc32 = false;
   EXPECT_FALSE(Find(facts, "RDMA modules"));
@@ -168,7 +168,7 @@ TEST(RdmaJudge, SoftRoceWithoutItsChecksumIsAFaultUntilThereIsALink) {
   EXPECT_FALSE(Find(facts, "RDMA modules"));
 }
 
-TEST(RdmaJudge, RdmacmHasAModuleAFileAndAMode) {
+TEST(RdmaChecks, RdmacmHasAModuleAFileAndAMode) {
   constexpr auto kSubject = "RDMA connections";
   RdmaFacts facts = Healthy();
   facts.cm = Code::kUnavailable;
@@ -183,7 +183,7 @@ TEST(RdmaJudge, RdmacmHasAModuleAFileAndAMode) {
   ExpectFault(facts, kSubject, "rdma_ucm is not loaded", AsRoot("modprobe rdma_ucm"));
 }
 
-TEST(RdmaJudge, ADeviceHasAModuleAFileADriverAndAMode) {
+TEST(RdmaChecks, ADeviceHasAModuleAFileADriverAndAMode) {
   RdmaFacts facts = Healthy();
   RdmaDevice& device = facts.devices[0];
   device.survey->error_number = ENOENT;
@@ -202,7 +202,7 @@ TEST(RdmaJudge, ADeviceHasAModuleAFileADriverAndAMode) {
   ExpectFault(facts, kDevice, "ib_uverbs is not loaded", AsRoot("modprobe ib_uverbs"));
 }
 
-TEST(RdmaJudge, APortThatIsDownNamesWhatIsDownWithIt) {
+TEST(RdmaChecks, APortThatIsDownNamesWhatIsDownWithIt) {
   RdmaFacts facts = Healthy();
   RdmaPort& port = facts.devices[0].ports[0];
   port.state = "DOWN";
@@ -219,7 +219,7 @@ TEST(RdmaJudge, APortThatIsDownNamesWhatIsDownWithIt) {
   ExpectFault(facts, kDevice, "in no known state", "rdma link show");
 }
 
-TEST(RdmaJudge, AnInfinibandPortNeedsACableAndASubnetManager) {
+TEST(RdmaChecks, AnInfinibandPortNeedsACableAndASubnetManager) {
   RdmaFacts facts = Healthy();
   facts.devices[0].soft = false;
   RdmaPort& port = facts.devices[0].ports[0];
@@ -232,17 +232,17 @@ TEST(RdmaJudge, AnInfinibandPortNeedsACableAndASubnetManager) {
   }
 }
 
-TEST(RdmaJudge, ASecondPortThatIsDownKeepsNobodyFromTheFirst) {
+TEST(RdmaChecks, ASecondPortThatIsDownKeepsNobodyFromTheFirst) {
   RdmaFacts facts = Healthy();
   facts.devices[0].ports.push_back(
       {.number = 2, .state = "DOWN", .link_layer = "Ethernet", .gids = {}});
   EXPECT_TRUE(IsReady(facts));
   facts.wanted = true;
-  EXPECT_EQ(Find(facts, kDevice)->verdict, Verdict::kNote);
-  EXPECT_EQ(Find(facts, "RDMA")->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, kDevice)->severity, Severity::kNote);
+  EXPECT_EQ(Find(facts, "RDMA")->severity, Severity::kOk);
 }
 
-TEST(RdmaJudge, SoftRoceOnLoopbackOrInAnotherNamespaceIsATrap) {
+TEST(RdmaChecks, SoftRoceOnLoopbackOrInAnotherNamespaceIsATrap) {
   RdmaFacts facts = Healthy();
   facts.devices[0].netdev = "lo";
   const std::string move = AsRoot("rdma link delete rxe0") + " && " + AddSoftRoce(facts, "rxe0");
@@ -253,7 +253,7 @@ TEST(RdmaJudge, SoftRoceOnLoopbackOrInAnotherNamespaceIsATrap) {
   EXPECT_TRUE(IsReady(facts));
 }
 
-TEST(RdmaJudge, ADeviceWithoutAnAddressCannotBeNamed) {
+TEST(RdmaChecks, ADeviceWithoutAnAddressCannotBeNamed) {
   RdmaFacts facts = Healthy();
   facts.devices[0].addresses.clear();
   facts.devices[0].ports[0].gids.pop_back();
@@ -267,7 +267,7 @@ TEST(RdmaJudge, ADeviceWithoutAnAddressCannotBeNamed) {
               AsRoot("modprobe ib_ipoib") + " && " + AsRoot("ip address add 192.0.2.1/24 dev ib0"));
 }
 
-TEST(RdmaJudge, TheGidToUseIsTheRoceV2OneOfAnAddress) {
+TEST(RdmaChecks, TheGidToUseIsTheRoceV2OneOfAnAddress) {
   RdmaFacts facts = Healthy();
   auto& gids = facts.devices[0].ports[0].gids;
   const auto says = [&facts](const char* index) {
@@ -285,12 +285,12 @@ TEST(RdmaJudge, TheGidToUseIsTheRoceV2OneOfAnAddress) {
   EXPECT_TRUE(says("4"));
 }
 
-TEST(RdmaJudge, AnIpv6AddressStandsInBrackets) {
+TEST(RdmaChecks, AnIpv6AddressStandsInBrackets) {
   EXPECT_EQ(UriOf("10.0.0.1"), "rdma://10.0.0.1:7777");
   EXPECT_EQ(UriOf("2001:db8::7"), "rdma://[2001:db8::7]:7777");
 }
 
-TEST(RdmaJudge, AnMtuIsHeldAgainstTheNetdevs) {
+TEST(RdmaChecks, AnMtuIsHeldAgainstTheNetdevs) {
   constexpr auto kSubject = "RDMA MTU of rxe0";
   RdmaFacts facts = Healthy();
   RdmaPort& port = facts.devices[0].ports[0];
@@ -301,44 +301,44 @@ TEST(RdmaJudge, AnMtuIsHeldAgainstTheNetdevs) {
   facts.netdevs.back().mtu_bytes = 1000;
   ExpectNote(facts, kSubject, "over a netdev MTU of 1000", AsRoot("ip link set eth0 mtu 1500"));
   port.active_mtu_bytes = port.max_mtu_bytes = 2048;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kOk);
   port.link_layer = "InfiniBand";
   port.active_mtu_bytes = 256;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kOk);
 }
 
-TEST(RdmaJudge, READDepthsThatAreSmallAreNotedAndNoneIsAFault) {
+TEST(RdmaChecks, READDepthsThatAreSmallAreNotedAndNoneIsAFault) {
   constexpr auto kSubject = "RDMA READ depth of rxe0";
   RdmaFacts facts = Healthy();
   facts.devices[0].survey->initiator_depth = 15;
   ExpectNote(facts, kSubject, "128 READs in flight answered and 15 asked", "");
   facts.devices[0].survey->initiator_depth = 16;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kOk);
   facts.devices[0].survey->responder_depth = 0;
   ExpectFault(facts, kSubject, "cannot do what plov is made of", "plovd --listen shm:default &");
 }
 
-TEST(RdmaJudge, MemoryThatCannotBeRegisteredAtOnceIsNoted) {
+TEST(RdmaChecks, MemoryThatCannotBeRegisteredAtOnceIsNoted) {
   constexpr auto kSubject = "RDMA memory of rxe0";
   RdmaFacts facts = Healthy();
   facts.devices[0].survey->max_mr_bytes = facts.memory_bytes;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kOk);
   --facts.devices[0].survey->max_mr_bytes;
   ExpectNote(facts, kSubject, "a shard is registered at once", "plovd --memory 1023M");
 }
 
-TEST(RdmaJudge, FewQueuePairsAreNoted) {
+TEST(RdmaChecks, FewQueuePairsAreNoted) {
   RdmaFacts facts = Healthy();
   facts.devices[0].survey->max_qp = 1023;
   ExpectNote(facts, "RDMA queue pairs of rxe0", "1,023", "plovd --shards 1");
 }
 
-TEST(RdmaJudge, LockedMemoryIsHeldAgainstWhatAServerPins) {
+TEST(RdmaChecks, LockedMemoryIsHeldAgainstWhatAServerPins) {
   constexpr auto kSubject = "locked memory";
   RdmaFacts facts = Healthy();
   facts.wanted = true;
   facts.memlock_bytes = facts.memory_bytes + 1;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kOk);
   facts.memlock_bytes = facts.memory_bytes;
   ExpectNote(facts, kSubject, "LimitMEMLOCK=infinity", "ulimit -l unlimited");
   EXPECT_THAT(Find(facts, "RDMA")->meaning, HasSubstr("once it may lock its memory"));
@@ -346,19 +346,19 @@ TEST(RdmaJudge, LockedMemoryIsHeldAgainstWhatAServerPins) {
   ExpectNote(facts, kSubject, "ulimit -l",
              AsRoot("prlimit --pid $$ --memlock=unlimited:unlimited"));
   facts.memlock_bytes = 64 << 10;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kProblem);  // for a client, too
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kProblem);  // for a client, too
   facts.wanted = false;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kNote);
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kNote);
   facts.may_lock = true;
-  EXPECT_EQ(Find(facts, kSubject)->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kOk);
   EXPECT_THAT(Find(facts, kSubject)->meaning, HasSubstr("control group"));
 }
 
-TEST(RdmaJudge, LockedMemoryDoesNotMatterWithoutADevice) {
+TEST(RdmaChecks, LockedMemoryDoesNotMatterWithoutADevice) {
   RdmaFacts facts = Healthy();
   facts.memlock_bytes = 0;
   facts.devices.clear();
-  EXPECT_EQ(Find(facts, "locked memory")->verdict, Verdict::kOk);
+  EXPECT_EQ(Find(facts, "locked memory")->severity, Severity::kOk);
 }
 
 }  // namespace

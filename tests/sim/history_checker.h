@@ -1,4 +1,4 @@
-// Judge: says whether what the clients of a run came to can be true.
+// HistoryChecker: says whether what the clients of a run came to can be true.
 //
 // Every operation goes to the history of the server's life in which it took effect, and each
 // history to torture/interval_checker.h. Lives that share their memory (a warm restart) are one
@@ -24,7 +24,7 @@ namespace plov::sim {
 // A set of lives: bit n for the n-th that began.
 using LifeSet = uint64_t;
 
-class Judge {
+class HistoryChecker {
  public:
   // A life of a server begins, and that server's former one has ended. first_version: below every
   // version of it. warm: it goes on with what the former one had. Returns its number.

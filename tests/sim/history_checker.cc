@@ -1,4 +1,4 @@
-#include "tests/sim/judge.h"
+#include "tests/sim/history_checker.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -28,8 +28,8 @@ uint64_t VersionOf(const Operation& operation) {
 
 }  // namespace
 
-uint32_t Judge::Begin(uint32_t server, uint64_t first_version, bool warm, const HostClock& clock,
-                      torture::Instant now) {
+uint32_t HistoryChecker::Begin(uint32_t server, uint64_t first_version, bool warm,
+                               const HostClock& clock, torture::Instant now) {
   for (uint32_t i = 0; i < lives_.size(); ++i) {
     Life& life = lives_[i];
     if (life.server != server || life.end != torture::kForever) continue;
@@ -45,14 +45,14 @@ uint32_t Judge::Begin(uint32_t server, uint64_t first_version, bool warm, const 
   return static_cast<uint32_t>(lives_.size() - 1);
 }
 
-uint32_t Judge::LastLifeOf(uint32_t server) const {
+uint32_t HistoryChecker::LastLifeOf(uint32_t server) const {
   for (size_t i = lives_.size(); i > 0; --i) {
     if (lives_[i - 1].server == server) return static_cast<uint32_t>(i - 1);
   }
   return 0;
 }
 
-const Judge::Life* Judge::LifeOf(uint64_t version) const {
+const HistoryChecker::Life* HistoryChecker::LifeOf(uint64_t version) const {
   const Life* best = nullptr;
   for (const Life& life : lives_) {
     if (life.first_version > version) continue;
@@ -61,12 +61,12 @@ const Judge::Life* Judge::LifeOf(uint64_t version) const {
   return best;
 }
 
-uint64_t Judge::UnixUsOf(uint64_t version, uint64_t time_us) const {
+uint64_t HistoryChecker::UnixUsOf(uint64_t version, uint64_t time_us) const {
   const Life* life = LifeOf(version);
   return life == nullptr ? 0 : life->clock.UnixUs(time_us);
 }
 
-void Judge::Feed(const Operation& operation, LifeSet lives) {
+void HistoryChecker::Feed(const Operation& operation, LifeSet lives) {
   ++operations_;
   fingerprint_ = XXH3_64bits_withSeed(&operation, sizeof(operation), fingerprint_);
   const uint64_t version = VersionOf(operation);
@@ -82,7 +82,7 @@ void Judge::Feed(const Operation& operation, LifeSet lives) {
 }
 
 // A DELETE that removed something did so in one of them; what removed nothing says nothing.
-void Judge::FeedUnversioned(Operation operation, LifeSet lives) {
+void HistoryChecker::FeedUnversioned(Operation operation, LifeSet lives) {
   if (std::popcount(lives) > 1 && operation.outcome != Outcome::kUnknown) {
     if (operation.outcome != Outcome::kOk) return;
     operation.outcome = Outcome::kUnknown;
@@ -92,7 +92,8 @@ void Judge::FeedUnversioned(Operation operation, LifeSet lives) {
   }
 }
 
-void Judge::FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::Instant start) {
+void HistoryChecker::FeedExpiry(uint64_t key, uint64_t version, LifeSet lives,
+                                torture::Instant start) {
   Operation expiry{.start = start, .end = start, .key = key, .expected = version};
   expiry.kind = version == 0 ? torture::Kind::kDelete : torture::Kind::kDeleteIf;
   expiry.outcome = Outcome::kUnknown;
@@ -102,7 +103,7 @@ void Judge::FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::I
   }
 }
 
-void Judge::Advance(torture::Instant horizon) {
+void HistoryChecker::Advance(torture::Instant horizon) {
   for (Life& life : lives_) {
     life.checker->Advance(horizon);
     for (const torture::Violation& violation : life.checker->TakeViolations()) {
@@ -111,11 +112,11 @@ void Judge::Advance(torture::Instant horizon) {
   }
 }
 
-void Judge::Accuse(const std::string& what) {
+void HistoryChecker::Accuse(const std::string& what) {
   if (verdict_.empty()) verdict_ = what;
 }
 
-std::string Judge::Verdict() const {
+std::string HistoryChecker::Verdict() const {
   std::string text = verdict_;
   for (const torture::Violation& violation : findings_) {
     if (!text.empty()) text += "\n";
@@ -124,7 +125,7 @@ std::string Judge::Verdict() const {
   return text;
 }
 
-size_t Judge::shortest() const {
+size_t HistoryChecker::shortest() const {
   size_t shortest = 0;
   for (const torture::Violation& violation : findings_) {
     const size_t size = torture::Explain(violation, torture::Initial::kAbsent).history.size();
