@@ -12,15 +12,15 @@ void Claimant::Draw() {
   claim_.next = OneWay(secret_);
 }
 
-Claims::Verdict Claims::Take(uint64_t client_id, const Claim& claim) {
+Claims::Outcome Claims::Take(uint64_t client_id, const Claim& claim) {
   const std::lock_guard lock(mutex_);
   const auto [it, is_new] = taken_.try_emplace(client_id);
   Taken& taken = it->second;
   const bool proves = OneWay(claim.proof) == taken.claim.next;
   const bool repeats = !taken.has_spoken && claim == taken.claim;
-  if (!is_new && !proves && !repeats) return Verdict::kOther;
+  if (!is_new && !proves && !repeats) return Outcome::kOther;
   taken = {claim, false};
-  return is_new ? Verdict::kNew : Verdict::kOwner;
+  return is_new ? Outcome::kNew : Outcome::kOwner;
 }
 
 void Claims::OnSpoken(uint64_t client_id) {

@@ -55,13 +55,13 @@ class Claimant {
 // What a shard has been told, by client id. Threads: any.
 class Claims {
  public:
-  enum class Verdict {
+  enum class Outcome {
     kNew,    // the id was not known
     kOwner,  // who had it has it again
     kOther,  // nothing was taken
   };
 
-  Verdict Take(uint64_t client_id, const Claim& claim);
+  Outcome Take(uint64_t client_id, const Claim& claim);
   // Who made the last claim to it has spoken.
   void OnSpoken(uint64_t client_id);
   void Forget(uint64_t client_id);

@@ -5,7 +5,7 @@
 #include <boost/program_options.hpp>
 #include <sstream>
 
-#include "torture/given.h"
+#include "program/given.h"
 #include "torture/report.h"
 
 namespace plov::torture {
@@ -47,7 +47,7 @@ int Complain(const Error& error, int exit_status) {
   return exit_status;
 }
 
-std::expected<void, Error> Save(const Checked& checked, const Given& given) {
+std::expected<void, Error> Save(const Checked& checked, const program::Given& given) {
   if (given.Has("json")) {
     auto written = WriteFile(given.Text("json"), CheckedJson(checked, given.Text("file")));
     if (!written) return written;
@@ -67,7 +67,7 @@ std::expected<void, Error> Save(const Checked& checked, const Given& given) {
 int RunCheck(std::span<const std::string> words) {
   auto described = Described();
   described.add_options()("file", po::value<std::string>(), "");
-  const auto given = Given::Parse(described, words, "plov-torture check", "file");
+  const auto given = program::Given::Parse(described, words, "plov-torture check", "file");
   if (!given) return Complain(given.error(), kExitUsage);
   if (given->On("help")) {
     fmt::print("{}", HelpText());

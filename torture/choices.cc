@@ -37,7 +37,7 @@ constexpr Share kAll[] = {{Kind::kGet, 40},    {Kind::kPut, 20},  {Kind::kAdd, 1
                           {Kind::kDeleteIf, 7}};
 
 template <size_t kCount>
-Kind DrawKind(const Share (&shares)[kCount], Random* random) {
+Kind DrawKind(const Share (&shares)[kCount], program::Random* random) {
   uint64_t left = random->Below(100);
   for (const Share& share : shares) {
     if (left < share.percent) return share.kind;

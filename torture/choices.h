@@ -13,7 +13,7 @@
 #include <array>
 #include <cstdint>
 
-#include "torture/random.h"
+#include "program/random.h"
 #include "torture/run_memory.h"
 
 namespace plov::torture {
@@ -65,7 +65,7 @@ class Choices {
   Told& ToldOf(uint64_t key) { return told_[key % told_.size()]; }
 
   const Plan& plan_;
-  Random random_;
+  program::Random random_;
   uint32_t process_;
   uint64_t sequence_ = 0;
   std::array<Told, 1024> told_{};

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <map>
 
+#include "program/html.h"
 #include "torture/excerpt.h"
-#include "torture/html.h"
 
 namespace plov::torture {
 
@@ -120,8 +120,8 @@ class Section {
       if (lane.empty()) processes.push_back(row.process);
       lane.push_back(&row);
     }
-    Put("<section><h2>{}</h2><p>before: {}{}</p>\n", Escaped(excerpt_.title),
-        Escaped(excerpt_.before),
+    Put("<section><h2>{}</h2><p>before: {}{}</p>\n", program::Escaped(excerpt_.title),
+        program::Escaped(excerpt_.before),
         excerpt_.is_minimal ? "" : "; not the smallest: what was before is not remembered");
     Put("<div class=\"frame\"><div class=\"lines\" style=\"width:{}px\">\n",
         64 + column_pixels() * places_.columns());
@@ -153,19 +153,19 @@ class Section {
     }
     Put("<div class=\"line\"><div class=\"name\">{}</div><div class=\"track\" "
         "style=\"height:{}px\">\n{}</div></div>\n",
-        Escaped(process), kLanePixels * free_from.size() + 6, operations);
+        program::Escaped(process), kLanePixels * free_from.size() + 6, operations);
   }
 
   std::string Operation(const ExcerptRow& row, size_t lane) const {
     const size_t left = places_.Left(row);
-    const std::string text = Escaped(row.call + " → " + row.result);
+    const std::string text = program::Escaped(row.call + " → " + row.result);
     return fmt::format(
         "<button class=\"op{}{}{}\" style=\"left:{}px;width:{}px;top:{}px\" title=\"{}{} {}, {}\">"
         "{}{}</button>\n",
         row.stores ? " store" : "", row.is_open ? " open" : "", row.is_impossible ? " wrong" : "",
         column_pixels() * left + 2, column_pixels() * (places_.Right(row) - left) - 4,
-        kLanePixels * lane + 6, row.is_impossible ? "impossible: " : "", Escaped(row.process), text,
-        Interval(row), row.is_impossible ? "✗ " : "", text);
+        kLanePixels * lane + 6, row.is_impossible ? "impossible: " : "",
+        program::Escaped(row.process), text, Interval(row), row.is_impossible ? "✗ " : "", text);
   }
 
   const Excerpt& excerpt_;
@@ -182,8 +182,8 @@ std::string TimelinePage(const std::string& title, std::span<const std::string> 
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      Escaped(title), kStyle);
-  for (const std::string& fact : facts) page += "<p>" + Escaped(fact) + "</p>\n";
+      program::Escaped(title), kStyle);
+  for (const std::string& fact : facts) page += "<p>" + program::Escaped(fact) + "</p>\n";
   if (!excerpts.empty()) {
     page +=
         "<p class=\"legend\"><span class=\"op\" style=\"position:static\">reads</span>"

@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
+#include "program/random.h"
 #include "torture/key_names.h"
-#include "torture/random.h"
 #include "torture/run_memory.h"
 
 namespace plov::torture {
@@ -49,7 +49,7 @@ class Expiries {
   uint32_t run_;
   uint32_t process_;
   uint32_t history_ = 0;
-  Random random_;
+  program::Random random_;
   uint64_t judged_ = 0;
   std::array<Item, kItems> items_{};
 };

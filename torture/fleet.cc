@@ -15,11 +15,11 @@ std::string NameOf(size_t index) { return "client " + std::to_string(index); }
 
 }  // namespace
 
-std::expected<Process, Error> Fleet::Launch(size_t index) {
+std::expected<program::Process, Error> Fleet::Launch(size_t index) {
   auditor_->Open(index);
-  return Process::Start({OwnPath(), "worker", std::to_string(mapping_->fd()), std::to_string(index),
-                         std::to_string(next_process_++)},
-                        {.inherited = mapping_->fd()});
+  return program::Process::Start({program::OwnPath(), "worker", std::to_string(mapping_->fd()),
+                                  std::to_string(index), std::to_string(next_process_++)},
+                                 {.inherited = mapping_->fd()});
 }
 
 std::expected<void, Error> Fleet::Start(size_t clients) {
@@ -92,7 +92,7 @@ std::optional<std::string> Fleet::Stop() {
   std::optional<std::string> wrong;
   // Before any of them can end: a process that looks for its leaks at its end waits for a SIGSTOP of
   // its own, which SIGCONT takes back.
-  for (Process& process : processes_) process.Continue();
+  for (program::Process& process : processes_) process.Continue();
   mapping_->memory()->stop.store(true, std::memory_order_relaxed);
   for (size_t i = 0; i < processes_.size(); ++i) {
     if (!processes_[i].Await(kWaitMax)) wrong = NameOf(i) + " hangs in a call for 60 s";

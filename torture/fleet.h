@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "program/process.h"
 #include "torture/auditor.h"
-#include "torture/process.h"
 #include "torture/run_memory.h"
 
 namespace plov::torture {
@@ -23,7 +23,7 @@ class Fleet {
   std::expected<void, Error> Start(size_t clients);
   size_t size() const { return processes_.size(); }
   uint32_t launched() const { return next_process_; }  // in all
-  Process& process(size_t index) { return processes_[index]; }
+  program::Process& process(size_t index) { return processes_[index]; }
 
   // Kills one and starts another in its place.
   std::expected<void, Error> Replace(size_t index);
@@ -45,12 +45,12 @@ class Fleet {
   bool has_lie() const;
 
  private:
-  std::expected<Process, Error> Launch(size_t index);
+  std::expected<program::Process, Error> Launch(size_t index);
   void Retire(size_t index);
 
   const RunMapping* mapping_;
   Auditor* auditor_;
-  std::vector<Process> processes_;
+  std::vector<program::Process> processes_;
   uint32_t next_process_ = 0;
   Counts former_{};  // of processes that have ended
   std::vector<std::string> lies_;

@@ -69,7 +69,8 @@ std::expected<void, Error> Runner::Inject(Fault fault) {
 
 void Runner::InjectStop() {
   const bool server = target_->is_own() && random_.Below(2) == 0;
-  Process& process = server ? target_->process() : fleet_.process(random_.Below(fleet_.size()));
+  program::Process& process =
+      server ? target_->process() : fleet_.process(random_.Below(fleet_.size()));
   process.Stop();
   std::this_thread::sleep_for(Draw(kStopMin, kStopMax));
   process.Continue();
@@ -80,7 +81,7 @@ std::expected<void, Error> Runner::InjectKillServer() {
   target_->Kill();
   std::this_thread::sleep_for(Draw(microseconds(0), kStopMax));
   ++evidence_.server_lives;
-  return target_->Restart(Life::kWarm);
+  return target_->Restart(program::Life::kWarm);
 }
 
 // No operation may be in both lives: the other one begins when all have ended. Only standing items
@@ -101,7 +102,7 @@ std::expected<void, Error> Runner::InjectEmptyLife() {
     ++evidence_.fail_overs;
     std::this_thread::sleep_for(Draw(kStopMin, kStopMax));
   } else {
-    served = target_->Restart(Life::kEmpty);
+    served = target_->Restart(program::Life::kEmpty);
   }
   fleet_.Release();
   return served;

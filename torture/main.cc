@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "program/interrupt.h"
 #include "torture/check_command.h"
 #include "torture/clock_shift.h"
-#include "torture/interrupt.h"
 #include "torture/runner.h"
 #include "torture/tool_options.h"
 #include "torture/worker.h"
@@ -49,7 +49,7 @@ void LeaveOutClock(ToolOptions* options) {
 int Run(ToolOptions options) {
   LeaveOutClock(&options);
   ForgetServerVariables();
-  BlockInterrupts();
+  plov::program::BlockInterrupts();
   ::signal(SIGPIPE, SIG_IGN);
   auto runner = Runner::Create(options);
   if (!runner) return Complain(runner.error(), kExitCannotRun);

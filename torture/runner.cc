@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "program/interrupt.h"
 #include "torture/expiries.h"
-#include "torture/interrupt.h"
 #include "torture/key_names.h"
 
 namespace plov::torture {
@@ -110,7 +110,7 @@ bool Runner::IsOver() {
 
 std::expected<void, Error> Runner::Tick() {
   const auto next = std::min({next_fault_, next_progress_, end_, Clock::now() + kTickMax});
-  if (auto interrupt = AwaitInterrupt(next - Clock::now())) {
+  if (auto interrupt = program::AwaitInterrupt(next - Clock::now())) {
     evidence_.interrupt = std::move(*interrupt);
     return {};
   }

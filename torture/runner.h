@@ -72,7 +72,7 @@ class Runner {
   std::unique_ptr<Target> target_;
   Auditor auditor_;
   Fleet fleet_;
-  Random random_;
+  program::Random random_;
   Evidence evidence_;
   std::vector<Fault> round_;  // to be injected next, the last first
   uint64_t kills_ = 0;        // of the server

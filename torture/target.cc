@@ -75,7 +75,7 @@ std::expected<std::unique_ptr<Target>, Error> Target::Open(const ToolOptions& op
 }
 
 std::expected<void, Error> Target::GuardKeys(const ToolOptions& options) {
-  auto janitor = Janitor::Start(
+  auto janitor = program::Janitor::Start(
       [uri = uri_, run = run_, timeout = options.timeout] { DeleteRun(uri, run, timeout); });
   if (!janitor) return std::unexpected(janitor.error());
   janitor_.emplace(std::move(*janitor));
@@ -84,15 +84,15 @@ std::expected<void, Error> Target::GuardKeys(const ToolOptions& options) {
 
 std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
   const bool warm = options.has(Fault::kKillServer);
-  auto folder = MakeFolder(warm ? Place::kMemory : Place::kDisk);
+  auto folder = program::MakeFolder(warm ? program::Place::kMemory : program::Place::kDisk);
   if (!folder) return std::unexpected(folder.error());
   folder_ = *folder;
-  auto janitor = Janitor::Start([path = folder_] { RemoveFolder(path); });
+  auto janitor = program::Janitor::Start([path = folder_] { program::RemoveFolder(path); });
   if (!janitor) return std::unexpected(janitor.error());
   janitor_.emplace(std::move(*janitor));
-  const std::string plovd = options.plovd.empty() ? FindPlovd() : options.plovd;
+  const std::string plovd = options.plovd.empty() ? program::FindPlovd() : options.plovd;
   if (plovd.empty()) return Fail(Code::kUnavailable, "there is no plovd: name it with --plovd");
-  const OwnServerOptions own{
+  const program::OwnServerOptions own{
       .plovd = plovd,
       .folder = folder_,
       .listen = options.listen,
@@ -104,14 +104,14 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
   if (options.servers > 1) return OpenTwo(own);
   servers_.emplace_back(own);
   uri_ = server().uri();
-  return server().Start(Life::kFirst);
+  return server().Start(program::Life::kFirst);
 }
 
 // Each in a folder of its own; the name is a link to the socket of one of them. One has small
 // buckets and one large ones, unless it is said which.
-std::expected<void, Error> Target::OpenTwo(const OwnServerOptions& options) {
+std::expected<void, Error> Target::OpenTwo(const program::OwnServerOptions& options) {
   for (const char* name : {"a", "b"}) {
-    OwnServerOptions own = options;
+    program::OwnServerOptions own = options;
     own.folder = folder_ + "/" + name;
     if (own.bucket_bytes == 0) own.bucket_bytes = servers_.empty() ? 128 : 64;
     std::error_code failed;
@@ -120,7 +120,7 @@ std::expected<void, Error> Target::OpenTwo(const OwnServerOptions& options) {
     servers_.emplace_back(std::move(own));
   }
   uri_ = "shm:" + folder_ + "/name.sock";
-  auto opened = server().Start(Life::kFirst);
+  auto opened = server().Start(program::Life::kFirst);
   if (opened) opened = LoadStanding(server());
   if (opened) opened = Point(active_);
   return opened;
@@ -135,7 +135,7 @@ std::expected<void, Error> Target::Point(size_t server) {
   return {};
 }
 
-std::expected<void, Error> Target::LoadStanding(const OwnServer& server) {
+std::expected<void, Error> Target::LoadStanding(const program::OwnServer& server) {
   auto client = Client::Connect(server.uri(), ToolsOwn(kTimeoutMin));
   if (!client) return std::unexpected(client.error());
   return Standing(run_).Load(&*client);
@@ -143,8 +143,9 @@ std::expected<void, Error> Target::LoadStanding(const OwnServer& server) {
 
 // Each keeps what it held every other time.
 std::expected<void, Error> Target::StartStandby() {
-  OwnServer& standby = servers_[1 - active_];
-  auto started = standby.Start(standbys_++ / 2 % 2 == 0 ? Life::kWarm : Life::kEmpty);
+  program::OwnServer& standby = servers_[1 - active_];
+  auto started =
+      standby.Start(standbys_++ / 2 % 2 == 0 ? program::Life::kWarm : program::Life::kEmpty);
   return started ? LoadStanding(standby) : started;
 }
 
@@ -170,7 +171,7 @@ std::expected<void, Error> Target::Connect(std::chrono::microseconds timeout) {
 
 Target::~Target() {
   Close();
-  if (!folder_.empty()) RemoveFolder(folder_);
+  if (!folder_.empty()) program::RemoveFolder(folder_);
 }
 
 void Target::Kill() {
@@ -179,7 +180,7 @@ void Target::Kill() {
   tally_.EndLife();
 }
 
-std::expected<void, Error> Target::Restart(Life life) { return server().Start(life); }
+std::expected<void, Error> Target::Restart(program::Life life) { return server().Start(life); }
 
 bool Target::Observe() {
   const auto texts = client_->ServerStats();
@@ -229,9 +230,9 @@ bool Target::Delete(uint32_t history, uint64_t first, uint64_t keys) {
 std::optional<std::string> Target::Close() {
   std::optional<std::string> wrong;
   client_.reset();
-  for (OwnServer& own : servers_) {
+  for (program::OwnServer& own : servers_) {
     if (!own.has_process() || own.process().HasEnded()) continue;
-    Process& process = own.process();
+    program::Process& process = own.process();
     process.Continue();
     process.Terminate();
     if (!process.Await(kStopWithin)) {

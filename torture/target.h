@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "torture/own_server.h"
-#include "torture/scratch.h"
+#include "program/own_server.h"
+#include "program/scratch.h"
 #include "torture/server_tally.h"
 #include "torture/tool_options.h"
 
@@ -29,12 +29,12 @@ class Target {
 
   const std::string& uri() const { return uri_; }
   bool is_own() const { return !servers_.empty(); }
-  Process& process() { return server().process(); }  // of the tool's own
+  program::Process& process() { return server().process(); }  // of the tool's own
   std::string log() const { return is_own() ? servers_[active_].Log() : std::string(); }
 
   // Kills and starts again the tool's own.
   void Kill();
-  std::expected<void, Error> Restart(Life life);
+  std::expected<void, Error> Restart(program::Life life);
 
   // With two servers: starts the one that does not serve, now and then without what it held before,
   // and gives it the standing items. Then FailOver gives it the name and kills the other one.
@@ -62,19 +62,19 @@ class Target {
   Target(uint32_t run, std::string uri) : run_(run), uri_(std::move(uri)) {}
   std::expected<void, Error> Connect(std::chrono::microseconds timeout);
   std::expected<void, Error> OpenOwn(const ToolOptions& options);
-  std::expected<void, Error> OpenTwo(const OwnServerOptions& options);
-  OwnServer& server() { return servers_[active_]; }
+  std::expected<void, Error> OpenTwo(const program::OwnServerOptions& options);
+  program::OwnServer& server() { return servers_[active_]; }
   // Makes the name lead to a server.
   std::expected<void, Error> Point(size_t server);
-  std::expected<void, Error> LoadStanding(const OwnServer& server);
+  std::expected<void, Error> LoadStanding(const program::OwnServer& server);
   // Has the run's keys deleted when the tool is killed.
   std::expected<void, Error> GuardKeys(const ToolOptions& options);
 
   uint32_t run_;
   std::string uri_;
   std::string folder_;  // empty: none
-  std::optional<Janitor> janitor_;
-  std::vector<OwnServer> servers_;  // none, one, or two that take turns
+  std::optional<program::Janitor> janitor_;
+  std::vector<program::OwnServer> servers_;  // none, one, or two that take turns
   size_t active_ = 0;
   uint64_t standbys_ = 0;  // that were started
   std::optional<Client> client_;

@@ -8,9 +8,9 @@
 #include <sstream>
 #include <vector>
 
-#include "torture/given.h"
+#include "program/given.h"
+#include "program/own_server.h"
 #include "torture/key_names.h"
-#include "torture/own_server.h"
 #include "torture/run_memory.h"
 #include "torture/value.h"
 #include "verify/quantity.h"
@@ -56,15 +56,15 @@ po::options_description Described() {
   return options;
 }
 
-std::expected<void, Error> FillDuration(const Given& given, ToolOptions* options) {
+std::expected<void, Error> FillDuration(const program::Given& given, ToolOptions* options) {
   return given.FillDuration("duration", kDurationMax, &options->duration);
 }
 
-std::expected<void, Error> FillTimeout(const Given& given, ToolOptions* options) {
+std::expected<void, Error> FillTimeout(const program::Given& given, ToolOptions* options) {
   return given.FillDuration("timeout", kTimeoutMax, &options->timeout);
 }
 
-std::expected<void, Error> FillValueBytes(const Given& given, ToolOptions* options) {
+std::expected<void, Error> FillValueBytes(const program::Given& given, ToolOptions* options) {
   if (!given.Has("value-bytes")) return {};
   const std::string text = given.Text("value-bytes");
   const size_t dash = text.find('-');
@@ -80,7 +80,7 @@ std::expected<void, Error> FillValueBytes(const Given& given, ToolOptions* optio
 }
 
 // By default all faults that are possible; those that are named must be.
-std::expected<void, Error> FillFaults(const Given& given, ToolOptions* options) {
+std::expected<void, Error> FillFaults(const program::Given& given, ToolOptions* options) {
   const std::string list = given.Has("faults") ? given.Text("faults") : "all";
   const auto faults = ParseFaults(list);
   if (!faults) return given.Invalid("--faults: " + faults.error().message);
@@ -95,7 +95,7 @@ std::expected<void, Error> FillFaults(const Given& given, ToolOptions* options) 
   return {};
 }
 
-std::expected<void, Error> FillSeed(const Given& given, ToolOptions* options) {
+std::expected<void, Error> FillSeed(const program::Given& given, ToolOptions* options) {
   options->seed = std::random_device()();
   if (!given.Has("seed")) return {};
   const std::string text = given.Text("seed");
@@ -105,7 +105,7 @@ std::expected<void, Error> FillSeed(const Given& given, ToolOptions* options) {
   return given.Invalid(fmt::format("--seed '{}' is not a number from 0 to {}", text, UINT64_MAX));
 }
 
-std::expected<void, Error> FillServer(const Given& given, ToolOptions* options) {
+std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* options) {
   options->server = given.Text("server");
   if (given.Has("server") && options->server.empty()) return given.Invalid("--server is empty");
   if (options->server.size() >= kTextBytes) return given.Invalid("--server is too long");
@@ -137,7 +137,7 @@ std::expected<void, Error> FillServer(const Given& given, ToolOptions* options) 
   return {};
 }
 
-std::expected<void, Error> FillKeys(const Given& given, ToolOptions* options) {
+std::expected<void, Error> FillKeys(const program::Given& given, ToolOptions* options) {
   if (auto filled = given.Fill("clients", 1, kClientsMax, &options->clients); !filled) {
     return filled;
   }
@@ -146,7 +146,7 @@ std::expected<void, Error> FillKeys(const Given& given, ToolOptions* options) {
   return given.Fill("hot-keys", 1, options->keys, &options->hot_keys);
 }
 
-std::expected<ToolOptions, Error> Digest(const Given& given) {
+std::expected<ToolOptions, Error> Digest(const program::Given& given) {
   ToolOptions options;
   if (given.On("help")) options.action = ToolOptions::Action::kHelp;
   if (given.On("version")) options.action = ToolOptions::Action::kVersion;
@@ -182,7 +182,7 @@ std::string ToolHelpText() {
 
 std::expected<ToolOptions, Error> ParseToolOptions(int argc, const char* const* argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const auto given = Given::Parse(Described(), words, "plov-torture");
+  const auto given = program::Given::Parse(Described(), words, "plov-torture");
   if (!given) return std::unexpected(given.error());
   return Digest(*given);
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "torture/random.h"
+#include "program/random.h"
 
 namespace plov::torture {
 
@@ -15,12 +15,12 @@ constexpr size_t kWordBytes = sizeof(uint64_t);
 constexpr uint64_t kFactor = 0xbf58476d1ce4e5b9;  // one of Mix's
 
 uint64_t SeedOf(ValueId id, uint64_t key, size_t bytes) {
-  return Mix(id + kGoldenStep) ^ Mix(key * kGoldenStep + bytes);
+  return program::Mix(id + program::kGoldenStep) ^ program::Mix(key * program::kGoldenStep + bytes);
 }
 
 // The word at `index` of the value, the id being the first.
 uint64_t WordAt(uint64_t seed, size_t index) {
-  const uint64_t word = seed + index * kGoldenStep;
+  const uint64_t word = seed + index * program::kGoldenStep;
   return (word ^ (word >> 29)) * kFactor;
 }
 

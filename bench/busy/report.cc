@@ -117,19 +117,19 @@ Page PageOf(const BusyStudy& study) {
                     RatesOf(study, Way::kPutMany), TableOf(GoalsOf(study))}};
 }
 
-cli::Json JsonOf(const BusyStudy& study) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const BusyStudy& study) {
+  program::Json object = program::Json::object();
   object["processors"] = study.processors;
   object["rounds"] = study.settings.rounds;
   if (!study.skipped.empty()) object["skipped"] = study.skipped;
-  object["rows"] = cli::Json::array();
+  object["rows"] = program::Json::array();
   for (const BusyRow& row : study.rows) {
-    cli::Json one = {{"condition", NameOf(row.busy)}, {"way", NameOf(row.way)}};
+    program::Json one = {{"condition", NameOf(row.busy)}, {"way", NameOf(row.way)}};
     one["plov"] = JsonOf(row.plov);
     if (!row.redis.empty()) one["redis"] = JsonOf(row.redis);
     object["rows"].push_back(std::move(one));
   }
-  object["goals"] = cli::Json::array();
+  object["goals"] = program::Json::array();
   for (const BusyGoal& goal : GoalsOf(study)) {
     object["goals"].push_back({{"what", goal.what},
                                {"at_least", goal.least},
@@ -141,7 +141,7 @@ cli::Json JsonOf(const BusyStudy& study) {
 
 po::options_description BusyOptions() { return StudyOptions("busy", BusySettings()); }
 
-Outcome RunBusy(const Given& given, cli::Output* output) {
+Outcome RunBusy(const Given& given, program::Output* output) {
   return MeasureAndShow(BusySettingsOf(given), StudyBusy, output);
 }
 

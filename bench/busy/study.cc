@@ -8,7 +8,7 @@
 
 #include "bench/peers/plov.h"
 #include "bench/shared/scratch_folder.h"
-#include "torture/own_server.h"
+#include "program/own_server.h"
 #include "verify/superblock.h"
 
 namespace plov::bench {
@@ -80,15 +80,15 @@ class Bench {
   size_t clients_max() const { return size_t{4} * study_.processors; }
 
   Outcome Start();
-  Outcome StartPlov(uint32_t shards, std::optional<torture::OwnServer>* server, Clients* clients);
+  Outcome StartPlov(uint32_t shards, std::optional<program::OwnServer>* server, Clients* clients);
   Outcome StartRedis();
   Outcome Measure(BusyRow* row);
 
   BusyStudy study_;
   Work work_;
   std::optional<ScratchFolder> folder_;
-  std::optional<torture::OwnServer> one_shard_;
-  std::optional<torture::OwnServer> many_shards_;
+  std::optional<program::OwnServer> one_shard_;
+  std::optional<program::OwnServer> many_shards_;
   Clients of_one_shard_;
   Clients of_many_shards_;
   Clients of_redis_;
@@ -104,18 +104,18 @@ Outcome Bench::Start() {
   return StartRedis();
 }
 
-Outcome Bench::StartPlov(uint32_t shards, std::optional<torture::OwnServer>* server,
+Outcome Bench::StartPlov(uint32_t shards, std::optional<program::OwnServer>* server,
                          Clients* clients) {
-  torture::OwnServerOptions options;
+  program::OwnServerOptions options;
   options.plovd = study_.settings.plovd;
   options.folder = folder_->path();
   options.listen = "shm:" + folder_->path() + "/" + std::to_string(shards) + ".sock";
   options.shards = shards;
   options.memory_bytes = kShardBytes * shards;
   options.max_value_bytes = uint64_t{1} << 20;
-  options.spin_us = torture::kPlovdSpinUs;
+  options.spin_us = program::kPlovdSpinUs;
   server->emplace(options);
-  if (auto started = (*server)->Start(torture::Life::kFirst); !started) return started;
+  if (auto started = (*server)->Start(program::Life::kFirst); !started) return started;
   const size_t count = shards == 1 ? clients_max() : 1;
   for (size_t i = 0; i < count; ++i) {
     auto client = Plov::Connect(work_, (*server)->uri(), 0);

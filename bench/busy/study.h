@@ -61,6 +61,6 @@ std::expected<BusyStudy, Error> StudyBusy(const BusySettings& settings);
 
 std::vector<BusyGoal> GoalsOf(const BusyStudy& study);
 Page PageOf(const BusyStudy& study);
-cli::Json JsonOf(const BusyStudy& study);
+program::Json JsonOf(const BusyStudy& study);
 
 }  // namespace plov::bench

@@ -6,7 +6,7 @@
 #include "bench/compare/rows.h"
 #include "bench/fabric/study.h"
 #include "bench/table/shard.h"
-#include "torture/own_server.h"
+#include "program/own_server.h"
 
 namespace plov::bench {
 
@@ -31,7 +31,7 @@ double SecondsOf(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-std::expected<GoalRow, Error> CpuWhileGetting(const torture::Process& server,
+std::expected<GoalRow, Error> CpuWhileGetting(const program::Process& server,
                                               std::initializer_list<Plov*> clients,
                                               std::chrono::microseconds duration) {
   std::this_thread::sleep_for(kSettle);
@@ -54,7 +54,7 @@ std::expected<GoalRow, Error> CpuWhileGetting(const torture::Process& server,
   return row;
 }
 
-GoalRow GetsWhileStopped(torture::Process* server, std::initializer_list<Plov*> clients,
+GoalRow GetsWhileStopped(program::Process* server, std::initializer_list<Plov*> clients,
                          std::chrono::microseconds duration) {
   GoalRow row = RowOf(kServerStopped);
   uint64_t asked = 0;
@@ -75,7 +75,7 @@ GoalRow GetsWhileStopped(torture::Process* server, std::initializer_list<Plov*> 
   return row;
 }
 
-std::expected<GoalRow, Error> CpuWhenIdle(const torture::Process& server,
+std::expected<GoalRow, Error> CpuWhenIdle(const program::Process& server,
                                           std::chrono::seconds duration) {
   std::this_thread::sleep_for(kSettle);
   const auto before = server.CpuTime();
@@ -124,12 +124,12 @@ std::expected<double, Error> ReadsPerHit(const Work& work, Plov* client) {
   return ReadsPerGet(before, client->client().stats());
 }
 
-std::expected<ReadCounts, Error> CountReads(const torture::OwnServerOptions& options,
+std::expected<ReadCounts, Error> CountReads(const program::OwnServerOptions& options,
                                             uint32_t value_bytes) {
   const Work work(
       kItems, {.key_bytes = 16, .value_bytes_least = value_bytes, .value_bytes_most = value_bytes});
-  torture::OwnServer server(options);
-  if (auto started = server.Start(torture::Life::kFirst); !started) {
+  program::OwnServer server(options);
+  if (auto started = server.Start(program::Life::kFirst); !started) {
     return std::unexpected(started.error());
   }
   auto cold = Plov::Connect(work, server.uri(), 0);
@@ -164,7 +164,7 @@ GoalRow ReadRow(const FactGoal& goal, double reads, double fill_percent) {
 
 }  // namespace
 
-std::expected<std::vector<GoalRow>, Error> ServerFacts(torture::Process* server, Plov* cold,
+std::expected<std::vector<GoalRow>, Error> ServerFacts(program::Process* server, Plov* cold,
                                                        Plov* known,
                                                        const CompareSettings& settings) {
   std::vector<GoalRow> rows;
@@ -182,7 +182,7 @@ std::expected<std::vector<GoalRow>, Error> ReadFacts(const std::string& plovd,
                                                      const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directory(folder, failed);
-  torture::OwnServerOptions options;
+  program::OwnServerOptions options;
   options.plovd = plovd;
   options.folder = folder;
   options.memory_bytes = kSmallServerBytes;

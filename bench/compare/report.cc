@@ -12,7 +12,7 @@
 #include "bench/compare/study.h"
 #include "bench/page/number.h"
 #include "bench/shared/command.h"
-#include "client/cli/format.h"
+#include "program/format.h"
 
 namespace plov::bench {
 
@@ -100,8 +100,8 @@ std::string HeadOf(const Comparison& comparison) {
   std::string text = fmt::format(
       "{} items, keys of 16 bytes, values of 64, uniform, over shared memory{}; {} buckets\n"
       "medians of {}, with the least and the most",
-      cli::Grouped(settings.items), settings.huge_pages ? " in huge pages" : "",
-      cli::Grouped(comparison.buckets), RoundsOf(settings.rounds, settings.duration));
+      program::Grouped(settings.items), settings.huge_pages ? " in huge pages" : "",
+      program::Grouped(comparison.buckets), RoundsOf(settings.rounds, settings.duration));
   if (settings.quick) {
     text +=
         "\nquick: few items lie in caches, which changes the ratios to the memory; the goals "
@@ -165,8 +165,8 @@ Headline HeadlineOf(const Comparison& comparison) {
   return headline;
 }
 
-cli::Json JsonOf(const GoalRow& row) {
-  cli::Json object = {
+program::Json JsonOf(const GoalRow& row) {
+  program::Json object = {
       {"name", row.name},     {"what", row.what},
       {"peer", row.peer},     {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
       {"target", row.target}, {"unit", row.unit}};
@@ -262,13 +262,14 @@ Page PageOf(const Comparison& comparison) {
   return page;
 }
 
-cli::Json JsonOf(const Comparison& comparison) {
+program::Json JsonOf(const Comparison& comparison) {
   const CompareSettings& settings = comparison.settings;
-  cli::Json object = {{"items", settings.items},      {"buckets", comparison.buckets},
-                      {"rounds", settings.rounds},    {"duration_us", settings.duration.count()},
-                      {"quick", settings.quick},      {"hugepages", settings.huge_pages},
-                      {"goals", cli::Json::array()},  {"rates", cli::Json::array()},
-                      {"skipped", cli::Json::array()}};
+  program::Json object = {
+      {"items", settings.items},          {"buckets", comparison.buckets},
+      {"rounds", settings.rounds},        {"duration_us", settings.duration.count()},
+      {"quick", settings.quick},          {"hugepages", settings.huge_pages},
+      {"goals", program::Json::array()},  {"rates", program::Json::array()},
+      {"skipped", program::Json::array()}};
   for (const GoalRow& row : comparison.goals) object["goals"].push_back(JsonOf(row));
   for (const RateRow& row : comparison.rates) {
     object["rates"].push_back({{"who", row.who},
@@ -311,7 +312,7 @@ std::expected<CompareSettings, Error> CompareSettingsOf(const Given& given) {
   return settings;
 }
 
-Outcome RunCompare(const Given& given, cli::Output* output) {
+Outcome RunCompare(const Given& given, program::Output* output) {
   return MeasureAndShow(CompareSettingsOf(given), Compare, output);
 }
 

@@ -1,6 +1,6 @@
 // Rows of a comparison: its rates beside the goals, and what is no ratio of rates.
 //
-// Threads: as torture::Process, the main thread.
+// Threads: as program::Process, the main thread.
 #pragma once
 
 #include <expected>
@@ -10,7 +10,7 @@
 
 #include "bench/compare/study.h"
 #include "bench/peers/plov.h"
-#include "torture/process.h"
+#include "program/process.h"
 
 namespace plov::bench {
 
@@ -34,7 +34,7 @@ void AddRateGoals(Comparison* comparison);
 
 // Of a server whose clients get: its CPU time meanwhile, what they get while it is stopped, and its
 // CPU time when nobody asks. Errors: GETs that fail while it runs.
-std::expected<std::vector<GoalRow>, Error> ServerFacts(torture::Process* server, Plov* cold,
+std::expected<std::vector<GoalRow>, Error> ServerFacts(program::Process* server, Plov* cold,
                                                        Plov* known,
                                                        const CompareSettings& settings);
 

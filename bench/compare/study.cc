@@ -12,7 +12,7 @@
 #include "bench/compare/rows.h"
 #include "bench/peers/plov.h"
 #include "bench/shared/scratch_folder.h"
-#include "torture/own_server.h"
+#include "program/own_server.h"
 
 namespace plov::bench {
 
@@ -51,7 +51,7 @@ class Bench {
   Comparison comparison_;
   Work work_;
   std::vector<ScratchFolder> folders_;  // one on disk, one in memory
-  std::optional<torture::OwnServer> server_;
+  std::optional<program::OwnServer> server_;
   std::unique_ptr<Plov> cold_;
   std::unique_ptr<Plov> known_;
   std::vector<std::pair<const PeerKind*, std::unique_ptr<Peer>>> peers_;
@@ -59,7 +59,7 @@ class Bench {
 };
 
 Outcome Bench::MakeFolders() {
-  for (const auto place : {torture::Place::kDisk, torture::Place::kMemory}) {
+  for (const auto place : {program::Place::kDisk, program::Place::kMemory}) {
     auto folder = ScratchFolder::Make(place);
     if (!folder) return std::unexpected(folder.error());
     folders_.push_back(std::move(*folder));
@@ -69,15 +69,15 @@ Outcome Bench::MakeFolders() {
 
 Outcome Bench::StartPlov() {
   Say(fmt::format("storing {} items in plov", comparison_.settings.items));
-  torture::OwnServerOptions options;
+  program::OwnServerOptions options;
   options.plovd = comparison_.settings.plovd;
   options.folder = folders_[0].path();
   options.memory_bytes = kServerBytes + comparison_.settings.items * kBytesPerItem;
   options.max_value_bytes = uint64_t{1} << 20;
-  options.spin_us = torture::kPlovdSpinUs;
+  options.spin_us = program::kPlovdSpinUs;
   options.huge_pages = comparison_.settings.huge_pages;
   server_.emplace(options);
-  if (auto started = server_->Start(torture::Life::kFirst); !started) return started;
+  if (auto started = server_->Start(program::Life::kFirst); !started) return started;
   auto cold = Plov::Connect(work_, server_->uri(), 0);
   if (!cold) return std::unexpected(cold.error());
   auto known = Plov::Connect(work_, server_->uri(), CacheBytesFor(work_.count()));

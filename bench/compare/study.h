@@ -70,6 +70,6 @@ struct Comparison {
 std::expected<Comparison, Error> Compare(const CompareSettings& settings);
 
 Page PageOf(const Comparison& comparison);
-cli::Json JsonOf(const Comparison& comparison);
+program::Json JsonOf(const Comparison& comparison);
 
 }  // namespace plov::bench

@@ -25,8 +25,8 @@ class ClientsBench {
   Outcome MeasureRow(DesignClientsRow* row) const;
 
  private:
-  std::expected<cli::Json, Error> BeClient(const DesignClientsRow& row, uint32_t index,
-                                           Shared* shared) const;
+  std::expected<program::Json, Error> BeClient(const DesignClientsRow& row, uint32_t index,
+                                               Shared* shared) const;
   std::expected<SideResult, Error> GetFor(Side* side, microseconds duration, Slot* slot) const;
 
   const DesignsSettings& settings_;
@@ -48,8 +48,8 @@ std::expected<SideResult, Error> ClientsBench::GetFor(Side* side, microseconds d
   return sum;
 }
 
-std::expected<cli::Json, Error> ClientsBench::BeClient(const DesignClientsRow& row, uint32_t index,
-                                                       Shared* shared) const {
+std::expected<program::Json, Error> ClientsBench::BeClient(const DesignClientsRow& row,
+                                                           uint32_t index, Shared* shared) const {
   Slot& slot = shared->slots[index];
   const ClientPlace place = {.first = load_.order.size() * index / row.clients,
                              .learned = [&slot](size_t items) {
@@ -63,7 +63,7 @@ std::expected<cli::Json, Error> ClientsBench::BeClient(const DesignClientsRow& r
   AwaitStart(shared);
   const auto result = GetFor(side->get(), settings_.duration, &slot);
   if (!result) return std::unexpected(result.error());
-  return cli::Json{{"gets", result->gets}, {"seconds", result->seconds}};
+  return program::Json{{"gets", result->gets}, {"seconds", result->seconds}};
 }
 
 Outcome ClientsBench::MeasureRow(DesignClientsRow* row) const {
@@ -80,7 +80,7 @@ Outcome ClientsBench::MeasureRow(DesignClientsRow* row) const {
   if (!cpu_after) return std::unexpected(cpu_after.error());
   double gets = 0;
   double per_second = 0;
-  for (const cli::Json& result : *results) {
+  for (const program::Json& result : *results) {
     gets += result.at("gets").get<double>();
     per_second += result.at("gets").get<double>() / result.at("seconds").get<double>();
   }

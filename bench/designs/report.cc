@@ -238,30 +238,30 @@ Page PageOf(const DesignsStudy& study) {
   return page;
 }
 
-cli::Json JsonOf(const DesignsStudy& study) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const DesignsStudy& study) {
+  program::Json object = program::Json::object();
   object["fabric"] = study.fabric;
   object["device"] = study.device;
   object["items"] = study.settings.items;
   object["rounds"] = study.settings.rounds;
   object["duration_us"] = study.settings.duration.count();
-  object["results"] = cli::Json::array();
+  object["results"] = program::Json::array();
   for (const DesignRow& row : study.rows) {
-    cli::Json result = {{"design", kDesignNames[row.design]},
-                        {"value_bytes", row.value_bytes},
-                        {"window", row.window},
-                        {"per_second", JsonOf(row.per_second)},
-                        {"reads_per_get", row.reads.median()},
-                        {"bytes_per_get", row.bytes.median()},
-                        {"server_cpu_us_per_get", row.server_cpu_us.median()},
-                        {"mean_us", row.mean_us()}};
+    program::Json result = {{"design", kDesignNames[row.design]},
+                            {"value_bytes", row.value_bytes},
+                            {"window", row.window},
+                            {"per_second", JsonOf(row.per_second)},
+                            {"reads_per_get", row.reads.median()},
+                            {"bytes_per_get", row.bytes.median()},
+                            {"server_cpu_us_per_get", row.server_cpu_us.median()},
+                            {"mean_us", row.mean_us()}};
     if (row.window == 1) {
       result["median_us"] = JsonOf(row.median_us);
       result["p99_us"] = JsonOf(row.p99_us);
     }
     object["results"].push_back(std::move(result));
   }
-  object["clients"] = cli::Json::array();
+  object["clients"] = program::Json::array();
   for (const DesignClientsRow& row : study.clients) {
     object["clients"].push_back({{"design", kDesignNames[row.work.design]},
                                  {"operation", row.work.puts ? "put" : "get"},
@@ -314,7 +314,7 @@ std::expected<DesignsSettings, Error> DesignsSettingsOf(const Given& given) {
   return settings;
 }
 
-Outcome RunDesigns(const Given& given, cli::Output* output) {
+Outcome RunDesigns(const Given& given, program::Output* output) {
   return MeasureAndShow(DesignsSettingsOf(given), StudyDesigns, output);
 }
 

@@ -12,9 +12,9 @@
 
 #include "bench/designs/image.h"
 #include "bench/designs/probe.h"
-#include "client/cli/output.h"
 #include "fabric/fabric.h"
 #include "fabric/os.h"
+#include "program/output.h"
 #include "verify/quantity.h"
 #include "verify/words.h"
 
@@ -130,8 +130,8 @@ std::expected<DesignServerOptions, Error> OptionsOf(std::span<const std::string>
 
 }  // namespace
 
-std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptions& options) {
-  const std::vector<std::string> arguments = {torture::OwnPath(),
+std::expected<program::Process, Error> StartDesignServer(const DesignServerOptions& options) {
+  const std::vector<std::string> arguments = {program::OwnPath(),
                                               kServeDesign,
                                               options.uri,
                                               std::to_string(static_cast<uint64_t>(options.design)),
@@ -142,11 +142,11 @@ std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptio
                                               std::to_string(options.part.count)};
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
-  auto started = torture::Process::Start(arguments, {.output = pipe[1]});
+  auto started = program::Process::Start(arguments, {.output = pipe[1]});
   ::close(pipe[1]);
   std::string said;
   if (started) {
-    said = torture::ReadUntil(
+    said = program::ReadUntil(
         pipe[0], [](std::string_view text) { return text == kReady; }, kReadyWithin);
   }
   ::close(pipe[0]);
@@ -158,7 +158,7 @@ std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptio
 }
 
 int ServeDesign(std::span<const std::string> words) {
-  cli::Output output;
+  program::Output output;
   auto options = OptionsOf(words);
   auto server = options ? DesignServer::Create(*options) : std::unexpected(options.error());
   output.Write(server ? kReady : std::string_view(server.error().message));

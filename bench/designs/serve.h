@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bench/designs/layout.h"
-#include "torture/process.h"
+#include "program/process.h"
 #include "verify/error.h"
 
 namespace plov::bench {
@@ -32,7 +32,7 @@ struct DesignServerOptions {
 };
 
 // Starts it, and waits until it serves. kUnavailable.
-std::expected<torture::Process, Error> StartDesignServer(const DesignServerOptions& options);
+std::expected<program::Process, Error> StartDesignServer(const DesignServerOptions& options);
 
 // Its main, given the words behind kServeDesign; the exit status. Serves until it is killed.
 int ServeDesign(std::span<const std::string> words);

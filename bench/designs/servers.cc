@@ -57,7 +57,7 @@ Outcome DesignServers::StartEmulated(size_t design, uint32_t count, uint32_t val
 Outcome DesignServers::StartPlovd(uint32_t shards, uint32_t value_bytes) {
   auto uri = NewUri();
   if (!uri) return std::unexpected(uri.error());
-  torture::OwnServerOptions options;
+  program::OwnServerOptions options;
   options.plovd = settings_.plovd;
   options.folder = folder_->path() + "/plovd" + std::to_string(shards);
   options.listen = *uri;
@@ -70,8 +70,8 @@ Outcome DesignServers::StartPlovd(uint32_t shards, uint32_t value_bytes) {
   }
   Servers servers{.design = kColdDesign, .count = shards};
   servers.uris.push_back(std::move(*uri));
-  servers.plovd = std::make_unique<torture::OwnServer>(options);
-  if (auto started = servers.plovd->Start(torture::Life::kFirst); !started) return started;
+  servers.plovd = std::make_unique<program::OwnServer>(options);
+  if (auto started = servers.plovd->Start(program::Life::kFirst); !started) return started;
   servers_.push_back(std::move(servers));
   return {};
 }
@@ -131,7 +131,7 @@ std::expected<std::chrono::nanoseconds, Error> DesignServers::CpuTime(
   const Servers& servers = ServersOf(work);
   if (servers.plovd) return servers.plovd->process().CpuTime();
   std::chrono::nanoseconds sum{0};
-  for (const torture::Process& process : servers.emulated) {
+  for (const program::Process& process : servers.emulated) {
     const auto time = process.CpuTime();
     if (!time) return time;
     sum += *time;

@@ -16,8 +16,8 @@
 #include "bench/designs/side.h"
 #include "bench/shared/options.h"
 #include "bench/shared/scratch_folder.h"
-#include "torture/own_server.h"
-#include "torture/process.h"
+#include "program/own_server.h"
+#include "program/process.h"
 
 namespace plov::bench {
 
@@ -84,8 +84,8 @@ class DesignServers {
     size_t design = 0;
     uint32_t count = 1;
     std::vector<std::string> uris = {};
-    std::vector<torture::Process> emulated = {};
-    std::unique_ptr<torture::OwnServer> plovd = {};  // instead of those
+    std::vector<program::Process> emulated = {};
+    std::unique_ptr<program::OwnServer> plovd = {};  // instead of those
   };
 
   std::expected<std::string, Error> NewUri();

@@ -41,12 +41,12 @@ Outcome DesignsBench::MeasureManyClients() {
 }
 
 Outcome DesignsBench::StoreFromChild() const {
-  const auto stored = RunPool({}, [&](uint32_t, Shared*) -> std::expected<cli::Json, Error> {
+  const auto stored = RunPool({}, [&](uint32_t, Shared*) -> std::expected<program::Json, Error> {
     for (const std::string& uri : servers_.plovd_uris()) {
       auto outcome = StoreItems(uri, *load_);
       if (!outcome) return std::unexpected(outcome.error());
     }
-    return cli::Json::object();
+    return program::Json::object();
   });
   return stored ? Outcome() : std::unexpected(stored.error());
 }

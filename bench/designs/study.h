@@ -51,6 +51,6 @@ std::vector<uint32_t> WindowsUpTo(uint32_t window);
 std::expected<DesignsStudy, Error> StudyDesigns(const DesignsSettings& settings);
 
 Page PageOf(const DesignsStudy& study);
-cli::Json JsonOf(const DesignsStudy& study);
+program::Json JsonOf(const DesignsStudy& study);
 
 }  // namespace plov::bench

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/shared/sockets.h"
-#include "torture/process.h"
+#include "program/process.h"
 
 namespace plov::bench {
 
@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Values = std::map<std::string, double>;
-using torture::Process;
+using program::Process;
 
 constexpr std::chrono::seconds kListensWithin{30};
 constexpr std::chrono::seconds kEndsWithin{300};
@@ -125,7 +125,7 @@ std::expected<Values, Error> ParsePerftest(std::string_view output) {
 
 // The server takes one client, and is told from one that does not listen yet only by trying.
 std::expected<Values, Error> RunPerftest(const PerftestRun& run) {
-  const std::string program = torture::FindInPath(run.program);
+  const std::string program = program::FindInPath(run.program);
   if (program.empty()) {
     return Fail(Code::kUnavailable,
                 run.program + " is not installed; run as root: apt-get install perftest");

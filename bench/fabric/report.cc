@@ -89,8 +89,8 @@ Headline HeadlineOf(const FabricStudy& study) {
   return headline;
 }
 
-cli::Json JsonOf(const GetRow& row) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const GetRow& row) {
+  program::Json object = program::Json::object();
   object["name"] = row.name;
   object["value_bytes"] = row.value_bytes;
   object["record_bytes"] = row.record_bytes;
@@ -145,17 +145,17 @@ Page PageOf(const FabricStudy& study) {
   return page;
 }
 
-cli::Json JsonOf(const FabricStudy& study) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const FabricStudy& study) {
+  program::Json object = program::Json::object();
   object["uri"] = study.uri;
   object["device"] = study.device;
   object["items"] = study.settings.items;
   object["window"] = study.settings.window;
   object["rounds"] = study.settings.rounds;
   object["duration_us"] = study.settings.duration.count();
-  object["gets"] = cli::Json::array();
+  object["gets"] = program::Json::array();
   for (const GetRow& row : study.gets) object["gets"].push_back(JsonOf(row));
-  object["perftest"] = cli::Json::array();
+  object["perftest"] = program::Json::array();
   for (const RawReads& raw : study.raw) {
     object["perftest"].push_back({{"bytes", raw.bytes},
                                   {"per_second", JsonOf(raw.per_second)},
@@ -183,7 +183,7 @@ po::options_description FabricOptions() {
   return options;
 }
 
-Outcome RunFabric(const Given& given, cli::Output* output) {
+Outcome RunFabric(const Given& given, program::Output* output) {
   return MeasureAndShow(FabricSettingsOf(given), StudyFabric, output);
 }
 

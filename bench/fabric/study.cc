@@ -69,7 +69,7 @@ class FabricBench {
 
 Outcome FabricBench::StartServer() {
   const FabricSettings& settings = study_.settings;
-  torture::OwnServerOptions options;
+  program::OwnServerOptions options;
   options.plovd = settings.plovd;
   if (settings.is_rdma) {
     auto device = FindServingDevice(settings.device);

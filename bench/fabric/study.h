@@ -68,6 +68,6 @@ struct FabricStudy {
 std::expected<FabricStudy, Error> StudyFabric(const FabricSettings& settings);
 
 Page PageOf(const FabricStudy& study);
-cli::Json JsonOf(const FabricStudy& study);
+program::Json JsonOf(const FabricStudy& study);
 
 }  // namespace plov::bench

@@ -11,7 +11,7 @@ namespace {
 double ExpPart(double x) { return std::abs(x) < 1e-8 ? 1 + x / 2 : std::expm1(x) / x; }
 double LogPart(double x) { return std::abs(x) < 1e-8 ? 1 - x / 2 : std::log1p(x) / x; }
 
-double UnitInterval(torture::Random* random) {
+double UnitInterval(program::Random* random) {
   return static_cast<double>(random->Next() >> 11) * 0x1p-53;
 }
 
@@ -22,7 +22,7 @@ uint64_t Scrambled(uint64_t rank, uint64_t count) {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(rank) * kScramblePrime % count);
 }
 
-uint64_t BelowLarge(torture::Random* random, uint64_t limit) {
+uint64_t BelowLarge(program::Random* random, uint64_t limit) {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(random->Next()) * limit >> 64);
 }
 
@@ -46,7 +46,7 @@ double Zipf::InverseIntegral(double y) const {
   return std::exp(LogPart(t) * y);
 }
 
-uint64_t Zipf::Next(torture::Random* random) const {
+uint64_t Zipf::Next(program::Random* random) const {
   for (;;) {
     const double y =
         integral_of_last_ + UnitInterval(random) * (integral_of_first_ - integral_of_last_);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "torture/random.h"
+#include "program/random.h"
 
 namespace plov::bench {
 
@@ -19,7 +19,7 @@ class Zipf {
   // count: from 1 to 2^40. exponent: over 0.
   Zipf(uint64_t count, double exponent);
 
-  uint64_t Next(torture::Random* random) const;
+  uint64_t Next(program::Random* random) const;
 
  private:
   double Integral(double x) const;
@@ -54,7 +54,7 @@ class Choice {
   uint64_t first_count_;
   uint64_t count_;
   Zipf zipf_;
-  torture::Random random_;
+  program::Random random_;
 };
 
 }  // namespace plov::bench

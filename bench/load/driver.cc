@@ -6,7 +6,7 @@
 
 #include "bench/load/process_pool.h"
 #include "bench/load/worker.h"
-#include "client/cli/format.h"
+#include "program/format.h"
 
 namespace plov::bench {
 
@@ -22,18 +22,18 @@ std::expected<void, Error> Load(const Workload& workload, const DriveOptions& op
                            stored = operations;
                            if (options.progress) options.progress(operations, bytes);
                          }};
-  const auto load = [&](uint32_t index, Shared* shared) -> std::expected<cli::Json, Error> {
+  const auto load = [&](uint32_t index, Shared* shared) -> std::expected<program::Json, Error> {
     auto worker = Worker::Create(workload, one_by_one, index, shared);
     if (!worker) return std::unexpected(worker.error());
     if (auto loaded = worker->Load(); !loaded) return std::unexpected(loaded.error());
-    return cli::Json::object();
+    return program::Json::object();
   };
   const auto loaded = RunPool(pool, load);
   if (loaded) return {};
   Error error = loaded.error();
   if (error.code == Code::kNoSpace) {
-    error.message += fmt::format(", after about {} of {} items", cli::Grouped(stored),
-                                 cli::Grouped(workload.items));
+    error.message += fmt::format(", after about {} of {} items", program::Grouped(stored),
+                                 program::Grouped(workload.items));
   }
   return std::unexpected(std::move(error));
 }
@@ -44,19 +44,19 @@ std::expected<Result, Error> Drive(const Workload& workload, const DriveOptions&
                          .after = options.after,
                          .progress = options.progress};
   uint64_t inserted = UINT64_MAX;
-  const auto drive = [&](uint32_t index, Shared* shared) -> std::expected<cli::Json, Error> {
+  const auto drive = [&](uint32_t index, Shared* shared) -> std::expected<program::Json, Error> {
     auto worker = Worker::Create(workload, options, index, shared);
     if (!worker) return std::unexpected(worker.error());
     const auto result = worker->Measure();
     if (!result) return std::unexpected(result.error());
-    cli::Json json = EncodeResult(*result);
+    program::Json json = EncodeResult(*result);
     json["inserted"] = shared->slots[index].inserted.load(std::memory_order_relaxed);
     return json;
   };
   const auto results = RunPool(pool, drive);
   if (!results) return std::unexpected(results.error());
   Result all;
-  for (const cli::Json& json : *results) {
+  for (const program::Json& json : *results) {
     all.AddClient(DecodeResult(json));
     inserted = std::min(inserted, json.at("inserted").get<uint64_t>());
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "torture/random.h"
+#include "program/random.h"
 
 namespace plov::bench {
 
@@ -40,7 +40,7 @@ class Items {
 
   uint32_t ValueBytes(uint64_t number) const {
     const uint64_t span = shape_.value_bytes_most - shape_.value_bytes_least + uint64_t{1};
-    return shape_.value_bytes_least + static_cast<uint32_t>(torture::Mix(number) % span);
+    return shape_.value_bytes_least + static_cast<uint32_t>(program::Mix(number) % span);
   }
 
   // Whether `value` is what FillValue writes for this key: its length and all of its bytes.

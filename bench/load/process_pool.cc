@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "client/cli/output.h"
+#include "program/output.h"
 
 namespace plov::bench {
 
@@ -28,19 +28,19 @@ constexpr int64_t kIdleNsMax = 60'000'000'000;
 constexpr int64_t kStartNs = 2'000'000;
 constexpr std::chrono::microseconds kStartLook{100};
 
-std::string MessageOf(const std::expected<cli::Json, Error>& outcome) {
-  cli::Json message = cli::Json::object();
+std::string MessageOf(const std::expected<program::Json, Error>& outcome) {
+  program::Json message = program::Json::object();
   if (outcome) {
     message["result"] = *outcome;
   } else {
     message["code"] = static_cast<uint16_t>(outcome.error().code);
     message["error"] = outcome.error().message;
   }
-  return cli::LineOf(message);
+  return program::LineOf(message);
 }
 
-std::expected<cli::Json, Error> ParseMessage(const std::string& text) {
-  cli::Json message = cli::Json::parse(text, nullptr, false);
+std::expected<program::Json, Error> ParseMessage(const std::string& text) {
+  program::Json message = program::Json::parse(text, nullptr, false);
   if (message.is_discarded()) return Fail(Code::kSystem, "a client's process died");
   if (message.contains("result")) return std::move(message["result"]);
   return Fail(static_cast<Code>(message.at("code").get<uint16_t>()), message.at("error"));
@@ -54,7 +54,7 @@ class ProcessPool {
   ~ProcessPool();
 
   std::expected<void, Error> Start(const MemberWork& work);
-  std::expected<std::vector<cli::Json>, Error> Await();
+  std::expected<std::vector<program::Json>, Error> Await();
 
  private:
   struct Member {
@@ -90,7 +90,7 @@ void ProcessPool::BeMember(uint32_t index, int pipe, pid_t parent, const MemberW
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   const std::string message = MessageOf(work(index, shared_));
-  ::_exit(cli::WriteAll(pipe, message) == 0 ? 0 : 1);
+  ::_exit(program::WriteAll(pipe, message) == 0 ? 0 : 1);
 }
 
 std::expected<void, Error> ProcessPool::Start(const MemberWork& work) {
@@ -167,12 +167,12 @@ std::expected<void, Error> ProcessPool::Listen() {
   }
 }
 
-std::expected<std::vector<cli::Json>, Error> ProcessPool::Await() {
+std::expected<std::vector<program::Json>, Error> ProcessPool::Await() {
   const auto heard = Listen();
   if (options_.after) options_.after();
   if (!heard) return std::unexpected(heard.error());
   if (error_) return std::unexpected(*error_);
-  std::vector<cli::Json> results;
+  std::vector<program::Json> results;
   for (const Member& member : members_) results.push_back(*ParseMessage(member.text));
   return results;
 }
@@ -210,8 +210,8 @@ int64_t AwaitStart(Shared* shared) {
   return start == 0 ? NowNs() : start;
 }
 
-std::expected<std::vector<cli::Json>, Error> RunPool(const PoolOptions& options,
-                                                     const MemberWork& work) {
+std::expected<std::vector<program::Json>, Error> RunPool(const PoolOptions& options,
+                                                         const MemberWork& work) {
   ProcessPool pool(options);
   if (auto started = pool.Start(work); !started) return std::unexpected(started.error());
   return pool.Await();

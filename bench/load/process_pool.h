@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "client/cli/json.h"
+#include "program/json.h"
 #include "verify/error.h"
 
 namespace plov::bench {
@@ -51,14 +51,15 @@ struct PoolOptions {
 };
 
 // In a member's process: what it came to, or why it failed.
-using MemberWork = std::function<std::expected<cli::Json, Error>(uint32_t index, Shared* shared)>;
+using MemberWork =
+    std::function<std::expected<program::Json, Error>(uint32_t index, Shared* shared)>;
 
 // Starts the members, and them together once each has called AwaitStart, and returns what they came
 // to. None outlives this call, nor this process.
 // Errors: the first member's that failed; kSystem; kTimeout when none has done anything for a
 //         minute.
-std::expected<std::vector<cli::Json>, Error> RunPool(const PoolOptions& options,
-                                                     const MemberWork& work);
+std::expected<std::vector<program::Json>, Error> RunPool(const PoolOptions& options,
+                                                         const MemberWork& work);
 
 // A member's: waits for all the others. Returns when it started.
 int64_t AwaitStart(Shared* shared);

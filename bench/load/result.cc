@@ -68,8 +68,8 @@ void Result::AddClient(const Result& other) {
   for (size_t i = 0; i < kSlices; ++i) slices[i] += other.slices[i];
 }
 
-cli::Json JsonOf(const ClientStats& stats) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const ClientStats& stats) {
+  program::Json object = program::Json::object();
   for (const auto& [name, counter] : kCounters) object[name] = stats.*counter;
   return object;
 }
@@ -82,8 +82,8 @@ ClientStats Difference(const ClientStats& after, const ClientStats& before) {
   return difference;
 }
 
-cli::Json EncodeResult(const Result& result) {
-  cli::Json json = cli::Json::object();
+program::Json EncodeResult(const Result& result) {
+  program::Json json = program::Json::object();
   for (const auto& [name, count] : kCounts) json[name] = result.*count;
   json["stats"] = JsonOf(result.stats);
   json["per_second"] = result.per_second;
@@ -94,7 +94,7 @@ cli::Json EncodeResult(const Result& result) {
   return json;
 }
 
-Result DecodeResult(const cli::Json& json) {
+Result DecodeResult(const program::Json& json) {
   Result result;
   for (const auto& [name, count] : kCounts) result.*count = json.at(name);
   for (const auto& [name, counter] : kCounters) result.stats.*counter = json.at("stats").at(name);

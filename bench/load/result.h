@@ -9,7 +9,7 @@
 
 #include "bench/load/histogram.h"
 #include "bench/load/operation.h"
-#include "client/cli/json.h"
+#include "program/json.h"
 
 namespace plov::bench {
 
@@ -42,11 +42,11 @@ struct Result {
 };
 
 // What a client's process sends to the one that started it.
-cli::Json EncodeResult(const Result& result);
-Result DecodeResult(const cli::Json& json);
+program::Json EncodeResult(const Result& result);
+Result DecodeResult(const program::Json& json);
 
 // ClientStats as an object, by their names.
-cli::Json JsonOf(const ClientStats& stats);
+program::Json JsonOf(const ClientStats& stats);
 // What was added to `before`.
 ClientStats Difference(const ClientStats& after, const ClientStats& before);
 

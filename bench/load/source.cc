@@ -10,9 +10,9 @@ Source::Source(const Workload& workload, uint32_t index, uint32_t clients, uint6
       items_(workload.shape),
       next_insert_(workload.items + index),
       clients_(clients),
-      random_(torture::Mix(seed) + index),
+      random_(program::Mix(seed) + index),
       choice_(workload.popularity, workload.exponent, std::max<uint64_t>(workload.items, 1),
-              torture::Mix(seed + 1) + index) {
+              program::Mix(seed + 1) + index) {
   if (workload.replay) {
     for (size_t line = 0; line < workload.replay->size(); ++line) {
       const size_t hash = std::hash<std::string_view>()((*workload.replay)[line].key);

@@ -11,7 +11,7 @@
 
 #include "bench/load/choice.h"
 #include "bench/load/workload.h"
-#include "torture/random.h"
+#include "program/random.h"
 
 namespace plov::bench {
 
@@ -40,7 +40,7 @@ class Source {
   Items items_;
   uint64_t next_insert_;
   uint32_t clients_;
-  torture::Random random_;
+  program::Random random_;
   Choice choice_;
   std::array<uint64_t, kKinds> limits_{};  // of the random number, for each kind
   std::vector<size_t> lines_;              // of the replay, this client's

@@ -10,14 +10,14 @@
 #include <sstream>
 #include <thread>
 
-#include "client/cli/format.h"
+#include "program/format.h"
 
 namespace plov::bench {
 
 namespace {
 
 // What stands behind "NAME <white space> :" on the first such line of /proc/cpuinfo.
-std::optional<std::string> CpuField(const cli::Machine& machine, std::string_view name) {
+std::optional<std::string> CpuField(const program::Machine& machine, std::string_view name) {
   std::istringstream lines(machine.Read("/proc/cpuinfo").value_or(""));
   for (std::string line; std::getline(lines, line);) {
     const size_t colon = line.find(':');
@@ -28,7 +28,7 @@ std::optional<std::string> CpuField(const cli::Machine& machine, std::string_vie
   return std::nullopt;
 }
 
-bool IsVirtual(const cli::Machine& machine) {
+bool IsVirtual(const program::Machine& machine) {
   const auto flags = CpuField(machine, "flags");
   return flags && (" " + *flags + " ").find(" hypervisor ") != std::string::npos;
 }
@@ -40,19 +40,19 @@ std::optional<std::string> Chosen(const std::optional<std::string>& choices) {
   return choices->substr(from + 1, choices->find(']') - from - 1);
 }
 
-std::string CommandLine(const cli::Machine& machine) {
+std::string CommandLine(const program::Machine& machine) {
   std::istringstream words(machine.Read("/proc/self/cmdline").value_or(""));
   std::string line;
   for (std::string word; std::getline(words, word, '\0');) {
-    line +=
-        line.empty() ? std::filesystem::path(word).filename().string() : " " + cli::Quoted(word);
+    line += line.empty() ? std::filesystem::path(word).filename().string()
+                         : " " + program::Quoted(word);
   }
   return line;
 }
 
 }  // namespace
 
-std::vector<Fact> FactsOfMachine(const cli::Machine& machine) {
+std::vector<Fact> FactsOfMachine(const program::Machine& machine) {
   std::vector<Fact> facts;
   const auto add = [&facts](const char* name, const std::optional<std::string>& value) {
     if (value && !value->empty()) facts.push_back({name, *value});
@@ -62,7 +62,7 @@ std::vector<Fact> FactsOfMachine(const cli::Machine& machine) {
                            IsVirtual(machine) ? ", of a virtual machine" : ""));
   add("last cache", machine.Read("/sys/devices/system/cpu/cpu0/cache/index3/size"));
   if (const auto kib = machine.ReadField("/proc/meminfo", "MemTotal")) {
-    add("memory", cli::Bytes(*kib * 1024));
+    add("memory", program::Bytes(*kib * 1024));
   }
   add("transparent huge pages",
       Chosen(machine.Read("/sys/kernel/mm/transparent_hugepage/enabled")));
@@ -76,7 +76,7 @@ std::vector<Fact> FactsOfRun() {
   const auto now =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   std::vector<Fact> facts = {
-      {"command", CommandLine(cli::Machine())},
+      {"command", CommandLine(program::Machine())},
       {"plov", PLOV_VERSION},
       {"date", fmt::format("{:%Y-%m-%d %H:%M} UTC",
                            fmt::gmtime(std::chrono::system_clock::to_time_t(now)))}};
@@ -84,8 +84,8 @@ std::vector<Fact> FactsOfRun() {
   return facts;
 }
 
-cli::Json JsonOf(const std::vector<Fact>& facts) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const std::vector<Fact>& facts) {
+  program::Json object = program::Json::object();
   for (const Fact& fact : facts) object[fact.name] = fact.value;
   return object;
 }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/json.h"
-#include "client/cli/machine.h"
+#include "program/json.h"
+#include "program/machine.h"
 
 namespace plov::bench {
 
@@ -16,12 +16,12 @@ struct Fact {
 
 // The machine's processor, its cores, last cache and memory, the kernel. What the machine does not
 // tell is left out.
-std::vector<Fact> FactsOfMachine(const cli::Machine& machine = cli::Machine());
+std::vector<Fact> FactsOfMachine(const program::Machine& machine = program::Machine());
 
 // This process' command line, plov's version, the time of day (UTC), and the machine's.
 std::vector<Fact> FactsOfRun();
 
 // An object with a member for each.
-cli::Json JsonOf(const std::vector<Fact>& facts);
+program::Json JsonOf(const std::vector<Fact>& facts);
 
 }  // namespace plov::bench

@@ -6,12 +6,12 @@
 #include <array>
 #include <cmath>
 
-#include "client/cli/format.h"
+#include "program/format.h"
 
 namespace plov::bench {
 
 std::string Whole(double value) {
-  return cli::Grouped(static_cast<uint64_t>(std::llround(std::max(0.0, value))));
+  return program::Grouped(static_cast<uint64_t>(std::llround(std::max(0.0, value))));
 }
 
 std::string Fixed(double value, int decimals) { return fmt::format("{:.{}f}", value, decimals); }

@@ -8,13 +8,13 @@
 #include <fstream>
 
 #include "bench/page/template.h"
-#include "torture/html.h"
+#include "program/html.h"
 
 namespace plov::bench {
 
 namespace {
 
-using cli::Json;
+using program::Json;
 
 constexpr auto kScaleNames = std::to_array<const char*>({"linear", "log", "nines"});
 constexpr auto kUnitNames = std::to_array<const char*>({"number", "bytes"});
@@ -88,7 +88,7 @@ void Fill(std::string_view mark, std::string_view text, std::string* html) {
 // In a script nothing may look like markup: "</script>" would end it.
 std::string ScriptJson(const Json& json) {
   std::string text;
-  for (const char c : cli::LineOf(json)) {
+  for (const char c : program::LineOf(json)) {
     if (c == '<') {
       text += "\\u003c";
     } else {
@@ -131,7 +131,7 @@ std::expected<std::string, Error> HtmlOf(const Page& page) {
   Fill("@SCRIPT@", PageScript(), &html);
   Fill("@LIBRARY@", ChartLibrary(), &html);
   Fill("@DATA@", ScriptJson(JsonOf(page)), &html);
-  Fill("@TITLE@", torture::Escaped(page.title), &html);
+  Fill("@TITLE@", program::Escaped(page.title), &html);
   return html;
 }
 

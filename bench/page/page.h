@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/page/fact.h"
-#include "client/cli/json.h"
+#include "program/json.h"
 #include "verify/error.h"
 
 namespace plov::bench {
@@ -120,7 +120,7 @@ std::string TextOf(const Page& page);
 // A section of a README: all but charts and plots.
 std::string MarkdownOf(const Page& page);
 
-cli::Json JsonOf(const Page& page);
+program::Json JsonOf(const Page& page);
 
 // A whole HTML document: page.html with the page's JSON in it, page.js and the plotting library.
 // kUnavailable: plov-bench was built without that.

@@ -50,7 +50,7 @@ class Memcached final : public Peer {
     return Fail(Code::kSystem, std::string("memcached: ") + ::memcached_strerror(client_, result));
   }
 
-  std::optional<torture::Process> process_;
+  std::optional<program::Process> process_;
   memcached_st* client_;
 };
 

@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kServesWithin{20};
 constexpr std::chrono::seconds kEndsWithin{10};
 
 std::expected<std::vector<std::string>, Error> CommandOf(const PeerProgram& program) {
-  std::vector<std::string> command = {torture::FindInPath(program.name)};
+  std::vector<std::string> command = {program::FindInPath(program.name)};
   if (command[0].empty()) {
     return Fail(Code::kUnavailable, fmt::format("{} is not in PATH: install the package {}",
                                                 program.name, program.package));
@@ -30,12 +30,12 @@ std::expected<std::vector<std::string>, Error> CommandOf(const PeerProgram& prog
 
 }  // namespace
 
-std::expected<torture::Process, Error> StartPeerServer(const PeerProgram& program,
+std::expected<program::Process, Error> StartPeerServer(const PeerProgram& program,
                                                        const std::function<bool()>& connect) {
   const auto command = CommandOf(program);
   if (!command) return std::unexpected(command.error());
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  auto process = torture::Process::Start(*command, {.output = nowhere, .errors = nowhere});
+  auto process = program::Process::Start(*command, {.output = nowhere, .errors = nowhere});
   ::close(nowhere);
   if (!process) return process;
   const auto end = std::chrono::steady_clock::now() + kServesWithin;
@@ -68,7 +68,7 @@ std::expected<std::string, Error> OutputOf(const PeerProgram& program) {
   if (!command) return std::unexpected(command.error());
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe");
-  auto process = torture::Process::Start(*command, {.output = pipe[1], .errors = pipe[1]});
+  auto process = program::Process::Start(*command, {.output = pipe[1], .errors = pipe[1]});
   ::close(pipe[1]);
   std::string text;
   char bytes[4096];

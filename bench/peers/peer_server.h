@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "torture/process.h"
+#include "program/process.h"
 #include "verify/error.h"
 
 namespace plov::bench {
@@ -19,7 +19,7 @@ struct PeerProgram {
 
 // Starts it and calls `connect` until that says true. Errors: kUnavailable (it is not installed),
 // kSystem (it ended, or did not serve in time).
-std::expected<torture::Process, Error> StartPeerServer(const PeerProgram& program,
+std::expected<program::Process, Error> StartPeerServer(const PeerProgram& program,
                                                        const std::function<bool()>& connect);
 
 // Whether a server listens on this Unix socket.

@@ -42,7 +42,7 @@ class RedisBenchmark final : public Peer {
 };
 
 std::expected<void, Error> RedisBenchmark::Open() {
-  if (torture::FindInPath("redis-benchmark").empty()) {
+  if (program::FindInPath("redis-benchmark").empty()) {
     return Fail(Code::kUnavailable,
                 "redis-benchmark is not in PATH: install the package redis-tools");
   }

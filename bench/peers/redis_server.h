@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "bench/peers/work.h"
-#include "torture/process.h"
+#include "program/process.h"
 #include "verify/error.h"
 
 namespace plov::bench {
@@ -57,7 +57,7 @@ class RedisServer {
  private:
   std::string folder_;
   std::string socket_;
-  std::optional<torture::Process> process_;
+  std::optional<program::Process> process_;
 };
 
 }  // namespace plov::bench

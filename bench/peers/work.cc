@@ -6,7 +6,7 @@
 #include <cassert>
 #include <numeric>
 
-#include "torture/random.h"
+#include "program/random.h"
 
 namespace plov::bench {
 
@@ -23,7 +23,7 @@ Work::Work(uint64_t count, const ItemShape& shape)
   assert(shape.key_bytes >= kEndBytes && shape.value_bytes_least >= shape.key_bytes &&
          shape.value_bytes_least % shape.key_bytes == 0);
   std::iota(order_.begin(), order_.end(), 0u);
-  torture::Random random(kSeed);
+  program::Random random(kSeed);
   for (uint64_t left = count; left > 1; --left) {
     std::swap(order_[left - 1], order_[random.Below(left)]);
   }

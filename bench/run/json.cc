@@ -1,6 +1,6 @@
 // A study of a run as JSON.
 
-#include "client/cli/json.h"
+#include "program/json.h"
 
 #include <array>
 
@@ -10,8 +10,8 @@ namespace plov::bench {
 
 namespace {
 
-cli::Json LatencyOf(const Histogram& latency) {
-  cli::Json object = cli::Json::object();
+program::Json LatencyOf(const Histogram& latency) {
+  program::Json object = program::Json::object();
   object["mean_us"] = latency.mean() / 1000;
   for (const NamedPart& one : kPercentiles) {
     object[std::string(one.name) + "_us"] =
@@ -21,10 +21,10 @@ cli::Json LatencyOf(const Histogram& latency) {
   return object;
 }
 
-cli::Json OperationOf(const Histogram& latency, const RunRow& row) {
+program::Json OperationOf(const Histogram& latency, const RunRow& row) {
   const double part =
       static_cast<double>(latency.count()) / static_cast<double>(row.result.operations());
-  cli::Json object = cli::Json::object();
+  program::Json object = program::Json::object();
   object["count"] = latency.count();
   object["part"] = part;
   object["per_second"] = part * row.per_second.median();
@@ -33,28 +33,28 @@ cli::Json OperationOf(const Histogram& latency, const RunRow& row) {
   return object;
 }
 
-cli::Json OverTime(const RunStudy& study, const Result& result) {
-  cli::Json object = cli::Json::object();
+program::Json OverTime(const RunStudy& study, const Result& result) {
+  program::Json object = program::Json::object();
   const double slice =
       std::chrono::duration<double>(study.settings.drive.duration).count() / Result::kSlices;
   object["slice_seconds"] = slice;
-  object["per_second"] = cli::Json::array();
+  object["per_second"] = program::Json::array();
   for (const uint64_t count : result.slices) {
     object["per_second"].push_back(slice > 0 ? static_cast<double>(count) / slice : 0);
   }
   return object;
 }
 
-cli::Json RowOf(const RunStudy& study, const RunRow& row) {
+program::Json RowOf(const RunStudy& study, const RunRow& row) {
   const Result& result = row.result;
-  cli::Json object = cli::Json::object();
-  object["rate"] = row.rate > 0 ? cli::Json(row.rate) : cli::Json(nullptr);
+  program::Json object = program::Json::object();
+  object["rate"] = row.rate > 0 ? program::Json(row.rate) : program::Json(nullptr);
   object["per_second"] = row.per_second.median();
   object["per_second_least"] = row.per_second.least();
   object["per_second_most"] = row.per_second.most();
   object["seconds"] = result.seconds;
   object["count"] = result.operations();
-  object["operations"] = cli::Json::object();
+  object["operations"] = program::Json::object();
   for (size_t i = 0; i < kKinds; ++i) {
     if (result.latencies[i].count() == 0) continue;
     object["operations"][std::string(kKindNames[i])] = OperationOf(result.latencies[i], row);
@@ -70,13 +70,14 @@ cli::Json RowOf(const RunStudy& study, const RunRow& row) {
   object["missed_starts"] = result.missed_starts();
   object["client_cpu_seconds_per_million"] = row.client_cpu();
   const auto server = row.server_cpu();
-  object["server_cpu_seconds_per_million"] = server ? cli::Json(*server) : cli::Json(nullptr);
+  object["server_cpu_seconds_per_million"] =
+      server ? program::Json(*server) : program::Json(nullptr);
   object["client"] = JsonOf(result.stats);
   if (study.settings.drive.duration.count() > 0) object["over_time"] = OverTime(study, result);
   return object;
 }
 
-void AddItems(const Workload& workload, cli::Json* object) {
+void AddItems(const Workload& workload, program::Json* object) {
   static constexpr auto kNames = std::to_array<const char*>({"uniform", "zipfian", "latest"});
   (*object)["items"] = workload.items;
   (*object)["key_bytes"] = workload.shape.key_bytes;
@@ -86,10 +87,10 @@ void AddItems(const Workload& workload, cli::Json* object) {
   if (workload.popularity != Popularity::kUniform) (*object)["exponent"] = workload.exponent;
 }
 
-cli::Json SettingsOf(const RunStudy& study) {
+program::Json SettingsOf(const RunStudy& study) {
   const RunSettings& settings = study.settings;
   const Workload& workload = settings.workload;
-  cli::Json object = cli::Json::object();
+  program::Json object = program::Json::object();
   object["workload"] = workload.name;
   object["server"] = study.uri;
   object["own_server"] = settings.server.uri.empty();
@@ -113,8 +114,8 @@ cli::Json SettingsOf(const RunStudy& study) {
 
 }  // namespace
 
-cli::Json JsonOf(const RunStudy& study) {
-  cli::Json object = SettingsOf(study);
+program::Json JsonOf(const RunStudy& study) {
+  program::Json object = SettingsOf(study);
   if (study.load_seconds > 0) object["load_seconds"] = study.load_seconds;
   if (study.memory) {
     const ServerMemory& memory = *study.memory;
@@ -126,7 +127,7 @@ cli::Json JsonOf(const RunStudy& study) {
           static_cast<double>(memory.used_bytes) / static_cast<double>(memory.items);
     }
   }
-  object["runs"] = cli::Json::array();
+  object["runs"] = program::Json::array();
   for (const RunRow& row : study.rows) object["runs"].push_back(RowOf(study, row));
   return object;
 }

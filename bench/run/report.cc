@@ -7,7 +7,7 @@
 #include "bench/page/number.h"
 #include "bench/run/study.h"
 #include "bench/shared/command.h"
-#include "client/cli/format.h"
+#include "program/format.h"
 
 namespace plov::bench {
 
@@ -47,12 +47,12 @@ std::string HeadOf(const RunStudy& study) {
   const DriveOptions& drive = settings.drive;
   std::string text = fmt::format("{}: {}\n", workload.name, MixOf(workload.mix));
   if (workload.replay) {
-    text += fmt::format("{} requests\n", cli::Grouped(workload.replay->size()));
+    text += fmt::format("{} requests\n", program::Grouped(workload.replay->size()));
   } else {
     const ItemShape& shape = workload.shape;
     const bool spread = shape.value_bytes_least != shape.value_bytes_most;
     text += fmt::format("{} items, keys of {} bytes, values of {}{} bytes, {}\n",
-                        cli::Grouped(workload.items), shape.key_bytes, shape.value_bytes_least,
+                        program::Grouped(workload.items), shape.key_bytes, shape.value_bytes_least,
                         spread ? fmt::format("..{}", shape.value_bytes_most) : "",
                         PopularityOf(workload));
   }
@@ -62,8 +62,8 @@ std::string HeadOf(const RunStudy& study) {
                       drive.clients == 1 ? "" : "s", drive.window, pace,
                       drive.duration.count() > 0 ? ", " + Seconds(drive.duration) : "");
   if (study.load_seconds > 0) {
-    text += fmt::format("\nstored {} items in {}, {}/s", cli::Grouped(workload.items),
-                        cli::Duration(study.load_seconds),
+    text += fmt::format("\nstored {} items in {}, {}/s", program::Grouped(workload.items),
+                        program::Duration(study.load_seconds),
                         Whole(static_cast<double>(workload.items) / study.load_seconds));
   }
   return text;
@@ -85,8 +85,8 @@ Table OperationsOf(const RunRow& row) {
   const auto add = [&](std::string_view name, const Histogram& latency) {
     const double part =
         static_cast<double>(latency.count()) / static_cast<double>(row.result.operations());
-    table.rows.push_back(
-        {std::string(name), cli::Grouped(latency.count()), Whole(part * row.per_second.median())});
+    table.rows.push_back({std::string(name), program::Grouped(latency.count()),
+                          Whole(part * row.per_second.median())});
     AddLatencyCells(latency, &table.rows.back());
   };
   for (size_t i = 0; i < kKinds; ++i) {
@@ -108,17 +108,17 @@ Table CostsOf(const RunStudy& study, const RunRow& row) {
     add("READs per GET",
         fmt::format("{:.3f} ({:.3f} of them by a known location)", result.reads_per_get(),
                     static_cast<double>(stats.known_reads) / gets));
-    add("torn READs", cli::Grouped(row.torn_reads()));
-    add("GETs by message", cli::Grouped(stats.fallbacks));
-    add("hits", cli::Percent(result.hits, result.hits + result.misses));
-    add("misses", cli::Grouped(result.misses));
+    add("torn READs", program::Grouped(row.torn_reads()));
+    add("GETs by message", program::Grouped(stats.fallbacks));
+    add("hits", program::Percent(result.hits, result.hits + result.misses));
+    add("misses", program::Grouped(result.misses));
   }
-  if (result.refused > 0) add("conditions failed", cli::Grouped(result.refused));
-  add("retries", cli::Grouped(stats.retries));
+  if (result.refused > 0) add("conditions failed", program::Grouped(result.refused));
+  add("retries", program::Grouped(stats.retries));
   if (row.rate > 0) {
     add("missed starts",
-        fmt::format("{} ({} late, {} never)", cli::Grouped(result.missed_starts()),
-                    cli::Grouped(result.late_starts), cli::Grouped(result.never_started)));
+        fmt::format("{} ({} late, {} never)", program::Grouped(result.missed_starts()),
+                    program::Grouped(result.late_starts), program::Grouped(result.never_started)));
   }
   add("client CPU", fmt::format("{:.3f} s per million operations", row.client_cpu()));
   const auto server = row.server_cpu();
@@ -138,7 +138,7 @@ Table SweepOf(const RunStudy& study) {
   for (size_t i = 1; i < study.rows.size(); ++i) {
     const RunRow& row = study.rows[i];
     table.rows.push_back({Whole(row.rate), Whole(row.per_second.median()),
-                          cli::Grouped(row.result.missed_starts())});
+                          program::Grouped(row.result.missed_starts())});
     AddLatencyCells(row.result.latency(), &table.rows.back());
   }
   return table;
@@ -247,7 +247,7 @@ Page PageOf(const RunStudy& study) {
   return page;
 }
 
-Outcome RunRun(const Given& given, cli::Output* output) {
+Outcome RunRun(const Given& given, program::Output* output) {
   const auto settings = RunSettingsOf(given);
   if (!settings) return std::unexpected(settings.error());
   const auto study = StudyRun(*settings);

@@ -7,7 +7,7 @@
 #include "bench/load/process_pool.h"
 #include "bench/run/study.h"
 #include "bench/shared/command.h"
-#include "torture/own_server.h"
+#include "program/own_server.h"
 
 namespace plov::bench {
 
@@ -53,7 +53,7 @@ uint64_t MemoryBytes(const RunSettings& settings) {
 }
 
 Outcome FillServer(const Given& given, RunSettings* settings) {
-  torture::OwnServerOptions& own = settings->server.own;
+  program::OwnServerOptions& own = settings->server.own;
   settings->server.uri = given.Text("server");
   if (given.Has("server") && settings->server.uri.empty()) {
     return given.Invalid("--server is empty: name a server's URI");
@@ -72,7 +72,7 @@ Outcome FillServer(const Given& given, RunSettings* settings) {
   }
   if (auto found = FillPlovd(given, &own.plovd); !found) return found;
   own.listen = given.Text("listen");
-  own.spin_us = torture::kPlovdSpinUs;
+  own.spin_us = program::kPlovdSpinUs;
   own.huge_pages = given.On("hugepages");
   const Workload& workload = settings->workload;
   own.max_value_bytes =

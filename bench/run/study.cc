@@ -3,7 +3,7 @@
 #include <array>
 #include <chrono>
 
-#include "client/cli/progress.h"
+#include "program/progress.h"
 
 namespace plov::bench {
 
@@ -36,13 +36,13 @@ class RunBench {
   DriveOptions drive_;
   Workload workload_;  // has more items after each run that inserts
   RunStudy study_;
-  cli::Progress progress_;
+  program::Progress progress_;
   std::optional<double> cpu_before_;
   std::optional<double> cpu_after_;
 };
 
 Outcome RunBench::LoadItems() {
-  const cli::Progress timed;
+  const program::Progress timed;
   auto loaded = Load(workload_, drive_);
   study_.load_seconds = timed.seconds();
   progress_.Clear();
@@ -53,7 +53,7 @@ Outcome RunBench::Measure(double rate) {
   RunRow row;
   row.rate = drive_.rate = rate;
   for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
-    progress_ = cli::Progress();
+    progress_ = program::Progress();
     drive_.seed = round + 1;
     auto result = Drive(workload_, drive_);
     progress_.Clear();

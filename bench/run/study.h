@@ -71,6 +71,6 @@ struct RunStudy {
 std::expected<RunStudy, Error> StudyRun(const RunSettings& settings);
 
 Page PageOf(const RunStudy& study);
-cli::Json JsonOf(const RunStudy& study);
+program::Json JsonOf(const RunStudy& study);
 
 }  // namespace plov::bench

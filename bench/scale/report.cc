@@ -7,8 +7,8 @@
 #include "bench/page/number.h"
 #include "bench/scale/study.h"
 #include "bench/shared/command.h"
-#include "client/cli/format.h"
-#include "client/cli/machine.h"
+#include "program/format.h"
+#include "program/machine.h"
 
 namespace plov::bench {
 
@@ -21,7 +21,7 @@ constexpr uint64_t kMemoryMax = uint64_t{1} << 46;
 
 // Seven tenths: the rest is for what the estimate leaves out.
 uint64_t FreeMemory() {
-  const auto kib = cli::Machine().ReadField("/proc/meminfo", "MemAvailable");
+  const auto kib = program::Machine().ReadField("/proc/meminfo", "MemAvailable");
   return std::max(kMemoryMin, kib.value_or(0) * 1024 / 10 * 7);
 }
 
@@ -68,8 +68,8 @@ std::string LabelOf(ScaleAxis axis) {
 }
 
 std::vector<std::string> BeginOf(ScaleAxis axis, const ScaleRow& row) {
-  std::vector<std::string> cells = {cli::Grouped(row.point.On(axis))};
-  if (axis == ScaleAxis::kValues) cells.push_back(cli::Grouped(row.point.items));
+  std::vector<std::string> cells = {program::Grouped(row.point.On(axis))};
+  if (axis == ScaleAxis::kValues) cells.push_back(program::Grouped(row.point.items));
   return cells;
 }
 
@@ -233,26 +233,26 @@ Headline HeadlineOf(const ScaleStudy& study) {
   return {.text = "every point was skipped"};
 }
 
-cli::Json JsonOf(const ScaleRow& row) {
-  cli::Json object = {{"items", row.point.items},
-                      {"value_bytes", row.point.value_bytes},
-                      {"clients", row.point.clients},
-                      {"shards", row.point.shards}};
+program::Json JsonOf(const ScaleRow& row) {
+  program::Json object = {{"items", row.point.items},
+                          {"value_bytes", row.point.value_bytes},
+                          {"clients", row.point.clients},
+                          {"shards", row.point.shards}};
   if (!row.skipped.empty()) {
     object["skipped"] = row.skipped;
     return object;
   }
   object["load_seconds"] = row.load_seconds;
   object["memory_per_item"] = row.memory_per_item;
-  object["paces"] = cli::Json::array();
+  object["paces"] = program::Json::array();
   for (size_t i = 0; i < kPaces.size(); ++i) {
     const PaceResult& pace = row.paces[i];
-    cli::Json one = {{"name", kPaces[i].name},
-                     {"per_second", pace.per_second.median()},
-                     {"per_second_least", pace.per_second.least()},
-                     {"per_second_most", pace.per_second.most()},
-                     {"p50_us", pace.p50_us.median()},
-                     {"p99_us", pace.p99_us.median()}};
+    program::Json one = {{"name", kPaces[i].name},
+                         {"per_second", pace.per_second.median()},
+                         {"per_second_least", pace.per_second.least()},
+                         {"per_second_most", pace.per_second.most()},
+                         {"p50_us", pace.p50_us.median()},
+                         {"p99_us", pace.p99_us.median()}};
     if (!pace.reads.empty()) one["reads_per_get"] = pace.reads.median();
     if (!pace.server_cpu_us.empty()) one["server_cpu_us"] = pace.server_cpu_us.median();
     object["paces"].push_back(std::move(one));
@@ -270,12 +270,12 @@ Page PageOf(const ScaleStudy& study) {
       "own; the others are {} items, values of {} bytes, 1 client, 1 shard. known: the client "
       "remembers where items are.",
       ScalePoint::kKeyBytes, RoundsOf(settings.rounds, settings.duration),
-      settings.quick ? "1,000" : cli::Grouped(ScalePoint().items), ScalePoint().value_bytes)});
+      settings.quick ? "1,000" : program::Grouped(ScalePoint().items), ScalePoint().value_bytes)});
   for (const ScaleRow& row : study.rows) {
     if (row.skipped.empty()) continue;
     page.parts.push_back(
         Paragraph{fmt::format("skipped: {} items, values of {} bytes, clients {}, shards {}: {}",
-                              cli::Grouped(row.point.items), row.point.value_bytes,
+                              program::Grouped(row.point.items), row.point.value_bytes,
                               row.point.clients, row.point.shards, row.skipped)});
   }
   for (const ScaleAxis axis : settings.axes) {
@@ -290,13 +290,13 @@ Page PageOf(const ScaleStudy& study) {
   return page;
 }
 
-cli::Json JsonOf(const ScaleStudy& study) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const ScaleStudy& study) {
+  program::Json object = program::Json::object();
   object["run"] = JsonOf(FactsOfRun());
   object["rounds"] = study.settings.rounds;
   object["duration_us"] = study.settings.duration.count();
   object["memory_bytes"] = study.settings.memory_bytes;
-  object["points"] = cli::Json::array();
+  object["points"] = program::Json::array();
   for (const ScaleRow& row : study.rows) object["points"].push_back(JsonOf(row));
   return object;
 }
@@ -312,7 +312,7 @@ po::options_description ScaleOptions() {
   return options;
 }
 
-Outcome RunScale(const Given& given, cli::Output* output) {
+Outcome RunScale(const Given& given, program::Output* output) {
   const auto settings = SettingsOf(given);
   if (!settings) return std::unexpected(settings.error());
   const auto study = StudyScale(*settings);

@@ -9,8 +9,8 @@
 
 #include "bench/load/driver.h"
 #include "bench/shared/tested_server.h"
-#include "client/cli/format.h"
-#include "client/cli/progress.h"
+#include "program/format.h"
+#include "program/progress.h"
 
 namespace plov::bench {
 
@@ -56,7 +56,7 @@ class PointBench {
     options.own.plovd = settings_.plovd;
     options.own.memory_bytes = row_.point.server_bytes();
     options.own.max_value_bytes = std::max<uint64_t>(row_.point.value_bytes, 4096);
-    options.own.spin_us = torture::kPlovdSpinUs;
+    options.own.spin_us = program::kPlovdSpinUs;
     options.own.shards = row_.point.shards;
     auto server = TestedServer::Start(options);
     if (!server) return std::unexpected(server.error());
@@ -72,7 +72,7 @@ class PointBench {
 
  private:
   Outcome Load() {
-    cli::Progress progress;
+    program::Progress progress;
     DriveOptions options;
     options.uri = server_->uri();
     options.clients = std::clamp(std::thread::hardware_concurrency(), 1u, kLoadersMax);
@@ -132,16 +132,16 @@ class PointBench {
 
 std::string SkippedOf(const ScalePoint& point, const ScaleSettings& settings) {
   if (point.need_bytes() <= settings.memory_bytes) return {};
-  return fmt::format("needs about {}, --memory is {}", cli::Bytes(point.need_bytes()),
-                     cli::Bytes(settings.memory_bytes));
+  return fmt::format("needs about {}, --memory is {}", program::Bytes(point.need_bytes()),
+                     program::Bytes(settings.memory_bytes));
 }
 
 void Announce(const ScaleStudy& study, const ScaleRow& row) {
   if (::isatty(STDERR_FILENO) != 1) return;
   const ScalePoint& point = row.point;
   fmt::print(stderr, "point {} of {}: {} items, values of {}, {} clients, {} shards\n",
-             &row - study.rows.data() + 1, study.rows.size(), cli::Grouped(point.items),
-             cli::Bytes(point.value_bytes), point.clients, point.shards);
+             &row - study.rows.data() + 1, study.rows.size(), program::Grouped(point.items),
+             program::Bytes(point.value_bytes), point.clients, point.shards);
 }
 
 }  // namespace

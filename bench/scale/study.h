@@ -76,6 +76,6 @@ std::vector<ScalePoint> PointsOf(ScaleAxis axis, const ScaleSettings& settings);
 std::expected<ScaleStudy, Error> StudyScale(const ScaleSettings& settings);
 
 Page PageOf(const ScaleStudy& study);
-cli::Json JsonOf(const ScaleStudy& study);
+program::Json JsonOf(const ScaleStudy& study);
 
 }  // namespace plov::bench

@@ -88,7 +88,7 @@ int RunCommand(const Command& command, std::span<const std::string> words) {
   described.add(command.options()).add(HelpOption());
   const auto given = Given::Parse(described, words, ProgramOf(command));
   if (!given) return Complain("plov-bench", given.error());
-  cli::Output output;
+  program::Output output;
   Outcome outcome;
   if (given->On("help")) {
     output.Write(HelpText(command));
@@ -100,7 +100,7 @@ int RunCommand(const Command& command, std::span<const std::string> words) {
 }
 
 int Print(const std::string& text) {
-  cli::Output output;
+  program::Output output;
   output.Write(text);
   const auto written = output.Finish();
   return written ? 0 : Complain("plov-bench", written.error());

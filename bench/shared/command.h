@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "bench/shared/options.h"
-#include "client/cli/output.h"
+#include "program/output.h"
 
 namespace plov::bench {
 
@@ -18,7 +18,7 @@ struct Command {
   // Its own options; --help comes with them.
   boost::program_options::options_description (*options)();
   // kInvalidArgument is a wrong command line; all other codes end with the status of an error.
-  Outcome (*run)(const Given& given, cli::Output* output);
+  Outcome (*run)(const Given& given, program::Output* output);
 };
 
 std::span<const Command> Commands();
@@ -33,20 +33,20 @@ std::string HelpText();
 int RunTool(std::span<const std::string> words);
 
 boost::program_options::options_description BusyOptions();
-Outcome RunBusy(const Given& given, cli::Output* output);
+Outcome RunBusy(const Given& given, program::Output* output);
 boost::program_options::options_description CompareOptions();
-Outcome RunCompare(const Given& given, cli::Output* output);
+Outcome RunCompare(const Given& given, program::Output* output);
 boost::program_options::options_description VerbsOptions();
-Outcome RunVerbs(const Given& given, cli::Output* output);
+Outcome RunVerbs(const Given& given, program::Output* output);
 boost::program_options::options_description FabricOptions();
-Outcome RunFabric(const Given& given, cli::Output* output);
+Outcome RunFabric(const Given& given, program::Output* output);
 boost::program_options::options_description RunOptions();
-Outcome RunRun(const Given& given, cli::Output* output);
+Outcome RunRun(const Given& given, program::Output* output);
 boost::program_options::options_description DesignsOptions();
-Outcome RunDesigns(const Given& given, cli::Output* output);
+Outcome RunDesigns(const Given& given, program::Output* output);
 boost::program_options::options_description TableOptions();
-Outcome RunTable(const Given& given, cli::Output* output);
+Outcome RunTable(const Given& given, program::Output* output);
 boost::program_options::options_description ScaleOptions();
-Outcome RunScale(const Given& given, cli::Output* output);
+Outcome RunScale(const Given& given, program::Output* output);
 
 }  // namespace plov::bench

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "bench/shared/command.h"
-#include "client/cli/output.h"
+#include "program/output.h"
 
 int main(int argc, char** argv) {
-  plov::cli::OccupyStandardFiles();
+  plov::program::OccupyStandardFiles();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error, told in one line
   return plov::bench::RunTool(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "torture/own_server.h"
+#include "program/own_server.h"
 #include "verify/quantity.h"
 
 namespace plov::bench {
@@ -59,7 +59,7 @@ Outcome FillFile(const Given& given, const char* name, std::string* file) {
 }
 
 Outcome FillPlovd(const Given& given, std::string* plovd) {
-  *plovd = given.Has("plovd") ? given.Text("plovd") : torture::FindPlovd();
+  *plovd = given.Has("plovd") ? given.Text("plovd") : program::FindPlovd();
   if (!plovd->empty()) return {};
   return Fail(Code::kUnavailable, "no plovd beside plov-bench nor in PATH: name it by --plovd");
 }
@@ -125,9 +125,9 @@ std::string RoundsOf(uint32_t rounds, std::chrono::microseconds duration) {
                      MillisecondsOf(duration));
 }
 
-Outcome Show(const OutputSettings& settings, const Page& page, const cli::Json& figures,
-             cli::Output* output) {
-  output->Write(settings.json ? cli::LineOf(figures) : TextOf(page));
+Outcome Show(const OutputSettings& settings, const Page& page, const program::Json& figures,
+             program::Output* output) {
+  output->Write(settings.json ? program::LineOf(figures) : TextOf(page));
   if (settings.html.empty()) return {};
   const auto html = HtmlOf(page);
   return html ? Save(settings.html, *html) : std::unexpected(html.error());

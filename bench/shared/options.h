@@ -10,13 +10,13 @@
 
 #include "bench/page/page.h"
 #include "bench/shared/device.h"
-#include "client/cli/output.h"
-#include "torture/given.h"
+#include "program/given.h"
+#include "program/output.h"
 #include "verify/error.h"
 
 namespace plov::bench {
 
-using torture::Given;
+using program::Given;
 using Outcome = std::expected<void, Error>;
 
 // An option that takes a text, shown as `name`.
@@ -70,14 +70,14 @@ Outcome FillNumbers(const Given& given, const char* name, uint32_t least, uint32
 std::string RoundsOf(uint32_t rounds, std::chrono::microseconds duration);
 
 // Writes JSON or the page's text, and the page where one is wanted.
-Outcome Show(const OutputSettings& settings, const Page& page, const cli::Json& figures,
-             cli::Output* output);
+Outcome Show(const OutputSettings& settings, const Page& page, const program::Json& figures,
+             program::Output* output);
 
 // A command: its settings, what it measures, and that shown by PageOf and JsonOf.
 template <typename Settings, typename Study>
 Outcome MeasureAndShow(std::expected<Settings, Error> settings,
                        std::expected<Study, Error> (*measure)(const Settings&),
-                       cli::Output* output) {
+                       program::Output* output) {
   if (!settings) return std::unexpected(settings.error());
   const std::expected<Study, Error> study = measure(*settings);
   if (!study) return std::unexpected(study.error());

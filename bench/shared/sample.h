@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/json.h"
+#include "program/json.h"
 
 namespace plov::bench {
 
@@ -43,7 +43,7 @@ inline Sample RatiosOf(const Sample& ours, const Sample& theirs) {
 }
 
 // Median, least and most.
-inline cli::Json JsonOf(const Sample& sample) {
+inline program::Json JsonOf(const Sample& sample) {
   return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
 }
 

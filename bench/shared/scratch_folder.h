@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "torture/scratch.h"
+#include "program/scratch.h"
 #include "verify/error.h"
 
 namespace plov::bench {
@@ -14,10 +14,10 @@ namespace plov::bench {
 class ScratchFolder {
  public:
   // Errors: kSystem.
-  static std::expected<ScratchFolder, Error> Make(torture::Place place = torture::Place::kDisk) {
-    auto path = torture::MakeFolder(place, "plov-bench");
+  static std::expected<ScratchFolder, Error> Make(program::Place place = program::Place::kDisk) {
+    auto path = program::MakeFolder(place, "plov-bench");
     if (!path) return std::unexpected(path.error());
-    auto janitor = torture::Janitor::Start([path = *path] { torture::RemoveFolder(path); });
+    auto janitor = program::Janitor::Start([path = *path] { program::RemoveFolder(path); });
     if (!janitor) return std::unexpected(janitor.error());
     return ScratchFolder(std::move(*path), std::move(*janitor));
   }
@@ -25,17 +25,17 @@ class ScratchFolder {
       : path_(std::exchange(other.path_, {})), janitor_(std::move(other.janitor_)) {}
   ScratchFolder& operator=(ScratchFolder&&) = delete;
   ~ScratchFolder() {
-    if (!path_.empty()) torture::RemoveFolder(path_);
+    if (!path_.empty()) program::RemoveFolder(path_);
   }
 
   const std::string& path() const { return path_; }
 
  private:
-  ScratchFolder(std::string path, torture::Janitor janitor)
+  ScratchFolder(std::string path, program::Janitor janitor)
       : path_(std::move(path)), janitor_(std::move(janitor)) {}
 
   std::string path_;
-  torture::Janitor janitor_;
+  program::Janitor janitor_;
 };
 
 }  // namespace plov::bench

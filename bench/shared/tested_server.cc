@@ -42,12 +42,12 @@ std::expected<std::unique_ptr<TestedServer>, Error> TestedServer::Start(
   if (!options.uri.empty()) return server;
   auto folder = ScratchFolder::Make();
   if (!folder) return std::unexpected(folder.error());
-  torture::OwnServerOptions own = options.own;
+  program::OwnServerOptions own = options.own;
   own.folder = folder->path();
   server->folder_.emplace(std::move(*folder));
   server->own_.emplace(std::move(own));
   server->uri_ = server->own_->uri();
-  if (auto started = server->own_->Start(torture::Life::kFirst); !started) {
+  if (auto started = server->own_->Start(program::Life::kFirst); !started) {
     return std::unexpected(started.error());
   }
   return server;

@@ -10,14 +10,14 @@
 #include <string>
 
 #include "bench/shared/scratch_folder.h"
-#include "torture/own_server.h"
+#include "program/own_server.h"
 #include "verify/error.h"
 
 namespace plov::bench {
 
 struct TestedServerOptions {
   std::string uri;                // of one that runs; empty: one of the tool's own is started
-  torture::OwnServerOptions own;  // its folder is made and named here
+  program::OwnServerOptions own;  // its folder is made and named here
 };
 
 // What a server says of its memory, of all shards.
@@ -51,7 +51,7 @@ class TestedServer {
 
   std::string uri_;
   std::optional<ScratchFolder> folder_;
-  std::optional<torture::OwnServer> own_;
+  std::optional<program::OwnServer> own_;
 };
 
 }  // namespace plov::bench

@@ -90,8 +90,8 @@ Table ClaimsTableOf(const TableStudy& study) {
   return table;
 }
 
-cli::Json JsonOf(const TableStudy& study, const TableRow& row) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const TableStudy& study, const TableRow& row) {
+  program::Json object = program::Json::object();
   object["bucket_bytes"] = row.bucket_bytes;
   object["fill_percent"] = row.fill_percent;
   object["reached"] = IsReached(study, row);
@@ -216,20 +216,20 @@ Page PageOf(const TableStudy& study) {
   return page;
 }
 
-cli::Json JsonOf(const TableStudy& study) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const TableStudy& study) {
+  program::Json object = program::Json::object();
   object["items"] = study.settings.items;
   object["seeds"] = study.settings.seeds;
-  object["rows"] = cli::Json::array();
+  object["rows"] = program::Json::array();
   for (const TableRow& row : study.rows) object["rows"].push_back(JsonOf(study, row));
-  object["full"] = cli::Json::array();
+  object["full"] = program::Json::array();
   for (const FullTable& full : study.full) {
     object["full"].push_back({{"bucket_bytes", full.bucket_bytes},
                               {"fill_percent", JsonOf(full.fill_percent)},
                               {"path_mean", JsonOf(full.path_mean)},
                               {"path_most", JsonOf(full.path_most)}});
   }
-  object["claims"] = cli::Json::array();
+  object["claims"] = program::Json::array();
   for (const TableClaim& claim : ClaimsOf(study)) {
     const bool is_most = claim.bound == TableClaim::Bound::kAtMost;
     object["claims"].push_back({{"what", claim.what},
@@ -251,7 +251,7 @@ po::options_description TableOptions() {
   return options;
 }
 
-Outcome RunTable(const Given& given, cli::Output* output) {
+Outcome RunTable(const Given& given, program::Output* output) {
   return MeasureAndShow(TableSettingsOf(given), StudyTable, output);
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "torture/random.h"
+#include "program/random.h"
 #include "verify/record.h"
 
 namespace plov::bench {
@@ -14,10 +14,10 @@ using Action = cuckoo::Lookup::Action;
 constexpr uint64_t kTableOffset = 4096;  // where a region has its superblock
 
 cuckoo::ShardView ViewOf(const TableShardOptions& options) {
-  const uint64_t incarnation = torture::Mix(options.seed + 1) | 1;
+  const uint64_t incarnation = program::Mix(options.seed + 1) | 1;
   cuckoo::ShardView view;
   view.incarnation = incarnation;
-  view.hash_seed = torture::Mix(options.seed + 2);
+  view.hash_seed = program::Mix(options.seed + 2);
   view.record_seed = verify::RecordSeed(incarnation);
   view.shard_count = 1;
   view.tables[0] = {.generation = 1,
@@ -51,7 +51,7 @@ std::optional<uint64_t> TableShard::Put(std::string_view key, std::string_view v
   const uint32_t bucket_bytes = view_.tables[0].bucket_bytes;
   const uint64_t hash = cuckoo::HashKey(key, view_.hash_seed);
   const uint64_t version = ++last_version_;
-  const auto mask = verify::Mask::Of(torture::Mix(version));
+  const auto mask = verify::Mask::Of(program::Mix(version));
   const verify::ItemView item{key, value, version, 0, 0, mask};
   const size_t record_bytes = verify::RecordBytes(key.size(), value.size());
   verify::Bucket bucket;

@@ -8,7 +8,7 @@
 #include "bench/load/histogram.h"
 #include "bench/load/items.h"
 #include "bench/table/shard.h"
-#include "client/cli/progress.h"
+#include "program/progress.h"
 #include "verify/record.h"
 
 namespace plov::bench {
@@ -138,7 +138,7 @@ class TableBench {
   }
 
   TableStudy study_;
-  cli::Progress progress_;
+  program::Progress progress_;
   uint64_t done_items_ = 0;
 };
 

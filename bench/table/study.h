@@ -78,6 +78,6 @@ std::expected<TableStudy, Error> StudyTable(const TableSettings& settings);
 
 std::vector<TableClaim> ClaimsOf(const TableStudy& study);
 Page PageOf(const TableStudy& study);
-cli::Json JsonOf(const TableStudy& study);
+program::Json JsonOf(const TableStudy& study);
 
 }  // namespace plov::bench

@@ -65,7 +65,7 @@ Outcome RunServer(const VerbsSettings& settings) {
   }
 }
 
-Outcome RunClient(const VerbsSettings& settings, fabric::Fd stream, cli::Output* output) {
+Outcome RunClient(const VerbsSettings& settings, fabric::Fd stream, program::Output* output) {
   auto measurer = Measurer::Create(settings.device, std::move(stream));
   if (!measurer) return std::unexpected(measurer.error());
   const auto study = Study(measurer->get(), settings);
@@ -73,7 +73,7 @@ Outcome RunClient(const VerbsSettings& settings, fabric::Fd stream, cli::Output*
   return Show(settings, PageOf(*study), JsonOf(*study), output);
 }
 
-Outcome RunBoth(const VerbsSettings& settings, cli::Output* output) {
+Outcome RunBoth(const VerbsSettings& settings, program::Output* output) {
   // Said once, by this process.
   if (const auto device = FindDevice(settings.device); !device) {
     return std::unexpected(device.error());
@@ -88,7 +88,7 @@ Outcome RunBoth(const VerbsSettings& settings, cli::Output* output) {
 
 }  // namespace
 
-Outcome RunVerbs(const Given& given, cli::Output* output) {
+Outcome RunVerbs(const Given& given, program::Output* output) {
   const auto settings = VerbsSettingsOf(given);
   if (!settings) return std::unexpected(settings.error());
   switch (settings->role) {

@@ -70,8 +70,8 @@ Table MeaningsOf(const VerbsStudy& study) {
   return table;
 }
 
-cli::Json JsonOf(const VerbsRow& row) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const VerbsRow& row) {
+  program::Json object = program::Json::object();
   object["combination"] = row.combination->name;
   object["bytes"] = row.bytes;
   object["window"] = row.window;
@@ -170,12 +170,12 @@ Page PageOf(const VerbsStudy& study) {
   return page;
 }
 
-cli::Json JsonOf(const VerbsStudy& study) {
-  cli::Json object = cli::Json::object();
+program::Json JsonOf(const VerbsStudy& study) {
+  program::Json object = program::Json::object();
   object["device"] = study.device;
   object["rounds"] = study.settings.rounds;
   object["duration_us"] = study.settings.duration.count();
-  object["results"] = cli::Json::array();
+  object["results"] = program::Json::array();
   for (const VerbsRow& row : study.rows) object["results"].push_back(JsonOf(row));
   return object;
 }

@@ -56,6 +56,6 @@ struct VerbsStudy {
 std::expected<VerbsStudy, Error> Study(Measurer* measurer, const VerbsSettings& settings);
 
 Page PageOf(const VerbsStudy& study);
-cli::Json JsonOf(const VerbsStudy& study);
+program::Json JsonOf(const VerbsStudy& study);
 
 }  // namespace plov::bench

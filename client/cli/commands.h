@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "client/cli/output.h"
+#include "program/output.h"
 
 namespace plov::cli {
 
@@ -26,20 +26,20 @@ struct Command {
   size_t words_min;
   size_t words_max;
   std::string_view options;  // its own ones, separated by spaces
-  Outcome (*run)(const Options& options, Output* output);
+  Outcome (*run)(const Options& options, program::Output* output);
 };
 
 std::span<const Command> Commands();
 const Command* FindCommand(std::string_view name);  // nullptr: there is none
 
-Outcome Get(const Options& options, Output* output);
-Outcome GetMany(const Options& options, Output* output);
-Outcome Put(const Options& options, Output* output);
-Outcome Delete(const Options& options, Output* output);
-Outcome Load(const Options& options, Output* output);
-Outcome Dump(const Options& options, Output* output);
-Outcome Stats(const Options& options, Output* output);
-Outcome Ping(const Options& options, Output* output);
-Outcome Doctor(const Options& options, Output* output);
+Outcome Get(const Options& options, program::Output* output);
+Outcome GetMany(const Options& options, program::Output* output);
+Outcome Put(const Options& options, program::Output* output);
+Outcome Delete(const Options& options, program::Output* output);
+Outcome Load(const Options& options, program::Output* output);
+Outcome Dump(const Options& options, program::Output* output);
+Outcome Stats(const Options& options, program::Output* output);
+Outcome Ping(const Options& options, program::Output* output);
+Outcome Doctor(const Options& options, program::Output* output);
 
 }  // namespace plov::cli

@@ -25,7 +25,7 @@ std::string_view NameOf(Severity severity) {
 }
 
 Findings Examine(const Options& options) {
-  const Machine machine;
+  const program::Machine machine;
   Findings findings;
   ProbeKernel(machine, &findings);
   ProbeSharedMemory(&findings);
@@ -49,17 +49,17 @@ std::string TextOf(const Findings& findings) {
   return text;
 }
 
-Json JsonOf(const Findings& findings, size_t problems) {
-  Json list = Json::array();
+program::Json JsonOf(const Findings& findings, size_t problems) {
+  program::Json list = program::Json::array();
   for (const Finding& finding : findings.all()) {
-    Json object = Json::object();
+    program::Json object = program::Json::object();
     object["subject"] = finding.subject;
     object["verdict"] = NameOf(finding.severity);
     object["meaning"] = finding.meaning;
     if (!finding.mend.empty()) object["mend"] = finding.mend;
     list.push_back(std::move(object));
   }
-  Json all = Json::object();
+  program::Json all = program::Json::object();
   all["problems"] = problems;
   all["findings"] = std::move(list);
   return all;
@@ -67,11 +67,11 @@ Json JsonOf(const Findings& findings, size_t problems) {
 
 }  // namespace
 
-Outcome Doctor(const Options& options, Output* output) {
+Outcome Doctor(const Options& options, program::Output* output) {
   const Findings findings = Examine(options);
   const auto problems = static_cast<size_t>(
       std::ranges::count(findings.all(), Severity::kProblem, &Finding::severity));
-  output->Write(options.json ? LineOf(JsonOf(findings, problems)) : TextOf(findings));
+  output->Write(options.json ? program::LineOf(JsonOf(findings, problems)) : TextOf(findings));
   if (problems == 0) return {};
   return Fail(Code::kSystem,
               fmt::format("{} PROBLEM{} found: run what is shown to mend {}", problems,

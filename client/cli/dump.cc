@@ -29,13 +29,13 @@ Outcome Conclude(const ScanSummary& summary) {
 
 }  // namespace
 
-Outcome Dump(const Options& options, Output* output) {
+Outcome Dump(const Options& options, program::Output* output) {
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
   std::string line;
   const auto summary = client->Scan([&](std::string_view key, const Item& item) {
     if (options.json) {
-      line = LineOf(JsonOf(key, item));
+      line = program::LineOf(JsonOf(key, item));
     } else {
       line.clear();
       AppendLine(key, item.value, &line);

@@ -13,19 +13,20 @@ namespace plov::cli {
 
 namespace {
 
-void WriteItem(const Options& options, std::string_view key, const Item& item, Output* output) {
-  if (options.json) return output->Write(LineOf(JsonOf(key, item)));
+void WriteItem(const Options& options, std::string_view key, const Item& item,
+               program::Output* output) {
+  if (options.json) return output->Write(program::LineOf(JsonOf(key, item)));
   std::string line;
   AppendLine(key, item.value, &line);
   output->Write(line);
 }
 
-void WriteMissing(const Options& options, std::string_view key, Output* output) {
+void WriteMissing(const Options& options, std::string_view key, program::Output* output) {
   if (!options.json) return;
-  Json object = Json::object();
+  program::Json object = program::Json::object();
   AddBytes("key", key, &object);
   object["found"] = false;
-  output->Write(LineOf(object));
+  output->Write(program::LineOf(object));
 }
 
 std::string InAll(size_t missing, size_t all) {
@@ -34,7 +35,7 @@ std::string InAll(size_t missing, size_t all) {
 
 }  // namespace
 
-Outcome Get(const Options& options, Output* output) {
+Outcome Get(const Options& options, program::Output* output) {
   const std::string& key = options.words[0];
   if (auto good = CheckKey(key); !good) return good;
   auto client = Connect(options);
@@ -55,7 +56,7 @@ Outcome Get(const Options& options, Output* output) {
 }
 
 // One at a time: each value is written before the next is read, so that memory holds only one.
-Outcome GetMany(const Options& options, Output* output) {
+Outcome GetMany(const Options& options, program::Output* output) {
   for (const std::string& key : options.words) {
     if (auto good = CheckKey(key); !good) return good;
   }

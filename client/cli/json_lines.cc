@@ -17,13 +17,13 @@ namespace {
 constexpr auto kMembers = std::to_array<std::string_view>(
     {"key", "key_base64", "value", "value_base64", "version", "flags", "expiry"});
 
-std::string AppendBytes(const Json& object, const std::string& name, size_t bytes_max,
+std::string AppendBytes(const program::Json& object, const std::string& name, size_t bytes_max,
                         std::string* bytes) {
   const std::string in_base64 = name + "_base64";
   if (object.contains(name) == object.contains(in_base64)) {
     return fmt::format("there must be one of {} and {}", name, in_base64);
   }
-  const Json& member = object.contains(name) ? object[name] : object[in_base64];
+  const program::Json& member = object.contains(name) ? object[name] : object[in_base64];
   if (!member.is_string()) return name + " is no string";
   const auto& text = member.get_ref<const std::string&>();
   const size_t before = bytes->size();
@@ -37,10 +37,10 @@ std::string AppendBytes(const Json& object, const std::string& name, size_t byte
   return fmt::format("the {} has {} bytes, at most {} are possible", name, count, bytes_max);
 }
 
-std::string TakeNumber(const Json& object, const std::string& name, uint32_t* number) {
+std::string TakeNumber(const program::Json& object, const std::string& name, uint32_t* number) {
   *number = 0;
   if (!object.contains(name)) return {};
-  const Json& member = object[name];
+  const program::Json& member = object[name];
   if (!member.is_number_unsigned() || member.get<uint64_t>() > UINT32_MAX) {
     return fmt::format("{} is not a number from 0 to {}", name, UINT32_MAX);
   }
@@ -48,7 +48,7 @@ std::string TakeNumber(const Json& object, const std::string& name, uint32_t* nu
   return {};
 }
 
-std::string AppendItem(const Json& object, std::string* bytes, ItemRef* item) {
+std::string AppendItem(const program::Json& object, std::string* bytes, ItemRef* item) {
   for (const auto& [name, value] : object.items()) {
     if (std::ranges::find(kMembers, name) == kMembers.end()) {
       return fmt::format("no item has a '{}'", Printable(name));
@@ -67,7 +67,7 @@ std::string AppendItem(const Json& object, std::string* bytes, ItemRef* item) {
 }  // namespace
 
 std::string ParseJsonLine(std::string_view text, std::string* bytes, ItemRef* item) {
-  const Json object = Json::parse(text, nullptr, false);
+  const program::Json object = program::Json::parse(text, nullptr, false);
   if (!object.is_object()) return "it is no JSON object";
   item->offset = bytes->size();
   std::string wrong = AppendItem(object, bytes, item);

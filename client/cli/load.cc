@@ -17,9 +17,9 @@
 #include "client/cli/json_lines.h"
 #include "client/cli/lines.h"
 #include "client/cli/options.h"
-#include "client/cli/progress.h"
 #include "client/cli/report.h"
 #include "client/cli/server_time.h"
+#include "program/progress.h"
 #include "verify/record.h"
 
 namespace plov::cli {
@@ -65,7 +65,7 @@ class Loader {
   LineReader* lines_;
   ParseItem parse_;
   std::string name_;  // of the file, as messages show it
-  Progress progress_;
+  program::Progress progress_;
 
   std::string bytes_;  // of the batch's keys and values
   std::vector<ItemRef> refs_;
@@ -190,19 +190,19 @@ std::string Loader::Summary(bool json) const {
     return fmt::format("stored {} {} in {:.3f} s ({:.0f}/s){}\n", stored_,
                        stored_ == 1 ? "item" : "items", seconds, rate, expired);
   }
-  Json object = Json::object();
+  program::Json object = program::Json::object();
   object["stored"] = stored_;
   object["left_out"] = rejected_;
   object["expired"] = expired_;
   object["lines"] = lines_->number();
   object["seconds"] = seconds;
   object["items_per_second"] = rate;
-  return LineOf(object);
+  return program::LineOf(object);
 }
 
 }  // namespace
 
-Outcome Load(const Options& options, Output* output) {
+Outcome Load(const Options& options, program::Output* output) {
   const std::string& path = options.words[0];
   const bool is_stdin = path == "-";
   const int fd = is_stdin ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

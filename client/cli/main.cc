@@ -12,11 +12,11 @@
 int main(int argc, char** argv) {
   using namespace plov;
   using namespace plov::cli;
-  OccupyStandardFiles();
+  program::OccupyStandardFiles();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error, told in one line
   const auto options = ParseOptions(argc, argv);
   if (!options) return Complain("", options.error());
-  Output output;
+  program::Output output;
   Outcome outcome;
   if (options->action == Options::Action::kHelp) {
     output.Write(HelpText(options->command));

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "client/cli/nearest.h"
+#include "program/nearest.h"
 #include "verify/quantity.h"
 #include "verify/record.h"
 
@@ -192,7 +192,7 @@ std::expected<void, Error> FindItsCommand(std::vector<std::string> words, Option
   options->command = FindCommand(words[0]);
   if (options->command == nullptr) {
     return Invalid(
-        fmt::format("no command '{}'{}", words[0], DidYouMean(words[0], CommandNames())));
+        fmt::format("no command '{}'{}", words[0], program::DidYouMean(words[0], CommandNames())));
   }
   options->words.assign(words.begin() + 1, words.end());
   return {};
@@ -275,7 +275,7 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
     po::store(parsed, given);
   } catch (const po::unknown_option& error) {
     const std::string name = error.get_option_name();
-    const std::string meant = DidYouMean(name, OptionNames(all));
+    const std::string meant = program::DidYouMean(name, OptionNames(all));
     return Invalid(
         fmt::format("no option '{}'{}", name,
                     meant.empty() ? "; a key or value that starts with -- goes after --" : meant));

@@ -6,17 +6,17 @@
 
 namespace plov::cli {
 
-Outcome Ping(const Options& options, Output* output) {
+Outcome Ping(const Options& options, program::Output* output) {
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
   const auto time = client->Ping();
   if (!time) return std::unexpected(time.error());
   const double microseconds = static_cast<double>(time->count()) / 1e3;
   if (options.json) {
-    Json object = Json::object();
+    program::Json object = program::Json::object();
     object["server"] = options.server;
     object["round_trip_us"] = microseconds;
-    output->Write(LineOf(object));
+    output->Write(program::LineOf(object));
   } else {
     output->Write(fmt::format("{} answered in {:.1f} us\n", options.server, microseconds));
   }

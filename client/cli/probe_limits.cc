@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
-#include "client/cli/format.h"
 #include "client/cli/probes.h"
+#include "program/format.h"
 
 namespace plov::cli {
 
@@ -25,12 +25,13 @@ uint64_t LimitOf(__rlimit_resource resource) {
 void ProbeFiles(Findings* findings) {
   const uint64_t files = LimitOf(RLIMIT_NOFILE);
   if (files >= kFilesWanted) {
-    return findings->Ok("open files",
-                        files == RLIM_INFINITY
-                            ? std::string("no limit")
-                            : fmt::format("{} (ulimit -n), enough for about {} "
-                                          "clients times shards in a server",
-                                          Grouped(files), Grouped(files / kFilesPerConnection)));
+    return findings->Ok(
+        "open files",
+        files == RLIM_INFINITY
+            ? std::string("no limit")
+            : fmt::format("{} (ulimit -n), enough for about {} "
+                          "clients times shards in a server",
+                          program::Grouped(files), program::Grouped(files / kFilesPerConnection)));
   }
   const std::string meaning =
       fmt::format("at most {} (ulimit -n): a server takes one for each client and shard", files);
@@ -41,14 +42,15 @@ void ProbeFiles(Findings* findings) {
 void ProbeAddressSpace(uint64_t memory_bytes, Findings* findings) {
   const uint64_t bytes = LimitOf(RLIMIT_AS);
   if (bytes >= AddressBytes(memory_bytes) + kAddressSpaceBeside) {
-    return findings->Ok("address space", bytes == RLIM_INFINITY
-                                             ? std::string("no limit")
-                                             : fmt::format("{} (ulimit -v)", Bytes(bytes)));
+    return findings->Ok("address space",
+                        bytes == RLIM_INFINITY
+                            ? std::string("no limit")
+                            : fmt::format("{} (ulimit -v)", program::Bytes(bytes)));
   }
   findings->Problem("address space",
                     fmt::format("at most {} (ulimit -v): client and server map three times the "
                                 "server's --memory, which is {}",
-                                Bytes(bytes), Bytes(AddressBytes(memory_bytes))),
+                                program::Bytes(bytes), program::Bytes(AddressBytes(memory_bytes))),
                     "ulimit -v unlimited");
 }
 
@@ -58,12 +60,12 @@ void ProbeFileSize(uint64_t memory_bytes, Findings* findings) {
   if (bytes >= AddressBytes(memory_bytes)) {
     return findings->Ok("file size", bytes == RLIM_INFINITY
                                          ? std::string("no limit")
-                                         : fmt::format("{} (ulimit -f)", Bytes(bytes)));
+                                         : fmt::format("{} (ulimit -f)", program::Bytes(bytes)));
   }
   findings->Problem(
       "file size",
       fmt::format("at most {} (ulimit -f), which holds for shared memory too: three times --memory",
-                  Bytes(bytes)),
+                  program::Bytes(bytes)),
       "ulimit -f unlimited");
 }
 

@@ -34,7 +34,7 @@ bool IsFast(std::string_view source) {
   return std::ranges::find(kFast, source) != kFast.end();
 }
 
-void ProbeClock(const Machine& machine, Findings* findings) {
+void ProbeClock(const program::Machine& machine, Findings* findings) {
   const auto source = machine.Read(fmt::format("{}/current_clocksource", kSources));
   if (!source) return;
   if (IsFast(*source)) return findings->Ok("clock", *source);
@@ -42,25 +42,25 @@ void ProbeClock(const Machine& machine, Findings* findings) {
   const bool has_tsc = others && fmt::format(" {} ", *others).find(" tsc ") != std::string::npos;
   findings->Note(
       "clock", fmt::format("{}: every look at the clock is a system call", *source),
-      has_tsc ? WriteAsRoot("tsc", fmt::format("{}/current_clocksource", kSources)) : "");
+      has_tsc ? program::WriteAsRoot("tsc", fmt::format("{}/current_clocksource", kSources)) : "");
 }
 
-void ProbeGovernor(const Machine& machine, Findings* findings) {
+void ProbeGovernor(const program::Machine& machine, Findings* findings) {
   const auto governor = machine.Read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   if (!governor) return;
   if (*governor == "performance") return findings->Ok("frequency", "governor performance");
   findings->Note("frequency",
                  fmt::format("governor {}: the first operations after a rest are slow", *governor),
-                 AsRoot("cpupower frequency-set -g performance"));
+                 program::AsRoot("cpupower frequency-set -g performance"));
 }
 
 }  // namespace
 
-void ProbeKernel(const Machine& machine, Findings* findings) {
+void ProbeKernel(const program::Machine& machine, Findings* findings) {
   const auto release = machine.Read("/proc/sys/kernel/osrelease");
   if (!release) {
     return findings->Note("kernel", "its version cannot be told without /proc",
-                          AsRoot("mount -t proc proc /proc"));
+                          program::AsRoot("mount -t proc proc /proc"));
   }
   if (KernelVersion(*release) >= std::array{kKernelMajor, kKernelMinor}) {
     return findings->Ok("kernel", fmt::format("Linux {}", *release));
@@ -68,10 +68,10 @@ void ProbeKernel(const Machine& machine, Findings* findings) {
   findings->Problem(
       "kernel",
       fmt::format("Linux {}: {}.{} or later is needed", *release, kKernelMajor, kKernelMinor),
-      AsRoot("apt-get install linux-image-amd64"));
+      program::AsRoot("apt-get install linux-image-amd64"));
 }
 
-void ProbeProcessors(const Machine& machine, Findings* findings) {
+void ProbeProcessors(const program::Machine& machine, Findings* findings) {
   const unsigned cores = std::thread::hardware_concurrency();
   findings->Ok("processors", fmt::format("{} for this process", cores));
   ProbeClock(machine, findings);

@@ -9,8 +9,8 @@
 #include <optional>
 #include <system_error>
 
-#include "client/cli/format.h"
 #include "client/cli/probes.h"
+#include "program/format.h"
 
 namespace plov::cli {
 
@@ -50,8 +50,8 @@ std::string SmallerServer(uint64_t bytes) {
 }
 
 // The smallest limit on the way from the process's own group to the root.
-std::optional<uint64_t> GroupLimit(const Machine& machine, std::string group, std::string_view top,
-                                   std::string_view file) {
+std::optional<uint64_t> GroupLimit(const program::Machine& machine, std::string group,
+                                   std::string_view top, std::string_view file) {
   std::optional<uint64_t> least;
   while (true) {
     const auto limit = machine.ReadNumber(fmt::format("{}{}/{}", top, group, file));
@@ -61,7 +61,7 @@ std::optional<uint64_t> GroupLimit(const Machine& machine, std::string group, st
   }
 }
 
-std::optional<uint64_t> MemoryGroupLimit(const Machine& machine) {
+std::optional<uint64_t> MemoryGroupLimit(const program::Machine& machine) {
   const auto groups = machine.Read("/proc/self/cgroup");
   if (!groups) return std::nullopt;
   const auto path_behind = [&groups](std::string_view mark) -> std::optional<std::string> {
@@ -81,7 +81,7 @@ std::optional<uint64_t> MemoryGroupLimit(const Machine& machine) {
 }
 
 // physical_bytes: of the machine.
-void ProbeGroup(const Machine& machine, uint64_t physical_bytes, uint64_t memory_bytes,
+void ProbeGroup(const program::Machine& machine, uint64_t physical_bytes, uint64_t memory_bytes,
                 Findings* findings) {
   const auto limit = MemoryGroupLimit(machine);
   if (!limit || *limit >= physical_bytes) {
@@ -90,15 +90,15 @@ void ProbeGroup(const Machine& machine, uint64_t physical_bytes, uint64_t memory
   if (*limit > memory_bytes) {
     return findings->Ok("cgroup", fmt::format("limits memory to {}, a server's shared memory "
                                               "counted",
-                                              Bytes(*limit)));
+                                              program::Bytes(*limit)));
   }
   findings->Problem("cgroup",
                     fmt::format("limits memory to {}: a plovd of {} would be killed as it fills",
-                                Bytes(*limit), Bytes(memory_bytes)),
+                                program::Bytes(*limit), program::Bytes(memory_bytes)),
                     SmallerServer(*limit));
 }
 
-void ProbeOvercommit(const Machine& machine, Findings* findings) {
+void ProbeOvercommit(const program::Machine& machine, Findings* findings) {
   const auto mode = machine.ReadNumber("/proc/sys/vm/overcommit_memory");
   if (!mode) return;
   if (*mode != 2) {
@@ -107,23 +107,24 @@ void ProbeOvercommit(const Machine& machine, Findings* findings) {
   findings->Note("overcommit",
                  "vm.overcommit_memory is 2: memory that is only reserved counts, so plovd may be "
                  "refused what is free",
-                 AsRoot("sysctl vm.overcommit_memory=0"));
+                 program::AsRoot("sysctl vm.overcommit_memory=0"));
 }
 
-void ProbeHugePages(const Machine& machine, uint64_t memory_bytes, Findings* findings) {
+void ProbeHugePages(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
   const auto free = machine.ReadNumber("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
   const uint64_t bytes = free.value_or(0) << 21;
   if (bytes >= memory_bytes) {
-    return findings->Ok("huge pages", fmt::format("{} free, for plovd --hugepages", Bytes(bytes)));
+    return findings->Ok("huge pages",
+                        fmt::format("{} free, for plovd --hugepages", program::Bytes(bytes)));
   }
   const uint64_t wanted = ((memory_bytes - 1) >> 21) + 1;
-  findings->Note(
-      "huge pages",
-      fmt::format("{} free: plovd --hugepages needs as much as its --memory", Bytes(bytes)),
-      AsRoot(fmt::format("sysctl vm.nr_hugepages={}", wanted)));
+  findings->Note("huge pages",
+                 fmt::format("{} free: plovd --hugepages needs as much as its --memory",
+                             program::Bytes(bytes)),
+                 program::AsRoot(fmt::format("sysctl vm.nr_hugepages={}", wanted)));
 }
 
-void ProbeTransparent(const Machine& machine, Findings* findings) {
+void ProbeTransparent(const program::Machine& machine, Findings* findings) {
   constexpr auto kPath = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
   const auto modes = machine.Read(kPath);
   if (!modes) return;
@@ -133,18 +134,18 @@ void ProbeTransparent(const Machine& machine, Findings* findings) {
   }
   findings->Note("transparent huge pages",
                  "shared memory is in pages of 4 KiB, so GETs in a large table wait for the TLB",
-                 WriteAsRoot("within_size", kPath));
+                 program::WriteAsRoot("within_size", kPath));
 }
 
-void ProbeShmMount(const Machine& machine, Findings* findings) {
+void ProbeShmMount(const program::Machine& machine, Findings* findings) {
   struct statvfs status;
   if (::statvfs(machine.PathOf("/dev/shm").c_str(), &status) != 0) {
     return findings->Ok("/dev/shm", "is not there, and not used");
   }
   findings->Ok("/dev/shm",
                fmt::format("{} free of {}; used only by a plovd --warm whose file is there",
-                           Bytes(status.f_bavail * status.f_frsize),
-                           Bytes(status.f_blocks * status.f_frsize)));
+                           program::Bytes(status.f_bavail * status.f_frsize),
+                           program::Bytes(status.f_blocks * status.f_frsize)));
 }
 
 }  // namespace
@@ -160,19 +161,23 @@ void ProbeSharedMemory(Findings* findings) {
                     "docker run --security-opt seccomp=unconfined ...");
 }
 
-void ProbeMemory(const Machine& machine, uint64_t memory_bytes, Findings* findings) {
+void ProbeMemory(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
   const uint64_t total = machine.ReadField("/proc/meminfo", "MemTotal").value_or(0) << 10;
   const uint64_t available = machine.ReadField("/proc/meminfo", "MemAvailable").value_or(0) << 10;
-  const std::string amount = fmt::format("{} available of {}", Bytes(available), Bytes(total));
+  const std::string amount =
+      fmt::format("{} available of {}", program::Bytes(available), program::Bytes(total));
   if (total == 0) {
-    findings->Note("memory", "cannot be told without /proc", AsRoot("mount -t proc proc /proc"));
+    findings->Note("memory", "cannot be told without /proc",
+                   program::AsRoot("mount -t proc proc /proc"));
   } else if (total < memory_bytes) {
-    findings->Problem("memory",
-                      fmt::format("{}: too little for a plovd of {}", amount, Bytes(memory_bytes)),
-                      SmallerServer(total));
+    findings->Problem(
+        "memory",
+        fmt::format("{}: too little for a plovd of {}", amount, program::Bytes(memory_bytes)),
+        SmallerServer(total));
   } else if (available < memory_bytes) {
     findings->Note(
-        "memory", fmt::format("{}: a plovd of {} could not be filled", amount, Bytes(memory_bytes)),
+        "memory",
+        fmt::format("{}: a plovd of {} could not be filled", amount, program::Bytes(memory_bytes)),
         SmallerServer(available));
   } else {
     findings->Ok("memory", amount);
@@ -181,7 +186,7 @@ void ProbeMemory(const Machine& machine, uint64_t memory_bytes, Findings* findin
   ProbeOvercommit(machine, findings);
 }
 
-void ProbePages(const Machine& machine, uint64_t memory_bytes, Findings* findings) {
+void ProbePages(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
   ProbeHugePages(machine, memory_bytes, findings);
   ProbeTransparent(machine, findings);
   ProbeShmMount(machine, findings);

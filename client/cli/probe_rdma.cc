@@ -4,7 +4,7 @@
 
 namespace plov::cli {
 
-void ProbeRdma(const Machine& machine, const std::string& uri, uint64_t memory_bytes,
+void ProbeRdma(const program::Machine& machine, const std::string& uri, uint64_t memory_bytes,
                Findings* findings) {
   // First, for what is asked may load a module.
   const fabric::verbs::Survey survey = fabric::verbs::TakeSurvey();

@@ -22,14 +22,14 @@ bool Exists(const std::string& path) {
 }
 
 std::string StartCommand(const std::string& uri) {
-  return fmt::format("plovd --listen {} &", Quoted(uri));
+  return fmt::format("plovd --listen {} &", program::Quoted(uri));
 }
 
 // What helps when a server, or what is left of one, is at `path`.
 std::string MendOf(Code code, const std::string& uri, const std::string& path) {
   switch (code) {
     case Code::kPermission:
-      return AsRoot(fmt::format("chmod g+rw {}", Quoted(path)));
+      return program::AsRoot(fmt::format("chmod g+rw {}", program::Quoted(path)));
     case Code::kTimeout:
       return "kill -CONT $(pidof plovd)";
     case Code::kProtocol:
@@ -79,7 +79,7 @@ void ProbeFolder(const std::string& uri, const std::string& path, Findings* find
   }
   if (errno == ENOENT) {
     return findings->Problem("socket folder", fmt::format("{} does not exist", above),
-                             fmt::format("mkdir -p {}", Quoted(above)));
+                             fmt::format("mkdir -p {}", program::Quoted(above)));
   }
   findings->Note(
       "socket folder",
@@ -108,7 +108,7 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
     return findings->Problem("server", error.message,
                              here ? fmt::format("plov --server {} doctor  # again, when what "
                                                 "is wrong here is mended",
-                                                Quoted(uri))
+                                                program::Quoted(uri))
                                   : MendOfRdma(error.code, uri));
   }
   const auto path = fabric::shm::IsShm(uri) ? fabric::shm::SocketPath(uri) : std::unexpected(error);
@@ -136,7 +136,7 @@ void ProbeRuntimeFolder(const std::string& uri, Findings* findings) {
   }
   if (::access(folder, W_OK | X_OK) != 0) {
     return findings->Problem(kSubject, fmt::format("{} is not there or not writable", folder),
-                             AsRoot("loginctl enable-linger $(id -un)"));
+                             program::AsRoot("loginctl enable-linger $(id -un)"));
   }
   findings->Ok(kSubject, fmt::format("{} is writable", folder));
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "client/cli/finding.h"
-#include "client/cli/machine.h"
+#include "program/machine.h"
 
 namespace plov::cli {
 
@@ -27,18 +27,18 @@ void ProbeReads(const std::string& uri, std::chrono::microseconds timeout, Findi
 
 // Shared memory: whether it can be made, how much there is, in which pages.
 void ProbeSharedMemory(Findings* findings);
-void ProbeMemory(const Machine& machine, uint64_t memory_bytes, Findings* findings);
-void ProbePages(const Machine& machine, uint64_t memory_bytes, Findings* findings);
+void ProbeMemory(const program::Machine& machine, uint64_t memory_bytes, Findings* findings);
+void ProbePages(const program::Machine& machine, uint64_t memory_bytes, Findings* findings);
 
 // What ulimit limits.
 void ProbeLimits(uint64_t memory_bytes, Findings* findings);
 
 // The kernel, processors and clock.
-void ProbeKernel(const Machine& machine, Findings* findings);
-void ProbeProcessors(const Machine& machine, Findings* findings);
+void ProbeKernel(const program::Machine& machine, Findings* findings);
+void ProbeProcessors(const program::Machine& machine, Findings* findings);
 
 // RDMA devices and what they need, locked memory among it.
-void ProbeRdma(const Machine& machine, const std::string& uri, uint64_t memory_bytes,
+void ProbeRdma(const program::Machine& machine, const std::string& uri, uint64_t memory_bytes,
                Findings* findings);
 
 }  // namespace plov::cli

@@ -58,7 +58,7 @@ Error Refused(Error error, const Options& options) {
 
 }  // namespace
 
-Outcome Put(const Options& options, Output* output) {
+Outcome Put(const Options& options, program::Output* output) {
   const std::string& key = options.words[0];
   if (auto good = CheckKey(key); !good) return good;
   const auto value = ValueOf(options);
@@ -68,15 +68,15 @@ Outcome Put(const Options& options, Output* output) {
   const auto version = client->Put(key, *value, options.put);
   if (!version) return std::unexpected(Refused(version.error(), options));
   if (options.json) {
-    Json object = Json::object();
+    program::Json object = program::Json::object();
     AddBytes("key", key, &object);
     object["version"] = *version;
-    output->Write(LineOf(object));
+    output->Write(program::LineOf(object));
   }
   return {};
 }
 
-Outcome Delete(const Options& options, Output* output) {
+Outcome Delete(const Options& options, program::Output* output) {
   const std::string& key = options.words[0];
   if (auto good = CheckKey(key); !good) return good;
   auto client = Connect(options);
@@ -84,10 +84,10 @@ Outcome Delete(const Options& options, Output* output) {
   const auto deleted = client->Delete(key, options.put.expected_version);
   if (!deleted) return std::unexpected(Refused(deleted.error(), options));
   if (options.json) {
-    Json object = Json::object();
+    program::Json object = program::Json::object();
     AddBytes("key", key, &object);
     object["deleted"] = *deleted;
-    output->Write(LineOf(object));
+    output->Write(program::LineOf(object));
   }
   if (*deleted) return {};
   return Fail(Code::kNotFound, fmt::format("no item has the key '{}'", key));

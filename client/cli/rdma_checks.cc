@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "client/cli/format.h"
+#include "program/format.h"
 
 namespace plov::cli {
 
@@ -43,7 +43,7 @@ void CheckNoDevice(const RdmaFacts& facts, Findings* findings) {
     meaning += fmt::format(
         ", but the running kernel has no module rdma_rxe, or does not show it to this container: "
         "before the link is added on the host, {} && {}",
-        AsRoot("apt-get install linux-image-amd64"), AsRoot("reboot"));
+        program::AsRoot("apt-get install linux-image-amd64"), program::AsRoot("reboot"));
   }
   AddFault(facts, {Severity::kNote, "RDMA devices", meaning, AddSoftRoce(facts, "rxe0")}, findings);
 }
@@ -56,7 +56,7 @@ void CheckModules(const RdmaFacts& facts, Findings* findings) {
            {Severity::kNote, "RDMA modules",
             "rdma_rxe is loaded without the CRC-32 that it computes with: unless the kernel can "
             "load that by itself, rdma link add fails",
-            AsRoot("modprobe crc32_generic")},
+            program::AsRoot("modprobe crc32_generic")},
            findings);
 }
 
@@ -67,29 +67,30 @@ Finding CmFault(const RdmaFacts& facts) {
     return {Severity::kNote, kSubject,
             fmt::format("no {}: the module rdma_ucm is not loaded, and without it nobody connects",
                         kFile),
-            AsRoot("modprobe rdma_ucm")};
+            program::AsRoot("modprobe rdma_ucm")};
   }
   if (facts.cm_node == Node::kAbsent) {
     const size_t colon = facts.cm_number.find(':');
     const std::string major = facts.cm_number.substr(0, colon);
     const std::string minor = colon == std::string::npos ? "" : facts.cm_number.substr(colon + 1);
-    return {Severity::kNote, kSubject,
-            fmt::format("rdma_ucm is loaded, but {} is not there; is this a container? Then start "
-                        "it with --device=/dev/infiniband --cap-add=IPC_LOCK",
-                        kFile),
-            fmt::format("{} && {}", AsRoot("mkdir -p /dev/infiniband"),
-                        AsRoot(fmt::format("mknod -m 666 {} c {} {}", kFile, major, minor)))};
+    return {
+        Severity::kNote, kSubject,
+        fmt::format("rdma_ucm is loaded, but {} is not there; is this a container? Then start "
+                    "it with --device=/dev/infiniband --cap-add=IPC_LOCK",
+                    kFile),
+        fmt::format("{} && {}", program::AsRoot("mkdir -p /dev/infiniband"),
+                    program::AsRoot(fmt::format("mknod -m 666 {} c {} {}", kFile, major, minor)))};
   }
   if (facts.cm_node == Node::kForbidden) {
     return {Severity::kNote, kSubject,
             fmt::format("this user may not open {}; the package rdma-core has the udev rules that "
                         "let every user",
                         kFile),
-            AsRoot(fmt::format("chmod a+rw {}", kFile))};
+            program::AsRoot(fmt::format("chmod a+rw {}", kFile))};
   }
   return {Severity::kNote, kSubject,
           fmt::format("{} is there but does not work, which the kernel's log may explain", kFile),
-          AsRoot("dmesg | tail")};
+          program::AsRoot("dmesg | tail")};
 }
 
 void CheckCm(const RdmaFacts& facts, Findings* findings) {
@@ -100,7 +101,7 @@ void CheckCm(const RdmaFacts& facts, Findings* findings) {
 // What raises the limit of the shell that plov was started from.
 std::string RaiseMemlock(const RdmaFacts& facts) {
   if (facts.memlock_hard_bytes == kNoLimit) return "ulimit -l unlimited";
-  return AsRoot("prlimit --pid $$ --memlock=unlimited:unlimited");
+  return program::AsRoot("prlimit --pid $$ --memlock=unlimited:unlimited");
 }
 
 // What a server pins; its queues and messages come on top.
@@ -110,14 +111,15 @@ bool CanPin(const RdmaFacts& facts) {
 
 void CheckMemlock(const RdmaFacts& facts, Findings* findings) {
   constexpr auto kSubject = "locked memory";
-  const std::string limit = facts.memlock_bytes == kNoLimit
-                                ? std::string("no limit")
-                                : fmt::format("{} (ulimit -l)", Bytes(facts.memlock_bytes));
+  const std::string limit =
+      facts.memlock_bytes == kNoLimit
+          ? std::string("no limit")
+          : fmt::format("{} (ulimit -l)", program::Bytes(facts.memlock_bytes));
   if (facts.devices.empty() || !facts.built) {
     return findings->Ok(kSubject, limit + "; shared memory needs none");
   }
-  const std::string needs =
-      fmt::format("a server over RDMA pins all of its --memory, {}", Bytes(facts.memory_bytes));
+  const std::string needs = fmt::format("a server over RDMA pins all of its --memory, {}",
+                                        program::Bytes(facts.memory_bytes));
   if (facts.memlock_bytes == kNoLimit || facts.may_lock) {
     return findings->Ok(
         kSubject, fmt::format("{}; {}, which counts against the memory limit of its control group",
@@ -131,7 +133,7 @@ void CheckMemlock(const RdmaFacts& facts, Findings* findings) {
   const std::string meaning = fmt::format(
       "{}: {}, a client up to {} for each connection. Lasting: LimitMEMLOCK=infinity in a systemd "
       "unit, '* - memlock unlimited' in /etc/security/limits.conf",
-      limit, needs, Bytes(kClientPinnedBytes));
+      limit, needs, program::Bytes(kClientPinnedBytes));
   if (too_low_for_clients) return findings->Problem(kSubject, meaning, RaiseMemlock(facts));
   findings->Note(kSubject, meaning, RaiseMemlock(facts));
 }
@@ -170,9 +172,9 @@ std::string AddSoftRoce(const RdmaFacts& facts, std::string_view link) {
   });
   if (best == facts.netdevs.end()) best = std::ranges::find_if(facts.netdevs, IsForAdding);
   const std::string name = best == facts.netdevs.end() ? "eth0" : best->name;
-  return fmt::format(
-      "{} && {}", AsRoot("modprobe -a crc32_generic rdma_rxe rdma_ucm"),
-      AsRoot(fmt::format("rdma link add {} type rxe netdev {}", Quoted(link), Quoted(name))));
+  return fmt::format("{} && {}", program::AsRoot("modprobe -a crc32_generic rdma_rxe rdma_ucm"),
+                     program::AsRoot(fmt::format("rdma link add {} type rxe netdev {}",
+                                                 program::Quoted(link), program::Quoted(name))));
 }
 
 bool IsReady(const RdmaFacts& facts) {
@@ -195,7 +197,7 @@ void CheckRdma(const RdmaFacts& facts, Findings* findings) {
               "this plov was built without rdma-core, so it serves and reaches shm: only; in its "
               "source folder",
               fmt::format("{} && cmake -S . -B build && cmake --build build",
-                          AsRoot("apt-get install libibverbs-dev librdmacm-dev"))},
+                          program::AsRoot("apt-get install libibverbs-dev librdmacm-dev"))},
              findings);
     return CheckMemlock(facts, findings);
   }

@@ -4,8 +4,8 @@
 #include <optional>
 #include <system_error>
 
-#include "client/cli/format.h"
 #include "client/cli/rdma_checks.h"
+#include "program/format.h"
 
 namespace plov::cli {
 
@@ -35,7 +35,8 @@ std::string SubjectOf(const RdmaDevice& device) { return "RDMA device " + device
 
 // The link taken from where it is and put on an interface that can be used.
 std::string MoveLink(const RdmaDevice& device, const RdmaFacts& facts) {
-  return fmt::format("{} && {}", AsRoot("rdma link delete " + Quoted(device.name)),
+  return fmt::format("{} && {}",
+                     program::AsRoot("rdma link delete " + program::Quoted(device.name)),
                      AddSoftRoce(facts, device.name));
 }
 
@@ -48,8 +49,8 @@ Finding NodeFault(const RdmaDevice& device) {
           fmt::format("{} is not there; is this a container? Then start it with "
                       "--device=/dev/infiniband --cap-add=IPC_LOCK",
                       file),
-          fmt::format("{} && {}", AsRoot("mkdir -p /dev/infiniband"),
-                      AsRoot(fmt::format("mknod -m 666 {} c {} {}", file, major, minor)))};
+          fmt::format("{} && {}", program::AsRoot("mkdir -p /dev/infiniband"),
+                      program::AsRoot(fmt::format("mknod -m 666 {} c {} {}", file, major, minor)))};
 }
 
 // Why the device cannot be opened.
@@ -58,23 +59,23 @@ Finding OpenFault(const RdmaDevice& device) {
   if (device.node.empty()) {
     return {Severity::kNote, subject,
             "programs cannot reach it: the module ib_uverbs is not loaded",
-            AsRoot("modprobe ib_uverbs")};
+            program::AsRoot("modprobe ib_uverbs")};
   }
   if (device.node_file == Node::kAbsent) return NodeFault(device);
   const std::string file = "/dev/infiniband/" + device.node;
   if (device.node_file == Node::kForbidden) {
     return {Severity::kNote, subject, fmt::format("this user may not open {}", file),
-            AsRoot(fmt::format("chmod a+rw {}", file))};
+            program::AsRoot(fmt::format("chmod a+rw {}", file))};
   }
   if (!device.survey) {
     return {Severity::kNote, subject,
             "rdma-core has no driver for it: the package ibverbs-providers is missing or too old",
-            AsRoot("apt-get install ibverbs-providers")};
+            program::AsRoot("apt-get install ibverbs-providers")};
   }
   return {Severity::kNote, subject,
           fmt::format("{} cannot be opened ({}), which the kernel's log may explain", file,
                       std::generic_category().message(device.survey->error_number)),
-          AsRoot("dmesg | tail")};
+          program::AsRoot("dmesg | tail")};
 }
 
 bool CanBeOpened(const RdmaDevice& device) {
@@ -82,8 +83,8 @@ bool CanBeOpened(const RdmaDevice& device) {
 }
 
 std::string Restart(const std::string& netdev) {
-  const std::string set = "ip link set " + Quoted(netdev);
-  return fmt::format("{} && {}", AsRoot(set + " down"), AsRoot(set + " up"));
+  const std::string set = "ip link set " + program::Quoted(netdev);
+  return fmt::format("{} && {}", program::AsRoot(set + " down"), program::AsRoot(set + " up"));
 }
 
 // Why a port that is not ACTIVE is not.
@@ -94,7 +95,7 @@ Finding PortFault(const RdmaDevice& device, const RdmaPort& port, const Netdev* 
     if (port.state == "INIT" || port.state == "ARMED") {
       return {Severity::kNote, SubjectOf(device),
               what + ": no subnet manager has set it up; run one on some host of the network",
-              AsRoot("apt-get install opensm")};
+              program::AsRoot("apt-get install opensm")};
     }
     return {Severity::kNote, SubjectOf(device),
             what + ": no link; see to the cable and to the switch, then look again",
@@ -103,14 +104,14 @@ Finding PortFault(const RdmaDevice& device, const RdmaPort& port, const Netdev* 
   if (netdev != nullptr && !netdev->up) {
     return {Severity::kNote, SubjectOf(device),
             fmt::format("{}: its interface {} is down", what, netdev->name),
-            AsRoot(fmt::format("ip link set {} up", Quoted(netdev->name)))};
+            program::AsRoot(fmt::format("ip link set {} up", program::Quoted(netdev->name)))};
   }
   if (netdev != nullptr && !netdev->carrier) {
     return {Severity::kNote, SubjectOf(device),
             fmt::format("{}: its interface {} has no carrier; see to the cable and to the other "
                         "end, then look again",
                         what, netdev->name),
-            fmt::format("ip link show {}", Quoted(netdev->name))};
+            fmt::format("ip link show {}", program::Quoted(netdev->name))};
   }
   return {Severity::kNote, SubjectOf(device), what + ", though its interface is up",
           netdev == nullptr ? "rdma link show" : Restart(netdev->name)};
@@ -139,13 +140,14 @@ void CheckNoAddress(const RdmaDevice& device, const RdmaFacts& facts, Findings* 
   const bool infiniband = std::ranges::any_of(
       device.ports, [](const RdmaPort& port) { return port.link_layer == "InfiniBand"; });
   const std::string netdev = !device.netdev.empty() ? device.netdev : (infiniband ? "ib0" : "eth0");
-  const std::string add = AsRoot(fmt::format("ip address add 192.0.2.1/24 dev {}", Quoted(netdev)));
+  const std::string add =
+      program::AsRoot(fmt::format("ip address add 192.0.2.1/24 dev {}", program::Quoted(netdev)));
   AddFault(facts,
            {Severity::kNote, SubjectOf(device),
             fmt::format("its interface {} has no IP address, so no URI can name it (an example "
                         "address is shown: take one of your network)",
                         netdev),
-            infiniband ? fmt::format("{} && {}", AsRoot("modprobe ib_ipoib"), add) : add},
+            infiniband ? fmt::format("{} && {}", program::AsRoot("modprobe ib_ipoib"), add) : add},
            findings);
 }
 
@@ -190,7 +192,7 @@ void CheckGids(const RdmaDevice& device, Findings* findings) {
     findings->Note(
         subject,
         fmt::format("port {} has no RoCE v2 GID with an address, only {}", port.number, list),
-        fmt::format("ip address show {}", Quoted(device.netdev)));
+        fmt::format("ip address show {}", program::Quoted(device.netdev)));
   }
 }
 
@@ -206,16 +208,16 @@ void CheckMtu(const RdmaDevice& device, const Netdev* netdev, Findings* findings
     }
     const std::string meaning = fmt::format("port {}: {} bytes a packet, over a netdev MTU of {}",
                                             port.number, active, netdev->mtu_bytes);
-    const std::string set = fmt::format("ip link set {} mtu ", Quoted(netdev->name));
+    const std::string set = fmt::format("ip link set {} mtu ", program::Quoted(netdev->name));
     if (active < kUsualMtu) {
       findings->Note(subject, meaning + ": a bucket and its record take more packets than need be",
-                     AsRoot(set + std::to_string(kUsualNetdevMtu)));
+                     program::AsRoot(set + std::to_string(kUsualNetdevMtu)));
     } else if (active < std::min(kRoceMtuMax, port.max_mtu_bytes)) {
       findings->Note(subject,
                      fmt::format("{}. Values of more than that go in more packets; {} needs a "
                                  "netdev MTU of {} or more, on every host and switch between",
                                  meaning, kRoceMtuMax, kRoceMtuMax + kRoceHeaderBytes),
-                     AsRoot(set + std::to_string(kJumboNetdevMtu)));
+                     program::AsRoot(set + std::to_string(kJumboNetdevMtu)));
     } else {
       findings->Ok(subject, meaning);
     }
@@ -246,12 +248,12 @@ void CheckMemory(const RdmaDevice& device, const RdmaFacts& facts, Findings* fin
   const uint64_t most = device.survey->max_mr_bytes;
   const std::string subject = "RDMA memory of " + device.name;
   if (most == UINT64_MAX) return findings->Ok(subject, "registers as much at once as there is");
-  const std::string meaning = fmt::format("registers up to {} at once", Bytes(most));
+  const std::string meaning = fmt::format("registers up to {} at once", program::Bytes(most));
   if (most >= facts.memory_bytes) return findings->Ok(subject, meaning);
   AddFault(facts,
            {Severity::kNote, subject,
             fmt::format("{}, and a shard is registered at once: {} of --memory are more", meaning,
-                        Bytes(facts.memory_bytes)),
+                        program::Bytes(facts.memory_bytes)),
             fmt::format("plovd --memory {}M", most >> 20)},
            findings);
 }
@@ -261,7 +263,7 @@ void CheckPairs(const RdmaDevice& device, Findings* findings) {
   const std::string subject = "RDMA queue pairs of " + device.name;
   const std::string meaning = fmt::format(
       "{}, and {} registered memories; a connection to a shard takes one of the first on each side",
-      Grouped(survey.max_qp), Grouped(survey.max_mr));
+      program::Grouped(survey.max_qp), program::Grouped(survey.max_mr));
   if (survey.max_qp >= kQueuePairsWanted) return findings->Ok(subject, meaning);
   findings->Note(subject, meaning + ": with fewer shards there is room for more clients",
                  "plovd --shards 1");

@@ -61,7 +61,7 @@ std::optional<RdmaGid> GidOf(const std::string& text) {
   return gid;
 }
 
-std::vector<RdmaGid> GidsIn(const Machine& machine, const std::string& port) {
+std::vector<RdmaGid> GidsIn(const program::Machine& machine, const std::string& port) {
   std::vector<RdmaGid> gids;
   for (const std::string& name : machine.List(port + "/gids")) {
     const auto index = NumberIn<uint32_t>(name, 10);
@@ -77,7 +77,7 @@ std::vector<RdmaGid> GidsIn(const Machine& machine, const std::string& port) {
   return gids;
 }
 
-std::vector<RdmaPort> PortsOf(const Machine& machine, const std::string& device,
+std::vector<RdmaPort> PortsOf(const program::Machine& machine, const std::string& device,
                               const fabric::verbs::DeviceSurvey* survey) {
   std::vector<RdmaPort> ports;
   for (const std::string& name : machine.List(device + "/ports")) {
@@ -114,7 +114,8 @@ std::vector<std::string> AddressesOf(const RdmaDevice& device,
   return addresses;
 }
 
-std::string NetdevOf(const Machine& machine, const std::string& folder, const RdmaDevice& device) {
+std::string NetdevOf(const program::Machine& machine, const std::string& folder,
+                     const RdmaDevice& device) {
   if (auto parent = machine.Read(folder + "/parent")) return *parent;
   for (const RdmaPort& port : device.ports) {
     for (const RdmaGid& gid : port.gids) {
@@ -125,13 +126,13 @@ std::string NetdevOf(const Machine& machine, const std::string& folder, const Rd
   return names.empty() ? "" : names.front();
 }
 
-Node NodeAt(const Machine& machine, const std::string& name) {
+Node NodeAt(const program::Machine& machine, const std::string& name) {
   const std::string path = machine.PathOf("/dev/infiniband/" + name);
   if (::access(path.c_str(), F_OK) != 0) return Node::kAbsent;
   return ::access(path.c_str(), R_OK | W_OK) == 0 ? Node::kAllowed : Node::kForbidden;
 }
 
-void FindNode(const Machine& machine, RdmaDevice* device) {
+void FindNode(const program::Machine& machine, RdmaDevice* device) {
   for (const std::string& node : machine.List(kNodes)) {
     if (machine.Read(fmt::format("{}/{}/ibdev", kNodes, node)) != device->name) continue;
     device->node = node;
@@ -140,7 +141,7 @@ void FindNode(const Machine& machine, RdmaDevice* device) {
   }
 }
 
-RdmaDevice DeviceIn(const Machine& machine, const std::string& name,
+RdmaDevice DeviceIn(const program::Machine& machine, const std::string& name,
                     const fabric::verbs::Survey& survey) {
   const std::string folder = fmt::format("{}/{}", kDevices, name);
   RdmaDevice device;
@@ -157,7 +158,7 @@ RdmaDevice DeviceIn(const Machine& machine, const std::string& name,
   return device;
 }
 
-std::vector<Netdev> NetdevsOf(const Machine& machine) {
+std::vector<Netdev> NetdevsOf(const program::Machine& machine) {
   std::vector<Netdev> netdevs;
   for (const std::string& name : machine.List(kNetdevs)) {
     const std::string folder = fmt::format("{}/{}", kNetdevs, name);
@@ -185,7 +186,7 @@ void MarkAddresses(std::vector<Netdev>* netdevs) {
   }
 }
 
-Module ModuleOf(const Machine& machine, std::string_view name) {
+Module ModuleOf(const program::Machine& machine, std::string_view name) {
   if (!machine.List(fmt::format("/sys/module/{}", name)).empty()) return Module::kLoaded;
   const std::string release = machine.Read("/proc/sys/kernel/osrelease").value_or("");
   const std::string file = fmt::format("/{}.ko", name);
@@ -198,7 +199,7 @@ Module ModuleOf(const Machine& machine, std::string_view name) {
 }
 
 // A line "name         : crc32".
-bool HasCrc32(const Machine& machine) {
+bool HasCrc32(const program::Machine& machine) {
   const std::string crypto = machine.Read("/proc/crypto").value_or("");
   for (size_t at = 0; (at = crypto.find(": crc32\n", at)) != std::string::npos; ++at) {
     const size_t line = crypto.rfind('\n', at) + 1;  // npos + 1 is 0
@@ -207,7 +208,7 @@ bool HasCrc32(const Machine& machine) {
   return false;
 }
 
-void GatherLimits(const Machine& machine, RdmaFacts* facts) {
+void GatherLimits(const program::Machine& machine, RdmaFacts* facts) {
   rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
   facts->memlock_bytes = limit.rlim_cur;
@@ -222,7 +223,7 @@ void GatherLimits(const Machine& machine, RdmaFacts* facts) {
 
 }  // namespace
 
-RdmaFacts GatherRdmaFacts(const Machine& machine, const fabric::verbs::Survey& survey) {
+RdmaFacts GatherRdmaFacts(const program::Machine& machine, const fabric::verbs::Survey& survey) {
   RdmaFacts facts;
   facts.built = survey.built;
   facts.library = survey.library;

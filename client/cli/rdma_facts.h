@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/machine.h"
 #include "fabric/verbs/survey.h"
+#include "program/machine.h"
 
 namespace plov::cli {
 
@@ -78,6 +78,6 @@ struct RdmaFacts {
 };
 
 // Looks at the files of `machine`, at this process's limits, and into `survey`.
-RdmaFacts GatherRdmaFacts(const Machine& machine, const fabric::verbs::Survey& survey);
+RdmaFacts GatherRdmaFacts(const program::Machine& machine, const fabric::verbs::Survey& survey);
 
 }  // namespace plov::cli

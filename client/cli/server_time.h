@@ -20,7 +20,7 @@ class ServerTime {
   static std::expected<ServerTime, Error> Ask(Client* client) {
     const auto stats = client->ServerStats();
     if (!stats) return std::unexpected(stats.error());
-    const Json shard = ShardStats(stats->front());
+    const program::Json shard = ShardStats(stats->front());
     if (!shard.contains("clock_us")) {
       return Fail(Code::kSystem, "the server does not tell its clock: start a newer plovd");
     }

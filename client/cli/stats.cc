@@ -6,9 +6,9 @@
 #include <string>
 
 #include "client/cli/commands.h"
-#include "client/cli/format.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
+#include "program/format.h"
 
 namespace plov::cli {
 
@@ -20,9 +20,9 @@ constexpr auto kNotSummed = std::to_array<std::string_view>(
     {"bucket_bytes", "clients", "sessions", "uptime_us", "clock_us", "full_percent", "host_refuses",
      "table_percent", "generation", "growing", "clients_refused"});
 
-Json Total(const Json& shards) {
-  Json total = Json::object();
-  for (const Json& shard : shards) {
+program::Json Total(const program::Json& shards) {
+  program::Json total = program::Json::object();
+  for (const program::Json& shard : shards) {
     for (const auto& [name, value] : shard.items()) {
       const uint64_t before = total.value(name, uint64_t{0});
       const auto own = value.get<uint64_t>();
@@ -35,17 +35,19 @@ Json Total(const Json& shards) {
 
 class Table {
  public:
-  explicit Table(const Json& total) : total_(total) {}
+  explicit Table(const program::Json& total) : total_(total) {}
 
   uint64_t operator[](const char* name) const { return total_.value(name, uint64_t{0}); }
   void Add(std::string_view name, std::string_view value) {
     text_ += fmt::format("{:<18} {}\n", name, value);
   }
-  void AddCount(std::string_view name, const char* key) { Add(name, Grouped((*this)[key])); }
+  void AddCount(std::string_view name, const char* key) {
+    Add(name, program::Grouped((*this)[key]));
+  }
   const std::string& text() const { return text_; }
 
  private:
-  const Json& total_;
+  const program::Json& total_;
   std::string text_;
 };
 
@@ -55,38 +57,41 @@ double SecondsOf(uint64_t us) { return static_cast<double>(us) / 1e6; }
 void AddSpace(size_t shard_count, Table* table) {
   Table& t = *table;
   t.Add("memory",
-        fmt::format("{} of {} used ({}{} % full), {} committed", Bytes(t["memory_used_bytes"]),
-                    Bytes(t["memory_bytes"]), shard_count > 1 ? "fullest shard " : "",
-                    t["full_percent"], Bytes(t["memory_committed_bytes"])));
+        fmt::format("{} of {} used ({}{} % full), {} committed",
+                    program::Bytes(t["memory_used_bytes"]), program::Bytes(t["memory_bytes"]),
+                    shard_count > 1 ? "fullest shard " : "", t["full_percent"],
+                    program::Bytes(t["memory_committed_bytes"])));
   if (t["host_refuses"] != 0) t.Add("host", "gives no more memory; plovd's log says why");
-  t.Add("table", fmt::format("{} of {} buckets of {} bytes, {}, generation {}{}",
-                             Percent(t["items"], t["buckets"]), Grouped(t["buckets"]),
-                             t["bucket_bytes"], Bytes(t["table_bytes"]), t["generation"],
-                             t["growing"] != 0 ? ", growing" : ""));
-  t.Add("records", fmt::format("{} in {} of memory", Bytes(t["records_bytes"]),
-                               Bytes(t["records_used_bytes"])));
+  t.Add("table",
+        fmt::format("{} of {} buckets of {} bytes, {}, generation {}{}",
+                    program::Percent(t["items"], t["buckets"]), program::Grouped(t["buckets"]),
+                    t["bucket_bytes"], program::Bytes(t["table_bytes"]), t["generation"],
+                    t["growing"] != 0 ? ", growing" : ""));
+  t.Add("records", fmt::format("{} in {} of memory", program::Bytes(t["records_bytes"]),
+                               program::Bytes(t["records_used_bytes"])));
   if (t["stashed"] != 0) {
     t.Add("stashed", fmt::format("{} items found no bucket: GETs of them ask the server",
-                                 Grouped(t["stashed"])));
+                                 program::Grouped(t["stashed"])));
   }
-  t.Add("displaced", fmt::format("{} of the items", Percent(t["items_displaced"], t["items"])));
-  t.Add("keys and values", Bytes(t["payload_bytes"]));
+  t.Add("displaced",
+        fmt::format("{} of the items", program::Percent(t["items_displaced"], t["items"])));
+  t.Add("keys and values", program::Bytes(t["payload_bytes"]));
   t.AddCount("growths", "growths");
   if (t["recovered_items"] != 0) t.AddCount("recovered items", "recovered_items");
   if (t["recovered_damaged"] != 0) t.AddCount("recovered damaged", "recovered_damaged");
 }
 
-std::string TextOf(const Options& options, const Json& total, size_t shard_count) {
+std::string TextOf(const Options& options, const program::Json& total, size_t shard_count) {
   Table t(total);
   t.Add("server", options.server);
   t.Add("shards", fmt::format("{}", shard_count));
-  t.Add("uptime", Duration(SecondsOf(t["uptime_us"])));
+  t.Add("uptime", program::Duration(SecondsOf(t["uptime_us"])));
   t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
   t.AddCount("items", "items");
   AddSpace(shard_count, &t);
   t.Add("clients", fmt::format("{} (this one included)", t["clients"]));
   t.AddCount("clients refused", "clients_refused");
-  t.Add("connections", fmt::format("at most {}", Bytes(t["connection_bytes_max"])));
+  t.Add("connections", fmt::format("at most {}", program::Bytes(t["connection_bytes_max"])));
   t.AddCount("requests", "requests");
   t.AddCount("messages", "messages");
   t.AddCount("puts", "puts");
@@ -103,8 +108,8 @@ std::string TextOf(const Options& options, const Json& total, size_t shard_count
 
 }  // namespace
 
-Json ShardStats(std::string_view text) {
-  Json shard = Json::object();
+program::Json ShardStats(std::string_view text) {
+  program::Json shard = program::Json::object();
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -118,20 +123,20 @@ Json ShardStats(std::string_view text) {
   return shard;
 }
 
-Outcome Stats(const Options& options, Output* output) {
+Outcome Stats(const Options& options, program::Output* output) {
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
   const auto texts = client->ServerStats();
   if (!texts) return std::unexpected(texts.error());
-  Json shards = Json::array();
+  program::Json shards = program::Json::array();
   for (const std::string& text : *texts) shards.push_back(ShardStats(text));
-  const Json total = Total(shards);
+  const program::Json total = Total(shards);
   if (options.json) {
-    Json object = Json::object();
+    program::Json object = program::Json::object();
     object["server"] = options.server;
     object["shards"] = shards;
     object["total"] = total;
-    output->Write(LineOf(object));
+    output->Write(program::LineOf(object));
   } else {
     output->Write(TextOf(options, total, shards.size()));
   }

@@ -208,8 +208,8 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
   }
   Claims* claims = options_.shards[hello->shard].claims;
   const auto claimed =
-      claims == nullptr ? Claims::Verdict::kOwner : claims->Take(hello->client_id, hello->claim);
-  if (claimed == Claims::Verdict::kOther) {
+      claims == nullptr ? Claims::Outcome::kOwner : claims->Take(hello->client_id, hello->claim);
+  if (claimed == Claims::Outcome::kOther) {
     notices_.Add(options_.admission->CountRefusal(RefusalReason::kIdOfAnother, std::nullopt));
     return Refuse(id.get(), Code::kUnknown);
   }
@@ -217,7 +217,7 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
   const auto admitted = port.Admit(
       &id, {*hello, WelcomeTo(hello->shard), depths, std::move(*place), right == Right::kWrite});
   if (admitted) return;
-  if (claimed == Claims::Verdict::kNew) claims->Forget(hello->client_id);
+  if (claimed == Claims::Outcome::kNew) claims->Forget(hello->client_id);
   notices_.Add(options_.admission->CountRefusal(RefusalReason::kOther, std::nullopt,
                                                 admitted.error().message));
   Refuse(id.get(), Code::kNoSpace);

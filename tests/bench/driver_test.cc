@@ -9,8 +9,8 @@
 #include <string>
 
 #include "bench/load/presets.h"
-#include "torture/own_server.h"
-#include "torture/scratch.h"
+#include "program/own_server.h"
+#include "program/scratch.h"
 
 namespace plov::bench {
 namespace {
@@ -18,16 +18,16 @@ namespace {
 class Driver : public testing::Test {
  protected:
   void SetUp() override {
-    auto folder = torture::MakeFolder(torture::Place::kDisk, "plov-test");
+    auto folder = program::MakeFolder(program::Place::kDisk, "plov-test");
     ASSERT_TRUE(folder) << folder.error().message;
     folder_ = *folder;
-    torture::OwnServerOptions options;
+    program::OwnServerOptions options;
     options.plovd = PLOVD_PATH;
     options.folder = folder_;
     options.memory_bytes = 64 << 20;
     options.max_value_bytes = 1 << 20;
     server_.emplace(options);
-    const auto started = server_->Start(torture::Life::kFirst);
+    const auto started = server_->Start(program::Life::kFirst);
     ASSERT_TRUE(started) << started.error().message;
     options_.uri = server_->uri();
     options_.duration = std::chrono::milliseconds(50);
@@ -35,7 +35,7 @@ class Driver : public testing::Test {
   }
   void TearDown() override {
     server_.reset();
-    torture::RemoveFolder(folder_);
+    program::RemoveFolder(folder_);
   }
 
   static Workload Preset(const char* name) {
@@ -58,7 +58,7 @@ class Driver : public testing::Test {
   }
 
   std::string folder_;
-  std::optional<torture::OwnServer> server_;
+  std::optional<program::OwnServer> server_;
   DriveOptions options_;
 };
 

@@ -45,7 +45,7 @@ TEST(Items, KeysDifferAndValuesAreTheirs) {
 void ExpectZipf(uint64_t count, double exponent) {
   constexpr int kDraws = 200'000;
   const Zipf zipf(count, exponent);
-  torture::Random random(7);
+  program::Random random(7);
   std::vector<int> seen(count);
   for (int i = 0; i < kDraws; ++i) ++seen.at(zipf.Next(&random));
   double sum = 0;

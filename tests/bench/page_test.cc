@@ -99,11 +99,12 @@ TEST(Page, MarkdownKeepsCellsApart) {
 }
 
 TEST(Page, JsonHasEveryPartAndOnlyPointsThatHaveAPlace) {
-  const cli::Json json = JsonOf(SamplePage());
+  const program::Json json = JsonOf(SamplePage());
   ASSERT_EQ(json["parts"].size(), 4u);
   EXPECT_EQ(json["figures"]["a second"], "1.5 M");
   EXPECT_EQ(json["parts"][1]["rows"][0][0], "a|b");
-  EXPECT_EQ(json["parts"][2]["curves"][0]["points"], cli::Json::parse(R"([{"x":1000,"y":0.5}])"));
+  EXPECT_EQ(json["parts"][2]["curves"][0]["points"],
+            program::Json::parse(R"([{"x":1000,"y":0.5}])"));
   EXPECT_EQ(json["parts"][3]["groups"][0]["bars"][0]["ours"], true);
   EXPECT_EQ(json["parts"][3]["groups"][1]["bars"][0]["value"], nullptr);
 }
@@ -152,7 +153,7 @@ class Facts : public testing::Test {
     std::ofstream(file) << text;
   }
   std::string Find(const std::string& name) {
-    for (const Fact& fact : FactsOfMachine(cli::Machine(root_))) {
+    for (const Fact& fact : FactsOfMachine(program::Machine(root_))) {
       if (fact.name == name) return fact.value;
     }
     return "";
@@ -176,11 +177,11 @@ TEST_F(Facts, TellWhatTheKernelTells) {
 
 TEST_F(Facts, LeaveOutWhatItDoesNot) {
   EXPECT_EQ(Find("processor"), "");
-  EXPECT_EQ(FactsOfMachine(cli::Machine(root_)).size(), 1u);
+  EXPECT_EQ(FactsOfMachine(program::Machine(root_)).size(), 1u);
 }
 
 TEST_F(Facts, SayWhatWasRun) {
-  const cli::Json facts = JsonOf(FactsOfRun());
+  const program::Json facts = JsonOf(FactsOfRun());
   EXPECT_TRUE(facts["command"].get<std::string>().starts_with("bench_tool_test"));
   EXPECT_EQ(facts["plov"], PLOV_VERSION);
   EXPECT_EQ(facts["date"].get<std::string>().size(), std::string("2026-11-21 16:45 UTC").size());

@@ -9,8 +9,8 @@
 
 #include "bench/peers/peer.h"
 #include "bench/peers/plov.h"
-#include "torture/own_server.h"
-#include "torture/scratch.h"
+#include "program/own_server.h"
+#include "program/scratch.h"
 
 namespace plov::bench {
 namespace {
@@ -46,31 +46,31 @@ TEST(Work, ValueOfAnotherItemOrSizeIsWrong) {
 class PeerTest : public testing::TestWithParam<size_t> {
  protected:
   PeerTest() : work_(kItems, kShape) {
-    place_.folder = torture::MakeFolder(torture::Place::kDisk, "plov-test").value();
-    place_.memory_folder = torture::MakeFolder(torture::Place::kMemory, "plov-test").value();
-    server_.emplace(torture::OwnServerOptions{.plovd = PLOVD_PATH,
+    place_.folder = program::MakeFolder(program::Place::kDisk, "plov-test").value();
+    place_.memory_folder = program::MakeFolder(program::Place::kMemory, "plov-test").value();
+    server_.emplace(program::OwnServerOptions{.plovd = PLOVD_PATH,
                                               .folder = place_.folder,
                                               .memory_bytes = uint64_t{64} << 20,
                                               .max_value_bytes = 4096});
     place_.plov = server_->uri();
   }
   void SetUp() override {
-    const auto started = server_->Start(torture::Life::kFirst);
+    const auto started = server_->Start(program::Life::kFirst);
     ASSERT_TRUE(started) << started.error().message;
     const auto plov = Plov::Connect(work_, place_.plov, 0);
     ASSERT_TRUE(plov) << plov.error().message;
     ASSERT_TRUE((*plov)->Fill());
   }
   ~PeerTest() override {
-    torture::RemoveFolder(place_.folder);
-    torture::RemoveFolder(place_.memory_folder);
+    program::RemoveFolder(place_.folder);
+    program::RemoveFolder(place_.memory_folder);
   }
 
   const PeerKind& kind() const { return PeerKinds()[GetParam()]; }
 
   Work work_;
   PeerPlace place_;
-  std::optional<torture::OwnServer> server_;
+  std::optional<program::OwnServer> server_;
 };
 
 TEST_P(PeerTest, GivesWhatItWasGiven) {

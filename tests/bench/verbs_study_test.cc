@@ -104,15 +104,15 @@ TEST(VerbsStudy, ChartsAreOfTheLargestWindowAndTheMiddleSize) {
   FakeMeasurer measurer;
   const auto study = Study(&measurer, Settings());
   ASSERT_TRUE(study);
-  const cli::Json parts = JsonOf(PageOf(*study))["parts"];
-  const cli::Json& by_size = parts[2]["groups"];
+  const program::Json parts = JsonOf(PageOf(*study))["parts"];
+  const program::Json& by_size = parts[2]["groups"];
   ASSERT_EQ(by_size.size(), 2u);
   EXPECT_EQ(by_size[1]["name"], "4096 bytes");
   ASSERT_EQ(by_size[1]["bars"].size(), kCombinations.size());
   EXPECT_EQ(by_size[1]["bars"][0]["value"], 8000.0);
   EXPECT_EQ(by_size[1]["bars"].back()["value"], nullptr);
   EXPECT_EQ(parts[1]["curves"][0]["points"],
-            cli::Json::parse(R"([{"x":1.0,"y":1000.0},{"x":8.0,"y":8000.0}])"));
+            program::Json::parse(R"([{"x":1.0,"y":1000.0},{"x":8.0,"y":8000.0}])"));
 }
 
 }  // namespace

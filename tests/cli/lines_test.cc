@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "client/cli/output.h"
+#include "program/output.h"
 #include "verify/record.h"
 
 namespace plov::cli {
@@ -62,7 +62,7 @@ std::vector<std::string> LinesOf(const std::string& text, size_t line_bytes_max)
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   std::thread writer([&] {
-    EXPECT_EQ(WriteAll(ends[1], text), 0);
+    EXPECT_EQ(program::WriteAll(ends[1], text), 0);
     ::close(ends[1]);
   });
   LineReader reader(ends[0], line_bytes_max);
@@ -111,7 +111,7 @@ TEST(LineReader, SaysWhetherItMustWait) {
   ASSERT_EQ(::pipe(ends), 0);
   LineReader reader(ends[0], 100);
   EXPECT_TRUE(reader.MustWait());
-  ASSERT_EQ(WriteAll(ends[1], "a\nb\nc"), 0);
+  ASSERT_EQ(program::WriteAll(ends[1], "a\nb\nc"), 0);
   EXPECT_FALSE(reader.MustWait());
   EXPECT_EQ(reader.Next().text, "a");
   EXPECT_FALSE(reader.MustWait());

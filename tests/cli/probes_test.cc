@@ -14,10 +14,10 @@
 namespace plov::cli {
 namespace {
 
-void ProbeMemoryOfOneGib(const Machine& machine, Findings* findings) {
+void ProbeMemoryOfOneGib(const program::Machine& machine, Findings* findings) {
   ProbeMemory(machine, uint64_t{1} << 30, findings);
 }
-void ProbePagesOfOneGib(const Machine& machine, Findings* findings) {
+void ProbePagesOfOneGib(const program::Machine& machine, Findings* findings) {
   ProbePages(machine, uint64_t{1} << 30, findings);
 }
 
@@ -39,11 +39,11 @@ class Probes : public testing::Test {
                                std::to_string(available_mib << 10) + " kB\n");
   }
 
-  using Probe = void (*)(const Machine&, Findings*);
+  using Probe = void (*)(const program::Machine&, Findings*);
   // What a probe finds on a subject; nullopt when it says nothing of it.
   std::optional<Finding> Find(Probe probe, const std::string& subject) const {
     Findings findings;
-    probe(Machine(root_), &findings);
+    probe(program::Machine(root_), &findings);
     for (const Finding& finding : findings.all()) {
       if (finding.subject == subject) return finding;
     }
@@ -135,27 +135,27 @@ TEST_F(Probes, SlowClocksAndGovernorsAreNoted) {
 TEST_F(Probes, WhatIsWantedIsTheMemoryOfTheServer) {
   WriteMemory(8192, 4096);
   Findings findings;
-  ProbeMemory(Machine(root_), uint64_t{16} << 30, &findings);
+  ProbeMemory(program::Machine(root_), uint64_t{16} << 30, &findings);
   ASSERT_FALSE(findings.all().empty());
   EXPECT_EQ(findings.all()[0].severity, Severity::kProblem);
   EXPECT_NE(findings.all()[0].meaning.find("a plovd of 16.0 GiB"), std::string::npos);
 }
 
 TEST(Machine, AFileThatCannotBeReadIsNone) {
-  EXPECT_FALSE(Machine().Read("/proc"));
-  EXPECT_FALSE(Machine().Read("/proc/self/mem"));  // opens, and fails to be read
-  EXPECT_EQ(Machine().Read("/dev/null"), "");
+  EXPECT_FALSE(program::Machine().Read("/proc"));
+  EXPECT_FALSE(program::Machine().Read("/proc/self/mem"));  // opens, and fails to be read
+  EXPECT_EQ(program::Machine().Read("/dev/null"), "");
 }
 
 TEST(Machine, WordsForTheShellAreQuotedWhenTheyMust) {
-  EXPECT_EQ(Quoted("shm:/tmp/a-b_c.sock"), "shm:/tmp/a-b_c.sock");
-  EXPECT_EQ(Quoted("a b"), "'a b'");
-  EXPECT_EQ(Quoted("it's"), "'it'\\''s'");
-  EXPECT_EQ(Quoted(""), "''");
+  EXPECT_EQ(program::Quoted("shm:/tmp/a-b_c.sock"), "shm:/tmp/a-b_c.sock");
+  EXPECT_EQ(program::Quoted("a b"), "'a b'");
+  EXPECT_EQ(program::Quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(program::Quoted(""), "''");
 }
 
 TEST(Machine, AnEmptyMachineMakesNoProbeFail) {
-  const Machine nothing("/nonexistent");
+  const program::Machine nothing("/nonexistent");
   Findings findings;
   ProbeKernel(nothing, &findings);
   ProbeMemoryOfOneGib(nothing, &findings);

@@ -125,7 +125,7 @@ TEST(RdmaChecks, ABuildWithoutRdmaCoreSaysHowToBuildAnew) {
   facts.built = false;
   facts.library.clear();
   ExpectFault(facts, "RDMA library", "built without rdma-core",
-              AsRoot("apt-get install libibverbs-dev librdmacm-dev"));
+              program::AsRoot("apt-get install libibverbs-dev librdmacm-dev"));
   EXPECT_FALSE(Find(facts, kDevice));
 }
 
@@ -141,11 +141,12 @@ TEST(RdmaChecks, WithoutADeviceShmWorksAndSoftRoceIsOffered) {
   RdmaFacts facts = Healthy();
   facts.devices.clear();
   ExpectFault(facts, "RDMA devices", "none",
-              AsRoot("modprobe -a crc32_generic rdma_rxe rdma_ucm") + " && " + AsRoot(kAdd));
+              program::AsRoot("modprobe -a crc32_generic rdma_rxe rdma_ucm") + " && " +
+                  program::AsRoot(kAdd));
   facts.wanted = false;
   EXPECT_THAT(Find(facts, "RDMA devices")->meaning, HasSubstr("shm: works"));
   facts.rxe = Module::kAbsent;
-  ExpectFault(facts, "RDMA devices", AsRoot("apt-get install linux-image-amd64"), kAdd);
+  ExpectFault(facts, "RDMA devices", program::AsRoot("apt-get install linux-image-amd64"), kAdd);
 }
 
 TEST(RdmaChecks, SoftRoceIsOfferedOnAnInterfaceThatCanHaveIt) {
@@ -163,7 +164,8 @@ TEST(RdmaChecks, SoftRoceWithoutItsChecksumIsAFaultUntilThereIsALink) {
   facts.has_crc32 = false;
   EXPECT_FALSE(Find(facts, "RDMA modules"));
   facts.devices.clear();
-  ExpectFault(facts, "RDMA modules", "rdma link add fails", AsRoot("modprobe crc32_generic"));
+  ExpectFault(facts, "RDMA modules", "rdma link add fails",
+              program::AsRoot("modprobe crc32_generic"));
   facts.rxe = Module::kLoadable;
   EXPECT_FALSE(Find(facts, "RDMA modules"));
 }
@@ -173,14 +175,15 @@ TEST(RdmaChecks, RdmacmHasAModuleAFileAndAMode) {
   RdmaFacts facts = Healthy();
   facts.cm = Code::kUnavailable;
   facts.cm_node = Node::kForbidden;
-  ExpectFault(facts, kSubject, "may not open", AsRoot("chmod a+rw /dev/infiniband/rdma_cm"));
+  ExpectFault(facts, kSubject, "may not open",
+              program::AsRoot("chmod a+rw /dev/infiniband/rdma_cm"));
   facts.cm_node = Node::kAllowed;
-  ExpectFault(facts, kSubject, "does not work", AsRoot("dmesg | tail"));
+  ExpectFault(facts, kSubject, "does not work", program::AsRoot("dmesg | tail"));
   facts.cm_node = Node::kAbsent;
   ExpectFault(facts, kSubject, "container",
-              AsRoot("mknod -m 666 /dev/infiniband/rdma_cm c 10 124"));
+              program::AsRoot("mknod -m 666 /dev/infiniband/rdma_cm c 10 124"));
   facts.cm_number.clear();
-  ExpectFault(facts, kSubject, "rdma_ucm is not loaded", AsRoot("modprobe rdma_ucm"));
+  ExpectFault(facts, kSubject, "rdma_ucm is not loaded", program::AsRoot("modprobe rdma_ucm"));
 }
 
 TEST(RdmaChecks, ADeviceHasAModuleAFileADriverAndAMode) {
@@ -189,29 +192,30 @@ TEST(RdmaChecks, ADeviceHasAModuleAFileADriverAndAMode) {
   device.survey->error_number = ENOENT;
   device.node_file = Node::kForbidden;
   ExpectFault(facts, kDevice, "may not open /dev/infiniband/uverbs0",
-              AsRoot("chmod a+rw /dev/infiniband/uverbs0"));
+              program::AsRoot("chmod a+rw /dev/infiniband/uverbs0"));
   device.node_file = Node::kAllowed;
   device.survey->error_number = EIO;
-  ExpectFault(facts, kDevice, "cannot be opened", AsRoot("dmesg | tail"));
+  ExpectFault(facts, kDevice, "cannot be opened", program::AsRoot("dmesg | tail"));
   device.survey.reset();
-  ExpectFault(facts, kDevice, "no driver", AsRoot("apt-get install ibverbs-providers"));
+  ExpectFault(facts, kDevice, "no driver", program::AsRoot("apt-get install ibverbs-providers"));
   device.node_file = Node::kAbsent;
   ExpectFault(facts, kDevice, "container",
-              AsRoot("mknod -m 666 /dev/infiniband/uverbs0 c 231 192"));
+              program::AsRoot("mknod -m 666 /dev/infiniband/uverbs0 c 231 192"));
   device.node.clear();
-  ExpectFault(facts, kDevice, "ib_uverbs is not loaded", AsRoot("modprobe ib_uverbs"));
+  ExpectFault(facts, kDevice, "ib_uverbs is not loaded", program::AsRoot("modprobe ib_uverbs"));
 }
 
 TEST(RdmaChecks, APortThatIsDownNamesWhatIsDownWithIt) {
   RdmaFacts facts = Healthy();
   RdmaPort& port = facts.devices[0].ports[0];
   port.state = "DOWN";
-  ExpectFault(facts, kDevice, "port 1 (Ethernet) is DOWN",
-              AsRoot("ip link set eth0 down") + " && " + AsRoot("ip link set eth0 up"));
+  ExpectFault(
+      facts, kDevice, "port 1 (Ethernet) is DOWN",
+      program::AsRoot("ip link set eth0 down") + " && " + program::AsRoot("ip link set eth0 up"));
   facts.netdevs.back().carrier = false;
   ExpectFault(facts, kDevice, "no carrier; see to the cable", "ip link show eth0");
   facts.netdevs.back().up = false;
-  ExpectFault(facts, kDevice, "eth0 is down", AsRoot("ip link set eth0 up"));
+  ExpectFault(facts, kDevice, "eth0 is down", program::AsRoot("ip link set eth0 up"));
   facts.devices[0].soft = false;
   facts.netdevs.clear();
   ExpectFault(facts, kDevice, "is DOWN", "rdma link show");
@@ -228,7 +232,7 @@ TEST(RdmaChecks, AnInfinibandPortNeedsACableAndASubnetManager) {
   ExpectFault(facts, kDevice, "see to the cable", "rdma link show");
   for (const char* state : {"INIT", "ARMED"}) {
     port.state = state;
-    ExpectFault(facts, kDevice, "subnet manager", AsRoot("apt-get install opensm"));
+    ExpectFault(facts, kDevice, "subnet manager", program::AsRoot("apt-get install opensm"));
   }
 }
 
@@ -245,7 +249,8 @@ TEST(RdmaChecks, ASecondPortThatIsDownKeepsNobodyFromTheFirst) {
 TEST(RdmaChecks, SoftRoceOnLoopbackOrInAnotherNamespaceIsATrap) {
   RdmaFacts facts = Healthy();
   facts.devices[0].netdev = "lo";
-  const std::string move = AsRoot("rdma link delete rxe0") + " && " + AddSoftRoce(facts, "rxe0");
+  const std::string move =
+      program::AsRoot("rdma link delete rxe0") + " && " + AddSoftRoce(facts, "rxe0");
   ExpectFault(facts, kDevice, "the loopback interface", move);
   facts.devices[0].netdev = "gone0";
   ExpectFault(facts, kDevice, "gone0, which is not in this network namespace", move);
@@ -258,13 +263,14 @@ TEST(RdmaChecks, ADeviceWithoutAnAddressCannotBeNamed) {
   facts.devices[0].addresses.clear();
   facts.devices[0].ports[0].gids.pop_back();
   ExpectFault(facts, kDevice, "eth0 has no IP address",
-              AsRoot("ip address add 192.0.2.1/24 dev eth0"));
+              program::AsRoot("ip address add 192.0.2.1/24 dev eth0"));
   ExpectNote(facts, "RDMA GIDs of rxe0", "no RoCE v2 GID with an address", "ip address show eth0");
   facts.devices[0].soft = false;
   facts.devices[0].netdev.clear();
   facts.devices[0].ports[0].link_layer = "InfiniBand";
   ExpectFault(facts, kDevice, "ib0 has no IP address",
-              AsRoot("modprobe ib_ipoib") + " && " + AsRoot("ip address add 192.0.2.1/24 dev ib0"));
+              program::AsRoot("modprobe ib_ipoib") + " && " +
+                  program::AsRoot("ip address add 192.0.2.1/24 dev ib0"));
 }
 
 TEST(RdmaChecks, TheGidToUseIsTheRoceV2OneOfAnAddress) {
@@ -296,10 +302,11 @@ TEST(RdmaChecks, AnMtuIsHeldAgainstTheNetdevs) {
   RdmaPort& port = facts.devices[0].ports[0];
   port.active_mtu_bytes = 1024;
   facts.netdevs.back().mtu_bytes = 1500;
-  ExpectNote(facts, kSubject, "4176 or more", AsRoot("ip link set eth0 mtu 4200"));
+  ExpectNote(facts, kSubject, "4176 or more", program::AsRoot("ip link set eth0 mtu 4200"));
   port.active_mtu_bytes = 512;
   facts.netdevs.back().mtu_bytes = 1000;
-  ExpectNote(facts, kSubject, "over a netdev MTU of 1000", AsRoot("ip link set eth0 mtu 1500"));
+  ExpectNote(facts, kSubject, "over a netdev MTU of 1000",
+             program::AsRoot("ip link set eth0 mtu 1500"));
   port.active_mtu_bytes = port.max_mtu_bytes = 2048;
   EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kOk);
   port.link_layer = "InfiniBand";
@@ -344,7 +351,7 @@ TEST(RdmaChecks, LockedMemoryIsHeldAgainstWhatAServerPins) {
   EXPECT_THAT(Find(facts, "RDMA")->meaning, HasSubstr("once it may lock its memory"));
   facts.memlock_hard_bytes = facts.memlock_bytes;
   ExpectNote(facts, kSubject, "ulimit -l",
-             AsRoot("prlimit --pid $$ --memlock=unlimited:unlimited"));
+             program::AsRoot("prlimit --pid $$ --memlock=unlimited:unlimited"));
   facts.memlock_bytes = 64 << 10;
   EXPECT_EQ(Find(facts, kSubject)->severity, Severity::kProblem);  // for a client, too
   facts.wanted = false;

@@ -66,7 +66,9 @@ class RdmaFactsTest : public testing::Test {
     return survey;
   }
 
-  RdmaFacts Gather(const Survey& survey) const { return GatherRdmaFacts(Machine(root_), survey); }
+  RdmaFacts Gather(const Survey& survey) const {
+    return GatherRdmaFacts(program::Machine(root_), survey);
+  }
 
   std::string root_;
 };

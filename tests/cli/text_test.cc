@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "client/cli/format.h"
 #include "client/cli/json.h"
-#include "client/cli/output.h"
 #include "client/cli/report.h"
+#include "program/format.h"
+#include "program/output.h"
 
 namespace plov::cli {
 namespace {
@@ -14,15 +14,15 @@ TEST(Json, Utf8IsWhatRfc3629Says) {
   for (const char* good :
        {"", "a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
         "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
-    EXPECT_TRUE(IsUtf8(good)) << Base64(good);
+    EXPECT_TRUE(program::IsUtf8(good)) << Base64(good);
   }
   for (const char* bad :
        {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x7f", "\xc2\xc0", "\xe0\x9f\xbf",
         "\xe1\x80", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf1\x80\x80",
         "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xe1\x80\x7f"}) {
-    EXPECT_FALSE(IsUtf8(bad)) << Base64(bad);
+    EXPECT_FALSE(program::IsUtf8(bad)) << Base64(bad);
   }
-  EXPECT_TRUE(IsUtf8(std::string_view("\0a", 2)));
+  EXPECT_TRUE(program::IsUtf8(std::string_view("\0a", 2)));
 }
 
 // The vectors of RFC 4648, section 10.
@@ -40,9 +40,9 @@ TEST(Json, Base64IsThatOfRfc4648) {
 TEST(Json, EveryByteStringBecomesALineThatParses) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::string bytes = {static_cast<char>(byte), static_cast<char>(byte)};
-    const std::string line = LineOf(JsonOf(bytes, {bytes, 7, 8, 9}));
+    const std::string line = program::LineOf(JsonOf(bytes, {bytes, 7, 8, 9}));
     EXPECT_EQ(line.find('\n'), line.size() - 1);
-    const Json back = Json::parse(line);
+    const program::Json back = program::Json::parse(line);
     EXPECT_EQ(back["version"], 7);
     EXPECT_EQ(back.contains("key"), byte < 128) << byte;
     EXPECT_EQ(back.contains("value_base64"), byte >= 128) << byte;
@@ -50,19 +50,19 @@ TEST(Json, EveryByteStringBecomesALineThatParses) {
 }
 
 TEST(Format, NumbersAreForPeople) {
-  EXPECT_EQ(Grouped(0), "0");
-  EXPECT_EQ(Grouped(999), "999");
-  EXPECT_EQ(Grouped(1000), "1,000");
-  EXPECT_EQ(Grouped(1234567), "1,234,567");
-  EXPECT_EQ(Bytes(1023), "1023 B");
-  EXPECT_EQ(Bytes(1536), "1.5 KiB");
-  EXPECT_EQ(Bytes(uint64_t{3} << 30), "3.0 GiB");
-  EXPECT_EQ(Duration(0.25), "0.250 s");
-  EXPECT_EQ(Duration(185), "3 min 5 s");
-  EXPECT_EQ(Duration(7320), "2 h 2 min");
-  EXPECT_EQ(Duration(180'000), "2 d 2 h");
-  EXPECT_EQ(Percent(1, 8), "12.5 %");
-  EXPECT_EQ(Percent(0, 0), "0.0 %");
+  EXPECT_EQ(program::Grouped(0), "0");
+  EXPECT_EQ(program::Grouped(999), "999");
+  EXPECT_EQ(program::Grouped(1000), "1,000");
+  EXPECT_EQ(program::Grouped(1234567), "1,234,567");
+  EXPECT_EQ(program::Bytes(1023), "1023 B");
+  EXPECT_EQ(program::Bytes(1536), "1.5 KiB");
+  EXPECT_EQ(program::Bytes(uint64_t{3} << 30), "3.0 GiB");
+  EXPECT_EQ(program::Duration(0.25), "0.250 s");
+  EXPECT_EQ(program::Duration(185), "3 min 5 s");
+  EXPECT_EQ(program::Duration(7320), "2 h 2 min");
+  EXPECT_EQ(program::Duration(180'000), "2 d 2 h");
+  EXPECT_EQ(program::Percent(1, 8), "12.5 %");
+  EXPECT_EQ(program::Percent(0, 0), "0.0 %");
 }
 
 TEST(Report, AMessageStaysOneLine) {
@@ -82,16 +82,16 @@ TEST(Report, ExitStatusesAreThoseOfTheManual) {
 
 // The second byte of a C1 character is one of many others' as well.
 TEST(Output, TerminalObeysTabAndNewlineOnly) {
-  EXPECT_EQ(ForTerminal("a\tb\nc\\d"), "a\tb\nc\\d");
-  EXPECT_EQ(ForTerminal("\x1b[2J\r\b\a\x7f"), "\\x1b[2J\\x0d\\x08\\x07\\x7f");
-  EXPECT_EQ(ForTerminal(std::string_view("\0", 1)), "\\x00");
-  EXPECT_EQ(ForTerminal("\x9b"
-                        "2J"),
+  EXPECT_EQ(program::ForTerminal("a\tb\nc\\d"), "a\tb\nc\\d");
+  EXPECT_EQ(program::ForTerminal("\x1b[2J\r\b\a\x7f"), "\\x1b[2J\\x0d\\x08\\x07\\x7f");
+  EXPECT_EQ(program::ForTerminal(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(program::ForTerminal("\x9b"
+                                 "2J"),
             "\\x9b2J");
-  EXPECT_EQ(ForTerminal("\xc2\x9b\xc2\x80\xc2\xa0"), "\\xc2\\x9b\\xc2\\x80\xc2\xa0");
-  EXPECT_EQ(ForTerminal("sch\xc3\xb6n \xe6\x97\xa5\xf0\x9f\x98\x80"),
+  EXPECT_EQ(program::ForTerminal("\xc2\x9b\xc2\x80\xc2\xa0"), "\\xc2\\x9b\\xc2\\x80\xc2\xa0");
+  EXPECT_EQ(program::ForTerminal("sch\xc3\xb6n \xe6\x97\xa5\xf0\x9f\x98\x80"),
             "sch\xc3\xb6n \xe6\x97\xa5\xf0\x9f\x98\x80");
-  EXPECT_EQ(ForTerminal("\xe6\x97"), "\\xe6\\x97") << "cut short";
+  EXPECT_EQ(program::ForTerminal("\xe6\x97"), "\\xe6\\x97") << "cut short";
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ class Stage {
       EXPECT_EQ(totals_.suspicions, 0u);
       EXPECT_LT(totals_.asked_server, totals_.ended / 20);
     } else {
-      EXPECT_GT(totals_.suspicions, 5u) << "nobody has READ what was given away";
+      EXPECT_GT(totals_.suspicions, 0u) << "nobody has READ what was given away";
     }
   }
 

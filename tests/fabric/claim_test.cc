@@ -5,7 +5,7 @@
 namespace plov::fabric {
 namespace {
 
-using Verdict = Claims::Verdict;
+using Outcome = Claims::Outcome;
 
 constexpr uint64_t kId = 7;
 
@@ -13,7 +13,7 @@ constexpr uint64_t kId = 7;
 Claimant Connected(Claims* claims, int times) {
   Claimant client;
   for (int i = 0; i < times; ++i) {
-    EXPECT_EQ(claims->Take(kId, client.claim()), i == 0 ? Verdict::kNew : Verdict::kOwner);
+    EXPECT_EQ(claims->Take(kId, client.claim()), i == 0 ? Outcome::kNew : Outcome::kOwner);
     client.OnConnected();
     claims->OnSpoken(kId);
   }
@@ -37,31 +37,31 @@ TEST(Claims, WhoHasHeardAllThatWasSaidIsNotTheOwner) {
   Claimant client;
   for (int i = 0; i < 3; ++i) {
     const Claim heard = client.claim();
-    EXPECT_NE(claims.Take(kId, heard), Verdict::kOther);
+    EXPECT_NE(claims.Take(kId, heard), Outcome::kOther);
     client.OnConnected();
     claims.OnSpoken(kId);
     const Claim guesses[] = {
         {}, heard, {heard.proof, {}}, {heard.next, heard.next}, {{}, heard.next}};
-    for (const Claim& guess : guesses) EXPECT_EQ(claims.Take(kId, guess), Verdict::kOther);
+    for (const Claim& guess : guesses) EXPECT_EQ(claims.Take(kId, guess), Outcome::kOther);
   }
-  EXPECT_EQ(claims.Take(kId, client.claim()), Verdict::kOwner) << "undisturbed";
+  EXPECT_EQ(claims.Take(kId, client.claim()), Outcome::kOwner) << "undisturbed";
 }
 
 TEST(Claims, ClaimWhoseConnectionDidNotComeAboutIsSaidAgain) {
   Claims claims;
   Claimant client = Connected(&claims, 2);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(claims.Take(kId, client.claim()), Verdict::kOwner);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(claims.Take(kId, client.claim()), Outcome::kOwner);
   const Claim changed{client.claim().proof, {}};
-  EXPECT_EQ(claims.Take(kId, changed), Verdict::kOther) << "the same but for what comes next";
+  EXPECT_EQ(claims.Take(kId, changed), Outcome::kOther) << "the same but for what comes next";
   client.OnConnected();
-  EXPECT_EQ(claims.Take(kId, client.claim()), Verdict::kOwner);
+  EXPECT_EQ(claims.Take(kId, client.claim()), Outcome::kOwner);
 }
 
 TEST(Claims, IdThatIsForgottenIsAnybodys) {
   Claims claims;
   Connected(&claims, 2);
   claims.Forget(kId);
-  EXPECT_EQ(claims.Take(kId, Claimant().claim()), Verdict::kNew);
+  EXPECT_EQ(claims.Take(kId, Claimant().claim()), Outcome::kNew);
 }
 
 }  // namespace

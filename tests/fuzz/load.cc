@@ -56,7 +56,7 @@ std::string LineOf(const Parsed& item, bool is_json) {
     stored.value = item.value;
     stored.flags = item.flags;
     stored.expiry = item.expiry;
-    line = cli::LineOf(cli::JsonOf(item.key, stored));
+    line = program::LineOf(cli::JsonOf(item.key, stored));
   } else {
     cli::AppendLine(item.key, item.value, &line);
   }

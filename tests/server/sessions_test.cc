@@ -113,7 +113,7 @@ TEST(Sessions, ClaimGoesWithItsSession) {
   const auto take = [&](uint64_t id) {
     return sessions.claims()->Take(id, fabric::Claimant().claim());
   };
-  EXPECT_EQ(take(1), fabric::Claims::State::kNew);
+  EXPECT_EQ(take(1), fabric::Claims::Outcome::kNew);
   const auto come_and_go = [&](const SessionOwner& owner) {
     sessions.Enter(owner);
     sessions.Leave(owner);
@@ -121,9 +121,9 @@ TEST(Sessions, ClaimGoesWithItsSession) {
   come_and_go(1);
   come_and_go({1, uid_t{5}});  // another's of the same id
   for (uint64_t id = 2; id <= kIdleSessionsMax; ++id) come_and_go(id);
-  EXPECT_EQ(take(1), fabric::Claims::State::kNew) << "the oldest was dropped";
+  EXPECT_EQ(take(1), fabric::Claims::Outcome::kNew) << "the oldest was dropped";
   for (uint64_t id = 2; id <= 1 + kIdleSessionsMax; ++id) come_and_go({id, uid_t{6}});
-  EXPECT_NE(take(1), fabric::Claims::State::kNew) << "a user's session says nothing of it";
+  EXPECT_NE(take(1), fabric::Claims::Outcome::kNew) << "a user's session says nothing of it";
 }
 
 TEST(Sessions, ConnectedClientHasOneSession) {

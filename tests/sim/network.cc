@@ -65,7 +65,7 @@ std::expected<std::unique_ptr<fabric::Connection>, Error> Network::Connect(
   }
   fabric::Claims* claims = server.endpoint.claims;
   if (claims != nullptr &&
-      claims->Take(options.client_id, options.claim) == fabric::Claims::Verdict::kOther) {
+      claims->Take(options.client_id, options.claim) == fabric::Claims::Outcome::kOther) {
     return Fail(Code::kUnknown, "the id is another's");
   }
   auto peer = std::make_shared<Peer>();
@@ -218,7 +218,7 @@ void Network::Impersonate() {
     if (!peer->answered || peer->connection == nullptr) continue;
     for (const fabric::Claim& heard : {fabric::Claim{}, peer->claim}) {
       const auto verdict = server.endpoint.claims->Take(peer->client_id, heard);
-      impostors_ += verdict != fabric::Claims::Verdict::kOther;
+      impostors_ += verdict != fabric::Claims::Outcome::kOther;
     }
   }
 }

@@ -118,7 +118,7 @@ GOOD = {
         "server/a.h": "#include <jemalloc/jemalloc.h>\n#include <fmt/format.h>\n",
         "client/a.h": '#include <plov/client.h>\n#include "cuckoo/lookup.h"\n',
         "torture/a.h": '#include <plov/client.h>\n#include "verify/error.h"\n',
-        "bench/shared/a.h": '#include <fmt/core.h>\n#include "torture/process.h"\n',
+        "bench/shared/a.h": '#include <fmt/core.h>\n#include "program/process.h"\n',
         "bench/verbs/a.h": "#include <infiniband/verbs.h>\n",
         "tests/a.cc": '#include <gtest/gtest.h>\n#include "tests/a.h"\n#include "cuckoo/table.h"\n',
     },

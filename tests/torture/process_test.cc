@@ -1,6 +1,6 @@
 // Children of the tool.
 
-#include "torture/process.h"
+#include "program/process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <array>
 #include <filesystem>
 
-#include "torture/interrupt.h"
+#include "program/interrupt.h"
 
 namespace plov::torture {
 namespace {
@@ -21,7 +21,7 @@ const std::vector<std::string> kSleep = {"/bin/sleep", "100"};
 TEST(Process, RunsItsProgramInItsOwnGroupAsSoonAsItIsStarted) {
   const auto program = std::filesystem::canonical(kSleep[0]);
   for (int i = 0; i < 50; ++i) {
-    const auto process = Process::Start(kSleep, {});
+    const auto process = program::Process::Start(kSleep, {});
     ASSERT_TRUE(process);
     EXPECT_EQ(::getpgid(process->pid()), process->pid());
     const auto link = "/proc/" + std::to_string(process->pid()) + "/exe";
@@ -30,7 +30,7 @@ TEST(Process, RunsItsProgramInItsOwnGroupAsSoonAsItIsStarted) {
 }
 
 TEST(Process, SaysAtOnceThatThereIsNoProgram) {
-  const auto process = Process::Start({"/nowhere/plovd"}, {});
+  const auto process = program::Process::Start({"/nowhere/plovd"}, {});
   ASSERT_FALSE(process);
   EXPECT_NE(process.error().message.find("/nowhere/plovd"), std::string::npos);
 }
@@ -41,7 +41,7 @@ TEST(Process, TakesSignalsWhoeverStartedItIgnoresOrBlocksThem) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &signals, &former);
-  auto process = Process::Start(kSleep, {});
+  auto process = program::Process::Start(kSleep, {});
   ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
   ASSERT_TRUE(process);
   process->Terminate();
@@ -52,10 +52,10 @@ TEST(Process, TakesSignalsWhoeverStartedItIgnoresOrBlocksThem) {
 TEST(Interrupt, SaysWhichSignalCameAndFromWhom) {
   sigset_t former;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &former);
-  BlockInterrupts();
-  EXPECT_EQ(AwaitInterrupt(std::chrono::milliseconds(1)), std::nullopt);
+  program::BlockInterrupts();
+  EXPECT_EQ(program::AwaitInterrupt(std::chrono::milliseconds(1)), std::nullopt);
   ::kill(::getpid(), SIGHUP);
-  const auto interrupt = AwaitInterrupt(std::chrono::seconds(60));
+  const auto interrupt = program::AwaitInterrupt(std::chrono::seconds(60));
   ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
   ASSERT_TRUE(interrupt);
   EXPECT_EQ(interrupt->find("SIGHUP from process " + std::to_string(::getpid()) + " ("), 0U);

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace plov::torture {
+namespace plov::program {
 
 // The golden ratio: steps of it never come back soon.
 inline constexpr uint64_t kGoldenStep = 0x9e3779b97f4a7c15;
@@ -30,4 +30,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace plov::torture
+}  // namespace plov::program

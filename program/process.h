@@ -19,7 +19,7 @@
 
 #include "verify/error.h"
 
-namespace plov::torture {
+namespace plov::program {
 
 struct ProcessFiles {
   int output = -1;     // its standard output; -1: as the tool's
@@ -68,4 +68,4 @@ std::string OwnPath();
 // The path of a program by its name, of the PATH. Empty: there is none.
 std::string FindInPath(const std::string& name);
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -1,4 +1,4 @@
-#include "client/cli/progress.h"
+#include "program/progress.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "client/cli/format.h"
+#include "program/format.h"
 
-namespace plov::cli {
+namespace plov::program {
 
 namespace {
 
@@ -37,4 +37,4 @@ void Progress::Clear() {
   shown_ = false;
 }
 
-}  // namespace plov::cli
+}  // namespace plov::program

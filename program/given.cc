@@ -1,9 +1,9 @@
-#include "torture/given.h"
+#include "program/given.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace plov::torture {
+namespace plov::program {
 
 namespace po = boost::program_options;
 
@@ -44,4 +44,4 @@ std::expected<void, Error> Given::FillDuration(const char* name, std::chrono::se
   return {};
 }
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -1,11 +1,11 @@
-#include "client/cli/nearest.h"
+#include "program/nearest.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-namespace plov::cli {
+namespace plov::program {
 
 namespace {
 
@@ -35,4 +35,4 @@ std::string DidYouMean(std::string_view word, std::span<const std::string> names
   return ": did you mean '" + *nearest + "'?";
 }
 
-}  // namespace plov::cli
+}  // namespace plov::program

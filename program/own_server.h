@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "torture/process.h"
+#include "program/process.h"
 #include "verify/error.h"
 
-namespace plov::torture {
+namespace plov::program {
 
 inline constexpr uint32_t kPlovdSpinUs = 50;  // what plovd does without the option
 
@@ -67,4 +67,4 @@ class OwnServer {
 // plovd as it is installed or built beside this program, else of the PATH. Empty: there is none.
 std::string FindPlovd();
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -1,4 +1,4 @@
-#include "torture/scratch.h"
+#include "program/scratch.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace plov::torture {
+namespace plov::program {
 
 namespace {
 
@@ -82,4 +82,4 @@ void RemoveFolder(const std::string& path) {
   std::filesystem::remove_all(path, ignored);
 }
 
-}  // namespace plov::torture
+}  // namespace plov::program

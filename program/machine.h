@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace plov::cli {
+namespace plov::program {
 
 class Machine {
  public:
@@ -36,4 +36,4 @@ std::string WriteAsRoot(std::string_view text, std::string_view path);
 // A word for the shell, quoted when it needs to be.
 std::string Quoted(std::string_view word);
 
-}  // namespace plov::cli
+}  // namespace plov::program

@@ -1,4 +1,4 @@
-#include "client/cli/machine.h"
+#include "program/machine.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 
 #include "fabric/os.h"
 
-namespace plov::cli {
+namespace plov::program {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::string Quoted(std::string_view word) {
   return quoted + "'";
 }
 
-}  // namespace plov::cli
+}  // namespace plov::program

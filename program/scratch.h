@@ -12,7 +12,7 @@
 
 #include "verify/error.h"
 
-namespace plov::torture {
+namespace plov::program {
 
 // Calls `clean` in another process when this one ends without having called Dismiss.
 class Janitor {
@@ -38,4 +38,4 @@ enum class Place { kDisk, kMemory };
 std::expected<std::string, Error> MakeFolder(Place place, const std::string& tool = "plov-torture");
 void RemoveFolder(const std::string& path);
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -4,13 +4,13 @@
 // not obeyed. Everything else, a pipe or a file, gets every byte as it is.
 #pragma once
 
-#include <plov/error.h>
-
 #include <expected>
 #include <string>
 #include <string_view>
 
-namespace plov::cli {
+#include "verify/error.h"
+
+namespace plov::program {
 
 class Output {
  public:
@@ -46,4 +46,4 @@ int WriteAll(int fd, std::string_view bytes);
 // using them fails as it would have.
 void OccupyStandardFiles();
 
-}  // namespace plov::cli
+}  // namespace plov::program

@@ -1,4 +1,4 @@
-#include "client/cli/output.h"
+#include "program/output.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <system_error>
 
-#include "client/cli/json.h"
+#include "program/json.h"
 
-namespace plov::cli {
+namespace plov::program {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::expected<void, Error> Output::Finish() {
                                          std::generic_category().message(error_number_)));
 }
 
-}  // namespace plov::cli
+}  // namespace plov::program

@@ -14,7 +14,7 @@
 #include "verify/error.h"
 #include "verify/quantity.h"
 
-namespace plov::torture {
+namespace plov::program {
 
 class Given {
  public:
@@ -61,4 +61,4 @@ class Given {
   boost::program_options::variables_map map_;
 };
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace plov::cli {
+namespace plov::program {
 
 // Shows nothing when standard error is no terminal.
 class Progress {
@@ -28,4 +28,4 @@ class Progress {
   Clock::time_point next_;
 };
 
-}  // namespace plov::cli
+}  // namespace plov::program

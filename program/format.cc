@@ -1,11 +1,11 @@
-#include "client/cli/format.h"
+#include "program/format.h"
 
 #include <fmt/core.h>
 
 #include <array>
 #include <string_view>
 
-namespace plov::cli {
+namespace plov::program {
 
 std::string Grouped(uint64_t number) {
   std::string digits = fmt::format("{}", number);
@@ -35,4 +35,4 @@ std::string Percent(uint64_t part, uint64_t all) {
   return fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-}  // namespace plov::cli
+}  // namespace plov::program

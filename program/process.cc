@@ -1,4 +1,4 @@
-#include "torture/process.h"
+#include "program/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include <thread>
 #include <utility>
 
-namespace plov::torture {
+namespace plov::program {
 
 namespace {
 
@@ -188,4 +188,4 @@ std::string FindInPath(const std::string& name) {
   return {};
 }
 
-}  // namespace plov::torture
+}  // namespace plov::program

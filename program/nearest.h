@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace plov::cli {
+namespace plov::program {
 
 // ": did you mean 'stats'?" for "stat"; empty where no name is near.
 std::string DidYouMean(std::string_view word, std::span<const std::string> names);
 
-}  // namespace plov::cli
+}  // namespace plov::program

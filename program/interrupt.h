@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace plov::torture {
+namespace plov::program {
 
 // Blocks SIGINT, SIGTERM and SIGHUP, so that AwaitInterrupt takes them. Before there are threads.
 void BlockInterrupts();
@@ -14,4 +14,4 @@ void BlockInterrupts();
 // time is over.
 std::optional<std::string> AwaitInterrupt(std::chrono::nanoseconds longest);
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace plov::torture {
+namespace plov::program {
 
 // The text as it stands in HTML or SVG, also within the quotes of an attribute.
 std::string Escaped(std::string_view text);
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -1,6 +1,6 @@
-#include "torture/html.h"
+#include "program/html.h"
 
-namespace plov::torture {
+namespace plov::program {
 
 std::string Escaped(std::string_view text) {
   std::string escaped;
@@ -25,4 +25,4 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -1,4 +1,4 @@
-#include "torture/own_server.h"
+#include "program/own_server.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace plov::torture {
+namespace plov::program {
 
 namespace {
 
@@ -94,4 +94,4 @@ std::string FindPlovd() {
   return FindInPath("plovd");
 }
 
-}  // namespace plov::torture
+}  // namespace plov::program

@@ -1,4 +1,4 @@
-#include "torture/interrupt.h"
+#include "program/interrupt.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <fstream>
 
-namespace plov::torture {
+namespace plov::program {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::optional<std::string> AwaitInterrupt(std::chrono::nanoseconds longest) {
   return fmt::format("SIG{} from {}", name == nullptr ? "?" : name, SenderText(info));
 }
 
-}  // namespace plov::torture
+}  // namespace plov::program
