@@ -60,7 +60,7 @@ for workload in ycsb-a ycsb-b ycsb-c ycsb-d ycsb-f herd-95 herd-50 twitter:11 tw
     'sum(r["over_time"]["per_second"]) * r["over_time"]["slice_seconds"] > r["count"] - 1' \
     'r["client_cpu_seconds_per_million"] > 0 and r["server_cpu_seconds_per_million"] >= 0' \
     'v["workload"].startswith("twitter") or r["misses"] == r["refused"] == 0' \
-    'v["memory"]["items"] > 1000 and v["memory"]["bytes_per_item"] > v["key_bytes"]'
+    'v["memory"]["items"] > 500 and v["memory"]["bytes_per_item"] > v["key_bytes"]'
 done
 
 # Sizes and shares of one's own; several clients, a window, rounds.

@@ -344,7 +344,7 @@ TEST(ShmHostileClient, MemoryForValuesIsTheClientsOwn) {
     const RawClient client = ShakeHands(&server);
     const PeerId peer = server.Expect(Kind::kOpened).peer;
     ASSERT_TRUE(fd < 0 || PassFile(client.socket.get(), fd));
-    server.port().Read(peer, {.bytes = 4096, .shared = server.words()});
+    server.port().Read(peer, {.bytes = 4096, .shared = server.words(), .masks = kNoMasks.data()});
     const Event event = server.Expect(kind);
     EXPECT_EQ(event.ok, ok);
     server.port().Close(peer);
