@@ -1,5 +1,7 @@
 #include "program/json.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdint>
 

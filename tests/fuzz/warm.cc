@@ -279,7 +279,7 @@ void Use(Store* store) {
     Check(reply.status == Code::kOk || reply.status == Code::kNoSpace, "a PUT is taken");
     const auto hit = store->Get(key, kNowUs);
     if (reply.status == Code::kOk) {
-      Check(hit.has_value() && hit->item.value == value, "a GET returns it");
+      Check(hit.has_value() && hit->item.value() == value, "a GET returns it");
     }
   }
   for (const std::string& key : KeysOf(*store)) {
