@@ -203,7 +203,7 @@ TEST_P(FabricConformance, ServerReadsStagingMemory) {
       const size_t end = 64 + shared_offset + bytes;
       std::memcpy(expected.data() + end - bytes, value.data() + 16, bytes);
       // What follows in the last word is masked zeros.
-      if (bytes > 0) std::fill_n(expected.begin() + end, (8 - end % 8) % 8, std::byte{0});
+      if (bytes > 0) std::fill_n(expected.data() + end, (8 - end % 8) % 8, std::byte{0});
       ASSERT_TRUE(Same(server.region(), expected)) << bytes << " at " << shared_offset;
     }
   }
