@@ -354,6 +354,19 @@ TEST(ShmHostileClient, MemoryForValuesIsTheClientsOwn) {
   EXPECT_EQ(status.st_blocks, 0);
 }
 
+TEST(ShmHostileClient, MoreMemoryForValuesThanAllowedIsNotRead) {
+  TestServer server = ServeShm();
+  const RawClient client = ShakeHands(&server);
+  const PeerId peer = server.Expect(Kind::kOpened).peer;
+  const Fd large = Must(CreateMemory("plov-test-large", 2 * TestServer::kStagingBytes));
+  ASSERT_TRUE(PassFile(client.socket.get(), large.get()));
+  server.port().Read(peer, {.offset = TestServer::kStagingBytes,
+                            .bytes = 8,
+                            .shared = server.words(),
+                            .masks = kNoMasks.data()});
+  EXPECT_FALSE(server.Expect(Kind::kReadDone).ok);
+}
+
 TEST(ShmHostileServer, GoodAnswerMakesAConnection) {
   RawServer server;
   const auto client = Must(server.Answer(RawServer::GoodWelcome(), server.GoodFds()));
