@@ -51,6 +51,23 @@ bool SendWithFds(int socket, std::span<const std::byte> bytes, std::span<const i
          static_cast<ssize_t>(bytes.size());
 }
 
+struct Arrival {
+  ssize_t bytes;  // of the message, also of what had no room; 0: the peer has hung up, -1: errno
+  size_t fd_count;
+};
+
+Arrival ReceiveWithFds(int socket, std::span<std::byte> bytes, std::span<Fd> fds, int flags) {
+  iovec data{bytes.data(), bytes.size()};
+  FdControl control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  const ssize_t got = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+  return {got, got > 0 ? TakeFds(&message, fds) : 0};
+}
+
 }  // namespace
 
 bool SendHello(int socket, const Hello& hello) {
@@ -68,26 +85,20 @@ bool SendWelcome(int socket, const Welcome& welcome, std::span<const int> fds) {
 
 std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
   Welcome welcome{};
-  iovec data{&welcome, sizeof(welcome)};
-  FdControl control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = control.bytes.size();
-  ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  const auto bytes = std::as_writable_bytes(std::span(&welcome, 1));
+  Arrival came = ReceiveWithFds(socket, bytes, *fds, 0);
   // A server that refused us without having heard our Hello has answered all the same.
-  if (got < 0 && errno == ECONNRESET) got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+  if (came.bytes < 0 && errno == ECONNRESET) came = ReceiveWithFds(socket, bytes, *fds, 0);
+  if (came.bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
     return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
   }
-  if (got <= 0) return Fail(Code::kUnavailable, "the server closed the connection at once");
-  const size_t fd_count = TakeFds(&message, *fds);
-  const bool whole = got == sizeof(welcome) && (message.msg_flags & MSG_TRUNC) == 0;
-  if (!whole || welcome.magic != kHandshakeMagic) {
+  if (came.bytes <= 0) {
+    return Fail(Code::kUnavailable, "the server closed the connection at once");
+  }
+  if (came.bytes != sizeof(welcome) || welcome.magic != kHandshakeMagic) {
     return Fail(Code::kProtocol, "whatever listens on this socket is not a plov server");
   }
-  if (welcome.status == 0 && fd_count != kHandshakeFds) {
+  if (welcome.status == 0 && came.fd_count != kHandshakeFds) {
     return Fail(Code::kProtocol, "the server passed too few descriptors (limit of open files?)");
   }
   return welcome;
@@ -119,32 +130,19 @@ void WakePeer(int socket) {
 }
 
 // An honest peer sends one at a time; one that sends without end is not listened to without end.
-bool TakeWakes(int socket) {
+bool TakeWakes(int socket, Fd* file) {
   for (int i = 0; i < kWakesTaken; ++i) {
-    std::array<char, 16> wakes;
-    const ssize_t got = ::recv(socket, wakes.data(), wakes.size(), MSG_DONTWAIT);
-    if (got == 0) return false;
-    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    std::array<std::byte, 16> wakes;
+    const Arrival came = ReceiveWithFds(socket, wakes, std::span(file, 1), MSG_DONTWAIT);
+    if (came.bytes == 0) return false;
+    if (came.bytes < 0) return errno == EAGAIN || errno == EINTR;
   }
   return true;
 }
 
-bool TakeWakes(int socket, Fd* file) {
-  for (int i = 0; i < kWakesTaken; ++i) {
-    std::array<char, 16> wakes;
-    iovec data{wakes.data(), wakes.size()};
-    FdControl control{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes.data();
-    message.msg_controllen = control.bytes.size();
-    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got > 0) TakeFds(&message, std::span(file, 1));
-    if (got == 0) return false;
-    if (got < 0) return errno == EAGAIN || errno == EINTR;
-  }
-  return true;
+bool TakeWakes(int socket) {
+  Fd unwanted;
+  return TakeWakes(socket, &unwanted);
 }
 
 bool PassFile(int socket, int file) {
