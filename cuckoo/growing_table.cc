@@ -19,11 +19,11 @@ GrowingTable::GrowingTable(std::byte* region, const Geometry& geometry, uint64_t
 
 // The old table first, as readers do; a key that is in neither is stashed or absent.
 Table::FindResult GrowingTable::Find(uint64_t hash, std::string_view key, Table::Slot* slot) {
-  auto verdict = current_->Find(hash, key, slot);
-  if (verdict == Table::FindResult::kAbsent && phase_ == Phase::kMoving) {
-    verdict = other_->Find(hash, key, slot);
+  auto found = current_->Find(hash, key, slot);
+  if (found == Table::FindResult::kAbsent && phase_ == Phase::kMoving) {
+    found = other_->Find(hash, key, slot);
   }
-  return verdict == Table::FindResult::kAbsent ? FindStashed(hash, key, slot) : verdict;
+  return found == Table::FindResult::kAbsent ? FindStashed(hash, key, slot) : found;
 }
 
 // Which key is in which bucket is known; a record that says something else is damaged.
@@ -34,8 +34,8 @@ Table::FindResult GrowingTable::FindStashed(uint64_t hash, std::string_view key,
   const auto bucket = stash_.Load(entry->index);
   if (!bucket) return Table::FindResult::kCorrupt;
   *slot = SlotOf(*entry, *bucket);
-  const auto verdict = current_->Holds(*bucket, hash, key);
-  return verdict == Table::FindResult::kCorrupt ? verdict : Table::FindResult::kFound;
+  const auto found = current_->Holds(*bucket, hash, key);
+  return found == Table::FindResult::kCorrupt ? found : Table::FindResult::kFound;
 }
 
 // While keys move, new ones go to the next table at once, after their old home has said so.

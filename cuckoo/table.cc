@@ -84,9 +84,9 @@ std::string Table::KeyOf(const Bucket& bucket) const {
 }
 
 Table::FindResult Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
-  const auto verdict = [](bool same) { return same ? FindResult::kFound : FindResult::kAbsent; };
+  const auto result_of = [](bool same) { return same ? FindResult::kFound : FindResult::kAbsent; };
   if (bucket.kind() == BucketKind::kInline) {
-    return verdict(bucket.inline_item(geometry_.bucket_bytes)->HasKey(key));
+    return result_of(bucket.inline_item(geometry_.bucket_bytes)->HasKey(key));
   }
   if (bucket.kind() != BucketKind::kReference) return FindResult::kAbsent;
   const verify::Reference reference = bucket.reference();
@@ -96,7 +96,7 @@ Table::FindResult Table::Holds(const Bucket& bucket, uint64_t hash, std::string_
       verify::kRecordHeaderBytes + record.payload_bytes() != reference.record_bytes) {
     return FindResult::kCorrupt;
   }
-  return verdict(record.HasKey(key));
+  return result_of(record.HasKey(key));
 }
 
 Table::FindResult Table::Find(uint64_t hash, std::string_view key, Slot* slot) {
@@ -108,10 +108,10 @@ Table::FindResult Table::Find(uint64_t hash, std::string_view key, Slot* slot) {
     if (way != 0 && !home->overflow() && !EntryIndex(*home, {way, listed.fingerprint})) continue;
     const auto bucket = way == 0 ? home : Load(ways[way]);
     if (!bucket) return FindResult::kCorrupt;
-    const FindResult verdict = Holds(*bucket, hash, key);
-    if (verdict == FindResult::kAbsent) continue;
+    const FindResult found = Holds(*bucket, hash, key);
+    if (found == FindResult::kAbsent) continue;
     *slot = {this, ways[way], way, *bucket};
-    return verdict;
+    return found;
   }
   return FindResult::kAbsent;
 }

@@ -49,9 +49,9 @@ std::expected<Superblock, Error> FormerSuperblock(const Region& region) {
   bool plov = false;
   for (const size_t offset : {size_t{0}, verify::kMirrorOffset}) {
     const Superblock page = PageAt(region, offset);
-    const SuperblockState verdict = verify::CheckSuperblock(page);
-    if (verdict == SuperblockState::kWhole) return page;
-    other_format = other_format || verdict == SuperblockState::kOtherFormat;
+    const SuperblockState state = verify::CheckSuperblock(page);
+    if (state == SuperblockState::kWhole) return page;
+    other_format = other_format || state == SuperblockState::kOtherFormat;
     plov = plov || page.magic == verify::kSuperblockMagic;
   }
   if (other_format) {

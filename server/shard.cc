@@ -475,7 +475,7 @@ void Shard::ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, Reply* repl
   reply->flags = hit.item.flags();
   reply->expiry = hit.item.expiry();
   reply->value_bytes = static_cast<uint32_t>(value_bytes);
-  if (verify::kReplyHeadBytes + verify::RoundUpToWord(value_bytes) <= room) {
+  if (verify::ReplyBytes(value_bytes) <= room) {
     value_.resize(value_bytes);
     reply->value = hit.item.CopyValue(value_.data());
     return;

@@ -1,7 +1,7 @@
 // Shard: owns one store and serves its clients: messages in, replies out.
 //
-// Threads: everything but Wake belongs to the thread that serves the shard (server/shard_thread.h). The
-// steady loop allocates nothing per request beyond the record.
+// Threads: everything but Wake belongs to the thread that serves the shard
+// (server/shard_thread.h). The steady loop allocates nothing per request beyond the record.
 #pragma once
 
 #include <cstdint>

@@ -65,9 +65,9 @@ Code Store::FindTarget(const Request& request, uint64_t now_us, Target* target) 
     return Code::kInvalidArgument;
   }
   target->hash = HashOf(request.key);
-  const auto verdict = table_->Find(target->hash, request.key, &target->slot);
-  if (verdict == cuckoo::Table::FindResult::kCorrupt) return Code::kCorrupt;
-  target->found = verdict == cuckoo::Table::FindResult::kFound;
+  const auto found = table_->Find(target->hash, request.key, &target->slot);
+  if (found == cuckoo::Table::FindResult::kCorrupt) return Code::kCorrupt;
+  target->found = found == cuckoo::Table::FindResult::kFound;
   if (target->found) target->item = ItemOf(target->slot.bucket);
   target->present = target->found && !IsExpired(target->item, now_us);
   if (MeetsDamage(request.operation, *target)) return Code::kCorrupt;

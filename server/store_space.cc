@@ -1,5 +1,6 @@
 // The store's space: records are allocated, cleaned, held and freed here.
 #include <algorithm>
+#include <array>
 
 #include "server/store.h"
 #include "verify/record.h"
@@ -163,12 +164,13 @@ bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
   return false;
 }
 
-// A record moves as W3 overwrites it, mask and all: the copy is whole, then the old one is not live, then
-// the bucket names the copy. A client that remembers the old place finds it dead from before
-// anything else can be the value (rule R4), and in between the bucket leads to bytes that are whole
-// still.
+// A record moves as W3 overwrites it, mask and all: the copy is whole, then the old one is not
+// live, then the bucket names the copy. A client that remembers the old place finds it dead from
+// before anything else can be the value (rule R4), and in between the bucket leads to bytes that
+// are whole still.
 void Store::Relocate(uint64_t offset, size_t record_bytes) {
-  const std::string key = verify::OwnRecord(region_.data(), offset).key();
+  std::array<char, verify::kKeyBytesMax> memory;
+  const std::string_view key = verify::OwnRecord(region_.data(), offset).CopyKey(memory.data());
   const uint64_t hash = HashOf(key);
   cuckoo::Table::Slot slot;
   if (table_->Find(hash, key, &slot) != cuckoo::Table::FindResult::kFound) return;

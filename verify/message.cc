@@ -104,9 +104,7 @@ size_t EncodedBytes(const Request& request) {
                        (request.rendezvous ? 0 : request.value.size()));
 }
 
-size_t EncodedBytes(const Reply& reply) {
-  return RoundUpToWord(kReplyHeadBytes + (reply.held ? 0 : reply.value.size()));
-}
+size_t EncodedBytes(const Reply& reply) { return ReplyBytes(reply.held ? 0 : reply.value.size()); }
 
 MessageWriter::MessageWriter(std::span<std::byte> buffer, uint64_t client_id)
     : buffer_(buffer), client_id_(client_id) {

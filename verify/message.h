@@ -48,6 +48,7 @@
 #include <string_view>
 
 #include "verify/error.h"
+#include "verify/words.h"
 
 namespace plov::verify {
 
@@ -108,6 +109,10 @@ inline constexpr size_t kReplyHeadBytes = 48;
 // The room one request or reply takes in a message.
 size_t EncodedBytes(const Request& request);
 size_t EncodedBytes(const Reply& reply);
+// A reply with a value of so many bytes.
+constexpr size_t ReplyBytes(size_t value_bytes) {
+  return RoundUpToWord(kReplyHeadBytes + value_bytes);
+}
 
 // What a message says besides its requests or replies.
 struct Heading {

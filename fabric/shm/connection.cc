@@ -74,9 +74,9 @@ class ShmConnection final : public Connection {
 
   bool Send(std::span<const std::byte> message) override {
     if (unanswered_ == kUnansweredMax) return false;
-    const auto verdict = requests_.Write(message);
-    if (verdict == RingWriter::Result::kBroken) broken_ = true;
-    if (verdict != RingWriter::Result::kWritten) return false;
+    const auto result = requests_.Write(message);
+    if (result == RingWriter::Result::kBroken) broken_ = true;
+    if (result != RingWriter::Result::kWritten) return false;
     ++unanswered_;
     if (requests_.TakeSleeper()) WakePeer(parts_.socket.get());
     return true;
@@ -85,9 +85,9 @@ class ShmConnection final : public Connection {
   std::optional<std::span<const std::byte>> Receive() override {
     if (armed_) Disarm();
     size_t bytes = 0;
-    const auto verdict = replies_.Read(message_, &bytes);
-    if (verdict == RingReader::Result::kBroken) broken_ = true;
-    if (verdict != RingReader::Result::kMessage) return std::nullopt;
+    const auto result = replies_.Read(message_, &bytes);
+    if (result == RingReader::Result::kBroken) broken_ = true;
+    if (result != RingReader::Result::kMessage) return std::nullopt;
     if (unanswered_ > 0) --unanswered_;
     return std::span<const std::byte>(message_).first(bytes);
   }

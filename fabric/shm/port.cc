@@ -168,9 +168,9 @@ std::optional<PortEvent> ShmPort::TakeMessage() {
     ++next_hot_;
     if (peer.owes_reply || peer.requests.empty()) continue;
     size_t bytes = 0;
-    const auto verdict = peer.requests.Read(message_, &bytes);
-    if (verdict == RingReader::Result::kNone) continue;  // the peer took its message back
-    if (verdict == RingReader::Result::kBroken) {
+    const auto result = peer.requests.Read(message_, &bytes);
+    if (result == RingReader::Result::kNone) continue;  // the peer took its message back
+    if (result == RingReader::Result::kBroken) {
       closed_.push_back(peer.id);
       return TakeClosed();
     }
