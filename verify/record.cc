@@ -29,12 +29,16 @@ uint64_t MaskOf(const std::byte* record) {
 }
 
 MaskedItem MaskedOf(const std::byte* record) {
-  const RecordHeader header = HeaderOf({record, kRecordHeaderBytes});
-  const uint64_t mask = header.mask & ~kLiveBit;
-  MaskedItem item(header.version,
-                  {record, kRecordHeaderBytes, header.key_bytes, header.value_bytes}, mask);
-  item.set_flags(header.flags ^ static_cast<uint32_t>(mask));
-  item.set_expiry(header.expiry ^ static_cast<uint32_t>(mask >> 32));
+  const uint64_t mask = MaskOf(record);
+  MaskedItem item(
+      FieldOf<uint64_t>(record, offsetof(RecordHeader, version)),
+      {record, kRecordHeaderBytes, FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes)),
+       FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes))},
+      mask);
+  item.set_flags(FieldOf<uint32_t>(record, offsetof(RecordHeader, flags)) ^
+                 static_cast<uint32_t>(mask));
+  item.set_expiry(FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry)) ^
+                  static_cast<uint32_t>(mask >> 32));
   return item;
 }
 
@@ -182,8 +186,7 @@ std::optional<MaskedItem> CheckRecord(std::span<const std::byte> copy, uint64_t 
   const auto value_bytes = FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
   if (key_bytes == 0 || key_bytes > kKeyBytesMax) return std::nullopt;
   if (RecordBytes(key_bytes, value_bytes) != copy.size()) return std::nullopt;
-  const uint64_t mask = MaskOf(record);
-  seed = MaskedSeed(seed, mask);
+  seed = MaskedSeed(seed, MaskOf(record));
   if (value_bytes > kShortValueMax) {
     return CheckLongRecord(copy, Checksum(record + copy.size() - value_bytes, value_bytes, seed));
   }
@@ -191,13 +194,7 @@ std::optional<MaskedItem> CheckRecord(std::span<const std::byte> copy, uint64_t 
       Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
     return std::nullopt;
   }
-  MaskedItem item(FieldOf<uint64_t>(record, offsetof(RecordHeader, version)),
-                  {record, kRecordHeaderBytes, key_bytes, value_bytes}, mask);
-  item.set_flags(FieldOf<uint32_t>(record, offsetof(RecordHeader, flags)) ^
-                 static_cast<uint32_t>(mask));
-  item.set_expiry(FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry)) ^
-                  static_cast<uint32_t>(mask >> 32));
-  return item;
+  return MaskedOf(record);
 }
 
 std::optional<MaskedItem> CheckLongRecord(std::span<const std::byte> record,
