@@ -78,18 +78,6 @@ std::optional<uint64_t> TableShard::Put(std::string_view key, std::string_view v
 TableReader::TableReader(const TableShard* shard, size_t cache_bytes)
     : shard_(shard), cache_(cache_bytes) {}
 
-Action TableReader::Read(cuckoo::Lookup* lookup) {
-  const cuckoo::Lookup::Want want = lookup->want();
-  const std::byte* from = shard_->region() + want.offset;
-  if (!want.record) {
-    verify::CopyFromShared(bucket_.words(), from, want.bytes);
-    return lookup->FeedBucket(&bucket_);
-  }
-  record_.resize(want.bytes);
-  verify::CopyFromShared(record_.data(), from, want.bytes);
-  return lookup->FeedRecord(record_);
-}
-
 std::expected<TableReader::Answer, Error> TableReader::Get(std::string_view key) {
   const cuckoo::LookupStats before = stats_;
   const cuckoo::ShardView& view = shard_->view();
@@ -97,7 +85,7 @@ std::expected<TableReader::Answer, Error> TableReader::Get(std::string_view key)
   const cuckoo::Lookup::Context context{&view, &cache_, &stats_, [] { return uint64_t{1}; }};
   cuckoo::Lookup lookup;
   Action action = lookup.Start(context, key, cuckoo::HashKey(key, view.hash_seed), 1);
-  while (action == Action::kRead) action = Read(&lookup);
+  while (action == Action::kRead) action = read_.Feed(&lookup, shard_->region());
   if (action != Action::kHit && action != Action::kAbsent) {
     return Fail(Code::kCorrupt, fmt::format("the lookup of {} met bytes that fail their seal, in "
                                             "memory that nobody writes: this is a defect",

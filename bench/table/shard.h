@@ -9,9 +9,9 @@
 #include <expected>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "cuckoo/lookup.h"
+#include "cuckoo/read_copy.h"
 #include "cuckoo/table.h"
 #include "fabric/os.h"
 #include "verify/error.h"
@@ -65,13 +65,10 @@ class TableReader {
   std::expected<Answer, Error> Get(std::string_view key);
 
  private:
-  cuckoo::Lookup::Action Read(cuckoo::Lookup* lookup);
-
   const TableShard* shard_;
   cuckoo::LocationCache cache_;
   cuckoo::LookupStats stats_;
-  verify::Bucket bucket_;
-  std::vector<std::byte> record_;
+  cuckoo::ReadCopy read_;
 };
 
 }  // namespace plov::bench

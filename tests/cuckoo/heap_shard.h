@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuckoo/lookup.h"
+#include "cuckoo/read_copy.h"
 #include "cuckoo/table.h"
 #include "tests/cuckoo/shard_memory.h"
 #include "verify/record.h"
@@ -118,22 +119,14 @@ class HeapReader {
     const Lookup::Want want = lookup->want();
     const uint64_t region_bytes = view_->region_bytes;
     if (want.offset > region_bytes || want.bytes > region_bytes - want.offset) std::abort();
-    const uint64_t* from = verify::WordsAt(shard_->region(), want.offset);
-    if (!want.record) {
-      verify::CopyFromShared(bucket_.words(), from, want.bytes);
-      return lookup->FeedBucket(&bucket_);
-    }
-    record_.resize(want.bytes);
-    verify::CopyFromShared(record_.data(), from, want.bytes);
-    return lookup->FeedRecord(record_);
+    return read_.Feed(lookup, shard_->region());
   }
 
   ShardMemory* shard_;
   const ShardView* view_;
   LocationCache cache_;
   LookupStats stats_;
-  verify::Bucket bucket_;
-  std::vector<std::byte> record_;
+  ReadCopy read_;
 };
 
 // The first of "k0", "k1", ... from number `*next` on that fits; `*next` is left behind it.

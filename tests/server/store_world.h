@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cuckoo/lookup.h"
+#include "cuckoo/read_copy.h"
 #include "server/store.h"
 
 namespace plov::server {
@@ -272,21 +273,13 @@ class OneSidedReader {
   cuckoo::Lookup::Action Read(cuckoo::Lookup* lookup) {
     const auto want = lookup->want();
     EXPECT_LE(want.offset + want.bytes, world_->view().region_bytes);
-    const std::byte* from = world_->memory() + want.offset;
-    if (!want.record) {
-      verify::CopyFromShared(bucket_.words(), from, want.bytes);
-      return lookup->FeedBucket(&bucket_);
-    }
-    record_.resize(want.bytes);
-    verify::CopyFromShared(record_.data(), from, want.bytes);
-    return lookup->FeedRecord(record_);
+    return read_.Feed(lookup, world_->memory());
   }
 
   StoreWorld* world_;
   cuckoo::LocationCache cache_;
   cuckoo::LookupStats stats_;
-  verify::Bucket bucket_;
-  std::vector<std::byte> record_;
+  cuckoo::ReadCopy read_;
 };
 
 // Everything that the region holds, found by reading all of its buckets.
