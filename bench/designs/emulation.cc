@@ -129,16 +129,16 @@ std::expected<void, Error> Emulation::Take(const fabric::Completion& completion)
   if (completion.status != fabric::Status::kDone) {
     return Fail(Code::kUnavailable, "the server of an emulated design is gone");
   }
-  const auto verdict = flight.probe.Feed(
+  const auto result = flight.probe.Feed(
       std::span(memory_).subspan(completion.tag * buffer_bytes_, flight.probe.bytes()));
-  if (verdict == Probe::Verdict::kRead) {
+  if (result == Probe::Result::kRead) {
     Post(completion.tag);
     return {};
   }
-  if (verdict != Probe::Verdict::kFound) {
+  if (result != Probe::Result::kFound) {
     return Fail(Code::kCorrupt,
                 fmt::format("{} is {}, in memory that nobody writes", load_.keys[flight.number],
-                            verdict == Probe::Verdict::kTorn ? "torn" : "absent"));
+                            result == Probe::Result::kTorn ? "torn" : "absent"));
   }
   --in_flight_;
   auto counted = Count(flight.number, flight.probe.value(), flight.begun);

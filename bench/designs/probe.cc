@@ -35,15 +35,15 @@ bool Probe::IsWhole(std::span<const std::byte> bytes, uint64_t offset) const {
          WordAt(bytes, 0) == verify::Checksum(&bytes[8], bytes.size() - 8, PlaceSeed(offset));
 }
 
-Probe::Verdict Probe::Read(uint64_t offset, uint64_t bytes) {
+Probe::Result Probe::Read(uint64_t offset, uint64_t bytes) {
   offset_ = offset;
   bytes_ = static_cast<uint32_t>(bytes);
-  return Verdict::kRead;
+  return Result::kRead;
 }
 
-Probe::Verdict Probe::ReadWay() {
+Probe::Result Probe::ReadWay() {
   reads_object_ = false;
-  if (way_ == cuckoo::kWays) return Verdict::kAbsent;
+  if (way_ == cuckoo::kWays) return Result::kAbsent;
   const auto ways = cuckoo::WaysOf(hash_, layout_->bucket_count);
   return Read(layout_->BucketOffset(ways[way_]), layout_->bucket_bytes());
 }
@@ -62,18 +62,18 @@ void Probe::Start(const Layout* layout, std::string_view key) {
        kBucketsPerNeighbourhood * layout->bucket_bytes());
 }
 
-Probe::Verdict Probe::Feed(std::span<const std::byte> bytes) {
+Probe::Result Probe::Feed(std::span<const std::byte> bytes) {
   if (reads_object_) {
-    const Verdict verdict = FeedObject(bytes, offset_);
-    if (verdict != Verdict::kAbsent || !layout_->is_cuckoo()) return verdict;
+    const Result result = FeedObject(bytes, offset_);
+    if (result != Result::kAbsent || !layout_->is_cuckoo()) return result;
     ++way_;  // another key of the same hash
     return ReadWay();
   }
   return layout_->is_cuckoo() ? FeedWay(bytes) : FeedBuckets(bytes);
 }
 
-Probe::Verdict Probe::FeedWay(std::span<const std::byte> bytes) {
-  if (!IsWhole(bytes, offset_)) return Verdict::kTorn;
+Probe::Result Probe::FeedWay(std::span<const std::byte> bytes) {
+  if (!IsWhole(bytes, offset_)) return Result::kTorn;
   if (WordAt(bytes, 1) == hash_) {
     reads_object_ = true;
     return Read(WordAt(bytes, 2), WordAt(bytes, 3));
@@ -84,7 +84,7 @@ Probe::Verdict Probe::FeedWay(std::span<const std::byte> bytes) {
 
 // A neighbourhood, or a chained bucket. What does not hold the key is verified only where that
 // decides, when it is in none of them.
-Probe::Verdict Probe::FeedBuckets(std::span<const std::byte> bytes) {
+Probe::Result Probe::FeedBuckets(std::span<const std::byte> bytes) {
   const uint64_t slot_bytes = layout_->slot_bytes;
   bool all_whole = true;
   for (size_t at = 0; at < bytes.size(); at += layout_->bucket_bytes()) {
@@ -92,12 +92,12 @@ Probe::Verdict Probe::FeedBuckets(std::span<const std::byte> bytes) {
       const size_t from = at + kBucketHeadBytes + i * slot_bytes;
       const auto slot = bytes.subspan(from, slot_bytes);
       if (layout_->is_inline()) {
-        const Verdict verdict = FeedObject(slot, offset_ + from);
-        if (verdict == Verdict::kFound) return verdict;
+        const Result result = FeedObject(slot, offset_ + from);
+        if (result == Result::kFound) return result;
         continue;
       }
       if (WordAt(slot, 1) != hash_) continue;
-      if (!IsWhole(slot, offset_ + from)) return Verdict::kTorn;
+      if (!IsWhole(slot, offset_ + from)) return Result::kTorn;
       reads_object_ = true;
       return Read(WordAt(slot, 2), WordAt(slot, 3));
     }
@@ -109,12 +109,12 @@ Probe::Verdict Probe::FeedBuckets(std::span<const std::byte> bytes) {
       all_whole = all_whole && IsWhole(bytes.subspan(from, slot_bytes), offset_ + from);
     }
   }
-  if (!all_whole) return Verdict::kTorn;
+  if (!all_whole) return Result::kTorn;
   const uint64_t chained = WordAt(bytes, 1);
-  return chained == 0 ? Verdict::kAbsent : Read(chained, layout_->bucket_bytes());
+  return chained == 0 ? Result::kAbsent : Read(chained, layout_->bucket_bytes());
 }
 
-Probe::Verdict Probe::FeedObject(std::span<const std::byte> bytes, uint64_t offset) {
+Probe::Result Probe::FeedObject(std::span<const std::byte> bytes, uint64_t offset) {
   const uint64_t lengths = WordAt(bytes, 1);
   const uint64_t key_bytes = lengths & 0xffffffff;
   const uint64_t value_bytes = lengths >> 32;
@@ -122,11 +122,11 @@ Probe::Verdict Probe::FeedObject(std::span<const std::byte> bytes, uint64_t offs
                        kObjectHeadBytes + key_bytes + value_bytes <= bytes.size() &&
                        TextAt(bytes, kObjectHeadBytes, key_bytes) == key_;
   if (!is_ours) {
-    return layout_->is_inline() || IsWhole(bytes, offset) ? Verdict::kAbsent : Verdict::kTorn;
+    return layout_->is_inline() || IsWhole(bytes, offset) ? Result::kAbsent : Result::kTorn;
   }
-  if (!IsWhole(bytes, offset)) return Verdict::kTorn;
+  if (!IsWhole(bytes, offset)) return Result::kTorn;
   value_ = TextAt(bytes, kObjectHeadBytes + key_bytes, value_bytes);
-  return Verdict::kFound;
+  return Result::kFound;
 }
 
 }  // namespace plov::bench

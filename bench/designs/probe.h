@@ -13,7 +13,7 @@ namespace plov::bench {
 
 class Probe {
  public:
-  enum class Verdict : uint8_t { kRead, kFound, kAbsent, kTorn };
+  enum class Result : uint8_t { kRead, kFound, kAbsent, kTorn };
 
   // Begins; `layout` and `key` stay valid to the end.
   void Start(const Layout* layout, std::string_view key);
@@ -23,7 +23,7 @@ class Probe {
   uint32_t bytes() const { return bytes_; }
 
   // Takes the bytes READ. kTorn: they fail their checksum.
-  Verdict Feed(std::span<const std::byte> bytes);
+  Result Feed(std::span<const std::byte> bytes);
 
   // After kFound; points into the bytes fed last.
   std::string_view value() const { return value_; }
@@ -33,11 +33,11 @@ class Probe {
 
  private:
   bool IsWhole(std::span<const std::byte> bytes, uint64_t offset) const;
-  Verdict Read(uint64_t offset, uint64_t bytes);
-  Verdict ReadWay();
-  Verdict FeedWay(std::span<const std::byte> bytes);
-  Verdict FeedBuckets(std::span<const std::byte> bytes);
-  Verdict FeedObject(std::span<const std::byte> bytes, uint64_t offset);
+  Result Read(uint64_t offset, uint64_t bytes);
+  Result ReadWay();
+  Result FeedWay(std::span<const std::byte> bytes);
+  Result FeedBuckets(std::span<const std::byte> bytes);
+  Result FeedObject(std::span<const std::byte> bytes, uint64_t offset);
 
   const Layout* layout_ = nullptr;
   std::string_view key_;

@@ -279,10 +279,9 @@ program::Json JsonOf(const DesignsStudy& study) {
 po::options_description DesignsOptions() {
   po::options_description options = StudyOptions("designs", DesignsSettings());
   // clang-format off
+  options.add_options()("fabric", Text("NAME"), "shm or rdma (shm)");
+  AddDeviceOptions(&options);
   options.add_options()
-      ("fabric", Text("NAME"), "shm or rdma (shm)")
-      ("device", Text("NAME"), "the RDMA device (the first with an active port)")
-      ("address", Text("ADDRESS"), "the device whose netdev has this address")
       ("items", Text("N"), "items to get (100000)")
       ("value-bytes", Text("LIST"), "sizes of values, 8 to 16K (16,64,256,1K)")
       ("window", Text("N"), "GETs in flight, 1 to 64 (32)")

@@ -77,12 +77,12 @@ class DesignServer {
         event.message.size());
     Probe probe;
     probe.Start(&layout_, key);
-    auto verdict = Probe::Verdict::kRead;
-    while (verdict == Probe::Verdict::kRead) {
-      verdict = probe.Feed(memory_.bytes().subspan(probe.offset(), probe.bytes()));
+    auto result = Probe::Result::kRead;
+    while (result == Probe::Result::kRead) {
+      result = probe.Feed(memory_.bytes().subspan(probe.offset(), probe.bytes()));
     }
-    reply_.assign(1, verdict == Probe::Verdict::kFound ? kReplyFound : kReplyAbsent);
-    if (verdict == Probe::Verdict::kFound) {
+    reply_.assign(1, result == Probe::Result::kFound ? kReplyFound : kReplyAbsent);
+    if (result == Probe::Result::kFound) {
       const auto value = std::as_bytes(std::span(probe.value()));
       reply_.insert(reply_.end(), value.begin(), value.end());
     }

@@ -172,10 +172,9 @@ program::Json JsonOf(const FabricStudy& study) {
 po::options_description FabricOptions() {
   po::options_description options = StudyOptions("fabric", FabricSettings());
   // clang-format off
+  options.add_options()("fabric", Text("NAME"), "rdma or shm (rdma)");
+  AddDeviceOptions(&options);
   options.add_options()
-      ("fabric", Text("NAME"), "rdma or shm (rdma)")
-      ("device", Text("NAME"), "the RDMA device (the first with an active port)")
-      ("address", Text("ADDRESS"), "the device whose netdev has this address")
       ("items", Text("N"), "items to get, of each kind (10000)")
       ("value-bytes", Text("N"), "size of values that lie in records, 64 to 64K (64)")
       ("window", Text("N"), "GETs in flight, 1 to 64 (32)");

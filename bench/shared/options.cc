@@ -80,6 +80,14 @@ Outcome FillStudy(const Given& given, StudySettings* settings) {
   return FillPlovd(given, &settings->plovd);
 }
 
+void AddDeviceOptions(po::options_description* options) {
+  // clang-format off
+  options->add_options()
+      ("device", Text("NAME"), "the RDMA device (the first with an active port)")
+      ("address", Text("ADDRESS"), "the device whose netdev has this address");
+  // clang-format on
+}
+
 Outcome FillFabric(const Given& given, FabricChoice* choice) {
   if (given.Has("fabric")) {
     choice->is_rdma = given.Text("fabric") == "rdma";

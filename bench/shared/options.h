@@ -52,10 +52,13 @@ Outcome FillFile(const Given& given, const char* name, std::string* file);
 Outcome FillPlovd(const Given& given, std::string* plovd);
 
 // --fabric, --device and --address of a command whose default is rdma or not.
+// The options are described by AddDeviceOptions, but for --fabric.
 struct FabricChoice {
   bool is_rdma = false;
   WantedDevice device = {};
 };
+// Describes --device and --address.
+void AddDeviceOptions(boost::program_options::options_description* options);
 Outcome FillFabric(const Given& given, FabricChoice* choice);
 
 // What stands between the commas, also where it is empty.

@@ -121,7 +121,7 @@ std::expected<void, Error> VerbsMeasurer::Begin(const Run& run, Endpoint* endpoi
   if (auto sent = stream_.Send(endpoint->introduction()); !sent) return sent;
   const auto answer = stream_.Receive<Answer>(kWithin);
   if (!answer) return std::unexpected(answer.error());
-  if (auto ready = OutcomeOf(answer->verdict); !ready) return ready;
+  if (auto ready = OutcomeOf(answer->outcome); !ready) return ready;
   return endpoint->Connect(answer->introduction);
 }
 
@@ -136,7 +136,7 @@ std::expected<RunResult, Error> VerbsMeasurer::Measure(const Run& run) {
   if (auto sent = stream_.Send(Stop()); !sent) return std::unexpected(sent.error());
   const auto report = stream_.Receive<Report>(kWithin);
   if (!report) return std::unexpected(report.error());
-  if (auto outcome = OutcomeOf(report->verdict); !outcome) return std::unexpected(outcome.error());
+  if (auto outcome = OutcomeOf(report->outcome); !outcome) return std::unexpected(outcome.error());
   if (!result) return result;
   const bool is_served = run.combination->request != RequestBy::kNothing;
   if (is_served && report->replies != requester.answered()) {

@@ -92,12 +92,12 @@ Outcome Server::Execute(const bench::Run& run) {
   Outcome ready;
   if (!endpoint) {
     ready = std::unexpected(endpoint.error());
-    return stream_.Send(Answer{VerdictOf(ready), {}});
+    return stream_.Send(Answer{WireOutcomeOf(ready), {}});
   }
   Responder responder(&*endpoint, run);
   ready = responder.Open();
   if (ready) ready = endpoint->Connect(*theirs);
-  if (auto sent = stream_.Send(Answer{VerdictOf(ready), endpoint->introduction()}); !sent) {
+  if (auto sent = stream_.Send(Answer{WireOutcomeOf(ready), endpoint->introduction()}); !sent) {
     return sent;
   }
   if (!ready) return {};
@@ -105,7 +105,7 @@ Outcome Server::Execute(const bench::Run& run) {
   const auto outcome = Reply(run, &responder);
   const auto stopped = stream_.Receive<Stop>(kSilenceMax);
   if (!stopped) return std::unexpected(stopped.error());
-  return stream_.Send(Report{VerdictOf(outcome), responder.replied(), CpuNs() - cpu_before});
+  return stream_.Send(Report{WireOutcomeOf(outcome), responder.replied(), CpuNs() - cpu_before});
 }
 
 Outcome Server::Run() {

@@ -74,10 +74,9 @@ Outcome FillRole(const Given& given, VerbsSettings* settings) {
 
 po::options_description VerbsOptions() {
   po::options_description options = OutputOptions("verbs");
+  AddDeviceOptions(&options);
   // clang-format off
   options.add_options()
-      ("device", Text("NAME"), "the RDMA device (the first with an active port)")
-      ("address", Text("ADDRESS"), "the device whose netdev has this address")
       ("combinations", Text("LIST"), "of READ, SEND/SEND, WRITE/SEND, WRITE_IMM/SEND, WRITE/WRITE, WRITE/READ, WRITE_UC/SEND_UD (all)")
       ("bytes", Text("LIST"), "sizes of a request and of a reply, multiples of 8 from 16 to 64K (16,64,256,1K)")
       ("windows", Text("LIST"), "requests in flight, 1 to 256; latency is that of 1, which is always measured (1,4,16,32)")

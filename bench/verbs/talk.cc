@@ -9,19 +9,19 @@
 
 namespace plov::bench {
 
-Verdict VerdictOf(const std::expected<void, Error>& outcome) {
-  Verdict verdict;
-  if (outcome) return verdict;
-  verdict.code = static_cast<uint32_t>(outcome.error().code);
+WireOutcome WireOutcomeOf(const std::expected<void, Error>& outcome) {
+  WireOutcome wire;
+  if (outcome) return wire;
+  wire.code = static_cast<uint32_t>(outcome.error().code);
   const std::string& text = outcome.error().message;
-  std::memcpy(verdict.text.data(), text.data(), std::min(text.size(), verdict.text.size() - 1));
-  return verdict;
+  std::memcpy(wire.text.data(), text.data(), std::min(text.size(), wire.text.size() - 1));
+  return wire;
 }
 
-std::expected<void, Error> OutcomeOf(const Verdict& verdict) {
-  if (verdict.code == 0) return {};
-  const size_t length = ::strnlen(verdict.text.data(), verdict.text.size());
-  return Fail(static_cast<Code>(verdict.code), std::string(verdict.text.data(), length));
+std::expected<void, Error> OutcomeOf(const WireOutcome& outcome) {
+  if (outcome.code == 0) return {};
+  const size_t length = ::strnlen(outcome.text.data(), outcome.text.size());
+  return Fail(static_cast<Code>(outcome.code), std::string(outcome.text.data(), length));
 }
 
 bool Stream::Wait(std::chrono::milliseconds limit) const {

@@ -27,15 +27,15 @@ struct Order {
 static_assert(sizeof(Order) == 24);
 
 // How something went; the text, ended by a zero, says why not.
-struct Verdict {
+struct WireOutcome {
   uint32_t code = 0;  // a Code; 0 is success
   uint32_t zero = 0;
   std::array<char, 248> text{};
 };
-static_assert(sizeof(Verdict) == 256);
+static_assert(sizeof(WireOutcome) == 256);
 
 struct Answer {
-  Verdict verdict;
+  WireOutcome outcome;
   Introduction introduction;
 };
 static_assert(sizeof(Answer) == 304);
@@ -45,14 +45,14 @@ struct Stop {
 };
 
 struct Report {
-  Verdict verdict;
+  WireOutcome outcome;
   uint64_t replies = 0;
   uint64_t cpu_ns = 0;  // of the server's process, from its answer to the Stop
 };
 static_assert(sizeof(Report) == 272);
 
-Verdict VerdictOf(const std::expected<void, Error>& outcome);
-std::expected<void, Error> OutcomeOf(const Verdict& verdict);
+WireOutcome WireOutcomeOf(const std::expected<void, Error>& outcome);
+std::expected<void, Error> OutcomeOf(const WireOutcome& outcome);
 
 // Threads: one.
 class Stream {

@@ -105,17 +105,17 @@ class DesignImageTest : public ::testing::Test {
   }
   std::span<std::byte> region() { return std::as_writable_bytes(std::span(words_)); }
 
-  Probe::Verdict Get(std::string_view key) {
+  Probe::Result Get(std::string_view key) {
     reads_ = 0;
     probe_.Start(&layout_, key);
-    auto verdict = Probe::Verdict::kRead;
-    while (verdict == Probe::Verdict::kRead) {
+    auto result = Probe::Result::kRead;
+    while (result == Probe::Result::kRead) {
       EXPECT_LE(probe_.bytes(), Probe::BytesMax(layout_));
       EXPECT_LE(probe_.offset() + probe_.bytes(), region().size());
       ++reads_;
-      verdict = probe_.Feed(region().subspan(probe_.offset(), probe_.bytes()));
+      result = probe_.Feed(region().subspan(probe_.offset(), probe_.bytes()));
     }
-    return verdict;
+    return result;
   }
 
   Layout layout_;
@@ -137,12 +137,12 @@ TEST_P(DesignImage, EveryItemIsFoundWithItsValueAndNoOther) {
   uint64_t reads = 0;
   for (uint64_t number = 0; number < 2 * kItems; ++number) {
     items.FillKey(number, &key);
-    const auto verdict = Get(key);
+    const auto result = Get(key);
     if (number >= kItems) {
-      ASSERT_EQ(verdict, Probe::Verdict::kAbsent) << number;
+      ASSERT_EQ(result, Probe::Result::kAbsent) << number;
       continue;
     }
-    ASSERT_EQ(verdict, Probe::Verdict::kFound) << number;
+    ASSERT_EQ(result, Probe::Result::kFound) << number;
     ASSERT_TRUE(items.IsValue(number, key, probe_.value())) << number;
     reads += reads_;
   }
@@ -160,18 +160,18 @@ TEST_P(ReadImage, DamageIsNeverReturned) {
   const Items items(layout_.shape);
   std::string key;
   items.FillKey(17, &key);
-  ASSERT_EQ(Get(key), Probe::Verdict::kFound);
+  ASSERT_EQ(Get(key), Probe::Result::kFound);
   for (uint64_t& word : words_) {
     for (const uint32_t bit : {0u, 37u}) {
       word ^= uint64_t{1} << bit;
-      if (Get(key) == Probe::Verdict::kFound) {
+      if (Get(key) == Probe::Result::kFound) {
         ASSERT_TRUE(items.IsValue(17, key, probe_.value()));
       }
       word ^= uint64_t{1} << bit;
     }
   }
   std::ranges::fill(words_, 0);
-  EXPECT_EQ(Get(key), Probe::Verdict::kTorn);
+  EXPECT_EQ(Get(key), Probe::Result::kTorn);
 }
 
 INSTANTIATE_TEST_SUITE_P(Designs, DesignImage,
@@ -199,9 +199,9 @@ TEST_F(DesignImageTest, PartsAreAllItemsTogether) {
     std::string key;
     for (uint64_t item = 0; item < kItems; ++item) {
       items.FillKey(item, &key);
-      const auto verdict = Get(key);
-      ASSERT_EQ(verdict == Probe::Verdict::kFound, item % kParts == number) << item;
-      if (verdict != Probe::Verdict::kFound) continue;
+      const auto result = Get(key);
+      ASSERT_EQ(result == Probe::Result::kFound, item % kParts == number) << item;
+      if (result != Probe::Result::kFound) continue;
       EXPECT_TRUE(items.IsValue(item, key, probe_.value()));
       ++found;
     }
