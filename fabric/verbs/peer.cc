@@ -138,7 +138,6 @@ bool Peer::InStaging(const PeerRead& read) const {
 // READs wait for the announcement, which is the first thing that an honest client sends, and for
 // room among what is posted.
 Peer::Slice Peer::PostSlice(Slices* slices, std::deque<std::pair<PeerId, ReadDone>>* done) {
-  if (waiting_.empty()) return Slice::kNone;
   if (!staging_ && !has_sent_message_) return Slice::kWaits;
   Waiting& next = waiting_.front();
   const PeerRead read = next.read;

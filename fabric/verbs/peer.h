@@ -81,11 +81,12 @@ class Peer {
   bool Reply(std::span<const std::byte> message, ReplyPool* pool);
   // Once in a while: a peer that has been silent since the last call is asked for a sign of life.
   bool AskWhetherAlive();
-  // Posts the next slice of the READs that wait, if there is one, and room for it.
-  enum class Slice { kNone, kPosted, kWaits, kBroken };
+  // Posts the next slice of the READs that wait, if there is room for it; needs has_reads().
+  enum class Slice { kPosted, kWaits, kBroken };
   Slice PostSlice(Slices* slices, std::deque<std::pair<PeerId, ReadDone>>* done);
 
   void QueueRead(const PeerRead& read) { waiting_.push_back({read, 0}); }
+  bool has_reads() const { return !waiting_.empty(); }
   bool has_message() const { return !messages_.empty(); }
   // Copies the next message out and posts its buffer again; the copy, which lasts as long as `to`,
   // of kMessageBytesMax. nullopt when the queue pair is broken.

@@ -164,7 +164,7 @@ void VerbsPort::PostReads() {
     if (peer == nullptr) continue;
     const Peer::Slice slice = peer->PostSlice(&device_->slices, &reads_done_);
     if (slice == Peer::Slice::kBroken) MarkGone(id);
-    if (slice == Peer::Slice::kPosted || slice == Peer::Slice::kWaits) reading_.push_back(id);
+    if (slice != Peer::Slice::kBroken && peer->has_reads()) reading_.push_back(id);
     waits = slice == Peer::Slice::kWaits ? waits + 1 : 0;
   }
 }
@@ -278,8 +278,8 @@ void VerbsPort::Send(PeerId id, std::span<const std::byte> message) {
 void VerbsPort::Read(PeerId id, const PeerRead& read) {
   Peer* peer = Find(id);
   if (peer == nullptr) return;
+  if (!peer->has_reads()) reading_.push_back(id);
   peer->QueueRead(read);
-  reading_.push_back(id);
   PostReads();
 }
 

@@ -97,8 +97,9 @@ class VerbsPort final : public Port {
   Peer* last_found_ = nullptr;  // of peers_
   std::deque<PeerId> opened_;   // not told yet
   std::deque<PeerId> ready_;    // peers with a message that may be given out, in turn
-  std::deque<PeerId> reading_;  // peers whose staging memory is to be READ, a slice each in turn
-  std::deque<PeerId> gone_;     // peers that have died or broken the protocol
+  // Each once: peers whose staging memory is to be READ, a slice each in turn.
+  std::deque<PeerId> reading_;
+  std::deque<PeerId> gone_;  // peers that have died or broken the protocol
   ReadsDone reads_done_;
   std::array<std::byte, kMessageBytesMax> message_;  // that Poll gave out last
   uint32_t polls_ = 0;
