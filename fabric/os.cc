@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
@@ -51,7 +52,22 @@ std::expected<Mapping, Error> Mapping::MapAnonymous(size_t bytes) {
   return mapping;
 }
 
+namespace {
+
+// A file that grows beyond its limit is a signal that ends a program, unless it has said otherwise:
+// a client's is somebody else's program.
+bool IsBeyondFileSize(size_t bytes) {
+  rlimit files{};
+  return ::getrlimit(RLIMIT_FSIZE, &files) == 0 && bytes > files.rlim_cur;
+}
+
+}  // namespace
+
 std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes) {
+  if (IsBeyondFileSize(bytes)) {
+    errno = EFBIG;
+    return FailErrno("cannot make shared memory beyond ulimit -f", errno);
+  }
   Fd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return FailErrno("cannot create shared memory", errno);
   ::fchmod(fd.get(), 0600);  // other users get it through the socket only, and as it was opened

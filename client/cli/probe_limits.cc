@@ -8,8 +8,9 @@ namespace plov::cli {
 
 namespace {
 
-// One descriptor per client and shard in the server, four in the client; the rest is its own.
-constexpr uint64_t kFilesPerConnection = 1;
+// Two descriptors per client and shard in the server, one of them for large values, four in the
+// client; the rest is its own.
+constexpr uint64_t kFilesPerConnection = 2;
 constexpr uint64_t kFilesWanted = 1024;
 constexpr uint64_t kFilesNeeded = 64;
 
@@ -33,8 +34,10 @@ void ProbeFiles(Findings* findings) {
                           "clients times shards in a server",
                           program::Grouped(files), program::Grouped(files / kFilesPerConnection)));
   }
-  const std::string meaning =
-      fmt::format("at most {} (ulimit -n): a server takes one for each client and shard", files);
+  const std::string meaning = fmt::format(
+      "at most {} (ulimit -n): a server takes up to two for each client and "
+      "shard",
+      files);
   if (files < kFilesNeeded) return findings->Problem("open files", meaning, "ulimit -n 1024");
   findings->Note("open files", meaning, "ulimit -n 1024");
 }

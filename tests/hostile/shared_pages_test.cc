@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/hostile/hand_client.h"
+#include "tests/hostile/raw_client.h"
 #include "tests/support/plovd.h"
 
 namespace plov {

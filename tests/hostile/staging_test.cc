@@ -2,12 +2,14 @@
 // within what its limits say, and every PUT ends well.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "tests/hostile/hand_client.h"
+#include "tests/hostile/raw_client.h"
+#include "tests/support/child.h"
 #include "tests/support/plovd.h"
 #include "tests/support/probe.h"
 #include "tests/support/sanitizers.h"
@@ -61,6 +63,22 @@ TEST(Staging, ClientThatTouchesAllItCanTakesNoMoreThanIsCounted) {
   EXPECT_TRUE(honest.Put("k", "v"));
   EXPECT_LT(MemoryOf(server.pid()),
             at_start + clients.size() * fabric::shm::Channel::kBytes + kRest);
+}
+
+TEST(Staging, BeyondTheFileSizeOfTheClientIsAnErrorAndNoSignal) {
+  test::Plovd server({"--memory", "16M"});
+  auto child = test::Child::Fork([&server] {
+    const rlimit small{8192, 8192};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return 2;
+    Client client = server.Connect();
+    if (!client.Put("small", "v")) return 3;
+    const auto put = client.Put("large", std::string(100'000, 'v'));
+    return !put && put.error().code == Code::kSystem &&
+                   put.error().message.find("ulimit -f") != std::string::npos
+               ? 0
+               : 4;
+  });
+  EXPECT_EQ(child.Wait(), 0);
 }
 
 }  // namespace
