@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint32_t kFillerProcess = 1 << 20;
 // Of a schedule; far more than any takes that gets on at all.
-constexpr uint32_t kStepsMax = 400'000;
+// A schedule that is longer is stuck. Two scans beside a writer that never rests take a million.
+constexpr uint32_t kStepsMax = 4'000'000;
 constexpr uint32_t kStepsToTrouble = 60;
 constexpr uint32_t kStoresToDeath = 80;
 constexpr uint32_t kStepsToRebirth = 30;
