@@ -3,7 +3,7 @@
 
   PASSED FAILED SKIPPED
   failed NAME
-    LINE                                      the last of its output
+    LINE                                      what googletest says of failures, or the last of its output
   skipped NAME: REASON
   over RDMA: N passed, N failed, N skipped    what the tests named rdma.* have counted themselves
 """
@@ -23,6 +23,14 @@ def reason(output, completion):
     return (spoken or lines or [completion])[-1]
 
 
+def of_failure(output):
+    """The lines that say why a test failed."""
+    lines = [line[:300] for line in output.rstrip().splitlines()]
+    said = [line for i, line in enumerate(lines)
+            if any(before.endswith(": Failure") for before in lines[max(0, i - 6):i + 1])]
+    return said[:30] or lines[-12:]
+
+
 def outcome(case):
     """(passed, failed or skipped; a line about it or None)."""
     name, status = case.get("name"), case.get("status")
@@ -34,9 +42,8 @@ def outcome(case):
         return "skipped", f"skipped {name}: disabled in its source"
     if status == "notrun" and completion.startswith("SKIP_"):
         return "skipped", f"skipped {name}: {reason(case.findtext('system-out') or '', completion)}"
-    lines = (case.findtext("system-out") or "").rstrip().splitlines()[-12:]
     return "failed", "\n  ".join([f"failed {name}" + (f" ({completion})" if completion else "")] +
-                                 [line[:300] for line in lines])
+                                 of_failure(case.findtext("system-out") or ""))
 
 
 def over_rdma(cases):

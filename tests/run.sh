@@ -4,7 +4,7 @@ set -euo pipefail
 
 usage() {
   cat << 'END'
-usage: tests/run.sh [--quick]
+usage: tests/run.sh [--quick] [--long DURATION]
 
 Installs what is missing (tests/install.sh test), then builds and tests plov: with g++ in build/,
 as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
@@ -14,17 +14,32 @@ build-mutants/ (tests/mutants.sh). Logs are in log/ of these folders. Prints one
 failed and the skipped tests, and at last the sums. Tests over RDMA run on a device of this machine or
 in a virtual machine, and where there is neither that is said last.
 
-  --quick  only g++ and its tests, without virtual machines
-  --help   this text
+  --quick          only g++ and its tests, without virtual machines
+  --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
+                   fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
+  --help           this text
 
 Exit status: 0 nothing failed, 1 something failed, 2 usage.
 END
 }
 
 quick=false
-for argument in "$@"; do
-  case "$argument" in
+long_seconds=0
+while (($# > 0)); do
+  case "$1" in
     --quick) quick=true ;;
+    --long)
+      shift
+      case "${1-}" in
+        *[0-9]s) long_seconds=${1%s} ;;
+        *[0-9]m) long_seconds=$((${1%m} * 60)) ;;
+        *[0-9]h) long_seconds=$((${1%h} * 3600)) ;;
+      esac
+      if [[ ! $long_seconds =~ ^[1-9][0-9]*$ ]]; then
+        usage >&2
+        exit 2
+      fi
+      ;;
     --help)
       usage
       exit 0
@@ -34,10 +49,11 @@ for argument in "$@"; do
       exit 2
       ;;
   esac
+  shift
 done
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly root quick
+readonly root quick long_seconds
 jobs=$(nproc)
 readonly jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
@@ -251,9 +267,10 @@ consumer() {
 # One line a target; 20 seconds each are too few to search, and enough to see that the corpus still
 # passes and that nothing lies near it.
 fuzz() {
+  local each=$((long_seconds > 20 ? long_seconds : 20))
   if command -v clang++-19 > /dev/null; then
-    counted fuzz "$root/build-fuzz/log/run.log" "$fuzz_seconds" ', 0 crashes$' ', 1 crashes$' \
-      bash "$root/tests/fuzz.sh" 20s
+    counted fuzz "$root/build-fuzz/log/run.log" $((fuzz_seconds + 6 * each)) \
+      ', 0 crashes$' ', 1 crashes$' bash "$root/tests/fuzz.sh" "${each}s"
   else
     record skipped fuzz 0 0 1 "; clang++-19 is not installed"
   fi
@@ -265,6 +282,15 @@ mutants() {
     bash "$root/tests/mutants.sh"
 }
 
+# What finds more the longer it looks.
+explore() {
+  local log=$root/build/log
+  step "simulator, explored" "$log/simulator.log" $((long_seconds + 300)) \
+    "$root/build/tests/sim/sim_torture" --seconds "$long_seconds" --seed "$((RANDOM << 15 | RANDOM))000000" || true
+  step "plov-torture, explored" "$log/torture.log" $((long_seconds + 300)) \
+    "$root/build/torture/plov-torture" --duration "${long_seconds}s" || true
+}
+
 # What a variant is, and which tests have nothing for it, is in CMakePresets.json.
 main() {
   local left_out=()
@@ -272,6 +298,7 @@ main() {
   step install "$root/build/log/install.log" "$install_seconds" \
     bash "$root/tests/install.sh" test || true
   variant g++ release build g++ "${left_out[@]}"
+  if ((long_seconds > 0)); then explore; fi
   if ! $quick; then
     if [[ -f $root/build/build.ninja ]]; then consumer; else
       record skipped consumer 0 0 1 "; not built"
