@@ -104,8 +104,14 @@ shows() { grep -q -e "$1" "$work/out" || fail "stdout does not show '$1'"; }
 # has_lines COUNT: the last run's standard output has.
 has_lines() { [[ $(wc -l < "$work/out") == "$1" ]] || fail "stdout has not $1 lines"; }
 
-# is_json [--json-lines]: the last run's output is.
-is_json() { python3 -m json.tool "$@" < "$work/out" > /dev/null || fail "stdout is no JSON"; }
+# is_json [--json-lines]: the last run's output is. Python as it starts soonest: a virtual machine may
+# take seconds for it.
+is_json() {
+  python3 -ISc '
+import json, sys
+for text in sys.stdin if sys.argv[1:] else [sys.stdin.read()]:
+    json.loads(text)' "$@" < "$work/out" || fail "stdout is no JSON"
+}
 
 # wait_for COMMAND...: until it succeeds.
 wait_for() {

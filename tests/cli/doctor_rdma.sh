@@ -30,7 +30,7 @@ apply() {
 
 # wrong SUBJECT MEANING: doctor says that it is a problem, RDMA being asked for.
 wrong() {
-  run doctor --timeout 2s
+  run doctor --timeout 500ms
   check_status 3 doctor
   shows "^PROBLEM  $1: .*$2"
   shows '^note     RDMA: verdict: not usable'
@@ -40,7 +40,7 @@ wrong() {
 mended() {
   local tries
   for ((tries = 0; tries < 20; ++tries)); do
-    run doctor --timeout 2s
+    run doctor --timeout 500ms
     if grep -q "$usable" "$work/out"; then break; fi
     sleep 0.1
   done
@@ -65,7 +65,7 @@ shows '101 READs of 64 bytes: median [0-9.]* us$'
 expect 0 doctor --json
 is_json
 kill -STOP "$server"
-run doctor --timeout 2s
+run doctor --timeout 500ms
 check_status 3 "doctor of a stopped server"
 shows '^PROBLEM  server: .*does not answer in time'
 kill -CONT "$server"
@@ -85,12 +85,12 @@ ip address flush dev "$netdev"
 wrong "RDMA device $device" "$netdev has no IP address"
 apply "RDMA device $device" && mended && shows 'can serve on rdma://192.0.2.1:7777$'
 ip address flush dev "$netdev" && ip address add "$address/24" dev "$netdev"
-run doctor --timeout 2s && shows "^note     RDMA MTU of $device: port 1: 1024 bytes a packet, .*MTU of 1500"
-apply "RDMA MTU of $device" && run doctor
+run doctor --timeout 500ms && shows "^note     RDMA MTU of $device: port 1: 1024 bytes a packet, .*MTU of 1500"
+apply "RDMA MTU of $device" && run doctor --timeout 500ms
 shows "^ok       RDMA MTU of $device: port 1: 4096 bytes a packet"
 ip link set "$netdev" mtu 576
-run doctor --timeout 2s && shows "^note     RDMA MTU of $device: port 1: 256 bytes"
-apply "RDMA MTU of $device" && run doctor && shows "^note     .* 1024 bytes a packet"
+run doctor --timeout 500ms && shows "^note     RDMA MTU of $device: port 1: 256 bytes"
+apply "RDMA MTU of $device" && run doctor --timeout 500ms && shows "^note     .* 1024 bytes a packet"
 
 # Another network namespace sees the device, and cannot use it.
 ip netns add other
