@@ -8,6 +8,7 @@
 // Source: 3-1 cuckoo hashing, Pilaf, USENIX ATC 2013, section 4.2.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -54,6 +55,11 @@ constexpr std::array<uint64_t, kWays> WaysOf(uint64_t hash, uint64_t bucket_coun
     return index < bucket_count ? index : index - bucket_count;
   };
   return {home, wrap(home + step1), wrap(home + step2)};
+}
+
+// Which of the three a bucket is; kWays when it is none of them.
+constexpr uint32_t WayOf(const std::array<uint64_t, kWays>& ways, uint64_t index) {
+  return static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
 }
 
 }  // namespace plov::cuckoo

@@ -12,12 +12,9 @@ namespace plov::cuckoo {
 using verify::Bucket;
 using verify::BucketKind;
 using verify::DirectoryEntry;
+using verify::kNoEntry;
 
 namespace {
-
-uint32_t WayOf(const std::array<uint64_t, kWays>& ways, uint64_t index) {
-  return static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
-}
 
 std::optional<size_t> EntryIndex(const Bucket& bucket, DirectoryEntry entry) {
   for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
@@ -25,8 +22,6 @@ std::optional<size_t> EntryIndex(const Bucket& bucket, DirectoryEntry entry) {
   }
   return std::nullopt;
 }
-
-constexpr DirectoryEntry kNoEntry{0, 0};
 
 }  // namespace
 

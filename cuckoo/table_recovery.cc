@@ -9,16 +9,12 @@ namespace plov::cuckoo {
 using verify::Bucket;
 using verify::BucketKind;
 using verify::DirectoryEntry;
+using verify::kNoEntry;
 
 namespace {
 
-constexpr DirectoryEntry kNoEntry{0, 0};
 // In `unproved_`, after a bit for each entry.
 constexpr uint8_t kOverflowUnproved = 1u << verify::kDirectoryEntries;
-
-uint32_t WayOf(const std::array<uint64_t, kWays>& ways, uint64_t index) {
-  return static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
-}
 
 uint8_t DirectoryOf(const Bucket& bucket) {
   uint8_t marks = bucket.overflow() ? kOverflowUnproved : 0;

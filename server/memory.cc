@@ -9,9 +9,6 @@ namespace plov::server {
 
 namespace {
 
-constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value / unit * unit; }
 
 size_t SizeClass(size_t bytes) { return static_cast<size_t>(std::bit_width(bytes)) - 1; }

@@ -21,8 +21,6 @@ namespace {
 // Beyond it nothing has addresses, and sizes could wrap around.
 constexpr size_t kBudgetBytesMax = size_t{1} << 56;
 
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 std::unexpected<Error> NoMemory(size_t bytes, size_t page_bytes, int error_number) {
   if (page_bytes != kPageBytes) {
     return Fail(Code::kNoSpace,

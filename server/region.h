@@ -34,6 +34,8 @@ inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 inline constexpr size_t kSparseness = 3;
 
+constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
 struct RegionOptions {
   size_t budget_bytes = 0;  // rounded up to whole pages
   PageKind pages = PageKind::kNormal;

@@ -85,6 +85,7 @@ struct DirectoryEntry {
 
   bool operator==(const DirectoryEntry&) const = default;
 };
+inline constexpr DirectoryEntry kNoEntry{0, 0};
 
 inline constexpr size_t kDirectoryEntries = 3;
 inline constexpr uint32_t kFingerprintMask = 0x7f;

@@ -10,15 +10,12 @@ namespace {
 
 // wr_id: a receive carries its buffer, a send its number.
 constexpr uint64_t kReceiveTag = uint64_t{1} << 63;
-// A completion is asked for once in so many work requests, and for the last of each batch.
-constexpr uint32_t kSignalEvery = 8;
 // Work requests that go with one doorbell.
 constexpr size_t kBatchMax = 16;
 // Polls that find nothing between two looks at rdmacm's events, which are a system call.
-constexpr uint32_t kPollsPerLook = 256;
+constexpr uint32_t kEmptyPollsPerLook = 256;
 // Staging memory up to this is pinned at the set-up; more only once it is used.
 constexpr size_t kEagerStagingBytes = size_t{256} << 10;
-constexpr int kCompletionsPerPoll = 16;
 
 }  // namespace
 
@@ -106,7 +103,7 @@ size_t VerbsConnection::Poll(std::span<Completion> completions) {
   Drain();
   PostReads();
   const size_t count = reads_.Collect(completions);
-  if (count == 0 && ++empty_polls_ % kPollsPerLook == 0) LookAtEvents();
+  if (count == 0 && ++empty_polls_ % kEmptyPollsPerLook == 0) LookAtEvents();
   return count;
 }
 
@@ -173,7 +170,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
   }
   if (received_.empty() && !dead_) Drain();
   if (received_.empty()) {
-    if (++empty_polls_ % kPollsPerLook == 0) LookAtEvents();
+    if (++empty_polls_ % kEmptyPollsPerLook == 0) LookAtEvents();
     return std::nullopt;
   }
   const Reply reply = received_.front();

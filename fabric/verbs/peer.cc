@@ -10,7 +10,6 @@ namespace plov::fabric::verbs {
 
 namespace {
 
-constexpr uint32_t kSignalEvery = 8;
 constexpr uint32_t kNumberMask = (uint32_t{1} << 23) - 1;
 // Work requests of one peer beyond which no READ is posted. Leaves room for replies.
 constexpr size_t kReadsPosted = 16;

@@ -11,7 +11,6 @@ namespace {
 
 // A busy port looks for dead peers this rarely: it is a system call.
 constexpr uint32_t kPollsPerLook = 1024;
-constexpr int kCompletionsPerPoll = 16;
 
 }  // namespace
 

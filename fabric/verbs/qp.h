@@ -17,6 +17,9 @@ namespace plov::fabric::verbs {
 // Messages up to this go inside the work request: one DMA less, and no buffer to wait for. Most
 // requests and nearly all replies of PUTs.
 inline constexpr uint32_t kInlineBytes = 256;
+// A completion is asked for once in so many work requests that nobody waits for.
+inline constexpr uint32_t kSignalEvery = 8;
+inline constexpr int kCompletionsPerPoll = 16;
 
 // A peer that answers nothing for (kRetries + 1) * 4.096 us * 2^kAckTimeout = 0.40 s is gone. 7
 // retries would mean for ever on some devices (rxe).

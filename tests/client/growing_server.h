@@ -43,6 +43,7 @@ class GrowingServer {
   enum class Step { kListNext, kMoveHalf, kMoveRest, kListNextOnly, kRetireHalf, kRetireRest };
   static constexpr std::array kSteps = {Step::kListNext,     Step::kMoveHalf,   Step::kMoveRest,
                                         Step::kListNextOnly, Step::kRetireHalf, Step::kRetireRest};
+  static constexpr size_t kStepCount = kSteps.size();
   void Grow(Step step);
   void GrowAll() {
     for (const Step step : kSteps) Grow(step);

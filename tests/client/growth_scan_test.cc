@@ -10,8 +10,6 @@ namespace {
 using test::GrowingServer;
 using Step = GrowingServer::Step;
 
-constexpr size_t kStepCount = GrowingServer::kSteps.size();
-
 struct Seen {
   std::map<std::string, std::string> items;
   size_t calls = 0;
@@ -43,7 +41,7 @@ void ExpectScansAll(GrowingServer* server, Client* client,
 TEST(GrowthScan, FindsAllAtEveryStep) {
   GrowingServer server;
   std::vector<Client> clients;
-  for (size_t step = 0; step <= kStepCount; ++step) {
+  for (size_t step = 0; step <= GrowingServer::kStepCount; ++step) {
     if (step > 0) server.Grow(GrowingServer::kSteps[step - 1]);
     clients.push_back(server.Connect());
     for (Client& client : clients) {
@@ -67,8 +65,8 @@ TEST(GrowthScan, FindsAllWhenTheTableGrowsUnderIt) {
 }
 
 TEST(GrowthScan, FindsAllAtEachPairOfASteps) {
-  for (size_t first = 0; first <= kStepCount; ++first) {
-    for (size_t then = first; then <= kStepCount; ++then) {
+  for (size_t first = 0; first <= GrowingServer::kStepCount; ++first) {
+    for (size_t then = first; then <= GrowingServer::kStepCount; ++then) {
       GrowingServer server;
       Client client = server.Connect();
       for (size_t step = 0; step < first; ++step) server.Grow(GrowingServer::kSteps[step]);

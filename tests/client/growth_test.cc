@@ -16,8 +16,6 @@ using Step = GrowingServer::Step;
 using Versions = std::vector<uint64_t>;
 using std::chrono::milliseconds;
 
-constexpr size_t kStepCount = GrowingServer::kSteps.size();
-
 // GETs of every item, and of keys that are absent; each with the right answer and none by message.
 void ExpectFindsAll(const GrowingServer& server, Client* client) {
   for (const auto& [key, value] : server.items()) {
@@ -72,7 +70,7 @@ TEST(Growth, EveryKeyIsFoundAtEveryStepByClientsOfEveryAge) {
   for (const size_t cache_bytes : {size_t{0}, size_t{1} << 16}) {
     GrowingServer server;
     std::vector<Client> clients;
-    for (size_t step = 0; step <= kStepCount; ++step) {
+    for (size_t step = 0; step <= GrowingServer::kStepCount; ++step) {
       if (step > 0) server.Grow(GrowingServer::kSteps[step - 1]);
       clients.push_back(server.Connect({.location_cache_bytes = cache_bytes}));
       for (size_t client = 0; client < clients.size(); ++client) {
@@ -365,14 +363,14 @@ TEST(GrowthAgainstTheRules, AServerThatGoesDuringARefreshIsUnavailable) {
 
 // A client that slept through everything is closed; the memory that it had looked at is reused.
 TEST(GrowthClosed, AClientComesBackAndFindsAll) {
-  for (size_t steps = 0; steps <= kStepCount; ++steps) {
+  for (size_t steps = 0; steps <= GrowingServer::kStepCount; ++steps) {
     SCOPED_TRACE(steps);
     GrowingServer server;
     Client client = server.Connect();
     server.While([&] { ExpectFindsAll(server, &client); });
     for (size_t step = 0; step < steps; ++step) server.Grow(GrowingServer::kSteps[step]);
     server.CloseAll();
-    if (steps == kStepCount) server.Reuse();
+    if (steps == GrowingServer::kStepCount) server.Reuse();
     server.While([&] { ExpectFindsAll(server, &client); });
     EXPECT_EQ(client.stats().reconnects, 1);
     EXPECT_EQ(server.opened(), 2);

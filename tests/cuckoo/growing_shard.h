@@ -150,4 +150,9 @@ class GrowingShard : public ShardMemory {
   std::vector<Geometry> retired_;
 };
 
+inline void AdvanceTo(GrowingShard* shard, GrowingTable::Phase phase,
+                      uint64_t buckets = 1'000'000) {
+  while (shard->table().phase() != phase) shard->Advance(buckets);
+}
+
 }  // namespace plov::cuckoo

@@ -20,18 +20,16 @@ using Phase = GrowingTable::Phase;
 using Result = GrowingShard::Result;
 using FindResult = Table::FindResult;
 
-constexpr uint64_t kBucketCount = 32;
+constexpr uint64_t kStallBuckets = 32;
 constexpr uint64_t kKeyCount = 24;
 constexpr uint64_t kUniverse = 60;
-
-std::string KeyOf(uint64_t number) { return "key" + std::to_string(number); }
 
 // A shard with damage in a bucket of one of its tables: keys for which it is one of the three ways
 // may be refused; the others may not notice.
 class DamagedRun {
  public:
   explicit DamagedRun(uint64_t seed)
-      : shard_({.bucket_count = kBucketCount, .hash_seed = seed}), random_(seed) {}
+      : shard_({.bucket_count = kStallBuckets, .hash_seed = seed}), random_(seed) {}
 
   GrowingShard& shard() { return shard_; }
 
@@ -120,23 +118,19 @@ class DamagedRun {
   uint64_t damaged_ = 0;
 };
 
-void AdvanceTo(GrowingShard* shard, Phase phase) {
-  while (shard->table().phase() != phase) shard->Advance(8);
-}
-
 // Whether the bucket holds an item, lists keys, or is empty: it cannot say `forward`.
 TEST(GrowingTableStall, ADamagedBucketOfTheOldTableHoldsUpGrowthAndNothingElse) {
-  for (uint64_t damaged = 0; damaged < kBucketCount; ++damaged) {
+  for (uint64_t damaged = 0; damaged < kStallBuckets; ++damaged) {
     SCOPED_TRACE(damaged);
     DamagedRun run(damaged + 1);
     run.Fill();
     GrowingShard& shard = run.shard();
     run.Damage(shard.current(), damaged);
-    ASSERT_TRUE(shard.Prepare(2 * kBucketCount));
-    AdvanceTo(&shard, Phase::kMoving);
+    ASSERT_TRUE(shard.Prepare(2 * kStallBuckets));
+    AdvanceTo(&shard, Phase::kMoving, 8);
     EXPECT_FALSE(shard.table().stalled());
     for (int pass = 0; pass < 3; ++pass) {
-      for (uint64_t i = 0; i < kBucketCount / 4; ++i) {
+      for (uint64_t i = 0; i < kStallBuckets / 4; ++i) {
         shard.Advance(4);
         ASSERT_NO_FATAL_FAILURE(run.Operate());
         ASSERT_NO_FATAL_FAILURE(run.CheckAll());
@@ -152,14 +146,14 @@ TEST(GrowingTableStall, ADamagedBucketOfTheOldTableHoldsUpGrowthAndNothingElse) 
 // It may finish or not: that depends on whether an old key is homed at the damage.
 TEST(GrowingTableStall, ADamagedBucketOfTheNextTableLosesNoOtherKey) {
   int finished = 0;
-  for (uint64_t damaged = 0; damaged < 2 * kBucketCount; ++damaged) {
+  for (uint64_t damaged = 0; damaged < 2 * kStallBuckets; ++damaged) {
     SCOPED_TRACE(damaged);
     DamagedRun run(damaged + 1);
     run.Fill();
     GrowingShard& shard = run.shard();
-    ASSERT_TRUE(shard.Prepare(2 * kBucketCount));
-    AdvanceTo(&shard, Phase::kMoving);
-    for (uint64_t moved = 0; moved < kBucketCount / 2; moved += 8) shard.Advance(8);
+    ASSERT_TRUE(shard.Prepare(2 * kStallBuckets));
+    AdvanceTo(&shard, Phase::kMoving, 8);
+    for (uint64_t moved = 0; moved < kStallBuckets / 2; moved += 8) shard.Advance(8);
     run.Damage(shard.other(), damaged);
     uint64_t corrupt = 0;
     for (int i = 0; i < 20; ++i) {
@@ -172,7 +166,7 @@ TEST(GrowingTableStall, ADamagedBucketOfTheNextTableLosesNoOtherKey) {
     }
     if (shard.table().phase() == Phase::kMoving) {
       uint64_t steps = 0;
-      while (!shard.table().stalled() && ++steps < 2 * kBucketCount) shard.Advance(1);
+      while (!shard.table().stalled() && ++steps < 2 * kStallBuckets) shard.Advance(1);
       EXPECT_TRUE(shard.table().stalled());
       ASSERT_NO_FATAL_FAILURE(run.CheckLeft());
     } else {
@@ -186,7 +180,7 @@ TEST(GrowingTableStall, ADamagedBucketOfTheNextTableLosesNoOtherKey) {
 
 // What a growth counted is not forgotten with the old table.
 TEST(GrowingTableStall, MovesAndDamageOfAFormerTableStayCounted) {
-  GrowingShard shard({.bucket_count = kBucketCount});
+  GrowingShard shard({.bucket_count = kStallBuckets});
   for (uint64_t number = 0; number < kKeyCount; ++number) {
     ASSERT_EQ(shard.Put(KeyOf(number), "value", Form::kInline), Result::kDone);
   }
@@ -196,7 +190,7 @@ TEST(GrowingTableStall, MovesAndDamageOfAFormerTableStayCounted) {
   ASSERT_EQ(shard.table().stats().corrupt, 1u);
   TableStats before = shard.table().stats();
   ASSERT_GT(before.moves, 0u);
-  ASSERT_TRUE(shard.Prepare(2 * kBucketCount));
+  ASSERT_TRUE(shard.Prepare(2 * kStallBuckets));
   while (shard.table().phase() != Phase::kSteady) {
     shard.Advance(1);
     const TableStats now = shard.table().stats();
@@ -211,7 +205,7 @@ TEST(GrowingTableStall, MovesAndDamageOfAFormerTableStayCounted) {
 TEST(GrowingTableStall, ATooSmallNextTableStallsUntilThereIsRoom) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
-    GrowingShard shard({.bucket_count = kBucketCount, .hash_seed = seed});
+    GrowingShard shard({.bucket_count = kStallBuckets, .hash_seed = seed});
     GrowthScan scan(&shard);
     Model model;
     for (uint64_t number = 0; number < kKeyCount; ++number) {
@@ -220,11 +214,11 @@ TEST(GrowingTableStall, ATooSmallNextTableStallsUntilThereIsRoom) {
     }
     ASSERT_GT(model.size(), 20u);
     ASSERT_TRUE(shard.Prepare(16));
-    AdvanceTo(&shard, Phase::kMoving);
+    AdvanceTo(&shard, Phase::kMoving, 8);
     EXPECT_EQ(shard.table().capacity(), 16u);
-    for (uint64_t step = 0; step < 3 * kBucketCount; ++step) {
+    for (uint64_t step = 0; step < 3 * kStallBuckets; ++step) {
       shard.Advance(1);
-      EXPECT_EQ(shard.table().stalled(), (step + 1) % kBucketCount == 0);
+      EXPECT_EQ(shard.table().stalled(), (step + 1) % kStallBuckets == 0);
       ASSERT_TRUE(scan.Check(model)) << step;
     }
     // New keys are refused, and nothing is lost by it.
@@ -243,14 +237,14 @@ TEST(GrowingTableStall, ATooSmallNextTableStallsUntilThereIsRoom) {
       model.erase(key);
       ASSERT_TRUE(scan.Check(model)) << key;
     }
-    for (uint64_t step = 0; step < 2 * kBucketCount; ++step) {
+    for (uint64_t step = 0; step < 2 * kStallBuckets; ++step) {
       if (shard.table().phase() != Phase::kMoving) break;
       shard.Advance(1);
       ASSERT_TRUE(scan.Check(model)) << step;
     }
     ASSERT_EQ(shard.table().phase(), Phase::kRetiring) << "one whole pass is enough";
     EXPECT_FALSE(shard.table().stalled()) << "nothing is left";
-    AdvanceTo(&shard, Phase::kSteady);
+    AdvanceTo(&shard, Phase::kSteady, 8);
     ASSERT_TRUE(scan.Check(model));
   }
 }

@@ -23,8 +23,6 @@ using Phase = GrowingTable::Phase;
 using Result = GrowingShard::Result;
 using FindResult = Table::FindResult;
 
-std::string KeyOf(uint64_t number) { return "key" + std::to_string(number); }
-
 Form AnyForm(std::mt19937_64* random) {
   return (*random)() % 2 == 0 ? Form::kInline : Form::kReference;
 }
@@ -177,10 +175,6 @@ void Fill(GrowingShard* shard, uint64_t count, Model* model = nullptr) {
     ASSERT_EQ(shard->Put(KeyOf(number), "before", form), Result::kDone);
     if (model != nullptr) (*model)[KeyOf(number)] = {"before", shard->last_version()};
   }
-}
-
-void AdvanceTo(GrowingShard* shard, Phase phase, uint64_t buckets = 1'000'000) {
-  while (shard->table().phase() != phase) shard->Advance(buckets);
 }
 
 std::vector<std::byte> ImageOf(const GrowingShard& shard, const Geometry& geometry) {

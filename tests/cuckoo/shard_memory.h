@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@
 namespace plov::cuckoo {
 
 enum class Form { kInline, kReference };
+
+inline std::string KeyOf(uint64_t number) { return "key" + std::to_string(number); }
 
 // Memory by offset. What is freed is given away again, in pieces of another size too.
 class Arena {

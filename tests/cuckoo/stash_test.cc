@@ -18,12 +18,12 @@ using Phase = GrowingTable::Phase;
 using Result = GrowingShard::Result;
 using FindResult = Table::FindResult;
 
-constexpr uint64_t kBucketCount = 8;
+constexpr uint64_t kStashedBuckets = 8;
 constexpr size_t kPageBuckets = 64;
 constexpr size_t kHeld = kWays + kPageBuckets;  // of keys that collide
 
 std::array<uint64_t, kWays> SortedWays(const ShardMemory& shard, std::string_view key) {
-  auto ways = WaysOf(shard.HashOf(key), kBucketCount);
+  auto ways = WaysOf(shard.HashOf(key), kStashedBuckets);
   std::ranges::sort(ways);
   return ways;
 }
@@ -42,7 +42,7 @@ std::string KeyOfOtherHome(const ShardMemory& shard) {
   uint64_t next = 0;
   return NextKey(&next, [&](const std::string& key) {
     const auto ways = SortedWays(shard, "k0");
-    return std::ranges::find(ways, HomeOf(shard.HashOf(key), kBucketCount)) == ways.end();
+    return std::ranges::find(ways, HomeOf(shard.HashOf(key), kStashedBuckets)) == ways.end();
   });
 }
 
@@ -62,7 +62,7 @@ class StashTest : public ::testing::TestWithParam<Form> {
   Action ActionOf(std::string_view key) { return HeapReader(&shard_).Get(key).action; }
   TableStats stats() { return shard_.table().stats(); }
 
-  GrowingShard shard_{{.bucket_count = kBucketCount, .stash_pages = 1}};
+  GrowingShard shard_{{.bucket_count = kStashedBuckets, .stash_pages = 1}};
   const std::vector<std::string> keys_ = CollidingKeys(shard_, kHeld + 1);
 };
 
@@ -110,7 +110,7 @@ TEST_P(StashTest, MovesBackWhenABucketBecomesFree) {
 // To as few buckets: nearly everything stays in the stash, and some of the table's goes there.
 TEST_P(StashTest, StaysWhereItIsWhileTheTableGrows) {
   for (size_t i = 0; i + 8 < kHeld; ++i) ASSERT_EQ(Put(keys_[i]), Result::kDone);
-  ASSERT_TRUE(shard_.Prepare(kBucketCount));
+  ASSERT_TRUE(shard_.Prepare(kStashedBuckets));
   for (int step = 0; shard_.table().phase() != Phase::kSteady; ++step) {
     ASSERT_LT(step, 1000);
     shard_.Advance(1);

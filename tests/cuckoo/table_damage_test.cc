@@ -15,11 +15,9 @@ namespace {
 using Action = Lookup::Action;
 using FindResult = Table::FindResult;
 
-constexpr uint64_t kBucketCount = 64;
+constexpr uint64_t kDamagedBuckets = 64;
 constexpr uint64_t kKeyCount = 48;
 constexpr uint64_t kAbsentCount = 200;
-
-std::string KeyOf(uint64_t number) { return "key" + std::to_string(number); }
 
 void Fill(HeapShard* shard) {
   for (uint64_t number = 0; number < kKeyCount; ++number) {
@@ -62,9 +60,9 @@ void ExpectNothingWrongIsSaid(HeapShard* shard, uint64_t damaged, const Places& 
 
 TEST(TableDamage, AFlippedByteOfABucketIsCorruptionOfItsKeysOnly) {
   std::mt19937_64 random(1);
-  for (uint64_t damaged = 0; damaged < kBucketCount; ++damaged) {
+  for (uint64_t damaged = 0; damaged < kDamagedBuckets; ++damaged) {
     for (int flip = 0; flip < 3; ++flip) {
-      HeapShard shard({.bucket_count = kBucketCount});
+      HeapShard shard({.bucket_count = kDamagedBuckets});
       ASSERT_NO_FATAL_FAILURE(Fill(&shard));
       const Places places = ContentsOf(&shard).places;
       FlipByte(&shard, shard.geometry().BucketOffset(damaged) + random() % 64, &random);
@@ -80,11 +78,11 @@ TEST(TableDamage, TheWriterGoesOnAroundADamagedBucket) {
   std::mt19937_64 random(2);
   uint64_t moves = 0, refused = 0;
   for (int round = 0; round < 200; ++round) {
-    HeapShard shard({.bucket_count = kBucketCount, .hash_seed = random()});
+    HeapShard shard({.bucket_count = kDamagedBuckets, .hash_seed = random()});
     for (uint64_t number = 0; number < 48; ++number) {
       shard.Put(KeyOf(number), KeyOf(number), Form::kInline);  // so small a table may refuse some
     }
-    FlipByte(&shard, shard.geometry().BucketOffset(random() % kBucketCount) + random() % 64,
+    FlipByte(&shard, shard.geometry().BucketOffset(random() % kDamagedBuckets) + random() % 64,
              &random);
     const uint64_t moves_before = shard.table().stats().moves;
     for (int step = 0; step < 200; ++step) {

@@ -11,9 +11,7 @@
 namespace plov::cuckoo {
 namespace {
 
-constexpr uint64_t kBucketCount = 100'000;
-
-std::string KeyOf(uint64_t number) { return "k" + std::to_string(number); }
+constexpr uint64_t kFilledBuckets = 100'000;
 
 // Puts keys from number *next on, up to `count` items; false when one is refused.
 bool FillTo(HeapShard* shard, uint64_t count, uint64_t* next) {
@@ -32,17 +30,17 @@ double Percent(uint64_t part, uint64_t whole) {
 class TableFill : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(TableFill, ReachesNinetyPercentAndARefusalChangesNothing) {
-  HeapShard shard({.bucket_count = kBucketCount, .hash_seed = GetParam()});
+  HeapShard shard({.bucket_count = kFilledBuckets, .hash_seed = GetParam()});
   uint64_t next = 0;
-  ASSERT_TRUE(FillTo(&shard, kBucketCount * 3 / 4, &next));
-  const double overflow_75 = Percent(shard.table().stats().overflowed_homes, kBucketCount);
-  ASSERT_TRUE(FillTo(&shard, kBucketCount * 9 / 10, &next));
-  const double overflow_90 = Percent(shard.table().stats().overflowed_homes, kBucketCount);
-  ASSERT_FALSE(FillTo(&shard, kBucketCount, &next));
+  ASSERT_TRUE(FillTo(&shard, kFilledBuckets * 3 / 4, &next));
+  const double overflow_75 = Percent(shard.table().stats().overflowed_homes, kFilledBuckets);
+  ASSERT_TRUE(FillTo(&shard, kFilledBuckets * 9 / 10, &next));
+  const double overflow_90 = Percent(shard.table().stats().overflowed_homes, kFilledBuckets);
+  ASSERT_FALSE(FillTo(&shard, kFilledBuckets, &next));
   const TableStats stats = shard.table().stats();
   std::printf(
       "seed %lu: first refusal at %.2f %%, overflow at 75 / 90 %%: %.3f / %.3f %%, %lu moves\n",
-      GetParam(), Percent(stats.items, kBucketCount), overflow_75, overflow_90, stats.moves);
+      GetParam(), Percent(stats.items, kFilledBuckets), overflow_75, overflow_90, stats.moves);
   EXPECT_LT(overflow_75, 0.25);
   EXPECT_LT(overflow_90, 0.6);
 
@@ -64,9 +62,9 @@ TEST_P(TableFill, ReachesNinetyPercentAndARefusalChangesNothing) {
 INSTANTIATE_TEST_SUITE_P(Seeds, TableFill, ::testing::Values(1, 2, 3, 4));
 
 TEST(Table, ReadsPerGetAtThreeQuartersFull) {
-  HeapShard shard({.bucket_count = kBucketCount});
+  HeapShard shard({.bucket_count = kFilledBuckets});
   uint64_t next = 0;
-  ASSERT_TRUE(FillTo(&shard, kBucketCount * 3 / 4, &next));
+  ASSERT_TRUE(FillTo(&shard, kFilledBuckets * 3 / 4, &next));
   HeapReader reader(&shard);
   uint64_t hit_reads = 0, miss_reads = 0;
   for (uint64_t number = 0; number < next; ++number) {

@@ -111,8 +111,6 @@ class ShmPortTest : public testing::Test {
   size_t closed_ = 0;
 };
 
-}  // namespace
-
 TEST_F(ShmPortTest, OnlyWhoSendsIsLookedAt) {
   AddMany();
   Writer& talker = Add();
@@ -252,5 +250,7 @@ TEST_F(ShmPortTest, ManyThatDieAtOnceAreAllNoticedAndNobodyWaitsForThat) {
   EXPECT_TRUE(ServeUntil([&](bool) { return closed_ == kMany; }));
   EXPECT_EQ(port_->connection_bytes(), Channel::kBytes) << "the talker's";
 }
+
+}  // namespace
 
 }  // namespace plov::fabric::shm

@@ -32,8 +32,6 @@ class VerbsHostileServer : public testing::Test {
   std::optional<RawServer> server_;
 };
 
-}  // namespace
-
 TEST_F(VerbsHostileServer, GoodWelcomeIsTaken) {
   const auto connection = Join();
   EXPECT_EQ(ReadWords(connection.get(), 0, 64), Status::kDone);
@@ -123,5 +121,7 @@ TEST_F(VerbsHostileServer, CannotWriteToItsClient) {
     EXPECT_TRUE(std::ranges::all_of(staging, [](std::byte b) { return b == std::byte{7}; }));
   }
 }
+
+}  // namespace
 
 }  // namespace plov::fabric::verbs

@@ -98,8 +98,6 @@ class VerbsHostileClient : public testing::Test {
   size_t queue_pairs_ = 0;
 };
 
-}  // namespace
-
 TEST_F(VerbsHostileClient, WhatIsNoHelloIsRefused) {
   const Hello good = RawClient::GoodHello();
   Hello magic = good, version = good, shard = good, no_shard = good;
@@ -397,5 +395,7 @@ TEST_F(VerbsHostileClient, OneThatNeverConfirmsTheAnswerIsClosed) {
   ExpectClosed();
   ExpectHonestServed();
 }
+
+}  // namespace
 
 }  // namespace plov::fabric::verbs

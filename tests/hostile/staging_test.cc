@@ -18,7 +18,7 @@ namespace plov {
 namespace {
 
 constexpr size_t kClients = 60;
-constexpr size_t kLargest = size_t{16} << 20;
+constexpr size_t kStagedBytes = size_t{16} << 20;
 constexpr uint64_t kRest = uint64_t{test::kSanitized ? 64 : 4} << 20;
 
 // Resident bytes of a process that have no file on a disk behind them: its own and shared memory.
@@ -36,7 +36,7 @@ uint64_t MemoryOf(pid_t pid) {
 TEST(Staging, IsNoMemoryOfTheServers) {
   test::Plovd server({"--memory", "64M"});
   const uint64_t at_start = MemoryOf(server.pid());
-  const std::string value(kLargest, 'v');
+  const std::string value(kStagedBytes, 'v');
   std::vector<Client> clients;
   for (size_t i = 0; i < kClients; ++i) {
     clients.push_back(server.Connect({.timeout = std::chrono::seconds(30)}));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/record_area.h"
+#include "tests/server/units.h"
 #include "verify/record.h"
 
 namespace plov::server {
@@ -19,8 +20,6 @@ inline constexpr uint64_t kAreaSeed = 77;
 
 class AreaWorld {
  public:
-  static constexpr size_t kMiB = size_t{1} << 20;
-
   explicit AreaWorld(size_t budget_bytes = 16 * kMiB, size_t begin = kPageBytes)
       : region_(*Region::Create({.budget_bytes = budget_bytes})),
         memory_(&region_, begin),

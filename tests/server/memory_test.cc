@@ -7,13 +7,12 @@
 #include <random>
 
 #include "tests/server/no_memory.h"
+#include "tests/server/units.h"
 
 namespace plov::server {
 namespace {
 
 using End = Memory::End;
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 class MemoryTest : public ::testing::Test {
  protected:

@@ -11,7 +11,6 @@
 namespace plov::server {
 namespace {
 
-constexpr size_t kMiB = AreaWorld::kMiB;
 constexpr size_t kRecordBytesMin = verify::RecordBytes(1, 0);
 
 std::vector<size_t> SizesOfRecords() {

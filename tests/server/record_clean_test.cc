@@ -8,7 +8,6 @@
 namespace plov::server {
 namespace {
 
-constexpr size_t kMiB = AreaWorld::kMiB;
 constexpr size_t kAll = 1000 * kMiB;
 
 class Cleaning : public ::testing::Test {

@@ -12,7 +12,7 @@
 namespace plov::server {
 namespace {
 
-constexpr size_t kBudget = AreaWorld::kMiB;
+constexpr size_t kBudget = kMiB;
 constexpr size_t kLiveBytes = 200;
 
 // What a client may have written into a record: every word is the length of a dead record, so that

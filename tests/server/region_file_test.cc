@@ -13,13 +13,12 @@
 
 #include "fabric/os.h"
 #include "server/region.h"
+#include "tests/server/units.h"
 
 namespace plov::server {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 // A folder on tmpfs where there is one, as a user's file would be.
 class RegionFile : public ::testing::Test {

@@ -17,14 +17,13 @@
 
 #include "server/store.h"
 #include "tests/server/no_memory.h"
+#include "tests/server/units.h"
 
 namespace plov::server {
 namespace {
 
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 Region MustCreate(size_t bytes) {
   auto region = Region::Create({.budget_bytes = bytes});

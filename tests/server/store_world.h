@@ -17,10 +17,10 @@
 #include "cuckoo/lookup.h"
 #include "cuckoo/read_copy.h"
 #include "server/store.h"
+#include "tests/server/units.h"
 
 namespace plov::server {
 
-inline constexpr size_t kMiB = size_t{1} << 20;
 // The store's clock at the start: 1000 s after boot, in Unix second 1'000'000'000.
 inline constexpr uint64_t kStartUs = 1'000'000'000;
 inline constexpr uint32_t kStartSeconds = 1'000'000'000;

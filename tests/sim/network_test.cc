@@ -74,8 +74,6 @@ std::vector<std::byte> Bytes(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-}  // namespace
-
 TEST_P(SimNetwork, EachWordIsAsItWasAtSomeInstant) {
   const auto client = Connect();
   bool mixed = false;
@@ -206,5 +204,7 @@ TEST(SimNetworkHold, AReadThatIsHeldUpTakesItsTime) {
 
 INSTANTIATE_TEST_SUITE_P(Cuts, SimNetwork,
                          testing::Values(Cut::kWhole, Cut::kHalves, Cut::kPieces, Cut::kWords));
+
+}  // namespace
 
 }  // namespace plov::sim

@@ -54,10 +54,6 @@ size_t Scaled(size_t count) {
   return scale == nullptr ? count : count * std::strtoull(scale, nullptr, 10);
 }
 
-Initial InitialOf(const Shape& shape) {
-  return shape.foreign ? Initial::kAnything : Initial::kAbsent;
-}
-
 TEST(Checkers, BothAcceptEveryGoodHistory) {
   Counts counts;
   for (uint64_t seed = 0; seed < Scaled(20'000); ++seed) {

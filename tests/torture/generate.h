@@ -32,6 +32,9 @@ struct Shape {
 };
 
 Shape RandomShape(Random* random);
+inline Initial InitialOf(const Shape& shape) {
+  return shape.foreign ? Initial::kAnything : Initial::kAbsent;
+}
 
 // A right history: operations take effect at random instants of their intervals, unknown ones at
 // once, late or never.

@@ -24,10 +24,6 @@ void Print(const Finding& finding, bool right) {
   std::printf("%s\n", line.dump().c_str());
 }
 
-Initial InitialOf(const Shape& shape) {
-  return shape.foreign ? Initial::kAnything : Initial::kAbsent;
-}
-
 // A right history, and what some of its wrong edits shrink to.
 void PrintOf(uint64_t seed) {
   Random random(seed);

@@ -14,10 +14,6 @@
 namespace plov::torture {
 namespace {
 
-Initial InitialOf(const Shape& shape) {
-  return shape.foreign ? Initial::kAnything : Initial::kAbsent;
-}
-
 // Soundness: what is done to a wrong history must leave a right one right.
 TEST(Weaken, KeepsRightHistoriesRight) {
   size_t steps = 0;
