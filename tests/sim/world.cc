@@ -13,7 +13,6 @@ namespace plov::sim {
 namespace {
 
 constexpr uint32_t kFillerProcess = 1 << 20;
-// Of a schedule; far more than any takes that gets on at all.
 // A schedule that is longer is stuck. Two scans beside a writer that never rests take a million.
 constexpr uint32_t kStepsMax = 4'000'000;
 constexpr uint32_t kStepsToTrouble = 60;
