@@ -44,7 +44,7 @@ struct StashGeometry {
   // Needs an index below bucket_count. A page of buckets lies in one piece.
   uint64_t BucketOffset(uint64_t index) const {
     uint64_t at = index * bucket_bytes;
-    const verify::Segment* extent = memory.extents.data();
+    const verify::StashExtent* extent = memory.extents.data();
     for (; at >= extent->bytes; ++extent) at -= extent->bytes;
     return extent->offset + at;
   }

@@ -12,20 +12,20 @@ using verify::BucketKind;
 
 size_t Stash::extents() const {
   const auto& extents = geometry_.memory.extents;
-  return static_cast<size_t>(std::ranges::find(extents, 0u, &verify::Segment::bytes) -
+  return static_cast<size_t>(std::ranges::find(extents, 0u, &verify::StashExtent::bytes) -
                              extents.begin());
 }
 
-verify::Segment Stash::NextPart(uint64_t bytes_max) const {
+verify::StashExtent Stash::NextPart(uint64_t bytes_max) const {
   uint64_t at = geometry_.memory.bytes;
-  for (const verify::Segment& extent : geometry_.memory.extents) {
+  for (const verify::StashExtent& extent : geometry_.memory.extents) {
     if (at < extent.bytes) return {extent.offset + at, std::min(bytes_max, extent.bytes - at)};
     at -= extent.bytes;
   }
   return {0, 0};
 }
 
-void Stash::Extend(const verify::Segment& part) {
+void Stash::Extend(const verify::StashExtent& part) {
   const uint64_t first = geometry_.bucket_count();
   geometry_.memory.bytes += part.bytes;
   Bucket empty;

@@ -57,11 +57,13 @@ class Stash {
   // Memory for it, as the caller takes it; nothing is known of it to anybody but by the superblock.
   // Needs room for one more extent: whole pages.
   bool may_add_extent() const { return extents() < verify::kStashExtentsMax; }
-  void AddExtent(const verify::Segment& extent) { geometry_.memory.extents[extents()] = extent; }
+  void AddExtent(const verify::StashExtent& extent) {
+    geometry_.memory.extents[extents()] = extent;
+  }
   // The memory that Extend will seal: at most so much, of what is not sealed yet. Bytes 0: all is.
-  verify::Segment NextPart(uint64_t bytes_max) const;
+  verify::StashExtent NextPart(uint64_t bytes_max) const;
   // Seals that memory, which is committed, as empty buckets.
-  void Extend(const verify::Segment& part);
+  void Extend(const verify::StashExtent& part);
 
   Entry* Find(std::string_view key);
   // The entry at an index below end(), or null.

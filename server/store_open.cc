@@ -126,9 +126,6 @@ Store::Store(const StoreOptions& options, Region region, const Superblock& super
   superblock_.value_bytes_max = options.value_bytes_max;
   superblock_.clock_offset_us = options.clock_offset_us;
   superblock_.version_limit += kVersionStep;
-  superblock_.segment_count = 1;  // records may lie wherever no table does
-  superblock_.segments[0] = {verify::kRegionHeadBytes,
-                             superblock_.region_bytes - verify::kRegionHeadBytes};
 }
 
 std::expected<Superblock, Error> Store::SuperblockFor(const StoreOptions& options,
@@ -207,7 +204,7 @@ std::expected<void, Error> Store::OpenFormer() {
   }
   // What was not sealed yet of the last extent was perhaps never committed: it is taken anew.
   uint64_t sealed = superblock_.stash.bytes;
-  for (verify::Segment& extent : superblock_.stash.extents) {
+  for (verify::StashExtent& extent : superblock_.stash.extents) {
     extent.bytes = std::min(extent.bytes, sealed);
     sealed -= extent.bytes;
     if (extent.bytes != 0 && !memory_.Claim(extent.offset, extent.bytes)) {

@@ -90,7 +90,7 @@ bool Store::MakeStashRoom(size_t key_bytes, bool grows) {
 bool Store::ExtendStash() {
   cuckoo::Stash& stash = table_->stash();
   if (stash.NextPart(kStashPart).bytes == 0 && !TakeStashExtent()) return false;
-  const verify::Segment part = stash.NextPart(kStashPart);
+  const verify::StashExtent part = stash.NextPart(kStashPart);
   if (!memory_.Commit(part.offset, part.bytes)) return false;
   stash.Extend(part);
   superblock_.stash = stash.geometry().memory;
@@ -105,7 +105,7 @@ void Store::DropStash() {
   table_->stash().Clear();
   superblock_.stash = {};
   Publish();
-  for (const verify::Segment& extent : former.extents) memory_.Give(extent.offset, extent.bytes);
+  for (const auto& extent : former.extents) memory_.Give(extent.offset, extent.bytes);
 }
 
 // A sixteenth of what records lie in cannot be had: it is not worth cleaning.

@@ -33,30 +33,25 @@ bool TableIsSane(const TableExtent& table, uint64_t region_bytes) {
 
 bool StashIsSane(const StashMemory& stash, uint64_t region_bytes) {
   uint64_t bytes = 0;
-  for (const Segment& extent : stash.extents) {
+  for (const StashExtent& extent : stash.extents) {
     if (!Inside(extent.offset, extent.bytes, region_bytes)) return false;
-    if (extent.offset % kSuperblockBytes != 0 || extent.bytes % kSuperblockBytes != 0) return false;
+    if (extent.offset % kPageBytes != 0 || extent.bytes % kPageBytes != 0) return false;
     bytes += extent.bytes;
   }
-  return stash.bytes % kSuperblockBytes == 0 && stash.bytes <= bytes && bytes <= region_bytes;
+  return stash.bytes % kPageBytes == 0 && stash.bytes <= bytes && bytes <= region_bytes;
 }
 
 bool IsSane(const Superblock& superblock) {
-  if (superblock.page_bytes != kSuperblockBytes || superblock.incarnation == 0 ||
+  if (superblock.page_bytes != kPageBytes || superblock.incarnation == 0 ||
       superblock.shard >= superblock.shard_count || superblock.shard_count > kShardsMax)
     return false;
-  if (superblock.tables[0].generation == 0 || superblock.segment_count > kSegmentsMax) return false;
+  if (superblock.tables[0].generation == 0) return false;
   const uint64_t next = superblock.tables[1].generation;
   if (next != 0 && next <= superblock.tables[0].generation) return false;
   for (const TableExtent& table : superblock.tables) {
     if (!TableIsSane(table, superblock.region_bytes)) return false;
   }
-  if (!StashIsSane(superblock.stash, superblock.region_bytes)) return false;
-  for (uint32_t i = 0; i < superblock.segment_count; ++i) {
-    const Segment& segment = superblock.segments[i];
-    if (!Inside(segment.offset, segment.bytes, superblock.region_bytes)) return false;
-  }
-  return true;
+  return StashIsSane(superblock.stash, superblock.region_bytes);
 }
 
 }  // namespace
@@ -64,12 +59,13 @@ bool IsSane(const Superblock& superblock) {
 void SealSuperblock(Superblock* superblock) {
   superblock->magic = kSuperblockMagic;
   superblock->format = kFormatVersion;
-  superblock->page_bytes = kSuperblockBytes;
+  superblock->page_bytes = kPageBytes;
   superblock->checksum = ChecksumOf(*superblock);
 }
 
 void StoreSuperblockPage(uint64_t* page, const Superblock& superblock) {
-  const auto words = std::bit_cast<std::array<uint64_t, kSuperblockBytes / kWordBytes>>(superblock);
+  const auto words =
+      std::bit_cast<std::array<uint64_t, sizeof(Superblock) / kWordBytes>>(superblock);
   for (size_t i = 1; i < words.size(); ++i) StoreWord(page + i, words[i]);
   PublishSeal(page, words[0]);
   KeepStoreOrder();

@@ -1,7 +1,7 @@
-// Superblock: the first page of a shard's region; says what the region is and where things lie.
+// Superblock: the beginning of a shard's region; says what the region is and where things lie.
 //
 //  offset size field           guards against
-//       0    8 checksum        a superblock read while it was written: XXH3 of bytes 8..4096
+//       0    8 checksum        a superblock read while it was written: XXH3 of bytes 8..664
 //       8    8 magic           a region that is no plov shard's ("plovsb\0\1")
 //      16    4 format          a server of another format version; these 24 bytes never move
 //      20    4 page bytes      4096
@@ -12,7 +12,7 @@
 //      56    4 shard           this shard's number
 //      60    4 shard count
 //      64    4 value bytes max
-//      68    4 segment count
+//      68    4 reserved        zero
 //      72    8 clock offset    microseconds: the server's Unix time minus its monotonic clock
 //      80    8 version limit   versions beyond every one that was ever given out: where a warm
 //                              restart goes on
@@ -20,9 +20,10 @@
 //      96   64 tables          two of {generation, offset, bucket count, bucket bytes (4),
 //                              reserved (4)}; generation 0 = no table; [1] is the next generation
 //     160    8 stash bytes     sealed buckets of the stash, over its extents in their order; whole pages
-//     168    8 reserved        zero
-//     176  496 stash extents   31 of {offset, bytes}; bytes 0 = none
-//     672    . segments        of the record area, {offset, bytes}
+//     168  496 stash extents   31 of {offset, bytes}; bytes 0 = none
+//
+// Records lie anywhere behind the head where no table and no stash does. The rest of the page is
+// nothing.
 //
 // Whole if and only if the checksum matches. Read at connection and whenever a bucket says
 // `retired`, or `forward` to a generation that the reader does not know.
@@ -41,12 +42,12 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 6;
-inline constexpr size_t kSuperblockBytes = 4096;
-inline constexpr size_t kMirrorOffset = kSuperblockBytes;
-inline constexpr size_t kJournalOffset = 2 * kSuperblockBytes;  // verify/journal.h
+inline constexpr uint32_t kFormatVersion = 7;
+inline constexpr size_t kPageBytes = 4096;
+inline constexpr size_t kMirrorOffset = kPageBytes;
+inline constexpr size_t kJournalOffset = 2 * kPageBytes;  // verify/journal.h
 // What a region begins with, before tables and records.
-inline constexpr size_t kRegionHeadBytes = 3 * kSuperblockBytes;
+inline constexpr size_t kRegionHeadBytes = 3 * kPageBytes;
 inline constexpr uint64_t kSuperblockMagic = 0x0100627376'6f6c70;  // "plovsb\0\1"
 
 struct TableExtent {
@@ -60,21 +61,18 @@ struct TableExtent {
 };
 static_assert(sizeof(TableExtent) == 32);
 
-struct Segment {
+struct StashExtent {
   uint64_t offset;
   uint64_t bytes;
 
-  bool operator==(const Segment&) const = default;
+  bool operator==(const StashExtent&) const = default;
 };
-
-inline constexpr size_t kSegmentsMax = 214;
 
 // Buckets that no key hashes to, for keys that find none of theirs free.
 inline constexpr size_t kStashExtentsMax = 31;
 struct StashMemory {
   uint64_t bytes;
-  uint64_t reserved;
-  std::array<Segment, kStashExtentsMax> extents;
+  std::array<StashExtent, kStashExtentsMax> extents;
 
   bool operator==(const StashMemory&) const = default;
 };
@@ -93,19 +91,18 @@ struct Superblock {
   uint32_t shard;
   uint32_t shard_count;
   uint32_t value_bytes_max;
-  uint32_t segment_count;
+  uint32_t reserved;
   int64_t clock_offset_us;
   uint64_t version_limit;
   uint64_t block_bytes;
   std::array<TableExtent, 2> tables;
   StashMemory stash;
-  std::array<Segment, kSegmentsMax> segments;
 };
-static_assert(sizeof(Superblock) == kSuperblockBytes && offsetof(Superblock, format) == 16 &&
+static_assert(sizeof(Superblock) == 664 && offsetof(Superblock, format) == 16 &&
               offsetof(Superblock, version) == 24 && offsetof(Superblock, incarnation) == 32 &&
               offsetof(Superblock, shard) == 56 && offsetof(Superblock, clock_offset_us) == 72 &&
               offsetof(Superblock, version_limit) == 80 && offsetof(Superblock, tables) == 96 &&
-              offsetof(Superblock, stash) == 160 && offsetof(Superblock, segments) == 672);
+              offsetof(Superblock, stash) == 160);
 
 // Fills in magic, format and checksum.
 void SealSuperblock(Superblock* superblock);

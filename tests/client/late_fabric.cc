@@ -109,7 +109,7 @@ class LateConnection final : public Connection {
   };
 
   static bool IsSuperblock(const ReadOp& op) {
-    return op.offset == 0 && op.bytes == verify::kSuperblockBytes;
+    return op.offset == 0 && op.bytes == sizeof(verify::Superblock);
   }
 
   void Note(const ReadOp& op) {

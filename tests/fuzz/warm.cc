@@ -222,7 +222,7 @@ class Image {
 
   void ChangeJournal(Input* input) {
     const Place place = PlaceOf(input);
-    if (!Has(verify::kJournalOffset, verify::kSuperblockBytes)) return;
+    if (!Has(verify::kJournalOffset, verify::kPageBytes)) return;
     Bucket bucket;
     for (size_t i = 1; i < 8; ++i) bucket.words()[i] = input->Take<uint64_t>();
     bucket.Seal(table_.bucket_bytes, place.seed);
