@@ -99,9 +99,6 @@ std::expected<Client, Error> Client::Connect(std::string_view uri, const ClientO
   if (options.spin.count() < 0 || options.spin > kTimeoutMax) {
     return refuse("ClientOptions::spin must be 0 to a year");
   }
-  if (options.read_pause.count() < 0 || options.read_pause > kTimeoutMax) {
-    return refuse("ClientOptions::read_pause must be 0 to a year");
-  }
   try {
     auto engine = Engine::Connect(uri, options);
     if (!engine) return std::unexpected(engine.error());

@@ -49,7 +49,7 @@ Engine::Engine(std::string_view uri, const ClientOptions& options)
     : uri_(uri),
       options_(options),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      gets_(options, &callbacks_),
+      gets_(options.window, &callbacks_),
       writes_(&callbacks_),
       started_(&gets_, &writes_, &callbacks_),
       spin_(options.spin) {}

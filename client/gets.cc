@@ -37,8 +37,8 @@ bool KeyIsGood(std::string_view key) { return !key.empty() && key.size() <= veri
 Error BadKey() { return {Code::kInvalidArgument, "keys are 1 to 1024 bytes"}; }
 Error NoMemory() { return {Code::kSystem, "memory ran out"}; }
 
-Gets::Gets(const ClientOptions& options, Callbacks* callbacks)
-    : options_(options), callbacks_(callbacks), gets_(size_t{options.window} + 1) {
+Gets::Gets(uint32_t window, Callbacks* callbacks)
+    : callbacks_(callbacks), gets_(size_t{window} + 1) {
   for (size_t i = gets_.size() - 1; i > 0; --i) free_.push_back(&gets_[i]);
 }
 

@@ -37,7 +37,7 @@ uint64_t CoarseUs();
 
 class Gets {
  public:
-  Gets(const ClientOptions& options, Callbacks* callbacks);
+  Gets(uint32_t window, Callbacks* callbacks);
 
   // Goes on with a life, or with new connections of the same: every lookup begins again.
   void Attach(Life* life);
@@ -143,7 +143,6 @@ class Gets {
   bool PostReads();
   void OnRead(Get* get, fabric::Status status, ReadBuffer* memory);
   void PrefetchWays(const Get& get);
-  void RestBeforeReads(size_t count) const;
   void Step(Get* get);
   cuckoo::Lookup::Action Feed(Get* get);
   // Rare, and kept out of the way of what is not.
@@ -151,7 +150,6 @@ class Gets {
   [[gnu::noinline]] cuckoo::Lookup::Action CheckExpiry(Get* get);
   [[gnu::noinline]] void FailLoad(Get* get);
 
-  ClientOptions options_;
   Callbacks* callbacks_;
   Life* life_ = nullptr;
   std::vector<Get> gets_;   // [0] is the lone GET's, the others are the window

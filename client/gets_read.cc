@@ -1,12 +1,9 @@
 // Gets: how the bytes of lookups come, and what they mean.
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "client/gets.h"
-#include "fabric/random.h"
 #include "verify/record.h"
 #include "verify/words.h"
 
@@ -32,7 +29,6 @@ bool Gets::Turn() {
 
 // As far as loads take it: then it has ended, or goes the general way.
 void Gets::GoAlone(Get* get) {
-  if (options_.read_pause.count() > 0) return;
   PrefetchWays(*get);
   while (get->state == Get::State::kWant) {
     Load(get);
@@ -52,7 +48,6 @@ bool Gets::TurnLoads() {
     if (get->state == Get::State::kWant) all[count++] = get;
   }
   const auto batch = std::span(all).first(count);
-  if (options_.read_pause.count() > 0) RestBeforeReads(count);
   if (many_ != nullptr) now_us_ = CoarseUs();
   for (Get* get : batch) Load(get);
   if (!life_->alive()) {
@@ -127,10 +122,7 @@ bool Gets::PostReads() {
     }
   }
   bool moved = false;
-  for (const auto& link : life_->links()) {
-    if (options_.read_pause.count() > 0) RestBeforeReads(link->reads().batched());
-    moved = link->PostReads() || moved;
-  }
+  for (const auto& link : life_->links()) moved = link->PostReads() || moved;
   return Collect() || moved;
 }
 
@@ -170,13 +162,6 @@ void Gets::PrefetchWays(const Get& get) {
   for (const uint64_t index : cuckoo::WaysOf(get.lookup.hash(), table.bucket_count)) {
     verify::Prefetch(link.region().data() + table.BucketOffset(index));
   }
-}
-
-void Gets::RestBeforeReads(size_t count) const {
-  const auto longest = static_cast<uint64_t>(options_.read_pause.count());
-  uint64_t us = 0;
-  for (; count > 0; --count) us += longest - fabric::RandomId() % (longest / 2 + 1);
-  std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
 // The one place where bytes are fed to a lookup.

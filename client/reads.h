@@ -78,7 +78,6 @@ class Reads {
   void Abandon(Id id);
 
   size_t in_flight() const { return flights_.size() - free_.size(); }
-  size_t batched() const { return batch_.size(); }  // of those
   // Completions that nobody wanted any more.
   uint64_t late() const { return late_; }
 

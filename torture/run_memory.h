@@ -32,7 +32,7 @@ struct Plan {
   uint64_t value_bytes_max = 0;
   uint64_t seed = 0;
   uint64_t timeout_us = 0;
-  uint64_t read_pause_us = 0;  // of the GETs that pause; 0: none does
+  bool pauses = false;
   bool short_deadlines = false;
   bool shifted_clocks = false;
   bool standing_items = false;
@@ -52,7 +52,7 @@ enum class Count : uint8_t {
   kRefreshes,
   kReconnects,
   kRetries,
-  kPauses,       // GETs that paused between their READs
+  kPauses,       // GETs that paused in the middle
   kRecordBytes,  // values stored that are too long for a bucket
   kDeadlines,    // calls with a deadline of microseconds
   kExpiries,     // GETs of items with a time to live whose end was certain

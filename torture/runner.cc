@@ -17,8 +17,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTickMax{20};
 constexpr std::chrono::seconds kProgressEvery{1};
-// Of a client's call. Longer than any stop, so that few writes end without an answer.
-constexpr std::chrono::microseconds kReadPause = milliseconds(2);
 // Writes without an answer that one history bears. Each costs a little with every later operation
 // on its key, for ever.
 constexpr uint64_t kUnknownMax = 5000;
@@ -43,10 +41,10 @@ void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Pla
   plan->value_bytes_max = options.value_bytes_max;
   plan->seed = options.seed;
   plan->timeout_us = static_cast<uint64_t>(options.timeout.count());
+  plan->pauses = options.has(Fault::kPause);
   plan->short_deadlines = options.has(Fault::kDeadline);
   plan->shifted_clocks = options.has(Fault::kClock);
   plan->standing_items = options.has_own_server() && options.servers > 1;
-  if (options.has(Fault::kPause)) plan->read_pause_us = static_cast<uint64_t>(kReadPause.count());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "torture/clock_shift.h"
 #include "torture/outcome.h"
+#include "torture/pause.h"
 #include "torture/value.h"
 
 namespace plov::torture {
@@ -67,18 +68,16 @@ Worker::Worker(RunMemory* memory, size_t index, uint32_t process)
 void Worker::Work() {
   const Plan& plan = memory_->plan;
   const microseconds timeout(plan.timeout_us);
-  client_ = Connect(timeout, {});
-  const microseconds read_pause(plan.read_pause_us);
-  if (read_pause.count() > 0) pausing_ = Connect(timeout, read_pause);
-  if (plan.short_deadlines) short_deadline_ = Connect(kDeadlines[process_ % kDeadlines.size()], {});
+  client_ = Connect(timeout);
+  if (plan.short_deadlines) short_deadline_ = Connect(kDeadlines[process_ % kDeadlines.size()]);
   if (plan.shifted_clocks) expiries_.emplace(plan, process_);
   if (plan.standing_items) standing_.emplace(plan.run);
   if (!client_) return;
   report_.connected.store(true, std::memory_order_release);
   while (AwaitRun() && AwaitRoom()) {
     keys_open_ = memory_->keys_open.load(std::memory_order_relaxed);
-    if (pausing_ && choices_.OneIn(kTurnsPerPause)) {
-      PauseGet();
+    if (plan.pauses && choices_.OneIn(kTurnsPerPause)) {
+      PauseInGet();
     } else if (short_deadline_ && choices_.OneIn(kTurnsPerDeadline)) {
       WorkToDeadline();
     } else if (expiries_ && choices_.OneIn(kTurnsPerExpiry)) {
@@ -95,10 +94,9 @@ void Worker::Work() {
 }
 
 // A server that is being started again is waited for.
-std::optional<Client> Worker::Connect(microseconds timeout, microseconds read_pause) {
+std::optional<Client> Worker::Connect(microseconds timeout) {
   ClientOptions options;
   options.timeout = timeout;
-  options.read_pause = read_pause;
   options.window = kGetsPerBatch;
   options.spin = kSpin;
   while (!stopped()) {
@@ -245,7 +243,7 @@ void Worker::Single() {
   choices_.DrawAny(keys_open_, operation);
   Fill(0);
   Issue(1);
-  if (operation->kind == Kind::kGet) return Get(&*client_, false);
+  if (operation->kind == Kind::kGet) return OnGet(Get(false), operation);
   if (IsStore(operation->kind)) {
     OnWrite(client_->Put(keys_[0], values_[0], OptionsOf(*operation)), 0);
   } else {
@@ -260,16 +258,22 @@ void Worker::GetInto() {
     choices_.DrawHotGet(&lane_.Next(0));
     Name(0);
     Issue(1);
-    Get(&*client_, true);
+    OnGet(Get(true), &lane_.Next(0));
     lane_.Finish(Now());
   }
 }
 
-void Worker::PauseGet() {
-  choices_.DrawHotGet(&lane_.Next(0));
-  Name(0);
-  Issue(1);
-  Get(&*pausing_, choices_.OneIn(2));
+// GETs until one of them has rested.
+void Worker::PauseInGet() {
+  Pause pause;
+  for (size_t i = 0; i < kGetsPerBatch && !pause.has_rested(); ++i) {
+    choices_.DrawHotGet(&lane_.Next(0));
+    Name(0);
+    Issue(1);
+    OnGet(pause.In([&] { return Get(i % 2 == 0); }), &lane_.Next(0));
+    lane_.Finish(Now());
+  }
+  if (!pause.has_rested()) return;
   report_.counts[IndexOf(Count::kPauses)].fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -285,8 +289,8 @@ void Worker::GetStanding() {
   if (auto wrong = standing_->Get(&*client_)) Lie(std::move(*wrong));
 }
 
-void Worker::Get(Client* client, bool into) {
-  OnGet(into ? client->GetInto(keys_[0], buffer_) : client->Get(keys_[0]), &lane_.Next(0));
+Client::GetResult Worker::Get(bool into) {
+  return into ? client_->GetInto(keys_[0], buffer_) : client_->Get(keys_[0]);
 }
 
 void Worker::OnGet(const Client::GetResult& result, Operation* operation) {
@@ -337,24 +341,22 @@ void Worker::CountError(Code code) {
 }
 
 void Worker::Report() {
-  const auto add = [this](const ClientStats& stats, const ClientStats& more) {
-    const auto set = [this](Count count, uint64_t value) {
-      report_.counts[IndexOf(count)].store(value, std::memory_order_relaxed);
-    };
-    set(Count::kGets, stats.gets + more.gets);
-    set(Count::kReads, stats.reads + more.reads);
-    set(Count::kTornBuckets, stats.torn_buckets + more.torn_buckets);
-    set(Count::kTornRecords, stats.torn_records + more.torn_records);
-    set(Count::kConfirmations, stats.confirmations + more.confirmations);
-    set(Count::kRestarts, stats.restarts + more.restarts);
-    set(Count::kFallbacks, stats.fallbacks + more.fallbacks);
-    set(Count::kKnownReads, stats.known_reads + more.known_reads);
-    set(Count::kKnownMisses, stats.known_misses + more.known_misses);
-    set(Count::kRefreshes, stats.refreshes + more.refreshes);
-    set(Count::kReconnects, stats.reconnects + more.reconnects);
-    set(Count::kRetries, stats.retries + more.retries);
+  const ClientStats stats = client_->stats();
+  const auto set = [this](Count count, uint64_t value) {
+    report_.counts[IndexOf(count)].store(value, std::memory_order_relaxed);
   };
-  add(client_->stats(), pausing_ ? pausing_->stats() : ClientStats());
+  set(Count::kGets, stats.gets);
+  set(Count::kReads, stats.reads);
+  set(Count::kTornBuckets, stats.torn_buckets);
+  set(Count::kTornRecords, stats.torn_records);
+  set(Count::kConfirmations, stats.confirmations);
+  set(Count::kRestarts, stats.restarts);
+  set(Count::kFallbacks, stats.fallbacks);
+  set(Count::kKnownReads, stats.known_reads);
+  set(Count::kKnownMisses, stats.known_misses);
+  set(Count::kRefreshes, stats.refreshes);
+  set(Count::kReconnects, stats.reconnects);
+  set(Count::kRetries, stats.retries);
   if (!expiries_) return;
   report_.counts[IndexOf(Count::kExpiries)].store(expiries_->judged(), std::memory_order_relaxed);
 }

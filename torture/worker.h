@@ -38,14 +38,13 @@ class Worker {
 
   bool stopped() const { return memory_->stop.load(std::memory_order_relaxed); }
   // std::nullopt when the run is stopped first.
-  std::optional<Client> Connect(std::chrono::microseconds timeout,
-                                std::chrono::microseconds read_pause);
+  std::optional<Client> Connect(std::chrono::microseconds timeout);
   bool AwaitRoom();
   bool AwaitRun();
   bool IsParked();
   void Rest();
   void Turn(Form form);
-  void PauseGet();
+  void PauseInGet();
   void WorkToDeadline();
   void GetStanding();
   void Lie(std::string text);
@@ -61,7 +60,7 @@ class Worker {
   void Start(size_t index, size_t* left);
   void Single();
   void GetInto();
-  void Get(Client* client, bool into);
+  Client::GetResult Get(bool into);
 
   void OnGet(const Client::GetResult& result, Operation* operation);
   template <typename Result>
@@ -78,7 +77,6 @@ class Worker {
   uint64_t keys_open_ = 0;
   uint64_t turns_ = 0;
   std::optional<Client> client_;
-  std::optional<Client> pausing_;
   std::optional<Client> short_deadline_;  // its calls have microseconds
   std::optional<Expiries> expiries_;
   std::optional<Standing> standing_;

@@ -169,8 +169,7 @@ TEST_F(Callbacks, OptionsThatCannotBeAreRefused) {
   for (const ClientOptions& options :
        {ClientOptions{.timeout = microseconds(0)}, ClientOptions{.timeout = seconds(-1)},
         ClientOptions{.timeout = std::chrono::hours(24 * 366)}, ClientOptions{.window = 0},
-        ClientOptions{.window = 65}, ClientOptions{.spin = microseconds(-1)},
-        ClientOptions{.read_pause = microseconds(-1)}}) {
+        ClientOptions{.window = 65}, ClientOptions{.spin = microseconds(-1)}}) {
     const auto refused = Client::Connect(server.uri(), options);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::kInvalidArgument);

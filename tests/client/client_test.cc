@@ -239,22 +239,6 @@ TEST(Client, AScanThatSettlesHasSeenWhatWasStoredMeanwhile) {
   EXPECT_GT(summary->passes, 1);
 }
 
-// A lower bound: what a pause takes more is the machine's.
-TEST(Client, RestsBeforeEachReadAsLongAsItIsToldTo) {
-  const Plovd server({"--memory", "64M"});
-  constexpr auto kPause = std::chrono::milliseconds(4);
-  Client client = server.Connect({.location_cache_bytes = 0, .read_pause = kPause});
-  ASSERT_TRUE(client.Put("key", std::string(200, 'x')));
-  const uint64_t reads_before = client.stats().reads;
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(ValueOf(client.Get("key")), std::string(200, 'x'));
-  client.GetMany(std::vector<std::string_view>(10, "key"),
-                 [](size_t, const Client::GetResult& result) { EXPECT_TRUE(result); });
-  const uint64_t reads = client.stats().reads - reads_before;
-  EXPECT_GE(reads, 40);
-  EXPECT_GE(std::chrono::steady_clock::now() - start, kPause / 2 * reads);
-}
-
 TEST(Client, FullMemoryIsAnErrorAndLosesNothing) {
   const Plovd server({"--memory", "16M"});
   Client client = server.Connect();

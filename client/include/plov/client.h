@@ -70,9 +70,6 @@ struct ClientOptions {
   uint32_t window = 32;
   // How long a call polls for an answer before it sleeps, 0 to a year.
   std::chrono::microseconds spin = std::chrono::microseconds(20);
-  // For tests: rests before each one-sided READ of a GET for half of this up to all of it, drawn at
-  // random, so that writes come between a GET's READs. 0 rests never and costs nothing.
-  std::chrono::microseconds read_pause = std::chrono::microseconds(0);
 };
 
 enum class PutMode : uint8_t {
