@@ -98,9 +98,6 @@ class Connection {
 
   virtual const Limits& limits() const = 0;
 
-  // Tells the fabric of memory that READs will go to; it stays valid as long as the connection.
-  virtual std::expected<void, Error> Register(std::span<std::byte> memory) = 0;
-
   // The region, where a READ is nothing but loads: a copy of words that are inside of it
   // (verify::CopyFromShared) is as good as READ once alive() was true after it. Empty where READs
   // are requests. Stays as long as the connection.

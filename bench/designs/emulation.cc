@@ -37,8 +37,6 @@ class Emulation final : public Side {
     for (auto& connection : connections) links_.push_back({std::move(connection), {}});
   }
 
-  std::expected<void, Error> Register() { return reader()->Register(memory_); }
-
   std::expected<SideResult, Error> Measure(uint32_t window,
                                            std::chrono::microseconds duration) override;
 
@@ -263,9 +261,7 @@ std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOpti
     connections.push_back(std::move(*connection));
   }
   const Layout layout = LayoutOf(options.design, load.items.shape(), load.keys.size());
-  auto side = std::make_unique<Emulation>(std::move(connections), layout, load, options.first);
-  if (auto registered = side->Register(); !registered) return std::unexpected(registered.error());
-  return side;
+  return std::make_unique<Emulation>(std::move(connections), layout, load, options.first);
 }
 
 }  // namespace plov::bench

@@ -39,7 +39,6 @@ class ShmConnection final : public Connection {
         message_(kMessageBytesMax) {}
 
   const Limits& limits() const override { return limits_; }
-  std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
 
   std::span<const std::byte> region() const override { return parts_.region.memory(); }
 

@@ -57,14 +57,6 @@ void VerbsConnection::Begin() {
   if (staging_.mr != nullptr) staging_announced_ = AnnounceStaging();
 }
 
-std::expected<void, Error> VerbsConnection::Register(std::span<std::byte> memory) {
-  if (dead_ || memory.size() < kRegisteredBytesMin) return {};
-  auto mr = verbs::Register(parts_.pd.get(), memory, kLocalOnly);
-  if (!mr) return std::unexpected(mr.error());
-  reads_.Add(std::move(*mr));
-  return {};
-}
-
 // Whether the work request that is about to be posted asks for a completion.
 bool VerbsConnection::Signals(bool must) {
   if (!must && ++unsignaled_ < kSignalEvery) return false;

@@ -52,7 +52,6 @@ class VerbsConnection final : public Connection {
   void Begin();
 
   const Limits& limits() const override { return limits_; }
-  std::expected<void, Error> Register(std::span<std::byte> memory) override;
   size_t Read(std::span<const ReadOp> batch) override;
   size_t Poll(std::span<Completion> completions) override;
   bool Send(std::span<const std::byte> message) override;

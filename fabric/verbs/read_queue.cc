@@ -10,7 +10,6 @@ namespace plov::fabric::verbs {
 namespace {
 
 constexpr uint32_t kLineBytes = 64;
-constexpr uint32_t kNoKey = 0;
 // Pieces in flight: all that a full depth of small READs makes, and as many more of large ones.
 constexpr size_t kPiecesPerOp = 2;
 
@@ -27,27 +26,13 @@ bool ReadQueue::InRange(const ReadOp& read) const {
   return verify::WordsInside(read.offset, read.bytes, region_.bytes);
 }
 
-uint32_t ReadQueue::KeyOf(const std::byte* memory, size_t bytes) const {
-  for (const Mr& mr : registered_) {
-    const auto* begin = static_cast<const std::byte*>(mr->addr);
-    if (memory >= begin && memory + bytes <= begin + mr->length) return mr->lkey;
-  }
-  return kNoKey;
-}
-
 size_t ReadQueue::Take(std::span<const ReadOp> batch) {
   const size_t count = std::min<size_t>(batch.size(), ops_.size() - (taken_ - collected_));
   for (const ReadOp& read : batch.first(count)) {
     Op& fresh = op(taken_++);
     fresh = {.read = read};
-    if (failed_) {
-      fresh.status = Status::kPeerGone;
-    } else if (!InRange(read)) {
-      fresh.status = Status::kOutOfRange;
-    } else {
-      fresh.direct = read.bytes > 0 && KeyOf(read.to, read.bytes) != kNoKey;
-      continue;
-    }
+    if (!failed_ && InRange(read)) continue;
+    fresh.status = failed_ ? Status::kPeerGone : Status::kOutOfRange;
     fresh.posted_bytes = fresh.arrived_bytes = read.bytes;
   }
   return count;
@@ -57,10 +42,6 @@ size_t ReadQueue::Take(std::span<const ReadOp> batch) {
 bool ReadQueue::MakePiece(Op* op, uint32_t index, Piece* piece) {
   if (piece_tail_ - piece_head_ == pieces_.size()) return false;
   *piece = {.op = index, .at = op->posted_bytes, .bytes = 0, .bounce_at = 0, .bounce_bytes = 0};
-  if (op->direct) {
-    piece->bytes = op->read.bytes;
-    return true;
-  }
   piece->bytes = std::min(op->read.bytes - op->posted_bytes, kPieceBytes);
   const uint32_t wanted = RoundUpToLine(piece->bytes);
   const uint32_t rest = kBounceBytes - bounce_tail_;
@@ -73,13 +54,6 @@ bool ReadQueue::MakePiece(Op* op, uint32_t index, Piece* piece) {
   return true;
 }
 
-ibv_sge ReadQueue::Destination(const Op& op, const Piece& piece) const {
-  if (op.direct) {
-    return {AddressOf(op.read.to), op.read.bytes, KeyOf(op.read.to, op.read.bytes)};
-  }
-  return {AddressOf(bounce_.at(piece.bounce_at)), piece.bytes, bounce_.lkey()};
-}
-
 bool ReadQueue::NextPiece(ibv_send_wr* request, ibv_sge* destination) {
   while (posted_ < taken_ && op(posted_).posted_bytes == op(posted_).read.bytes) ++posted_;
   if (posted_ == taken_) return false;
@@ -88,7 +62,7 @@ bool ReadQueue::NextPiece(ibv_send_wr* request, ibv_sge* destination) {
   if (!MakePiece(&next, static_cast<uint32_t>(posted_ % ops_.size()), &piece)) return false;
   next.posted_bytes += piece.bytes;
   pieces_[piece_tail_++ % pieces_.size()] = piece;
-  *destination = Destination(next, piece);
+  *destination = {AddressOf(bounce_.at(piece.bounce_at)), piece.bytes, bounce_.lkey()};
   *request = {};
   request->sg_list = destination;
   request->num_sge = 1;
@@ -101,16 +75,13 @@ bool ReadQueue::NextPiece(ibv_send_wr* request, ibv_sge* destination) {
 void ReadQueue::Complete() {
   const Piece& piece = pieces_[piece_head_++ % pieces_.size()];
   Op& of = ops_[piece.op];
-  if (!of.direct) {
-    std::memcpy(of.read.to + piece.at, bounce_.at(piece.bounce_at), piece.bytes);
-  }
+  std::memcpy(of.read.to + piece.at, bounce_.at(piece.bounce_at), piece.bytes);
   bounce_used_ -= piece.bounce_bytes;
   of.arrived_bytes += piece.bytes;
 }
 
 void ReadQueue::Fail() {
   failed_ = true;
-  registered_.clear();
   bounce_.mr.reset();
   for (uint64_t number = collected_; number < taken_; ++number) {
     Op& left = op(number);

@@ -4,10 +4,10 @@
 //   pieces      what is posted of them, one work request each
 //   bounce      a ring of registered bytes where a piece lands, in the order of the pieces
 //
-// Most memory that READs go to is not registered (registering costs more than a small READ), so
+// The memory that READs go to is not registered (registering costs more than a small READ), so
 // what arrives is copied out of the bounce memory once it is complete: about 0.1 ns a byte, one
 // more pass over bytes that a checksum is about to read anyway. A READ longer than a piece is cut;
-// pieces are whole words, so words are never torn. READs into registered memory go straight there.
+// pieces are whole words, so words are never torn.
 //
 // The caller's memory is touched only inside Complete, so a READ that nobody waits for any more
 // does no harm before its completion is polled.
@@ -29,8 +29,6 @@ namespace plov::fabric::verbs {
 // stays busy while one is copied out.
 inline constexpr uint32_t kPieceBytes = 32 << 10;
 inline constexpr uint32_t kBounceBytes = 256 << 10;
-// Smaller memory is not worth a registration of its own.
-inline constexpr size_t kRegisteredBytesMin = size_t{64} << 10;
 
 struct RemoteRegion {
   uint64_t address = 0;
@@ -51,16 +49,13 @@ class ReadQueue {
 
   // The oldest piece that was posted has arrived: its bytes go to the caller's memory.
   void Complete();
-  // Nothing more arrives: every READ that is not finished ends with kPeerGone. No memory is
-  // registered any more.
+  // Nothing more arrives: every READ that is not finished ends with kPeerGone. The bounce
+  // memory is registered no more.
   void Fail();
 
   size_t Collect(std::span<Completion> completions);
   bool has_finished() const;
   bool idle() const { return collected_ == taken_; }
-
-  // Memory that READs may go straight to.
-  void Add(Mr mr) { registered_.push_back(std::move(mr)); }
 
  private:
   struct Op {
@@ -68,26 +63,22 @@ class ReadQueue {
     uint32_t posted_bytes = 0;
     uint32_t arrived_bytes = 0;
     Status status = Status::kDone;
-    bool direct = false;
   };
   struct Piece {
     uint32_t op;  // its index in ops_
     uint32_t at;  // in the READ
     uint32_t bytes;
     uint32_t bounce_at;
-    uint32_t bounce_bytes;  // with what was left over at the ring's end; 0 of direct ones
+    uint32_t bounce_bytes;  // with what was left over at the ring's end
   };
 
   Op& op(uint64_t number) { return ops_[number % ops_.size()]; }
   const Op& op(uint64_t number) const { return ops_[number % ops_.size()]; }
   bool InRange(const ReadOp& read) const;
   bool MakePiece(Op* op, uint32_t index, Piece* piece);
-  ibv_sge Destination(const Op& op, const Piece& piece) const;
-  uint32_t KeyOf(const std::byte* memory, size_t bytes) const;
 
   RemoteRegion region_;
   RegisteredPages bounce_;
-  std::vector<Mr> registered_;
   std::vector<Op> ops_;
   uint64_t taken_ = 0;
   uint64_t posted_ = 0;  // ops of which nothing is left to post

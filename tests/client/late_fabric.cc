@@ -29,9 +29,6 @@ class LateConnection final : public Connection {
       : real_(std::move(real)), client_id_(client_id), made_after_cuts_(Late().cuts) {}
 
   const Limits& limits() const override { return real_->limits(); }
-  std::expected<void, Error> Register(std::span<std::byte> memory) override {
-    return real_->Register(memory);
-  }
 
   // A READ sees the memory as it is now, or as it is when it completes.
   size_t Read(std::span<const ReadOp> batch) override {

@@ -26,7 +26,6 @@ class FakeConnection final : public fabric::Connection {
   }
 
   const fabric::Limits& limits() const override { return limits_; }
-  std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
   size_t Read(std::span<const fabric::ReadOp> batch) override {
     std::memcpy(batch[0].to, &page_, batch[0].bytes);
     pending_ = batch[0].tag;

@@ -14,7 +14,6 @@ namespace {
 class HeldConnection final : public fabric::Connection {
  public:
   const fabric::Limits& limits() const override { return limits_; }
-  std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
   size_t Read(std::span<const fabric::ReadOp> batch) override {
     ops.insert(ops.end(), batch.begin(), batch.end());
     return batch.size();

@@ -25,7 +25,6 @@ class SimConnection final : public fabric::Connection {
   ~SimConnection() override;
 
   const fabric::Limits& limits() const override { return limits_; }
-  std::expected<void, Error> Register(std::span<std::byte>) override { return {}; }
   std::span<const std::byte> region() const override { return mapped_; }
   size_t Read(std::span<const fabric::ReadOp> batch) override;
   size_t Poll(std::span<fabric::Completion> completions) override;
