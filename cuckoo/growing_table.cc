@@ -8,14 +8,10 @@ namespace plov::cuckoo {
 
 using verify::BucketKind;
 
-GrowingTable::GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
-                           uint64_t* journal, const StashGeometry& stash, StashRoom stash_room)
-    : region_(region),
-      hash_seed_(hash_seed),
-      journal_(journal),
-      stash_(region, stash, journal),
+GrowingTable::GrowingTable(Table first, const StashGeometry& stash, StashRoom stash_room)
+    : stash_(first.region(), stash, first.journal()),
       stash_room_(std::move(stash_room)),
-      current_(std::make_unique<Table>(region, geometry, hash_seed, journal)) {}
+      current_(std::make_unique<Table>(std::move(first))) {}
 
 // The old table first, as readers do; a key that is in neither is stashed or absent.
 Table::FindResult GrowingTable::Find(uint64_t hash, std::string_view key, Table::Slot* slot) {
@@ -112,12 +108,15 @@ void GrowingTable::FinishStash() {
   unstash_left_ = stash_.end();
 }
 
-void GrowingTable::Prepare(const Geometry& geometry) {
+bool GrowingTable::Prepare(const Geometry& geometry) {
   assert(phase_ == Phase::kSteady && geometry.generation > current_->geometry().generation);
   assert(geometry.bucket_bytes == current_->geometry().bucket_bytes);
-  other_ = std::make_unique<Table>(region_, geometry, hash_seed_, journal_);
+  auto next = current_->CreateNext(geometry);
+  if (!next) return false;
+  other_ = std::make_unique<Table>(std::move(*next));
   phase_ = Phase::kPreparing;
   cursor_ = 0;
+  return true;
 }
 
 bool GrowingTable::PrepareSome(uint64_t buckets) {
@@ -142,10 +141,11 @@ void GrowingTable::StartMoving() {
   stalled_ = false;
 }
 
-void GrowingTable::Resume(const Geometry& geometry) {
-  Prepare(geometry);
+bool GrowingTable::Resume(const Geometry& geometry) {
+  if (!Prepare(geometry)) return false;
   cursor_ = geometry.bucket_count;
   StartMoving();
+  return true;
 }
 
 // One bucket: as a home it says `forward`, and what it holds moves. False when it has to stay.

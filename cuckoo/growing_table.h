@@ -48,11 +48,8 @@ class GrowingTable {
   // a new one.
   using StashRoom = std::move_only_function<bool(size_t key_bytes, bool grows)>;
 
-  // `region` is the shard's memory, `journal` as for Table. The caller formats the first
-  // generation, or takes it over (recovery).
-  GrowingTable(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
-               uint64_t* journal = nullptr, const StashGeometry& stash = {},
-               StashRoom stash_room = {});
+  // The caller formats the first generation, or takes it over (recovery).
+  explicit GrowingTable(Table first, const StashGeometry& stash = {}, StashRoom stash_room = {});
 
   // As Table's; a slot is valid until the next call of anything that writes. Insert: false when the
   // stash is full as well, or the home fails its seal.
@@ -92,8 +89,8 @@ class GrowingTable {
   Phase phase() const { return phase_; }
 
   // Growth, step by step; each needs the phase before it. `geometry`: the next generation's, whose
-  // memory need not be committed yet.
-  void Prepare(const Geometry& geometry);
+  // memory need not be committed yet. False, and nothing is prepared: memory ran out.
+  bool Prepare(const Geometry& geometry);
   // Buckets of the next table that are sealed so far.
   uint64_t prepared() const { return cursor_; }
   // Seals so many more, whose memory is committed; true when all are.
@@ -101,8 +98,9 @@ class GrowingTable {
   // Gives the preparation up; nobody has seen it.
   void Abandon();
   void StartMoving();
-  // Recovery: the next table was taken over as well, growth goes on where it was.
-  void Resume(const Geometry& geometry);
+  // Recovery: the next table was taken over as well, growth goes on where it was. False as
+  // Prepare.
+  bool Resume(const Geometry& geometry);
   // Visits so many buckets of the old table, then so many keys of the stash; true when all its keys
   // have moved. Buckets that are damaged, or whose keys neither the next table nor the stash can take,
   // stay, and the pass over them begins again.
@@ -134,9 +132,6 @@ class GrowingTable {
   bool MoveOne(uint64_t index);
   bool NoteInNext(uint64_t index);
 
-  std::byte* region_;
-  uint64_t hash_seed_;
-  uint64_t* journal_;
   Stash stash_;
   StashRoom stash_room_;
   uint64_t unstash_at_ = 0;    // the next of the stash to look at

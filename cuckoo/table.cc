@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <new>
 
 #include "verify/journal.h"
 #include "verify/record.h"
@@ -32,7 +31,13 @@ Table::Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed, ui
       journal_(journal),
       unlisted_(static_cast<uint8_t*>(std::calloc(geometry.bucket_count, 1))) {
   assert(geometry.bucket_count >= kBucketCountMin);
-  if (unlisted_ == nullptr) throw std::bad_alloc();
+}
+
+std::optional<Table> Table::Create(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
+                                   uint64_t* journal) {
+  Table table(region, geometry, hash_seed, journal);
+  if (table.unlisted_ == nullptr) return std::nullopt;
+  return table;
 }
 
 void Table::Format(uint64_t first, uint64_t count) {

@@ -43,9 +43,14 @@ struct TableStats {
 class Table {
  public:
   // region: the shard's memory; the table's part of it belongs to this object. `journal`
-  // (verify/journal.h): null unless a restart is to find every bucket whole. Throws std::bad_alloc.
-  Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
-        uint64_t* journal = nullptr);
+  // (verify/journal.h): null unless a restart is to find every bucket whole. Nullopt: memory
+  // ran out.
+  static std::optional<Table> Create(std::byte* region, const Geometry& geometry,
+                                     uint64_t hash_seed, uint64_t* journal = nullptr);
+  // Another generation of the same shard.
+  std::optional<Table> CreateNext(const Geometry& geometry) const {
+    return Create(region_, geometry, hash_seed_, journal_);
+  }
 
   // Seals buckets as empty, `count` from `first` on, in committed memory. Until then nothing in the
   // table verifies.
@@ -127,6 +132,8 @@ class Table {
   // Whether a bucket holds the key, whosever it is.
   FindResult Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
 
+  std::byte* region() const { return region_; }
+  uint64_t* journal() const { return journal_; }
   const Geometry& geometry() const { return geometry_; }
   const TableStats& stats() const { return stats_; }
 
@@ -138,6 +145,8 @@ class Table {
   // A home's unlisted keys are counted in a byte. Beyond it there is no room: tables that honest
   // keys fill have a handful.
   static constexpr uint8_t kUnlistedMax = 255;
+
+  Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed, uint64_t* journal);
 
   uint64_t* WordsOf(uint64_t index) const;
   std::array<uint64_t, kWays> WaysOf(uint64_t hash) const {

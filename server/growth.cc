@@ -82,8 +82,10 @@ bool Growth::Begin() {
   if (!offset) return false;
   next_ = Geometry::Of({now.generation + 1, *offset, count, now.bucket_bytes, 0}, incarnation_);
   committed_ = 0;
-  table_->Prepare(next_);
-  return true;
+  if (table_->Prepare(next_)) return true;
+  memory_->Give(next_.offset, bytes);
+  hungry_ = true;
+  return false;
 }
 
 // Deletes have ended the wish to grow: nothing is kept free for it any more.

@@ -175,7 +175,7 @@ class Store {
   std::expected<void, Error> OpenFresh();
   std::expected<void, Error> OpenFormer();
   std::unexpected<Error> TooSmall() const;
-  void MakeTable(const cuckoo::Geometry& geometry);
+  std::expected<void, Error> MakeTable(const cuckoo::Geometry& geometry);
   uint64_t Publish(const cuckoo::Geometry& current, const cuckoo::Geometry& next);
   uint64_t Publish();
   void RaiseVersionLimit();

@@ -20,6 +20,9 @@ constexpr uint64_t kFirstBuckets = 4096;
 // Versions between two rewrites of the superblock, and what a restart skips of them.
 constexpr uint64_t kVersionStep = uint64_t{1} << 30;
 
+constexpr auto kNoHeap =
+    "no memory for what the server keeps of a table, a byte for each bucket: free some of the "
+    "host's";
 constexpr auto kMakesNoSense =
     "the superblock makes no sense: move it away, and plovd starts empty";
 
@@ -160,16 +163,18 @@ std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& o
   return store;
 }
 
-void Store::MakeTable(const Geometry& geometry) {
+std::expected<void, Error> Store::MakeTable(const Geometry& geometry) {
   uint64_t* journal = options_.warm_path.empty()
                           ? nullptr
                           : verify::WordsAt(region_.data(), verify::kJournalOffset);
-  table_.emplace(region_.data(), geometry, options_.hash_seed, journal,
-                 cuckoo::StashGeometry::Of(superblock_),
+  auto table = cuckoo::Table::Create(region_.data(), geometry, options_.hash_seed, journal);
+  if (!table) return Fail(Code::kNoSpace, kNoHeap);
+  table_.emplace(std::move(*table), cuckoo::StashGeometry::Of(superblock_),
                  [this](size_t key_bytes, bool grows) { return MakeStashRoom(key_bytes, grows); });
   growth_.emplace(
       &*table_, &memory_, &records_, superblock_.incarnation,
       [this](const Geometry& current, const Geometry& next) { return Publish(current, next); });
+  return {};
 }
 
 std::expected<void, Error> Store::OpenFresh() {
@@ -185,7 +190,7 @@ std::expected<void, Error> Store::OpenFresh() {
   const verify::TableExtent extent{1, *offset, bucket_count, options_.bucket_bytes, 0};
   const Geometry geometry = Geometry::Of(extent, superblock_.incarnation);
   superblock_.tables = {extent, {}};
-  MakeTable(geometry);
+  if (auto made = MakeTable(geometry); !made) return made;
   table_->current().Format();
   Publish(geometry, Geometry{});
   return {};
@@ -211,9 +216,11 @@ std::expected<void, Error> Store::OpenFormer() {
       return Unusable(options_, Code::kCorrupt, kMakesNoSense);
     }
   }
-  MakeTable(Geometry::Of(tables[0], incarnation));
+  if (auto made = MakeTable(Geometry::Of(tables[0], incarnation)); !made) return made;
   const bool growing = tables[1].generation != 0;
-  if (growing) table_->Resume(Geometry::Of(tables[1], incarnation));
+  if (growing && !table_->Resume(Geometry::Of(tables[1], incarnation))) {
+    return Fail(Code::kNoSpace, kNoHeap);
+  }
   recovery_ = Recovery(&region_, &*table_, &records_, superblock_).Run();
   stats_.payload_bytes = recovery_.payload_bytes;
   expiries_ = Expiries(recovery_.expiring);

@@ -36,13 +36,15 @@ std::expected<TableShard, Error> TableShard::Create(const TableShardOptions& opt
   const cuckoo::ShardView view = ViewOf(options);
   auto memory = fabric::Mapping::MapAnonymous((view.region_bytes + 4095) / 4096 * 4096);
   if (!memory) return std::unexpected(memory.error());
-  return TableShard(std::move(*memory), view);
+  auto table = cuckoo::Table::Create(memory->bytes().data(), view.tables[0], view.hash_seed);
+  if (!table) return Fail(Code::kSystem, "no memory for a table");
+  return TableShard(std::move(*memory), view, std::move(*table));
 }
 
-TableShard::TableShard(fabric::Mapping memory, const cuckoo::ShardView& view)
+TableShard::TableShard(fabric::Mapping memory, const cuckoo::ShardView& view, cuckoo::Table table)
     : memory_(std::move(memory)),
       view_(view),
-      table_(memory_.bytes().data(), view.tables[0], view.hash_seed),
+      table_(std::move(table)),
       next_record_(kTableOffset + view.tables[0].table_bytes()) {
   table_.Format();
 }

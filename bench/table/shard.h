@@ -40,7 +40,7 @@ class TableShard {
   const std::byte* region() const { return memory_.bytes().data(); }
 
  private:
-  TableShard(fabric::Mapping memory, const cuckoo::ShardView& view);
+  TableShard(fabric::Mapping memory, const cuckoo::ShardView& view, cuckoo::Table table);
 
   fabric::Mapping memory_;
   cuckoo::ShardView view_;

@@ -52,7 +52,9 @@ GrowingServer::GrowingServer()
   superblock_.value_bytes_max = 4096;
   superblock_.tables[0] = {1, kOldOffset, kOldBuckets, kBucketBytes, 0};
   tables_.push_back(std::make_unique<Table>(
-      region_.bytes().data(), Geometry::Of(superblock_.tables[0], kIncarnation), kHashSeed));
+      Table::Create(region_.bytes().data(), Geometry::Of(superblock_.tables[0], kIncarnation),
+                    kHashSeed)
+          .value()));
   tables_[0]->Format();
   for (int i = 0; i < kItems; ++i) {
     Put("key:" + std::to_string(i), std::string(i % 2 == 0 ? 8 : 100, static_cast<char>('A' + i)));
@@ -155,7 +157,9 @@ void GrowingServer::Grow(Step step) {
     case Step::kListNext:
       superblock_.tables[1] = {2, kNextOffset, kNextBuckets, kBucketBytes, 0};
       tables_.push_back(std::make_unique<Table>(
-          region_.bytes().data(), Geometry::Of(superblock_.tables[1], kIncarnation), kHashSeed));
+          Table::Create(region_.bytes().data(), Geometry::Of(superblock_.tables[1], kIncarnation),
+                        kHashSeed)
+              .value()));
       tables_[1]->Format();
       return Publish();
     case Step::kMoveHalf:

@@ -34,7 +34,7 @@ class GrowingShard : public ShardMemory {
                      .unit_bytes = options.unit_bytes,
                      .random_seed = options.hash_seed | 1}),
         stash_pages_(options.stash_pages),
-        table_(region(), FirstOf(options.bucket_count), options.hash_seed, nullptr,
+        table_(Table::Create(region(), FirstOf(options.bucket_count), options.hash_seed).value(),
                {.bucket_bytes = options.bucket_bytes, .seed = 77},
                [this](size_t, bool) { return !table_.stash().full() || ExtendStash(); }) {
     table_.current().Format();
@@ -64,8 +64,7 @@ class GrowingShard : public ShardMemory {
   bool Prepare(uint64_t bucket_count) {
     other_ = AllocateTable(current().generation + 1, bucket_count);
     if (other_.generation == 0) return false;
-    table_.Prepare(other_);
-    return true;
+    return table_.Prepare(other_);
   }
 
   // Before anything is published of it.

@@ -14,6 +14,7 @@
 #include "tests/cuckoo/growing_shard.h"
 #include "tests/cuckoo/growth_scan.h"
 #include "tests/cuckoo/heap_shard.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov::cuckoo {
 namespace {
@@ -211,6 +212,19 @@ TEST(GrowingTable, StepsAreAsLongAsAskedFor) {
   EXPECT_TRUE(table.RetireSome(15));
   EXPECT_EQ(table.phase(), Phase::kSteady);
   EXPECT_EQ(table.current().geometry().generation, 2u);
+}
+
+TEST(GrowingTable, WithoutHeapNothingIsPrepared) {
+  if (test::kSanitized) {
+    GTEST_SKIP() << "a sanitizer's heap does not run out: it ends the process";
+  }
+  GrowingShard shard({.bucket_count = 16});
+  Geometry huge = shard.current();
+  huge.generation = 2;
+  huge.bucket_count = uint64_t{1} << 60;
+  EXPECT_FALSE(shard.table().Prepare(huge));
+  EXPECT_EQ(shard.table().phase(), Phase::kSteady);
+  ASSERT_TRUE(shard.Prepare(32));
 }
 
 // A key that is there keeps its place until it travels; a new one goes to the next table.

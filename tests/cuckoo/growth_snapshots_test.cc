@@ -39,7 +39,7 @@ class Growing {
     }
     region_.resize(offset / verify::kWordBytes);
     for (const Geometry& geometry : geometries_) {
-      tables_.push_back(std::make_unique<Table>(bytes(), geometry, seed));
+      tables_.push_back(std::make_unique<Table>(Table::Create(bytes(), geometry, seed).value()));
       tables_.back()->Format();
     }
     for (size_t i = 0; i < kKeys; ++i) {

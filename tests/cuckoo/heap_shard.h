@@ -31,7 +31,8 @@ class HeapShard : public ShardMemory {
 
   explicit HeapShard(const Options& options)
       : ShardMemory(LayoutOf(options)),
-        table_(region(), GeometryOf(options.bucket_count), options.hash_seed) {
+        table_(
+            Table::Create(region(), GeometryOf(options.bucket_count), options.hash_seed).value()) {
     table_.Format();
   }
 

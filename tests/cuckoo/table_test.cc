@@ -143,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(Table, MidTable, ::testing::Values(Shape{1000, 64}, Sha
 TEST(Table, NothingVerifiesBeforeFormat) {
   HeapShard shard({});
   std::vector<uint64_t> zeros(shard.bytes().size() / verify::kWordBytes);
-  Table raw(std::as_writable_bytes(std::span(zeros)).data(), shard.geometry(), 1);
+  Table raw =
+      Table::Create(std::as_writable_bytes(std::span(zeros)).data(), shard.geometry(), 1).value();
   for (uint64_t index = 0; index < shard.geometry().bucket_count; ++index) {
     EXPECT_FALSE(raw.Load(index));
   }
