@@ -10,7 +10,7 @@ namespace plov::torture {
 
 namespace {
 
-constexpr timespec kRest{.tv_sec = 0, .tv_nsec = 2'000'000};
+constexpr timespec kPauseTime{.tv_sec = 0, .tv_nsec = 2'000'000};
 // Some GETs of an item take as long.
 constexpr suseconds_t kAlarmsEveryUs = 20;
 
@@ -36,7 +36,7 @@ Pause::~Pause() { SetAlarms(0); }
 void Pause::OnAlarm(int) {
   if (!is_due_.exchange(false, std::memory_order_relaxed)) return;
   const int error_number = errno;
-  ::nanosleep(&kRest, nullptr);
+  ::nanosleep(&kPauseTime, nullptr);
   errno = error_number;
 }
 
