@@ -22,7 +22,7 @@ class FakeConnection final : public fabric::Connection {
  public:
   explicit FakeConnection(const Superblock& superblock) : page_(superblock) {
     limits_.region_bytes = 1 << 20;
-    limits_.read_depth = 1;
+    limits_.read_depth = 2;
   }
 
   const fabric::Limits& limits() const override { return limits_; }
@@ -99,6 +99,19 @@ TEST(Link, RefusesWhatIsNoSuperblockOrAnotherShards) {
   const Error error = Read(torn).error();
   EXPECT_EQ(error.code, Code::kTimeout);
   EXPECT_NE(error.message.find("superblock was never whole"), std::string::npos);
+}
+
+// What the others bring was looked up by the superblock before (R5).
+TEST(Link, ReadsASuperblockAnewOnceNoOtherReadIsInFlight) {
+  Link link(std::make_unique<FakeConnection>(GoodSuperblock()), 0, 1);
+  ASSERT_TRUE(link.reads().Add(0, 8, 5) && link.PostReads());
+  link.MarkStale();
+  EXPECT_FALSE(link.Refresh());
+  uint64_t read = 0;
+  const auto on_read = [&](Reads::Owner owner, fabric::Status, ReadBuffer*) { read = owner; };
+  ASSERT_TRUE(link.CollectReads(on_read, [](const Link::Refreshed&) {}));
+  EXPECT_EQ(read, 5);
+  EXPECT_TRUE(link.Refresh());
 }
 
 TEST(Link, ADeadPeerIsUnavailable) {
