@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -9,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -132,6 +134,17 @@ void Ring(int event_fd) {
 bool ClearEvent(int event_fd) {
   uint64_t count;
   return ::read(event_fd, &count, sizeof(count)) == sizeof(count);
+}
+
+bool AwaitReadable(int fd, std::chrono::steady_clock::time_point deadline) {
+  pollfd polled{fd, POLLIN, 0};
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto wait_ms = std::clamp<int64_t>(left.count(), 0, 1000);
+    if (::poll(&polled, 1, static_cast<int>(wait_ms)) > 0) return true;
+    if (left.count() <= 0) return false;
+  }
 }
 
 }  // namespace plov::fabric

@@ -88,6 +88,10 @@ std::expected<void, Error> Watch(int epoll_fd, int fd);
 std::expected<Fd, Error> CreateTimerFd();
 void SetTimer(int timer_fd, std::chrono::nanoseconds period);
 
+// Waits until there is something to read, or the peer is gone; false when there is not by then.
+// Signals do not end it.
+bool AwaitReadable(int fd, std::chrono::steady_clock::time_point deadline);
+
 // Adds to a counter of an eventfd / resets it, and says whether there was something. Neither
 // blocks.
 void Ring(int event_fd);

@@ -1,5 +1,6 @@
 // The client's end of the shared-memory fabric.
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -169,20 +170,27 @@ std::unexpected<Error> ConnectFailed(const std::string& path, int error_number) 
   }
 }
 
-std::expected<Fd, Error> ConnectSocket(const std::string& path, Deadline deadline) {
-  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket) return FailErrno("cannot create a socket", errno);
+void LimitWaits(int socket, Deadline deadline) {
   const auto left = std::max(std::chrono::microseconds(1000),
                              std::chrono::ceil<std::chrono::microseconds>(deadline - Clock::now()));
   const timeval timeout{.tv_sec = left.count() / 1'000'000, .tv_usec = left.count() % 1'000'000};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+}
+
+// A signal ends a wait that is limited, whatever its handler asks for (signal(7)): it goes on.
+std::expected<Fd, Error> ConnectSocket(const std::string& path, Deadline deadline) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return FailErrno("cannot create a socket", errno);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-    return ConnectFailed(path, errno);
+  LimitWaits(socket.get(), deadline);
+  while (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    if (errno != EINTR) return ConnectFailed(path, errno);
+    if (Clock::now() >= deadline) return ConnectFailed(path, EAGAIN);
+    LimitWaits(socket.get(), deadline);
   }
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   return socket;
 }
 
@@ -243,6 +251,7 @@ std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
   if (!socket) return std::unexpected(socket.error());
   const Hello hello{kHandshakeMagic, options.format_version, options.shard, options.client_id};
   SendHello(socket->get(), hello);  // where that fails, the server may have said why
+  AwaitReadable(socket->get(), options.deadline);
   HandshakeFds fds;
   const auto welcome = ReceiveWelcome(socket->get(), &fds);
   if (!welcome) return std::unexpected(welcome.error());

@@ -1,13 +1,13 @@
 #include "fabric/verbs/cm.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "fabric/os.h"
 #include "fabric/verbs/wire.h"
 
 namespace plov::fabric::verbs {
@@ -95,10 +95,7 @@ CmEvent EventChannel::Next() const {
 std::expected<CmEvent, Error> EventChannel::Await(Deadline deadline) const {
   while (true) {
     if (CmEvent event = Next()) return event;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return Fail(Code::kTimeout, "no answer");
-    pollfd poll_fd{fd(), POLLIN, 0};
-    ::poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(left.count(), 1000)));
+    if (!AwaitReadable(fd(), deadline)) return Fail(Code::kTimeout, "no answer");
   }
 }
 
