@@ -1,6 +1,7 @@
 #include "fabric/fabric.h"
 
 #include "fabric/shm/shm.h"
+#include "fabric/standard_files.h"
 #include "fabric/verbs/verbs.h"
 
 namespace plov::fabric {
@@ -18,6 +19,7 @@ std::unexpected<Error> UnknownFabric(std::string_view uri) {
 
 std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
     std::string_view uri, const ConnectOptions& options) {
+  OccupyStandardFiles();
   if (shm::IsShm(uri)) return shm::Connect(uri, options);
   if (verbs::IsRdma(uri)) return verbs::Connect(uri, options);
   return UnknownFabric(uri);

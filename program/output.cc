@@ -1,6 +1,5 @@
 #include "program/output.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -35,15 +34,6 @@ int WriteAll(int fd, std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return 0;
-}
-
-// The lowest free number is the one that is closed; open for the other direction.
-void OccupyStandardFiles() {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(fd, F_GETFD) >= 0) continue;
-    [[maybe_unused]] const int opened =
-        ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-  }
 }
 
 std::string ForTerminal(std::string_view text) {

@@ -8,9 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "fabric/standard_files.h"
 #include "verify/error.h"
 
 namespace plov::program {
+
+// A program calls it first.
+using fabric::OccupyStandardFiles;
 
 class Output {
  public:
@@ -41,9 +45,5 @@ std::string ForTerminal(std::string_view text);
 
 // Writes all of `bytes`; returns 0 or errno.
 int WriteAll(int fd, std::string_view bytes);
-
-// Occupies the standard file descriptors that are closed, so that nothing else gets their numbers;
-// using them fails as it would have.
-void OccupyStandardFiles();
 
 }  // namespace plov::program

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "fabric/standard_files.h"
 #include "server/descriptors.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -62,6 +63,7 @@ int Serve(const plov::server::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  plov::fabric::OccupyStandardFiles();
   const auto options = plov::server::ParseOptions(argc, argv);
   if (!options) return Complain(options.error(), kExitUsage);
   switch (options->action) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "program/interrupt.h"
+#include "program/output.h"
 #include "torture/check_command.h"
 #include "torture/clock_shift.h"
 #include "torture/runner.h"
@@ -70,6 +71,7 @@ int Run(ToolOptions options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  plov::program::OccupyStandardFiles();
   if (argc > 1 && std::string_view(argv[1]) == "worker") return RunWorker(argc, argv);
   if (argc > 1 && std::string_view(argv[1]) == "check") {
     return RunCheck(std::vector<std::string>(argv + 2, argv + argc));

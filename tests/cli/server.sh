@@ -66,3 +66,20 @@ expect 3 doctor --server http://x && shows '^PROBLEM  server: no fabric'
 start_server
 expect 0 ping
 end_server TERM
+
+# Of one whose start script has closed its standard files: what it says to them goes nowhere, least of
+# all into its memory.
+closed() {
+  (
+    exec <&- >&- 2>&- 3>&-
+    exec "$plovd" --listen "$uri" --memory 16M --warm "$work/warm"
+  ) &
+  server=$!
+  wait_for "$plov" ping
+}
+closed
+expect 0 put kept value
+end_server TERM
+closed
+expect 0 get kept && out 'value\n'
+end_server TERM
