@@ -129,8 +129,8 @@ for duration in 4s 20s 60s; do # a slow machine needs longer
 done
 verdict "$came_to_both"
 
-# Too little: one key, which nothing displaces.
-torture 4 --plovd "$plovd" --duration 300ms --faults none --keys 1
+# Too little: one key, and no standing items beside it that could displace each other.
+torture 4 --plovd "$plovd" --duration 300ms --faults none --servers 1 --keys 1
 shows '^too little  *no displacement was seen: run longer, with more --keys' && shows 'TOO LITTLE'
 leaves_nothing
 
