@@ -12,6 +12,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "tests/server/warm_check.h"
@@ -276,6 +277,24 @@ TEST_P(WarmKill, RecoveryThatIsKilledBeginsAgain) {
     }
   }
   std::printf("%lu kills in recovery\n", kills);
+}
+
+// One superblock is torn, and the restart is killed while it writes the other.
+TEST_P(WarmKill, ATornSuperblockIsMadeWholeBeforeItsMirrorIsWritten) {
+  const auto steps = ScriptOf(Script(1));
+  ASSERT_FALSE(Play({}, steps, 0));
+  const Shared at_end = *shared_;
+  const std::string image = path_ + ".image";
+  std::filesystem::copy_file(path_, image);
+  std::fstream(image, std::ios::in | std::ios::out | std::ios::binary).seekp(40).put('x');
+  for (uint64_t at = 1; at < 400; at += 7) {
+    std::filesystem::copy_file(image, path_, std::filesystem::copy_options::overwrite_existing);
+    if (!Play({}, {}, at)) break;
+    *shared_ = at_end;
+    Story story;
+    std::unique_ptr<StoreWorld> world;
+    ASSERT_EQ(TakeOver(steps, &story, &world), "") << "killed at store " << at;
+  }
 }
 
 // All kinds of writes, in a table so small that most items are displaced and it is often full.
