@@ -11,7 +11,7 @@ namespace plov::torture {
 namespace {
 
 constexpr timespec kPauseTime{.tv_sec = 0, .tv_nsec = 2'000'000};
-// Some GETs of an item take as long.
+// A few GETs take longer than that together: one of them is met.
 constexpr suseconds_t kAlarmsEveryUs = 20;
 
 void SetAlarms(suseconds_t every_us) {

@@ -52,7 +52,6 @@ Outcome FillFile(const Given& given, const char* name, std::string* file);
 Outcome FillPlovd(const Given& given, std::string* plovd);
 
 // --fabric, --device and --address of a command whose default is rdma or not.
-// The options are described by AddDeviceOptions, but for --fabric.
 struct FabricChoice {
   bool is_rdma = false;
   WantedDevice device = {};

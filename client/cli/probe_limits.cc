@@ -35,9 +35,7 @@ void ProbeFiles(Findings* findings) {
                           program::Grouped(files), program::Grouped(files / kFilesPerConnection)));
   }
   const std::string meaning = fmt::format(
-      "at most {} (ulimit -n): a server takes up to two for each client and "
-      "shard",
-      files);
+      "at most {} (ulimit -n): a server takes up to two for each client and shard", files);
   if (files < kFilesNeeded) return findings->Problem("open files", meaning, "ulimit -n 1024");
   findings->Note("open files", meaning, "ulimit -n 1024");
 }

@@ -1,5 +1,5 @@
-// A program that is interrupted all the time, as one under a profiler is: no call of the client ends
-// for that. A wait that is limited is ended by a signal, whatever its handler asks for (signal(7)).
+// A program that is interrupted all the time, as one under a profiler is. A signal ends a wait that has
+// a limit, whatever its handler asks for (signal(7)), and must not end a call of the client.
 
 #include <gtest/gtest.h>
 #include <signal.h>
