@@ -38,19 +38,15 @@ while (($# > 0)); do
   esac
   shift
 done
-case "$duration" in
-  *[0-9]s) seconds=${duration%s} ;;
-  *[0-9]m) seconds=$((${duration%m} * 60)) ;;
-  *[0-9]h) seconds=$((${duration%h} * 3600)) ;;
-  *) seconds="" ;;
-esac
-if ! [[ $seconds =~ ^[1-9][0-9]*$ && " ${all_targets[*]} " == *" ${targets[0]} "* ]]; then
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+readonly root
+# shellcheck source=tests/seconds.sh
+source "$root/tests/seconds.sh"
+if ! seconds=$(seconds_of "$duration") || [[ " ${all_targets[*]} " != *" ${targets[0]} "* ]]; then
   usage >&2
   exit 2
 fi
-
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly root folder=$root/build-fuzz seeds=$root/tests/fuzz/corpus
+readonly folder=$root/build-fuzz seeds=$root/tests/fuzz/corpus
 # An input that takes longer, or a target that takes more memory, is a crash as well.
 readonly input_seconds=20 memory_mib=2048
 # How long an input may become; none of the formats has anything new to say beyond.

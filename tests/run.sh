@@ -23,6 +23,11 @@ Exit status: 0 nothing failed, 1 something failed, 2 usage.
 END
 }
 
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+readonly root
+# shellcheck source=tests/seconds.sh
+source "$root/tests/seconds.sh"
+
 quick=false
 long_seconds=0
 while (($# > 0)); do
@@ -30,12 +35,7 @@ while (($# > 0)); do
     --quick) quick=true ;;
     --long)
       shift
-      case "${1-}" in
-        *[0-9]s) long_seconds=${1%s} ;;
-        *[0-9]m) long_seconds=$((${1%m} * 60)) ;;
-        *[0-9]h) long_seconds=$((${1%h} * 3600)) ;;
-      esac
-      if [[ ! $long_seconds =~ ^[1-9][0-9]*$ ]]; then
+      if ! long_seconds=$(seconds_of "${1-}"); then
         usage >&2
         exit 2
       fi
@@ -52,8 +52,7 @@ while (($# > 0)); do
   shift
 done
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly root quick long_seconds
+readonly quick long_seconds
 jobs=$(nproc)
 readonly jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
