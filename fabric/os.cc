@@ -67,8 +67,7 @@ bool IsBeyondFileSize(size_t bytes) {
 
 std::expected<Fd, Error> CreateMemory(const char* name, size_t bytes) {
   if (IsBeyondFileSize(bytes)) {
-    errno = EFBIG;
-    return FailErrno("cannot make shared memory beyond ulimit -f", errno);
+    return FailErrno("cannot make shared memory beyond ulimit -f", EFBIG);
   }
   Fd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return FailErrno("cannot create shared memory", errno);

@@ -24,13 +24,14 @@
 #include "server/host_limit.h"
 #include "server/page_set.h"
 #include "verify/error.h"
+#include "verify/superblock.h"
 
 namespace plov::server {
 
 enum class PageKind { kNormal, kHuge };
 enum class Extent { kSparse, kWhole };
 
-inline constexpr size_t kPageBytes = 4096;
+using verify::kPageBytes;
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 inline constexpr size_t kSparseness = 3;
 

@@ -35,6 +35,21 @@ constexpr std::array kDeadlines = {microseconds(3), microseconds(10), microsecon
 constexpr size_t kInlineBytesMax = 101;  // of any item in a bucket of any size
 constexpr size_t kBytesPerBatch = size_t{1} << 20;
 
+// What a report takes from the client's own counters.
+constexpr std::pair<Count, uint64_t ClientStats::*> kClientCounts[] = {
+    {Count::kGets, &ClientStats::gets},
+    {Count::kReads, &ClientStats::reads},
+    {Count::kTornBuckets, &ClientStats::torn_buckets},
+    {Count::kTornRecords, &ClientStats::torn_records},
+    {Count::kConfirmations, &ClientStats::confirmations},
+    {Count::kRestarts, &ClientStats::restarts},
+    {Count::kFallbacks, &ClientStats::fallbacks},
+    {Count::kKnownReads, &ClientStats::known_reads},
+    {Count::kKnownMisses, &ClientStats::known_misses},
+    {Count::kRefreshes, &ClientStats::refreshes},
+    {Count::kReconnects, &ClientStats::reconnects},
+    {Count::kRetries, &ClientStats::retries}};
+
 PutOptions OptionsOf(const Operation& operation) {
   PutOptions options;
   if (operation.kind == Kind::kAdd) options.mode = PutMode::kAdd;
@@ -342,21 +357,9 @@ void Worker::CountError(Code code) {
 
 void Worker::Report() {
   const ClientStats stats = client_->stats();
-  const auto set = [this](Count count, uint64_t value) {
-    report_.counts[IndexOf(count)].store(value, std::memory_order_relaxed);
-  };
-  set(Count::kGets, stats.gets);
-  set(Count::kReads, stats.reads);
-  set(Count::kTornBuckets, stats.torn_buckets);
-  set(Count::kTornRecords, stats.torn_records);
-  set(Count::kConfirmations, stats.confirmations);
-  set(Count::kRestarts, stats.restarts);
-  set(Count::kFallbacks, stats.fallbacks);
-  set(Count::kKnownReads, stats.known_reads);
-  set(Count::kKnownMisses, stats.known_misses);
-  set(Count::kRefreshes, stats.refreshes);
-  set(Count::kReconnects, stats.reconnects);
-  set(Count::kRetries, stats.retries);
+  for (const auto& [count, member] : kClientCounts) {
+    report_.counts[IndexOf(count)].store(stats.*member, std::memory_order_relaxed);
+  }
   if (!expiries_) return;
   report_.counts[IndexOf(Count::kExpiries)].store(expiries_->judged(), std::memory_order_relaxed);
 }

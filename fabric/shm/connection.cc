@@ -184,11 +184,13 @@ std::expected<Fd, Error> ConnectSocket(const std::string& path, Deadline deadlin
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  LimitWaits(socket.get(), deadline);
-  while (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+  const auto connect = [&] {
+    LimitWaits(socket.get(), deadline);
+    return ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  };
+  while (!connect()) {
     if (errno != EINTR) return ConnectFailed(path, errno);
     if (Clock::now() >= deadline) return ConnectFailed(path, EAGAIN);
-    LimitWaits(socket.get(), deadline);
   }
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   return socket;
