@@ -214,8 +214,11 @@ TEST_F(WarmFile, DroppedItemsAreNotRemembered) {
   file.read(reinterpret_cast<char*>(&superblock), sizeof(superblock));
   const verify::TableExtent table = superblock.tables[0];
   for (uint64_t i = 0; i < table.bucket_count; ++i) {
-    file.seekp(static_cast<std::streamoff>(table.offset + i * table.bucket_bytes));
-    file.put('d');  // of the checksum
+    const auto checksum = static_cast<std::streamoff>(table.offset + i * table.bucket_bytes);
+    file.seekg(checksum);
+    const int byte = file.get();
+    file.seekp(checksum);
+    file.put(static_cast<char>(~byte));
   }
   file.close();
   server->Restart();
