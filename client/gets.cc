@@ -74,8 +74,10 @@ Action Gets::Start(Get* get, uint64_t hash) {
                            get->key, hash, now_us_);
 }
 
+// It may have paused until an item has certainly expired: its READs begin before that now.
 void Gets::Restart(Get* get) {
   now_us_ = CoarseUs();
+  get->begun_us = 0;
   Act(get, Start(get, life_->HashOf(get->key)));
 }
 
