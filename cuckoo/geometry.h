@@ -26,18 +26,18 @@ struct Geometry {
   uint64_t table_bytes() const { return bucket_count * bucket_bytes; }
 };
 
-// The stash, likewise.
+// The stash, likewise. Its buckets hold what fits in those of any table.
 struct StashGeometry {
   // Of its buckets, where those of tables have their table's.
   static constexpr uint64_t kGeneration = UINT64_MAX;
 
+  static constexpr uint32_t bucket_bytes = verify::kBucketBytesMax;
+
   verify::StashMemory memory{};
-  uint32_t bucket_bytes = verify::kBucketBytesMin;
   uint64_t seed = 0;
 
   static StashGeometry Of(const verify::Superblock& superblock) {
-    return {superblock.stash, superblock.tables[0].bucket_bytes,
-            verify::TableSeed(superblock.incarnation, kGeneration)};
+    return {superblock.stash, verify::TableSeed(superblock.incarnation, kGeneration)};
   }
 
   uint64_t bucket_count() const { return memory.bytes / bucket_bytes; }

@@ -6,11 +6,14 @@
 
 namespace plov::cuckoo {
 
+using verify::Bucket;
 using verify::BucketKind;
 
-GrowingTable::GrowingTable(Table first, const StashGeometry& stash, StashRoom stash_room)
+GrowingTable::GrowingTable(Table first, const StashGeometry& stash, StashRoom stash_room,
+                           Records* records)
     : stash_(first.region(), stash, first.journal()),
       stash_room_(std::move(stash_room)),
+      records_(records),
       current_(std::make_unique<Table>(std::move(first))) {}
 
 // The old table first, as readers do; a key that is in neither is stashed or absent.
@@ -110,7 +113,7 @@ void GrowingTable::FinishStash() {
 
 bool GrowingTable::Prepare(const Geometry& geometry) {
   assert(phase_ == Phase::kSteady && geometry.generation > current_->geometry().generation);
-  assert(geometry.bucket_bytes == current_->geometry().bucket_bytes);
+  assert(geometry.bucket_bytes >= current_->geometry().bucket_bytes);
   auto next = current_->CreateNext(geometry);
   if (!next) return false;
   other_ = std::make_unique<Table>(std::move(*next));
@@ -157,13 +160,21 @@ bool GrowingTable::MoveOne(uint64_t index) {
   if (bucket->kind() == BucketKind::kEmpty) return true;
   const uint64_t hash = current_->HashOf(*bucket);
   const auto ways = WaysOf(hash, bucket_count);
-  const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
+  const uint32_t way = WayOf(ways, index);
   if (way != 0 && !current_->Forward(ways[0])) return false;
-  const bool moved =
-      other_->Insert(hash, *bucket) || InsertInStash(other_.get(), hash, *bucket, true);
-  if (!moved) return false;
+  Bucket item = *bucket;
+  item.Widen(item_bytes());
+  const bool made_inline = MakeInline(&item);
+  if (!other_->Insert(hash, item) && !InsertInStash(other_.get(), hash, item, true)) return false;
+  if (made_inline) records_->Retract(bucket->reference());
   current_->Erase(hash, {current_.get(), index, way, *bucket});
+  if (made_inline) records_->Free(bucket->reference());
   return true;
+}
+
+bool GrowingTable::MakeInline(Bucket* item) {
+  return records_ != nullptr && item->kind() == BucketKind::kReference &&
+         records_->MakeInline(item, other_->geometry().bucket_bytes);
 }
 
 // W10, growth: a key of the stash stays there, and its home in the next table says so.

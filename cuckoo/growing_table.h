@@ -23,6 +23,11 @@
 // end, and only memory can be full. A stashed key stays there as the table grows: before Switch its
 // new home says so.
 //
+// The next table's buckets may be wider. An item that moves there from a record, and fits, is stored
+// inline: the copy comes first, then the record's `live` is cleared, then the reference is erased
+// (W3). What is inserted meanwhile fits in the current table's buckets and so in both; if it went
+// to a record for that, the growth after this one stores it inline.
+//
 // Buckets are moved in their order, and not home by home: a home cannot name its displaced keys.
 // Homes keep their order from one generation to the next (cuckoo/hash.h), so both tables are walked
 // from end to end.
@@ -48,11 +53,24 @@ class GrowingTable {
   // a new one.
   using StashRoom = std::move_only_function<bool(size_t key_bytes, bool grows)>;
 
-  // The caller formats the first generation, or takes it over (recovery).
-  explicit GrowingTable(Table first, const StashGeometry& stash = {}, StashRoom stash_room = {});
+  // Whoever owns the records of items. May be null: then all that are in records stay there.
+  class Records {
+   public:
+    virtual ~Records() = default;
+    // Makes an inline item of one in a record that is whole, if it fits in buckets of so many bytes.
+    virtual bool MakeInline(verify::Bucket* item, uint32_t bucket_bytes) = 0;
+    // Its record is history; then its memory is free.
+    virtual void Retract(const verify::Reference& reference) = 0;
+    virtual void Free(const verify::Reference& reference) = 0;
+  };
 
-  // As Table's; a slot is valid until the next call of anything that writes. Insert: false when the
-  // stash is full as well, or the home fails its seal.
+  // The caller formats the first generation, or takes it over (recovery). `records` outlives it.
+  explicit GrowingTable(Table first, const StashGeometry& stash = {}, StashRoom stash_room = {},
+                        Records* records = nullptr);
+
+  // As Table's; a slot is valid until the next call of anything that writes. An item that is given
+  // fits in buckets of item_bytes() and was made for the widest. Insert: false when the stash is full
+  // as well, or the home fails its seal.
   Table::FindResult Find(uint64_t hash, std::string_view key, Table::Slot* slot);
   bool Insert(uint64_t hash, const verify::Bucket& item);
   // As Table's, of the table that is searched first.
@@ -71,6 +89,7 @@ class GrowingTable {
   }
   void Replace(const Table::Slot& slot, const verify::Bucket& item);
   void Erase(uint64_t hash, const Table::Slot& slot);
+  uint32_t item_bytes() const { return current_->geometry().bucket_bytes; }
 
   // Moves stashed items to buckets of theirs that have become free; looks at so many. False when
   // there was nothing to look at: nothing was erased since all were looked at.
@@ -130,10 +149,12 @@ class GrowingTable {
   void UnstashOne(uint64_t index);
   uint64_t move_end() const { return current_->geometry().bucket_count + stash_.end(); }
   bool MoveOne(uint64_t index);
+  bool MakeInline(verify::Bucket* item);
   bool NoteInNext(uint64_t index);
 
   Stash stash_;
   StashRoom stash_room_;
+  Records* records_;
   uint64_t unstash_at_ = 0;    // the next of the stash to look at
   uint64_t unstash_left_ = 0;  // so many of them since a bucket became free
   Phase phase_ = Phase::kSteady;

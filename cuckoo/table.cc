@@ -73,20 +73,20 @@ void Table::Rewrite(uint64_t index, Bucket* bucket) {
 uint64_t Table::HashOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kReference) return bucket.reference().hash;
   std::array<char, verify::kBucketBytesMax> key;
-  return HashKey(bucket.inline_item(geometry_.bucket_bytes)->CopyKey(key.data()), hash_seed_);
+  return HashKey(bucket.inline_item(verify::kBucketBytesMax)->CopyKey(key.data()), hash_seed_);
 }
 
 std::string Table::KeyOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kReference) {
     return verify::OwnRecord(region_, bucket.reference().offset).key();
   }
-  return bucket.inline_item(geometry_.bucket_bytes)->key();
+  return bucket.inline_item(verify::kBucketBytesMax)->key();
 }
 
 Table::FindResult Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {
   const auto result_of = [](bool same) { return same ? FindResult::kFound : FindResult::kAbsent; };
   if (bucket.kind() == BucketKind::kInline) {
-    return result_of(bucket.inline_item(geometry_.bucket_bytes)->HasKey(key));
+    return result_of(bucket.inline_item(verify::kBucketBytesMax)->HasKey(key));
   }
   if (bucket.kind() != BucketKind::kReference) return FindResult::kAbsent;
   const verify::Reference reference = bucket.reference();

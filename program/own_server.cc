@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,9 +23,23 @@ bool IsReady(std::string_view said) {
 
 }  // namespace
 
+std::optional<uint32_t> ParseBucketBytes(std::string_view text) {
+  if (text == "auto") return 0;
+  if (text == "64") return 64;
+  if (text == "128") return 128;
+  return std::nullopt;
+}
+
+std::string BucketBytesText(uint32_t bucket_bytes) {
+  if (bucket_bytes == kBucketsInTurn) return "in turn";
+  return bucket_bytes == 0 ? "auto" : std::to_string(bucket_bytes);
+}
+
 std::vector<std::string> OwnServer::Arguments() const {
   uint32_t bucket_bytes = options_.bucket_bytes;
-  if (bucket_bytes == 0) bucket_bytes = empty_lives_ % 2 == 0 ? 128 : 64;
+  if (bucket_bytes == kBucketsInTurn) {
+    bucket_bytes = std::array<uint32_t, 3>{0, 128, 64}[empty_lives_ % 3];
+  }
   std::vector<std::string> arguments = {options_.plovd,
                                         "--listen",
                                         uri(),
@@ -39,7 +54,7 @@ std::vector<std::string> OwnServer::Arguments() const {
                                         "--shards",
                                         std::to_string(options_.shards),
                                         "--bucket-bytes",
-                                        std::to_string(bucket_bytes)};
+                                        BucketBytesText(bucket_bytes)};
   if (options_.huge_pages) arguments.emplace_back("--hugepages");
   if (options_.is_warm) arguments.insert(arguments.end(), {"--warm", path("memory")});
   return arguments;

@@ -6,6 +6,7 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "program/process.h"
@@ -14,6 +15,11 @@
 namespace plov::program {
 
 inline constexpr uint32_t kPlovdSpinUs = 50;  // what plovd does without the option
+inline constexpr uint32_t kBucketsInTurn = 1;
+
+// What plovd's --bucket-bytes takes: 64, 128, and 0 for "auto".
+std::optional<uint32_t> ParseBucketBytes(std::string_view text);
+std::string BucketBytesText(uint32_t bucket_bytes);
 
 struct OwnServerOptions {
   std::string plovd;        // its path
@@ -22,8 +28,9 @@ struct OwnServerOptions {
   uint64_t memory_bytes = 0;
   uint64_t max_value_bytes = 0;
   uint32_t shards = 1;
-  uint32_t bucket_bytes = 64;  // 0: 128, and the other of the two in each empty life
-  bool is_warm = false;        // keeps its memory in a file
+  // 64, 128, or 0 for auto; kBucketsInTurn: another of these in each empty life.
+  uint32_t bucket_bytes = 0;
+  bool is_warm = false;  // keeps its memory in a file
   // Clients and checker have better uses for a processor than a server's waiting; measured on two.
   uint32_t spin_us = 5;
   bool huge_pages = false;

@@ -35,11 +35,11 @@ constexpr size_t kCommitBytes = size_t{256} << 10;
 }  // namespace
 
 Growth::Growth(cuckoo::GrowingTable* table, Memory* memory, RecordArea* records,
-               uint64_t incarnation, Publish publish)
+               const Options& options, Publish publish)
     : table_(table),
       memory_(memory),
       records_(records),
-      incarnation_(incarnation),
+      options_(options),
       publish_(std::move(publish)) {}
 
 bool Growth::WantsGrowth() const {
@@ -49,10 +49,14 @@ bool Growth::WantsGrowth() const {
 
 // Twice the buckets, as long as the growth after that finds room beside them. Else the table's
 // share of the whole memory, as items divide it so far - or first as much as leaves room for that.
-uint64_t Growth::WantedBuckets() const {
+uint64_t Growth::WantedBuckets(uint32_t bucket_bytes) const {
   const Geometry& now = table_->current().geometry();
-  const auto table = static_cast<double>(now.table_bytes());
-  const double share = table / (table + static_cast<double>(records_->allocated_bytes()));
+  const auto table = static_cast<double>(now.bucket_count * bucket_bytes);
+  auto records = static_cast<double>(records_->allocated_bytes());
+  if (bucket_bytes > now.bucket_bytes) {
+    records *= choice_.wide.record_bytes / std::max(choice_.narrow.record_bytes, 1.0);
+  }
+  const double share = table / (table + records);
   const double most = share * static_cast<double>(memory_->budget_bytes());
   const double last_but_one = most * std::max(1 - share, kLastButOneMin);
   const double twice = table * kGrowthMax;
@@ -62,25 +66,43 @@ uint64_t Growth::WantedBuckets() const {
   } else if (table * kGrowthMin <= last_but_one && last_but_one * kGrowthMin <= most) {
     wanted = last_but_one;
   }
-  return static_cast<uint64_t>(wanted) / now.bucket_bytes;
+  return static_cast<uint64_t>(wanted) / bucket_bytes;
 }
 
-// Takes the memory for the next table, as much as there is, or has records cleaned to make room.
+// Judged once for each table: a growth that finds no memory is tried again by every write.
+bool Growth::ChoosesWide() {
+  const Geometry& now = table_->current().geometry();
+  if (!options_.chooses_buckets || now.bucket_bytes == verify::kBucketBytesMax) return false;
+  if (judged_generation_ != now.generation) {
+    judged_generation_ = now.generation;
+    choice_ = ChooseBuckets(&table_->current());
+  }
+  return choice_.is_wide();
+}
+
+// Where there is no memory for wider buckets, buckets stay as wide as they are.
 bool Growth::Begin() {
   hungry_ = true;
   if (!memory_->may_commit()) return false;
+  if (ChoosesWide() && BeginWith(verify::kBucketBytesMax)) return true;
+  return BeginWith(table_->current().geometry().bucket_bytes);
+}
+
+// Takes the memory for the next table, as much as there is, or has records cleaned to make room.
+bool Growth::BeginWith(uint32_t bucket_bytes) {
   const Geometry& now = table_->current().geometry();
-  const uint64_t room = memory_->available_bytes() / now.bucket_bytes;
-  const uint64_t buckets_per_page = kPageBytes / now.bucket_bytes;
-  const uint64_t count = std::min(WantedBuckets(), room) / buckets_per_page * buckets_per_page;
+  const uint64_t room = memory_->available_bytes() / bucket_bytes;
+  const uint64_t buckets_per_page = kPageBytes / bucket_bytes;
+  const uint64_t count =
+      std::min(WantedBuckets(bucket_bytes), room) / buckets_per_page * buckets_per_page;
   const auto least = static_cast<uint64_t>(static_cast<double>(now.bucket_count) * kGrowthMin);
-  const size_t bytes = count * now.bucket_bytes;
+  const size_t bytes = count * bucket_bytes;
   const auto offset =
       count < least ? std::nullopt : memory_->Take(bytes, kPageBytes, Memory::End::kHigh);
   hungry_ = !offset;
   records_->set_reserve(offset ? 0 : now.table_bytes() * kGrowthMax);
   if (!offset) return false;
-  next_ = Geometry::Of({now.generation + 1, *offset, count, now.bucket_bytes, 0}, incarnation_);
+  next_ = Geometry::Of({now.generation + 1, *offset, count, bucket_bytes, 0}, options_.incarnation);
   committed_ = 0;
   if (table_->Prepare(next_)) return true;
   memory_->Give(next_.offset, bytes);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cuckoo/growing_table.h"
+#include "server/bucket_choice.h"
 #include "server/memory.h"
 #include "server/record_area.h"
 
@@ -25,8 +26,13 @@ class Growth {
   // version.
   using Publish = std::function<uint64_t(const cuckoo::Geometry&, const cuckoo::Geometry&)>;
 
-  // All outlive it. `incarnation`: of the shard's memory.
-  Growth(cuckoo::GrowingTable* table, Memory* memory, RecordArea* records, uint64_t incarnation,
+  struct Options {
+    uint64_t incarnation;          // of the shard's memory
+    bool chooses_buckets = false;  // else they stay as wide as they are
+  };
+
+  // All outlive it.
+  Growth(cuckoo::GrowingTable* table, Memory* memory, RecordArea* records, const Options& options,
          Publish publish);
 
   // A write's share of the work.
@@ -52,6 +58,9 @@ class Growth {
   bool hungry() const { return hungry_; }
 
   uint64_t growths() const { return growths_; }
+  bool chooses_buckets() const { return options_.chooses_buckets; }
+  // What was found for the last table that was to grow.
+  const BucketChoice& choice() const { return choice_; }
   // Of tables: current, next, and history that holds memory.
   size_t table_bytes() const;
 
@@ -71,8 +80,10 @@ class Growth {
   bool Step(const Share& share);
   bool StepPhase(const Share& share);
   bool WantsGrowth() const;
-  uint64_t WantedBuckets() const;
+  uint64_t WantedBuckets(uint32_t bucket_bytes) const;
   bool Begin();
+  bool ChoosesWide();
+  bool BeginWith(uint32_t bucket_bytes);
   void StopWaiting();
   bool Prepare(uint64_t buckets);
   void Move(uint64_t buckets);
@@ -81,8 +92,10 @@ class Growth {
   cuckoo::GrowingTable* table_;
   Memory* memory_;
   RecordArea* records_;
-  uint64_t incarnation_;
+  Options options_;
   Publish publish_;
+  BucketChoice choice_;
+  uint64_t judged_generation_ = 0;    // the table that it was made for
   cuckoo::Geometry next_;             // while there is one
   size_t committed_ = 0;              // of the next table's memory
   RetiredTable retiring_{};           // while buckets are being retired

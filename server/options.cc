@@ -34,7 +34,7 @@ po::options_description Described() {
       ("shards", po::value<std::string>(), "parts of keys and memory, each served by one thread (1)")
       ("threads", po::value<std::string>(), "threads that serve the shards, 0 for fewer than processors (0)")
       ("memory", po::value<std::string>(), "memory for tables and items, all shards together (1G)")
-      ("bucket-bytes", po::value<std::string>(), "64, or 128 to keep items of up to 96 bytes inline (64)")
+      ("bucket-bytes", po::value<std::string>(), "auto, as suits the items; 64; or 128, which keep items of up to 96 bytes inline (auto)")
       ("max-value", po::value<std::string>(), "largest value accepted, up to 16M (16M)")
       ("spin-us", po::value<std::string>(), "microseconds a thread spins before it sleeps (50)")
       ("max-clients", po::value<std::string>(), "clients at a time, each with a connection to every shard (10000)")
@@ -79,11 +79,12 @@ std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) 
   const auto memory = SizeOf(given, "memory", kMemoryBytesMin * *shards, PhysicalMemoryBytes(),
                              std::max(server->memory_bytes, kMemoryBytesMin * *shards));
   if (!memory) return std::unexpected(memory.error());
-  const auto bucket = SizeOf(given, "bucket-bytes", verify::kBucketBytesMin,
-                             verify::kBucketBytesMax, server->bucket_bytes);
-  if (!bucket) return std::unexpected(bucket.error());
-  if (*bucket != verify::kBucketBytesMin && *bucket != verify::kBucketBytesMax) {
-    return Invalid(given.NameOf("bucket-bytes") + " is 64 or 128");
+  if (given.Has("bucket-bytes")) {
+    const auto& bucket = given.As<std::string>("bucket-bytes");
+    if (bucket != "auto" && bucket != "64" && bucket != "128") {
+      return Invalid(given.NameOf("bucket-bytes") + " is auto, 64 or 128");
+    }
+    server->bucket_bytes = bucket == "auto" ? 0 : bucket == "64" ? 64 : 128;
   }
   const auto value = SizeOf(given, "max-value", 1, verify::kValueBytesMax, server->value_bytes_max);
   if (!value) return std::unexpected(value.error());
@@ -94,7 +95,6 @@ std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) 
   server->threads = static_cast<uint32_t>(*threads);
   server->shards = static_cast<uint32_t>(*shards);
   server->memory_bytes = *memory;
-  server->bucket_bytes = static_cast<uint32_t>(*bucket);
   server->value_bytes_max = static_cast<uint32_t>(*value);
   server->spin_us = static_cast<uint32_t>(*spin);
   return {};

@@ -27,6 +27,12 @@ Superblock PageAt(const Region& region, size_t offset) {
   return page;
 }
 
+// Every table is as wide as this one, or wider.
+bool FitsIn(const Table& table, const Bucket& bucket) {
+  return bucket.kind() != BucketKind::kInline ||
+         bucket.inline_item(table.geometry().bucket_bytes).has_value();
+}
+
 // The journal's bucket, if it is whole, to its place in a table or the stash.
 template <typename AnyGeometry>
 void Redo(const Region& region, const AnyGeometry& geometry, uint64_t index) {
@@ -136,7 +142,7 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
   }
   for (uint64_t i = 0; i < count; ++i) {
     if (!holds[i]) continue;
-    if (!Check(table, buckets[i])) {
+    if (!Check(buckets[i])) {
       table->Drop(first + i);
       continue;
     }
@@ -156,7 +162,12 @@ void Recovery::TakeOverStash() {
     const Table::Left left = stash.TakeOver(index, &bucket);
     if (left == Table::Left::kDamage) ++report_.damaged;
     if (left != Table::Left::kItem) continue;
-    if (!Check(table, bucket)) {
+    if (!FitsIn(*table, bucket)) {
+      ++report_.damaged;
+      stash.Drop(index);
+      continue;
+    }
+    if (!Check(bucket)) {
       stash.Drop(index);
       continue;
     }
@@ -166,7 +177,7 @@ void Recovery::TakeOverStash() {
       table_->KeepStashed(index, bucket);
       continue;
     }
-    Forget(table, bucket);
+    Forget(bucket);
     stash.Drop(index);
     ++report_.duplicates;
   }
@@ -181,23 +192,23 @@ void Recovery::Relist(Table* table) {
     }
     const auto [index, hash] = displaced_[i];
     if (table->Relist(hash, index)) continue;
-    Forget(table, *table->Load(index));  // a home with more displaced keys than any writer lists
+    Forget(*table->Load(index));  // a home with more displaced keys than any writer lists
     table->Drop(index);
     ++report_.damaged;
   }
 }
 
-verify::MaskedItem Recovery::ItemOf(Table* table, const Bucket& bucket) const {
+verify::MaskedItem Recovery::ItemOf(const Bucket& bucket) const {
   if (bucket.kind() == BucketKind::kInline) {
-    return *bucket.inline_item(table->geometry().bucket_bytes);
+    return *bucket.inline_item(verify::kBucketBytesMax);
   }
   return verify::OwnRecord(region_->data(), bucket.reference().offset);
 }
 
 // Whether the item stays. Its memory is taken over with it.
-bool Recovery::Check(Table* table, const Bucket& bucket) {
+bool Recovery::Check(const Bucket& bucket) {
   if (bucket.kind() == BucketKind::kReference && !CheckRecord(bucket.reference())) return false;
-  const verify::MaskedItem item = ItemOf(table, bucket);
+  const verify::MaskedItem item = ItemOf(bucket);
   report_.payload_bytes += item.payload_bytes();
   report_.expiring += item.expiry() != 0 ? 1 : 0;
   return true;
@@ -237,8 +248,8 @@ bool Recovery::CheckRecord(const verify::Reference& reference) {
 }
 
 // Takes an item out of the accounts.
-void Recovery::Forget(Table* table, const Bucket& bucket) {
-  const verify::MaskedItem item = ItemOf(table, bucket);
+void Recovery::Forget(const Bucket& bucket) {
+  const verify::MaskedItem item = ItemOf(bucket);
   report_.payload_bytes -= item.payload_bytes();
   report_.expiring -= item.expiry() != 0 ? 1 : 0;
   if (bucket.kind() == BucketKind::kReference) {
@@ -271,10 +282,10 @@ void Recovery::DropSecondCopyOf(Table* table, const Displaced& displaced) {
     if (other.kind() == BucketKind::kEmpty || table->HashOf(other) != hash) continue;
     const Bucket mine = *table->Load(index);
     if (mine.kind() == BucketKind::kEmpty) return;  // dropped as the second copy of another
-    const verify::MaskedItem item = ItemOf(table, mine), other_item = ItemOf(table, other);
+    const verify::MaskedItem item = ItemOf(mine), other_item = ItemOf(other);
     if (other_item.key() != item.key()) continue;
     const bool mine_goes = other_item.version() >= item.version();
-    Forget(table, mine_goes ? mine : other);
+    Forget(mine_goes ? mine : other);
     table->Drop(mine_goes ? index : way);
     ++report_.duplicates;
     if (mine_goes) return;
@@ -289,11 +300,10 @@ void Recovery::DropMoved() {
     if (bucket.kind() == BucketKind::kEmpty) continue;
     const uint64_t hash = old.HashOf(bucket);
     Table::Slot slot;
-    if (table_->moving_to().Find(hash, ItemOf(&old, bucket).key(), &slot) !=
-        Table::FindResult::kFound) {
+    if (table_->moving_to().Find(hash, ItemOf(bucket).key(), &slot) != Table::FindResult::kFound) {
       continue;
     }
-    Forget(&old, bucket);
+    Forget(bucket);
     const auto ways = cuckoo::WaysOf(hash, old.geometry().bucket_count);
     const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
     old.Erase(hash, {&old, index, way, bucket});

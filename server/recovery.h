@@ -63,15 +63,15 @@ class Recovery {
   void TakeOver(cuckoo::Table* table, bool forward);
   void TakeOverStash();
   void TakeOverSome(cuckoo::Table* table, bool forward, uint64_t first, uint64_t count);
-  bool Check(cuckoo::Table* table, const verify::Bucket& bucket);
+  bool Check(const verify::Bucket& bucket);
   bool CheckRecord(const verify::Reference& reference);
   bool IsInside(const verify::Reference& reference) const;
-  verify::MaskedItem ItemOf(cuckoo::Table* table, const verify::Bucket& bucket) const;
+  verify::MaskedItem ItemOf(const verify::Bucket& bucket) const;
   void DropSecondCopies(cuckoo::Table* table);
   void DropSecondCopyOf(cuckoo::Table* table, const Displaced& displaced);
   void Relist(cuckoo::Table* table);
   void DropMoved();
-  void Forget(cuckoo::Table* table, const verify::Bucket& bucket);
+  void Forget(const verify::Bucket& bucket);
 
   const Region* region_;
   cuckoo::GrowingTable* table_;

@@ -19,7 +19,7 @@ struct ServerOptions {
   uint32_t shards = 1;
   uint32_t threads = 0;  // 0: one for each shard, but fewer than processors, and one at least
   size_t memory_bytes = size_t{1} << 30;  // of all shards together
-  uint32_t bucket_bytes = verify::kBucketBytesMin;
+  uint32_t bucket_bytes = 0;              // 0: each growth of a table chooses
   uint32_t value_bytes_max = verify::kValueBytesMax;
   uint32_t spin_us = 50;
   PageKind pages = PageKind::kNormal;

@@ -34,6 +34,9 @@ std::string Shard::StatsText() const {
   line("table_bytes", growth.table_bytes());
   line("buckets", store_->table().capacity());
   line("bucket_bytes", geometry.bucket_bytes);
+  line("bucket_bytes_auto", growth.chooses_buckets());
+  line("item_bytes_64", static_cast<uint64_t>(growth.choice().narrow.item_bytes));
+  line("item_bytes_128", static_cast<uint64_t>(growth.choice().wide.item_bytes));
   line("generation", geometry.generation);
   line("growing", store_->table().phase() != cuckoo::GrowingTable::Phase::kSteady);
   line("growths", growth.growths());

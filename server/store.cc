@@ -26,7 +26,7 @@ ItemView Store::ItemOf(const Request& request, uint64_t now_us) const {
 }
 
 MaskedItem Store::ItemOf(const Bucket& bucket) const {
-  if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(options_.bucket_bytes);
+  if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(verify::kBucketBytesMax);
   return verify::OwnRecord(region_.data(), bucket.reference().offset);
 }
 
@@ -112,15 +112,12 @@ void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
 void Store::Retract(const Target& target) {
   if (!target.found) return;
   Count(Change::kGone, PayloadBytes(target.slot.bucket), target.item.expiry());
-  if (target.slot.bucket.kind() != BucketKind::kReference) return;
-  verify::RetractLive(
-      verify::WordsAt(region_.data(), target.slot.bucket.reference().offset + verify::kWordBytes));
+  if (target.slot.bucket.kind() == BucketKind::kReference) Retract(target.slot.bucket.reference());
 }
 
 void Store::FreeOld(const Target& target) {
   if (!target.found || target.slot.bucket.kind() != BucketKind::kReference) return;
-  const verify::Reference reference = target.slot.bucket.reference();
-  FreeRecord(reference.offset, reference.record_bytes);
+  Free(target.slot.bucket.reference());
 }
 
 // W3 for an overwrite: the old record's `live` to 0, then the bucket, then (by the caller) the
@@ -140,7 +137,7 @@ std::optional<Code> Store::Insert(uint64_t hash, const Bucket& item, uint64_t no
     const uint64_t stashed = table_->stash().size();
     const bool stored = table_->Insert(hash, item);
     if (!stored || table_->stash().size() != stashed) {  // no path was found
-      work_bytes_ += cuckoo::kPathNodesMax * options_.bucket_bytes;
+      work_bytes_ += cuckoo::kPathNodesMax * table_->item_bytes();
     }
     if (stored) return Code::kOk;
     room->tried = Chances();
@@ -158,10 +155,8 @@ WriteReply Store::Write(const Request& request, uint64_t now_us) {
 
 std::optional<WriteReply> Store::Write(const Request& request, uint64_t now_us, Writing* writing) {
   if (request.value.size() > options_.value_bytes_max) return WriteReply{Code::kTooLarge, 0};
-  if (verify::InlineFits(ItemOf(request, now_us), options_.bucket_bytes)) {
-    return WriteInline(request, now_us, writing);
-  }
   if (!writing->place) {
+    if (FitsInline(request, now_us)) return WriteInline(request, now_us, writing);
     const auto status = Prepare(request, now_us, writing);
     if (!status) return std::nullopt;
     if (*status != Code::kOk) return Refusal(*status);
@@ -183,7 +178,7 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   item.version = NextVersion();
   item.mask = masks_.Next();
   Bucket bucket;
-  bucket.SetInline(item, options_.bucket_bytes);
+  bucket.SetInline(item, verify::kBucketBytesMax);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) return Refuse(*status, target);
@@ -283,7 +278,7 @@ void Store::SweepBucket(uint64_t index, uint64_t now_us) {
   if (!IsToBeSwept(*bucket, now_us)) return;
   const uint64_t hash = table.HashOf(*bucket);
   const auto ways = cuckoo::WaysOf(hash, table.geometry().bucket_count);
-  const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
+  const uint32_t way = cuckoo::WayOf(ways, index);
   if (way != 0 && !table.Load(ways[0])) return;  // a damaged home cannot un-list it
   EraseExpired({hash, true, false, {&table, index, way, *bucket}, ItemOf(*bucket)});
 }

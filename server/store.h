@@ -31,7 +31,7 @@ namespace plov::server {
 
 struct StoreOptions {
   size_t memory_bytes = size_t{1} << 30;
-  uint32_t bucket_bytes = verify::kBucketBytesMin;
+  uint32_t bucket_bytes = verify::kBucketBytesMin;  // 0: each growth chooses
   uint32_t value_bytes_max = verify::kValueBytesMax;
   PageKind pages = PageKind::kNormal;
   Extent extent = Extent::kSparse;
@@ -56,7 +56,7 @@ struct StoreStats {
   uint64_t payload_bytes = 0;  // keys and values stored
 };
 
-class Store {
+class Store : private cuckoo::GrowingTable::Records {
  public:
   // Fresh memory, or what the warm file holds. kNoSpace, kInUse, kPermission, kSystem; kCorrupt,
   // kProtocol and kInvalidArgument for a file that this store cannot go on with.
@@ -218,13 +218,18 @@ class Store {
   void DropStash();
   bool Clean(size_t bytes, size_t wanted_bytes = SIZE_MAX);
   void Relocate(uint64_t offset, size_t record_bytes);
-  void FreeRecord(uint64_t offset, size_t record_bytes);
 
   void DrawArrivalMasks(Writing* writing);
   std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
                                         Writing* writing);
   std::optional<Code> Replace(const Target& target, const verify::Bucket& item, uint64_t now_us,
                               RoomSearch* room);
+  bool FitsInline(const verify::Request& request, uint64_t now_us) const {
+    return verify::InlineFits(ItemOf(request, now_us), table_->item_bytes());
+  }
+  bool MakeInline(verify::Bucket* item, uint32_t bucket_bytes) override;
+  void Retract(const verify::Reference& reference) override;
+  void Free(const verify::Reference& reference) override;
   std::optional<Code> Insert(uint64_t hash, const verify::Bucket& item, uint64_t now_us,
                              RoomSearch* room);
   // Changes with what may free a place in a table that was full.

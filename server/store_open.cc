@@ -100,10 +100,12 @@ std::expected<void, Error> Suits(const StoreOptions& options, const Region& regi
                     fmt::format("belongs to another server than {}: name the files of one server",
                                 options.warm_path.substr(0, options.warm_path.rfind('.'))));
   }
-  if (former.tables[0].bucket_bytes != options.bucket_bytes) {
+  // A table that was growing is finished first: its next one is what counts.
+  const verify::TableExtent& table = former.tables[former.tables[1].generation != 0 ? 1 : 0];
+  if (options.bucket_bytes != 0 && table.bucket_bytes != options.bucket_bytes) {
     return Unusable(options, Code::kInvalidArgument,
-                    fmt::format("holds buckets of {} bytes: start with --bucket-bytes {}",
-                                former.tables[0].bucket_bytes, former.tables[0].bucket_bytes));
+                    fmt::format("holds buckets of {} bytes: start with --bucket-bytes {} or auto",
+                                table.bucket_bytes, table.bucket_bytes));
   }
   if (!std::has_single_bit(former.block_bytes) || former.block_bytes < kPageBytes ||
       former.block_bytes > region.memory().size()) {
@@ -169,17 +171,22 @@ std::expected<void, Error> Store::MakeTable(const Geometry& geometry) {
                           : verify::WordsAt(region_.data(), verify::kJournalOffset);
   auto table = cuckoo::Table::Create(region_.data(), geometry, options_.hash_seed, journal);
   if (!table) return Fail(Code::kNoSpace, kNoHeap);
-  table_.emplace(std::move(*table), cuckoo::StashGeometry::Of(superblock_),
-                 [this](size_t key_bytes, bool grows) { return MakeStashRoom(key_bytes, grows); });
+  table_.emplace(
+      std::move(*table), cuckoo::StashGeometry::Of(superblock_),
+      [this](size_t key_bytes, bool grows) { return MakeStashRoom(key_bytes, grows); },
+      static_cast<cuckoo::GrowingTable::Records*>(this));
   growth_.emplace(
-      &*table_, &memory_, &records_, superblock_.incarnation,
+      &*table_, &memory_, &records_,
+      Growth::Options{superblock_.incarnation, options_.bucket_bytes == 0},
       [this](const Geometry& current, const Geometry& next) { return Publish(current, next); });
   return {};
 }
 
 std::expected<void, Error> Store::OpenFresh() {
   const uint64_t bucket_count = options_.bucket_count != 0 ? options_.bucket_count : kFirstBuckets;
-  const size_t table_bytes = bucket_count * options_.bucket_bytes;
+  const uint32_t bucket_bytes =
+      options_.bucket_bytes != 0 ? options_.bucket_bytes : verify::kBucketBytesMin;
+  const size_t table_bytes = bucket_count * bucket_bytes;
   const auto offset = memory_.Take(table_bytes, kPageBytes, Memory::End::kHigh);
   if (!offset || !region_.Commit(0, verify::kRegionHeadBytes) ||
       !memory_.Commit(*offset, table_bytes)) {
@@ -187,7 +194,7 @@ std::expected<void, Error> Store::OpenFresh() {
                 fmt::format("no memory for a table of {} KiB: {}", table_bytes >> 10,
                             region_.host().refuses() ? region_.WhyRefused() : "raise --memory"));
   }
-  const verify::TableExtent extent{1, *offset, bucket_count, options_.bucket_bytes, 0};
+  const verify::TableExtent extent{1, *offset, bucket_count, bucket_bytes, 0};
   const Geometry geometry = Geometry::Of(extent, superblock_.incarnation);
   superblock_.tables = {extent, {}};
   if (auto made = MakeTable(geometry); !made) return made;

@@ -115,7 +115,7 @@ std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us,
   Bucket bucket;
   bucket.SetReference({target.hash, item.version, place.offset,
                        static_cast<uint32_t>(place.record_bytes), 0, item.mask.word()},
-                      options_.bucket_bytes);
+                      verify::kBucketBytesMax);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) {

@@ -184,17 +184,35 @@ void Store::Relocate(uint64_t offset, size_t record_bytes) {
   verify::RetractLive(old + 1);
   reference.offset = *to;
   Bucket bucket;
-  bucket.SetReference(reference, options_.bucket_bytes);
+  bucket.SetReference(reference, verify::kBucketBytesMax);
   table_->Replace(slot, bucket);
   records_.Free(offset, record_bytes);
 }
 
-void Store::FreeRecord(uint64_t offset, size_t record_bytes) {
-  const auto held = std::ranges::find(held_, offset, &HeldRecord::offset);
+// A record that fails its seal stays one, so that the damage is seen.
+bool Store::MakeInline(Bucket* item, uint32_t bucket_bytes) {
+  if (PayloadBytes(*item) > verify::InlineBytesMax(bucket_bytes) || !IsWhole(*item)) return false;
+  const verify::MaskedItem record = ItemOf(*item);
+  std::array<char, verify::kBucketBytesMax> bytes;
+  const std::string_view key = record.CopyKey(bytes.data());
+  const std::string_view value = record.CopyValue(bytes.data() + key.size());
+  const verify::ItemView view{
+      key, value, record.version(), record.flags(), record.expiry(), masks_.Next()};
+  if (!verify::InlineFits(view, bucket_bytes)) return false;
+  item->SetInline(view, verify::kBucketBytesMax);
+  return true;
+}
+
+void Store::Retract(const verify::Reference& reference) {
+  verify::RetractLive(verify::WordsAt(region_.data(), reference.offset + verify::kWordBytes));
+}
+
+void Store::Free(const verify::Reference& reference) {
+  const auto held = std::ranges::find(held_, reference.offset, &HeldRecord::offset);
   if (held != held_.end()) {
     held->orphaned = true;
   } else {
-    records_.Free(offset, record_bytes);
+    records_.Free(reference.offset, reference.record_bytes);
   }
 }
 

@@ -107,13 +107,13 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
   return server().Start(program::Life::kFirst);
 }
 
-// Each in a folder of its own; the name is a link to the socket of one of them. One has small
-// buckets and one large ones, unless it is said which.
+// Each in a folder of its own; the name is a link to the socket of one of them. One has buckets
+// that become wider and one small ones, unless it is said which.
 std::expected<void, Error> Target::OpenTwo(const program::OwnServerOptions& options) {
   for (const char* name : {"a", "b"}) {
     program::OwnServerOptions own = options;
     own.folder = folder_ + "/" + name;
-    if (own.bucket_bytes == 0) own.bucket_bytes = servers_.empty() ? 128 : 64;
+    if (own.bucket_bytes == program::kBucketsInTurn) own.bucket_bytes = servers_.empty() ? 0 : 64;
     std::error_code failed;
     std::filesystem::create_directory(own.folder, failed);
     if (failed) return Fail(Code::kSystem, own.folder + ": " + failed.message());

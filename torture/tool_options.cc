@@ -47,7 +47,7 @@ po::options_description Described() {
       ("memory", text("SIZE"), "memory of its own server (128M)")
       ("servers", text("N"), "servers of its own behind one name, 1 or 2; 2 needs shared memory (2)")
       ("shards", text("N"), "shards of its own server (1)")
-      ("bucket-bytes", text("N"), "bucket size of its own server, 64 or 128 (both in turn)")
+      ("bucket-bytes", text("N"), "bucket size of its own server, auto, 64 or 128 (in turn)")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
       ("html", text("FILE"), "write the verdict there as a page, with the operations around a violation")
       ("version", po::bool_switch(), "print the version and exit")
@@ -130,10 +130,10 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
   if (auto filled = given.Fill("memory", least, kMemoryBytesMax, &options->memory_bytes); !filled) {
     return filled;
   }
-  if (auto filled = given.Fill("bucket-bytes", 64, 128, &options->bucket_bytes); !filled) {
-    return filled;
-  }
-  if (options->bucket_bytes % 64 != 0) return given.Invalid("--bucket-bytes is 64 or 128");
+  if (!given.Has("bucket-bytes")) return {};
+  const auto bucket_bytes = program::ParseBucketBytes(given.Text("bucket-bytes"));
+  if (!bucket_bytes) return given.Invalid("--bucket-bytes is auto, 64 or 128");
+  options->bucket_bytes = *bucket_bytes;
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <expected>
 #include <string>
 
+#include "program/own_server.h"
 #include "torture/faults.h"
 #include "verify/error.h"
 
@@ -29,10 +30,10 @@ struct ToolOptions {
   std::string listen;  // where its own server listens; empty: a socket in a new folder
   uint64_t memory_bytes = uint64_t{128} << 20;
   uint32_t shards = 1;
-  uint32_t servers = 2;       // of its own, behind one name
-  uint32_t bucket_bytes = 0;  // 0: 128, and another in each empty life
-  std::string json;           // a path; empty: none
-  std::string html;           // likewise
+  uint32_t servers = 2;  // of its own, behind one name
+  uint32_t bucket_bytes = program::kBucketsInTurn;
+  std::string json;  // a path; empty: none
+  std::string html;  // likewise
 
   bool has_own_server() const { return server.empty(); }
   bool has(Fault fault) const { return faults.test(IndexOf(fault)); }

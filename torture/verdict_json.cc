@@ -38,7 +38,7 @@ Object OptionsJson(const ToolOptions& options) {
           {"memory_bytes", options.memory_bytes},
           {"servers", options.servers},
           {"shards", options.shards},
-          {"bucket_bytes", options.bucket_bytes}};
+          {"bucket_bytes", program::BucketBytesText(options.bucket_bytes)}};
 }
 
 Object OperationsJson(const Audited& audited) {

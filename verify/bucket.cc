@@ -10,10 +10,6 @@ constexpr size_t kInlineDataWord = kInlineWord + 1;
 constexpr uint64_t kHasFlags = 1;
 constexpr uint64_t kHasExpiry = 2;
 
-constexpr size_t DataBytes(uint32_t bucket_bytes) {
-  return bucket_bytes - kInlineDataWord * kWordBytes;
-}
-
 struct InlineHead {
   uint64_t mask_bits;
   uint64_t presence;
@@ -43,7 +39,7 @@ std::byte* Append(std::byte* to, const void* from, size_t bytes) {
 }  // namespace
 
 bool InlineFits(const ItemView& item, uint32_t bucket_bytes) {
-  return InlineBytes(item) <= DataBytes(bucket_bytes);
+  return InlineBytes(item) <= InlineBytesMax(bucket_bytes);
 }
 
 void Bucket::SetPayload(BucketKind kind, uint32_t bucket_bytes) {
@@ -70,13 +66,19 @@ void Bucket::SetInline(const ItemView& item, uint32_t bucket_bytes) {
   if (item.expiry != 0) to = Append(to, &item.expiry, sizeof(item.expiry));
   to = Append(to, item.key.data(), item.key.size());
   Append(to, item.value.data(), item.value.size());
-  MaskData(head.mask_bits, bucket_bytes);
+  MaskWords(kInlineDataWord, head.mask_bits, bucket_bytes);
 }
 
 // All of the data's words, zeros as well: there is no word whose bytes are not the mask's.
-void Bucket::MaskData(uint64_t mask_bits, uint32_t bucket_bytes) {
+void Bucket::MaskWords(size_t first, uint64_t mask_bits, uint32_t bucket_bytes) {
   const uint64_t mask = Mask::WordOfInline(mask_bits);
-  for (size_t i = kInlineDataWord; i < bucket_bytes / kWordBytes; ++i) words_[i] ^= mask;
+  for (size_t i = first; i < bucket_bytes / kWordBytes; ++i) words_[i] ^= mask;
+}
+
+void Bucket::Widen(uint32_t bucket_bytes) {
+  if (kind() != BucketKind::kInline) return;
+  MaskWords(bucket_bytes / kWordBytes, InlineHead::Of(words_[kInlineWord]).mask_bits,
+            kBucketBytesMax);
 }
 
 void Bucket::TakeItem(const Bucket& other, uint32_t bucket_bytes) {
@@ -90,7 +92,7 @@ std::optional<MaskedItem> Bucket::inline_item(uint32_t bucket_bytes) const {
   const size_t at =
       ((head.presence & kHasFlags) != 0 ? 4 : 0) + ((head.presence & kHasExpiry) != 0 ? 4 : 0);
   if (head.key_bytes == 0) return std::nullopt;
-  if (at + head.key_bytes + head.value_bytes > DataBytes(bucket_bytes)) return std::nullopt;
+  if (at + head.key_bytes + head.value_bytes > InlineBytesMax(bucket_bytes)) return std::nullopt;
   const uint64_t mask = Mask::WordOfInline(head.mask_bits);
   const uint64_t first = words_[kInlineDataWord] ^ mask;
   const auto* data = reinterpret_cast<const std::byte*>(&words_[kInlineDataWord]);
@@ -104,7 +106,7 @@ std::optional<MaskedItem> Bucket::inline_item(uint32_t bucket_bytes) const {
 std::optional<ItemView> Bucket::Unmask(uint32_t bucket_bytes) {
   const auto item = inline_item(bucket_bytes);
   if (!item) return std::nullopt;
-  MaskData(InlineHead::Of(words_[kInlineWord]).mask_bits, bucket_bytes);
+  MaskWords(kInlineDataWord, InlineHead::Of(words_[kInlineWord]).mask_bits, bucket_bytes);
   words_[kInlineWord] &= ~((uint64_t{1} << Mask::kInlineBits) - 1);
   const char* key = reinterpret_cast<const char*>(item->bytes().words) + item->bytes().at;
   return ItemView{{key, item->key_bytes()},

@@ -154,8 +154,11 @@ class Bucket {
   void SetReference(const Reference& reference, uint32_t bucket_bytes);
   // Needs InlineFits.
   void SetInline(const ItemView& item, uint32_t bucket_bytes);
-  // Takes kind and payload of `other`, an item that moves here.
+  // Takes kind and payload of `other`, an item that moves here. It fits, and is as wide (Widen).
   void TakeItem(const Bucket& other, uint32_t bucket_bytes);
+  // Makes an item that was in a bucket of so many bytes one for a bucket of any size: the words that
+  // a wider one has beyond lie under its mask as well.
+  void Widen(uint32_t bucket_bytes);
 
  private:
   static constexpr uint32_t kOverflowBit = 4;
@@ -171,12 +174,16 @@ class Bucket {
   }
   void set_bit(uint32_t bit, bool on) { set_bits(on ? bits() | bit : bits() & ~bit); }
   void SetPayload(BucketKind kind, uint32_t bucket_bytes);
-  void MaskData(uint64_t mask_bits, uint32_t bucket_bytes);
+  void MaskWords(size_t first, uint64_t mask_bits, uint32_t bucket_bytes);
 
   alignas(64) std::array<uint64_t, kBucketWordsMax> words_{};
 };
 static_assert(sizeof(Bucket) == kBucketBytesMax && alignof(Bucket) == 64);
 
+// What a bucket of this size has for flags, expiry, key and value of an inline item.
+constexpr size_t InlineBytesMax(uint32_t bucket_bytes) {
+  return bucket_bytes - (Bucket::kPayloadWord + 2) * kWordBytes;
+}
 // Whether an item fits in a bucket of this size without a record.
 bool InlineFits(const ItemView& item, uint32_t bucket_bytes);
 

@@ -51,6 +51,9 @@ bool IsSane(const Superblock& superblock) {
   for (const TableExtent& table : superblock.tables) {
     if (!TableIsSane(table, superblock.region_bytes)) return false;
   }
+  // What is stored in the one table fits in the next.
+  if (next != 0 && superblock.tables[1].bucket_bytes < superblock.tables[0].bucket_bytes)
+    return false;
   return StashIsSane(superblock.stash, superblock.region_bytes);
 }
 

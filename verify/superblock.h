@@ -18,8 +18,10 @@
 //                              restart goes on
 //      88    8 block bytes     records up to a sixteenth of this lie in blocks of it
 //      96   64 tables          two of {generation, offset, bucket count, bucket bytes (4),
-//                              reserved (4)}; generation 0 = no table; [1] is the next generation
-//     160    8 stash bytes     sealed buckets of the stash, over its extents in their order; whole pages
+//                              reserved (4)}; generation 0 = no table; [1] is the next generation,
+//                              whose buckets are as wide or wider
+//     160    8 stash bytes     sealed buckets of the stash, of 128 bytes, over its extents in their order;
+//                              whole pages
 //     168  496 stash extents   31 of {offset, bytes}; bytes 0 = none
 //
 // Records lie anywhere behind the head where no table and no stash does. The rest of the page is
@@ -42,7 +44,7 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 7;
+inline constexpr uint32_t kFormatVersion = 8;
 inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kMirrorOffset = kPageBytes;
 inline constexpr size_t kJournalOffset = 2 * kPageBytes;  // verify/journal.h

@@ -7,6 +7,7 @@
 #include "bench/fabric/study.h"
 #include "bench/table/shard.h"
 #include "program/own_server.h"
+#include "verify/bucket.h"
 
 namespace plov::bench {
 
@@ -186,6 +187,7 @@ std::expected<std::vector<GoalRow>, Error> ReadFacts(const std::string& plovd,
   options.plovd = plovd;
   options.folder = folder;
   options.memory_bytes = kSmallServerBytes;
+  options.bucket_bytes = verify::kBucketBytesMin;  // so that there are records
   options.max_value_bytes = uint64_t{1} << 20;
   const auto record = CountReads(options, kRecordValueBytes);
   if (!record) return std::unexpected(record.error());

@@ -13,6 +13,7 @@
 #include "bench/peers/plov.h"
 #include "bench/shared/scratch_folder.h"
 #include "program/own_server.h"
+#include "verify/bucket.h"
 
 namespace plov::bench {
 
@@ -74,6 +75,8 @@ Outcome Bench::StartPlov() {
   options.folder = folders_[0].path();
   options.memory_bytes = kServerBytes + comparison_.settings.items * kBytesPerItem;
   options.max_value_bytes = uint64_t{1} << 20;
+  options.bucket_bytes =
+      verify::kBucketBytesMin;  // the chain that is the memory's limit has records
   options.spin_us = program::kPlovdSpinUs;
   options.huge_pages = comparison_.settings.huge_pages;
   server_.emplace(options);

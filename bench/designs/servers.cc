@@ -65,6 +65,7 @@ Outcome DesignServers::StartPlovd(uint32_t shards, uint32_t value_bytes) {
       shards * kShardBytes + settings_.items * (kBytesPerItem + uint64_t{value_bytes});
   options.max_value_bytes = value_bytes;
   options.shards = shards;
+  options.bucket_bytes = verify::kBucketBytesMin;  // as the other designs', with records
   if (::mkdir(options.folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return FailErrno("cannot make the folder " + options.folder, errno);
   }

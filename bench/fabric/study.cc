@@ -16,7 +16,7 @@ namespace plov::bench {
 
 namespace {
 
-constexpr uint32_t kBucketBytes = verify::kBucketBytesMin;  // as plovd's are, without an option
+constexpr uint32_t kBucketBytes = verify::kBucketBytesMin;
 constexpr uint32_t kInlineValueBytes = 16;             // with a key of 16 it lies in the bucket
 constexpr uint64_t kServerBytes = uint64_t{32} << 20;  // besides the items
 constexpr uint64_t kBytesPerItem = 512;                // besides the value; generous
@@ -71,6 +71,7 @@ Outcome FabricBench::StartServer() {
   const FabricSettings& settings = study_.settings;
   program::OwnServerOptions options;
   options.plovd = settings.plovd;
+  options.bucket_bytes = kBucketBytes;
   if (settings.is_rdma) {
     auto device = FindServingDevice(settings.device);
     if (!device) return std::unexpected(device.error());

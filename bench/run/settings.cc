@@ -79,12 +79,13 @@ Outcome FillServer(const Given& given, RunSettings* settings) {
       std::max<uint64_t>(1 << 20, workload.replay ? workload.replay->value_bytes_most()
                                                   : workload.shape.value_bytes_most);
   for (auto filled : {given.Fill("shards", 1, kShardsMax, &own.shards),
-                      given.Fill("bucket-bytes", 64, 128, &own.bucket_bytes),
                       given.Fill("spin-us", 0, kSpinUsMax, &own.spin_us)}) {
     if (!filled) return filled;
   }
-  if (own.bucket_bytes != 64 && own.bucket_bytes != 128) {
-    return given.Invalid("--bucket-bytes is 64 or 128");
+  if (given.Has("bucket-bytes")) {
+    const auto bucket_bytes = program::ParseBucketBytes(given.Text("bucket-bytes"));
+    if (!bucket_bytes) return given.Invalid("--bucket-bytes is auto, 64 or 128");
+    own.bucket_bytes = *bucket_bytes;
   }
   own.memory_bytes = MemoryBytes(*settings);
   return given.Fill("memory", 16 << 20, UINT64_MAX >> 16, &own.memory_bytes);
@@ -182,7 +183,7 @@ po::options_description RunOptions() {
       ("listen", Text("URI"), "where its own server listens (a socket in a folder of its own)")
       ("shards", Text("N"), "of its own server, 1 to 64 (1)")
       ("memory", Text("SIZE"), "of its own server (enough for the items)")
-      ("bucket-bytes", Text("N"), "of its own server, 64 or 128 (64)")
+      ("bucket-bytes", Text("N"), "of its own server, auto, 64 or 128 (auto)")
       ("spin-us", Text("N"), "of its own server (50)")
       ("hugepages", po::bool_switch(), "of its own server");
   // clang-format on

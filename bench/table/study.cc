@@ -16,7 +16,7 @@ namespace plov::bench {
 namespace {
 
 constexpr std::array<uint32_t, 8> kFills = {50, 60, 70, 75, 80, 85, 90, 95};
-constexpr uint32_t kBucketBytes = verify::kBucketBytesMin;  // as plovd's are, without an option
+constexpr uint32_t kBucketBytes = verify::kBucketBytesMin;
 constexpr uint32_t kInlineValueBytes = 16;  // with a key of 16 it lies in the bucket
 constexpr uint32_t kRecordValueBytes = 64;
 // The means of so many lookups are good to two digits behind the point.

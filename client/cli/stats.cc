@@ -17,8 +17,9 @@ namespace {
 // Of these the whole server has what its largest shard has; of all others the sum. A client is
 // connected to every shard, and a shard is full on its own.
 constexpr auto kNotSummed = std::to_array<std::string_view>(
-    {"bucket_bytes", "clients", "sessions", "uptime_us", "clock_us", "full_percent", "host_refuses",
-     "table_percent", "generation", "growing", "clients_refused"});
+    {"bucket_bytes", "bucket_bytes_auto", "item_bytes_64", "item_bytes_128", "clients", "sessions",
+     "uptime_us", "clock_us", "full_percent", "host_refuses", "table_percent", "generation",
+     "growing", "clients_refused"});
 
 program::Json Total(const program::Json& shards) {
   program::Json total = program::Json::object();
@@ -67,6 +68,10 @@ void AddSpace(size_t shard_count, Table* table) {
                     program::Percent(t["items"], t["buckets"]), program::Grouped(t["buckets"]),
                     t["bucket_bytes"], program::Bytes(t["table_bytes"]), t["generation"],
                     t["growing"] != 0 ? ", growing" : ""));
+  if (t["item_bytes_128"] != 0 && t["bucket_bytes_auto"] != 0) {
+    t.Add("bucket size", fmt::format("by the items: {} bytes an item in buckets of 64, {} in 128",
+                                     t["item_bytes_64"], t["item_bytes_128"]));
+  }
   t.Add("records", fmt::format("{} in {} of memory", program::Bytes(t["records_bytes"]),
                                program::Bytes(t["records_used_bytes"])));
   if (t["stashed"] != 0) {

@@ -51,7 +51,8 @@ class PeerTest : public testing::TestWithParam<size_t> {
     server_.emplace(program::OwnServerOptions{.plovd = PLOVD_PATH,
                                               .folder = place_.folder,
                                               .memory_bytes = uint64_t{64} << 20,
-                                              .max_value_bytes = 4096});
+                                              .max_value_bytes = 4096,
+                                              .bucket_bytes = 64});
     place_.plov = server_->uri();
   }
   void SetUp() override {

@@ -35,7 +35,7 @@ class GrowingShard : public ShardMemory {
                      .random_seed = options.hash_seed | 1}),
         stash_pages_(options.stash_pages),
         table_(Table::Create(region(), FirstOf(options.bucket_count), options.hash_seed).value(),
-               {.bucket_bytes = options.bucket_bytes, .seed = 77},
+               {.seed = 77},
                [this](size_t, bool) { return !table_.stash().full() || ExtendStash(); }) {
     table_.current().Format();
   }

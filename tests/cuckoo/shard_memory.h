@@ -77,7 +77,7 @@ class ShardMemory {
     const verify::ItemView item{key, value, version, 0, 0, verify::Mask::Of(verify::Mix(version))};
     verify::Bucket bucket;
     if (form == Form::kInline) {
-      bucket.SetInline(item, bucket_bytes_);
+      bucket.SetInline(item, verify::kBucketBytesMax);
     } else {
       bucket.SetReference(WriteRecord(item, HashOf(key)), bucket_bytes_);
     }

@@ -19,8 +19,9 @@ using Result = GrowingShard::Result;
 using FindResult = Table::FindResult;
 
 constexpr uint64_t kStashedBuckets = 8;
-constexpr size_t kPageBuckets = 64;
-constexpr size_t kHeld = kWays + kPageBuckets;  // of keys that collide
+constexpr uint32_t kStashPages = 2;
+constexpr size_t kStashBuckets = kStashPages * verify::kPageBytes / verify::kBucketBytesMax;
+constexpr size_t kHeld = kWays + kStashBuckets;  // of keys that collide
 
 std::array<uint64_t, kWays> SortedWays(const ShardMemory& shard, std::string_view key) {
   auto ways = WaysOf(shard.HashOf(key), kStashedBuckets);
@@ -62,7 +63,7 @@ class StashTest : public ::testing::TestWithParam<Form> {
   Action ActionOf(std::string_view key) { return HeapReader(&shard_).Get(key).action; }
   TableStats stats() { return shard_.table().stats(); }
 
-  GrowingShard shard_{{.bucket_count = kStashedBuckets, .stash_pages = 1}};
+  GrowingShard shard_{{.bucket_count = kStashedBuckets, .stash_pages = kStashPages}};
   const std::vector<std::string> keys_ = CollidingKeys(shard_, kHeld + 1);
 };
 
@@ -70,7 +71,7 @@ TEST_P(StashTest, HoldsWhatFindsNoBucketUntilMemoryIsFull) {
   PutAll();
   EXPECT_EQ(Put(keys_[kHeld]), Result::kFull);
   EXPECT_EQ(stats().items, kHeld);
-  EXPECT_EQ(stats().stashed, kPageBuckets);
+  EXPECT_EQ(stats().stashed, kStashBuckets);
   for (size_t i = 0; i < kHeld; ++i) {
     EXPECT_EQ(ActionOf(keys_[i]), IsStashed(keys_[i]) ? Action::kAskServer : Action::kHit);
   }
@@ -82,7 +83,7 @@ TEST_P(StashTest, HoldsWhatFindsNoBucketUntilMemoryIsFull) {
 TEST_P(StashTest, IsOverwrittenAndErasedInPlace) {
   PutAll("old");
   PutAll("new");
-  EXPECT_EQ(stats().stashed, kPageBuckets);
+  EXPECT_EQ(stats().stashed, kStashBuckets);
   std::vector<std::string> stashed, placed;
   for (size_t i = 0; i < kHeld; ++i) (IsStashed(keys_[i]) ? stashed : placed).push_back(keys_[i]);
   for (const std::string& key : stashed) EXPECT_EQ(shard_.Erase(key), FindResult::kFound);
@@ -100,8 +101,8 @@ TEST_P(StashTest, MovesBackWhenABucketBecomesFree) {
   }
   while (shard_.table().Unstash(1)) {
   }
-  EXPECT_EQ(stats().stashed, kPageBuckets - kWays);
-  EXPECT_EQ(stats().items, kPageBuckets);
+  EXPECT_EQ(stats().stashed, kStashBuckets - kWays);
+  EXPECT_EQ(stats().items, kStashBuckets);
   size_t hits = 0;
   for (size_t i = 0; i < kHeld; ++i) hits += ActionOf(keys_[i]) == Action::kHit;
   EXPECT_EQ(hits, kWays);

@@ -68,7 +68,7 @@ TEST_F(OptionsTest, DefaultsAreTheManuals) {
   EXPECT_EQ(options.server.memory_bytes, size_t{1} << 30);
   EXPECT_EQ(options.server.shards, 1u);
   EXPECT_EQ(options.server.threads, 0u);
-  EXPECT_EQ(options.server.bucket_bytes, 64u);
+  EXPECT_EQ(options.server.bucket_bytes, 0) << "auto";
   EXPECT_EQ(options.server.value_bytes_max, 16u << 20);
   EXPECT_EQ(options.server.spin_us, 50u);
   EXPECT_EQ(options.server.clients_max, 10'000u);

@@ -37,6 +37,7 @@ struct Shared {
   uint64_t acknowledged;
   std::array<WriteReply, kStepsMax> replies;
   uint64_t displacements, expired, relocations, growths;  // of a life that was not killed
+  uint32_t bucket_bytes;
 };
 
 uint64_t Rounds() {
@@ -106,6 +107,7 @@ class WarmKill : public ::testing::TestWithParam<World> {
       shared_->expired = (*store)->stats().expired;
       shared_->relocations = (*store)->records().moved_records();
       shared_->growths = (*store)->growth().growths();
+      shared_->bucket_bytes = (*store)->table().current().geometry().bucket_bytes;
       return 0;
     });
     const int status = child.Wait();
@@ -236,6 +238,7 @@ TEST_P(WarmKill, NothingAcknowledgedIsLostWhereverItStrikes) {
     EXPECT_GT(shared_->expired, 0);
     EXPECT_EQ(shared_->growths > 0, GetParam().grows);
     EXPECT_EQ(shared_->relocations > 0, GetParam().cleans);
+    EXPECT_EQ(shared_->bucket_bytes == verify::kBucketBytesMax, GetParam().store.bucket_bytes == 0);
     const uint64_t stores = shared_->stores;
     const uint64_t stride = std::max<uint64_t>(1, stores * kKillsPart / GetParam().kills);
     for (uint64_t at = 1 + round % stride; at <= stores; at += stride, ++kills) {
@@ -317,6 +320,13 @@ const World kGrowing{"Growing",
                      1200,
                      true,
                      false};
+// Buckets that become wider, and take in what was in records.
+const World kWidening{"Widening",
+                      {.memory_bytes = 2 * kMiB, .bucket_bytes = 0, .bucket_count = 64},
+                      {.steps = 200, .keys = 250, .value_bytes = {72, 78, 80}, .delete_percent = 5},
+                      1200,
+                      true,
+                      false};
 // Records, runs too, in memory that is full: expiry and cleaning make room.
 const World kCleaning{"Cleaning",
                       {.memory_bytes = 2 * kMiB, .bucket_count = 512},
@@ -340,7 +350,8 @@ const World kHoles{"Holes",
                    true};
 
 INSTANTIATE_TEST_SUITE_P(Stores, WarmKill,
-                         ::testing::Values(kEveryKind, kStashing, kGrowing, kCleaning, kHoles),
+                         ::testing::Values(kEveryKind, kStashing, kGrowing, kWidening, kCleaning,
+                                           kHoles),
                          [](const auto& world) { return std::string(world.param.name); });
 
 }  // namespace

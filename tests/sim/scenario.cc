@@ -44,6 +44,14 @@ void Grow(Random* random, Scenario* scenario) {
   scenario->memory_bytes = 256 * kKiB;
   scenario->get_percent = random->Between(30, 60);
   scenario->schedules = 4;
+  if (random->OneIn(3)) {
+    scenario->bucket_bytes = 0;
+    scenario->value_bytes_max = random->Between(76, 84);
+  }
+  if (random->OneIn(4)) {
+    scenario->expiry_percent = 50;
+    scenario->leap_one_in = 100;
+  }
 }
 
 // Records that fill their memory, so that it is used again and they are moved.
@@ -133,7 +141,7 @@ Scenario DrawScenario(Random* random) {
   if (random->OneIn(8)) scenario.step_us_max = 2000;
   if (random->OneIn(3)) scenario.break_one_in = 4;
   if (random->OneIn(4)) scenario.leave_one_in = 4;
-  if (random->OneIn(4)) scenario.leap_one_in = 400;
+  if (scenario.leap_one_in == 0 && random->OneIn(4)) scenario.leap_one_in = 400;
   if (random->OneIn(3)) scenario.forge_one_in = random->Between(2, 30);
   if (random->OneIn(6)) scenario.kill_one_in = 2;
   if (scenario.grows && random->OneIn(4)) scenario.kill_one_in = 2;

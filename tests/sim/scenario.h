@@ -16,7 +16,7 @@ struct Scenario {
   uint32_t servers = 1;        // behind the one name
   bool limits_differ = false;  // from life to life
   uint64_t staging_bytes = 0;  // of a connection, at most
-  uint32_t bucket_bytes = 64;
+  uint32_t bucket_bytes = 64;  // 0: they become wider as the table grows
   uint64_t bucket_count = 8;
   bool grows = false;
   bool stashes = false;

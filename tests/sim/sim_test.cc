@@ -51,11 +51,26 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
   }
   std::cout << sum.Text();
   EXPECT_GT(sum.schedules, Runs());
-  for (const uint64_t count :
-       {sum.torn, sum.confirmations, sum.restarts, sum.fallbacks, sum.refreshes, sum.reconnects,
-        sum.retries, sum.known_misses, sum.displacements, sum.overflowed_homes, sum.growths,
-        sum.cleaned_records, sum.no_space, sum.expired, sum.late_reads, sum.scans, sum.switches,
-        sum.kills, sum.recoveries}) {
+  for (const uint64_t count : {sum.torn,
+                               sum.confirmations,
+                               sum.restarts,
+                               sum.fallbacks,
+                               sum.refreshes,
+                               sum.reconnects,
+                               sum.retries,
+                               sum.known_misses,
+                               sum.displacements,
+                               sum.overflowed_homes,
+                               sum.growths,
+                               sum.widened,
+                               sum.cleaned_records,
+                               sum.no_space,
+                               sum.expired,
+                               sum.late_reads,
+                               sum.scans,
+                               sum.switches,
+                               sum.kills,
+                               sum.recoveries}) {
     EXPECT_GT(count, 0);
   }
 }

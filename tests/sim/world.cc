@@ -108,7 +108,8 @@ void World::Fill(ServerProcess* server, uint64_t value_bytes_max) {
     torture::Operation put{.start = ++stage_.instant, .key = scenario_.keys + i};
     put.kind = torture::Kind::kPut;
     put.value = torture::MakeValueId(kFillerProcess, ++filler_values_);
-    value.resize(random_.OneIn(2) ? torture::kValueBytesMin : value_bytes_max);
+    const bool is_small = scenario_.bucket_bytes != 0 && random_.OneIn(2);
+    value.resize(is_small ? torture::kValueBytesMin : value_bytes_max);
     torture::WriteValue(put.value, put.key, value);
     put.version = server->Put(stage_.names[put.key], value);
     put.end = ++stage_.instant;
@@ -306,6 +307,8 @@ void World::CountServer(const ServerProcess& server) {
   coverage_.overflowed_homes += table.overflowed_homes;
   coverage_.stashed += store.table().stash().added();
   coverage_.growths += store.growth().growths();
+  const uint32_t bucket_bytes = store.table().current().geometry().bucket_bytes;
+  coverage_.widened += scenario_.bucket_bytes == 0 && bucket_bytes == verify::kBucketBytesMax;
   coverage_.cleaned_records += store.records().moved_records();
   coverage_.no_space += store.stats().no_space;
   coverage_.expired += store.stats().expired;

@@ -45,6 +45,7 @@ struct Coverage {
   uint64_t overflowed_homes = 0;
   uint64_t stashed = 0;
   uint64_t growths = 0;
+  uint64_t widened = 0;
   uint64_t cleaned_records = 0;
   uint64_t no_space = 0;
   uint64_t expired = 0;

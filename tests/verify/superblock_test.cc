@@ -70,7 +70,7 @@ TEST(Superblock, Golden) {
   const Image image = ImageOf(&superblock, sizeof(superblock));
   constexpr size_t kHead = 200;
   EXPECT_EQ(ToHex(std::span(image).first(kHead)),
-            "9b0b3b9db5a088a9 706c6f7673620001 0700000000100000 0700000000000000 "
+            "8593882814dcea21 706c6f7673620001 0800000000100000 0700000000000000 "
             "8877665544332211 00ffeeddccbbaa99 0000000100000000 0100000004000000 "
             "0000100000000000 00c0e1e7dbf5f9ff efcdab8967452301 0000000000000000 "
             "0300000000000000 0010000000000000 0004000000000000 4000000000000000 "
@@ -210,6 +210,19 @@ TEST(Superblock, ANextTableThatIsNotLaterIsNotPlov) {
       s->tables[1] = {generation, 8192, 16, 64, 0};
     });
     EXPECT_EQ(verdict, generation > 5 ? SuperblockState::kWhole : SuperblockState::kNotPlov);
+  }
+}
+
+// What is stored in a table has to fit in the next.
+TEST(Superblock, TheNextTableHasNoNarrowerBuckets) {
+  for (const uint32_t first : {64, 128}) {
+    for (const uint32_t next : {64, 128}) {
+      const auto verdict = Sealed([&](Superblock* s) {
+        s->tables[0] = {3, 4096 * 4, 16, first, 0};
+        s->tables[1] = {4, 4096 * 5, 16, next, 0};
+      });
+      EXPECT_EQ(verdict, next >= first ? SuperblockState::kWhole : SuperblockState::kNotPlov);
+    }
   }
 }
 
