@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTimeout{30};
 constexpr size_t kKeysPerTurn = 1024;
 constexpr size_t kPutsPerBatch = 256;
-// 32 bytes each, in sets of two: so roomy that hardly any is forgotten.
+// 16 bytes each, in sets of four: so roomy that few are forgotten, and mostly none.
 constexpr size_t kCacheBytesPerItem = 1024;
 constexpr size_t kCacheBytesMax = size_t{1} << 30;
 
