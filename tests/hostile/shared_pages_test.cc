@@ -7,11 +7,13 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "tests/hostile/raw_client.h"
 #include "tests/support/plovd.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov {
 namespace {
@@ -22,17 +24,20 @@ struct Range {
   uint64_t begin, end;
 };
 
-// Where the server's memory is, less what no address of a program that is loaded anywhere is in and
-// the reservations of sanitizers.
+// No address of a program that is loaded anywhere is below. Under a sanitizer these are 80 TiB: its
+// shadow, in pieces of any size, lies where a bucket's directory and version read as one word.
+constexpr uint64_t kProgramsBegin = test::kSanitized ? uint64_t{80} << 40 : uint64_t{1} << 32;
+
+// Where the server's memory is, in ascending order: what it can read, which reservations are not.
 std::vector<Range> MapsOf(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/maps");
   std::vector<Range> ranges;
   for (std::string line; std::getline(file, line);) {
     Range range{};
     char dash;
-    std::istringstream(line) >> std::hex >> range.begin >> dash >> range.end;
-    const bool is_program = range.begin >> 32 != 0 && range.end - range.begin < uint64_t{1} << 40;
-    if (is_program) ranges.push_back(range);
+    std::string access;
+    std::istringstream(line) >> std::hex >> range.begin >> dash >> range.end >> access;
+    if (range.begin >= kProgramsBegin && access.starts_with("r")) ranges.push_back(range);
   }
   return ranges;
 }
@@ -42,6 +47,7 @@ size_t AddressesIn(const Mapping& pages, const std::vector<Range>& ranges) {
   for (size_t at = 0; at + sizeof(uint64_t) <= pages.bytes().size(); at += sizeof(uint64_t)) {
     uint64_t word;
     std::memcpy(&word, pages.bytes().data() + at, sizeof(word));
+    if (word < ranges.front().begin || word >= ranges.back().end) continue;
     count += static_cast<size_t>(std::ranges::count_if(
         ranges, [word](const Range& range) { return word >= range.begin && word < range.end; }));
   }
@@ -56,7 +62,7 @@ size_t AddressesInPagesOfAServer() {
   EXPECT_TRUE(client.Get("large") && client.Delete("key7"));
   const RawClient hostile(server, PROT_READ);
   const std::vector<Range> ranges = MapsOf(server.pid());
-  EXPECT_FALSE(ranges.empty());
+  if (ranges.empty()) throw std::runtime_error("the server has no memory");
   size_t count = 0;
   for (const Mapping& pages : hostile.pages()) count += AddressesIn(pages, ranges);
   return count;
