@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "tests/support/plovd.h"
@@ -16,13 +19,28 @@ namespace {
 using test::CpuUsOf;
 using test::Plovd;
 
-// Waits until the server sleeps: its CPU time stands still over 50 ms.
+// Whether no thread of the process runs, or would if it had a processor.
+bool AllSleep(pid_t pid) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::ifstream file(task.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    const size_t state = stat.rfind(')') + 2;  // behind the name, which may hold anything
+    if (state >= stat.size() || stat[state] != 'S') return false;
+  }
+  return true;
+}
+
+// Waits until the server sleeps: its CPU time stands still over 50 ms, and it does not only wait for
+// a processor.
 uint64_t SettledCpuUs(pid_t pid) {
   uint64_t last = CpuUsOf(pid);
   for (int i = 0; i < 600; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const bool sleeps = AllSleep(pid);
     const uint64_t now = CpuUsOf(pid);
-    if (now == last) return now;
+    if (now == last && sleeps) return now;
     last = now;
   }
   return UINT64_MAX;
