@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -105,14 +107,22 @@ TEST_F(Driver, ConditionsThatDoNotHoldAreCounted) {
   for (const Kind kind : {Kind::kAdd, Kind::kReplace, Kind::kDelete, Kind::kSwap, Kind::kModify}) {
     workload.mix[kind] = 1;
   }
+  constexpr std::array kConditions = {Kind::kAdd, Kind::kReplace, Kind::kDelete, Kind::kSwap};
   for (const uint32_t window : {1u, 8u}) {
     options_.window = window;
-    const Result result = DriveWell(workload);
-    for (const Kind kind : {Kind::kAdd, Kind::kReplace, Kind::kDelete, Kind::kSwap}) {
-      EXPECT_GT(CountOf(result, kind), 0u) << NameOf(kind);
+    std::map<Kind, uint64_t> counts;
+    uint64_t refused = 0;
+    uint64_t operations = 0;
+    // A busy machine comes to a handful of operations in the time, which need not be of all kinds.
+    for (int tries = 0; tries < 100 && (tries == 0 || operations < 1000); ++tries) {
+      const Result result = DriveWell(workload);
+      for (const Kind kind : kConditions) counts[kind] += CountOf(result, kind);
+      refused += result.refused;
+      operations += result.operations();
     }
-    EXPECT_GT(result.refused, 0u);
-    EXPECT_LT(result.refused, result.operations());
+    for (const Kind kind : kConditions) EXPECT_GT(counts[kind], 0u) << NameOf(kind);
+    EXPECT_GT(refused, 0u);
+    EXPECT_LT(refused, operations);
   }
 }
 
