@@ -15,6 +15,7 @@
 #include "tests/support/child.h"
 #include "tests/support/plovd.h"
 #include "tests/support/probe.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov {
 namespace {
@@ -24,7 +25,8 @@ using test::Plovd;
 using test::SharedMemory;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kTimeout{2};
+// Many times what a GET takes: the thread sanitizer seals a few values of 1 MiB a second.
+constexpr std::chrono::seconds kTimeout{test::kSanitized ? 10 : 2};
 constexpr size_t kWriters = 2;
 
 struct Shared {
