@@ -6,6 +6,7 @@
 
 #include "bench/busy/study.h"
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/shared/command.h"
 
 namespace plov::bench {
@@ -14,46 +15,16 @@ namespace po = boost::program_options;
 
 namespace {
 
-Table RatesOf(const BusyStudy& study, Way way) {
-  Table table{.columns = {fmt::format("<{}", NameOf(way)), "plov, least", "median", "most",
-                          "Redis, least", "median", "most"}};
-  for (const BusyRow& row : study.rows) {
-    if (row.way != way) continue;
-    std::vector<std::string> cells = {std::string(NameOf(row.busy))};
-    for (const Sample* sample : {&row.plov, &row.redis}) {
-      for (const double rate : {sample->least(), sample->median(), sample->most()}) {
-        cells.push_back(sample->empty() ? "-" : Whole(rate));
-      }
-    }
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
-Table TableOf(const std::vector<BusyGoal>& goals) {
-  Table table{.columns = {"<goal", "measured", "target", "<verdict"}};
-  for (const BusyGoal& goal : goals) {
-    table.rows.push_back({goal.what, Fixed(goal.measured, 2), fmt::format(">= {:g}", goal.least),
-                          goal.reached() ? "reached" : "missed"});
-  }
-  return table;
-}
-
-// The tables say the same.
-Chart ChartOf(const BusyStudy& study) {
-  Chart chart{.title = "PUTs a second", .unit = "medians", .shown = Chart::Shown::kOnPage};
-  for (const Way way : {Way::kPut, Way::kPutMany}) {
-    BarGroup group{.name = std::string(NameOf(way))};
-    for (const BusyRow& row : study.rows) {
-      if (row.way != way) continue;
-      group.bars.push_back(
-          {fmt::format("plov, {}", NameOf(row.busy)), row.plov.median(), Owner::kPlov});
-      if (row.redis.empty()) continue;
-      group.bars.push_back({fmt::format("Redis, {}", NameOf(row.busy)), row.redis.median()});
-    }
-    chart.groups.push_back(std::move(group));
-  }
-  return chart;
+Table RatesOf(const program::Json& rows, Way way) {
+  const std::string name(NameOf(way));
+  return TableOf("", RowsWith(rows, {{"way", name}}),
+                 {{name, "condition"},
+                  {"plov, least", "plov/least"},
+                  {"median", "plov", 0, Shown::kBars},
+                  {"most", "plov/most"},
+                  {"Redis, least", "redis/least"},
+                  {"median", "redis", 0, Shown::kBars},
+                  {"most", "redis/most"}});
 }
 
 Headline HeadlineOf(const BusyStudy& study) {
@@ -105,6 +76,7 @@ std::vector<BusyGoal> GoalsOf(const BusyStudy& study) {
 }
 
 Page PageOf(const BusyStudy& study) {
+  const program::Json figures = JsonOf(study);
   std::string head = fmt::format(
       "PUTs a second of keys of 16 bytes and values of 64, over shared memory, {} processors;\n{}, "
       "in turn",
@@ -113,8 +85,13 @@ Page PageOf(const BusyStudy& study) {
   return {.title = "plov-bench busy",
           .headline = HeadlineOf(study),
           .facts = FactsOfRun(),
-          .parts = {Paragraph{head}, ChartOf(study), RatesOf(study, Way::kPut),
-                    RatesOf(study, Way::kPutMany), TableOf(GoalsOf(study))}};
+          .parts = {Paragraph{head}, RatesOf(figures["rows"], Way::kPut),
+                    RatesOf(figures["rows"], Way::kPutMany),
+                    TableOf("", figures["goals"],
+                            {{"goal", "what"},
+                             {"measured", "measured", 2},
+                             {"at least", "at_least", kAsItIs},
+                             {"reached", "reached"}})}};
 }
 
 program::Json JsonOf(const BusyStudy& study) {

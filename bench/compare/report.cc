@@ -11,6 +11,7 @@
 #include "bench/compare/rows.h"
 #include "bench/compare/study.h"
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/shared/command.h"
 #include "program/format.h"
 
@@ -74,27 +75,6 @@ std::string MeasuredText(const GoalRow& row) {
   return (row.digits < 0 ? Number(measured) : Fixed(measured, row.digits)) + row.unit;
 }
 
-Table GoalsOf(const Comparison& comparison) {
-  Table table{
-      .columns = {"<what", "<beside", "the peer's", "plov's", "measured", "target", "<verdict"}};
-  for (const GoalRow& row : comparison.goals) {
-    table.rows.push_back({row.what, row.peer, row.peer_value, row.own_value,
-                          row.measured.empty() ? "-" : MeasuredText(row), TargetOf(row),
-                          VerdictOf(row)});
-  }
-  return table;
-}
-
-Table RatesOf(const Comparison& comparison, Way way) {
-  Table table{.columns = {fmt::format("<{}", NameOf(way)), "a second", "from..to"}};
-  for (const RateRow& row : comparison.rates) {
-    if (row.way != way) continue;
-    table.rows.push_back({std::string(row.title), Number(row.per_second.median()),
-                          Number(row.per_second.least()) + ".." + Number(row.per_second.most())});
-  }
-  return table;
-}
-
 std::string HeadOf(const Comparison& comparison) {
   const CompareSettings& settings = comparison.settings;
   std::string text = fmt::format(
@@ -115,36 +95,6 @@ const RateRow* FasterOf(const Comparison& comparison, const RateGoal& goal) {
   const RateRow* other = comparison.FindRate(goal.or_peer, goal.way);
   if (one == nullptr || other == nullptr) return one == nullptr ? other : one;
   return one->per_second.median() < other->per_second.median() ? other : one;
-}
-
-// How far the goals are reached, 1 and more: reached. A target of 0 has no such part.
-Chart ChartOf(const Comparison& comparison) {
-  BarGroup group;
-  for (const GoalRow& row : comparison.goals) {
-    if (row.measured.empty() || row.bound == Bound::kAtMost) continue;
-    const double part = row.measured.median() / row.target;
-    group.bars.push_back({row.what + ", " + row.peer, part, Owner::kPlov});
-  }
-  return {.title = "plov beside its peers",
-          .unit = "measured / target",
-          .groups = {std::move(group)},
-          .target = 1};
-}
-
-// The tables say the same.
-Chart RateChartOf(const Comparison& comparison) {
-  Chart chart{.title = "Operations a second", .unit = "medians", .shown = Chart::Shown::kOnPage};
-  for (size_t way = 0; way < kWayNames.size(); ++way) {
-    BarGroup group{.name = std::string(NameOf(static_cast<Way>(way)))};
-    for (const RateRow& row : comparison.rates) {
-      if (row.way != static_cast<Way>(way)) continue;
-      const bool is_plov = row.who == kCold || row.who == kKnown;
-      group.bars.push_back(
-          {std::string(row.title), row.per_second.median(), is_plov ? Owner::kPlov : Owner::kPeer});
-    }
-    chart.groups.push_back(std::move(group));
-  }
-  return chart;
 }
 
 Headline HeadlineOf(const Comparison& comparison) {
@@ -177,6 +127,28 @@ program::Json JsonOf(const GoalRow& row) {
     object["skipped"] = row.skipped;
   }
   return object;
+}
+
+// The figures of both sides stand in the table as texts.
+Table GoalsOf(const Comparison& comparison) {
+  program::Json rows = program::Json::array();
+  for (const GoalRow& row : comparison.goals) {
+    rows.push_back({{"what", row.what},
+                    {"peer", row.peer},
+                    {"theirs", row.peer_value},
+                    {"ours", row.own_value},
+                    {"measured", row.measured.empty() ? "-" : MeasuredText(row)},
+                    {"target", TargetOf(row)},
+                    {"verdict", VerdictOf(row)}});
+  }
+  return TableOf("", rows,
+                 {{"what", "what"},
+                  {"beside", "peer"},
+                  {"the peer's", "theirs"},
+                  {"plov's", "ours"},
+                  {"measured", "measured"},
+                  {"target", "target"},
+                  {"verdict", "verdict"}});
 }
 
 }  // namespace
@@ -254,10 +226,13 @@ Page PageOf(const Comparison& comparison) {
   Page page{.title = "plov-bench compare",
             .headline = HeadlineOf(comparison),
             .facts = FactsOfRun(),
-            .parts = {Paragraph{HeadOf(comparison)}, ChartOf(comparison), GoalsOf(comparison),
-                      RateChartOf(comparison)}};
-  for (size_t way = 0; way < kWayNames.size(); ++way) {
-    page.parts.push_back(RatesOf(comparison, static_cast<Way>(way)));
+            .parts = {Paragraph{HeadOf(comparison)}, GoalsOf(comparison)}};
+  const program::Json rates = JsonOf(comparison)["rates"];
+  for (const std::string_view way : kWayNames) {
+    page.parts.push_back(TableOf("", RowsWith(rates, {{"what", way}}),
+                                 {{std::string(way), "title"},
+                                  {"a second", "per_second", kAsItIs, Shown::kBars},
+                                  {"from..to", "per_second", kAsItIs, Shown::kSpread}}));
   }
   return page;
 }

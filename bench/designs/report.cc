@@ -6,6 +6,7 @@
 #include "bench/designs/study.h"
 #include "bench/load/items.h"
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/shared/command.h"
 
 namespace plov::bench {
@@ -32,171 +33,74 @@ Paragraph HeadOf(const DesignsStudy& study) {
       RoundsOf(settings.rounds, settings.duration))};
 }
 
-Table TableOf(const DesignsStudy& study, uint32_t value_bytes) {
-  const uint32_t window = study.settings.window;
-  Table table{.title = fmt::format("values of {} bytes, window {}", value_bytes, window),
-              .columns = {"<design", "GETs/s", "from..to", "READs", "bytes", "CPU us", "median us",
-                          "p99 us"}};
-  for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    const DesignRow& many = *study.Find(design, value_bytes, window);
-    const DesignRow& single = *study.Find(design, value_bytes, 1);
-    table.rows.push_back({std::string(kDesignNames[design]), Whole(many.per_second.median()),
-                          SpreadOf(many.per_second, Whole), Fixed(many.reads.median(), 2),
-                          Fixed(many.bytes.median(), 1), Fixed(many.server_cpu_us.median(), 3),
-                          Fixed(single.median_us.median(), 2), Fixed(single.p99_us.median(), 2)});
-  }
-  return table;
+// Of one size of values: the window, and one at a time.
+Table RatesOf(const program::Json& rows, uint32_t value_bytes, uint32_t window) {
+  const program::Json many = {{"window", window}};
+  const program::Json single = {{"window", 1}};
+  return TableOf(fmt::format("values of {} bytes, window {}", value_bytes, window),
+                 RowsWith(rows, {{"value_bytes", value_bytes}}), {"design", "design"},
+                 {{many, {"GETs/s", "per_second", 0, Shown::kBars}},
+                  {many, {"from..to", "per_second", 0, Shown::kSpread}},
+                  {many, {"READs", "reads_per_get", 2}},
+                  {many, {"bytes", "bytes_per_get", 1}},
+                  {many, {"CPU us", "server_cpu_us_per_get", 3}},
+                  {single, {"median us", "median_us", 2}},
+                  {single, {"p99 us", "p99_us", 2}}});
 }
 
-// The first size of values has all windows.
-Table LoadOf(const DesignsStudy& study) {
-  const uint32_t value_bytes = study.settings.value_bytes.front();
-  Table table{
-      .title = fmt::format("latency by load, values of {} bytes: GETs/s, and the mean us of a GET",
-                           value_bytes),
-      .columns = {"<window"}};
-  const auto windows = WindowsUpTo(study.settings.window);
-  for (const uint32_t window : windows) {
-    table.columns.push_back(std::to_string(window));
-    table.columns.emplace_back("us");
+// The operations a second at each number of something, and another figure beside.
+std::vector<ColumnOfRow> ByNumber(const char* what, const std::vector<uint32_t>& numbers,
+                                  const Column& beside) {
+  std::vector<ColumnOfRow> columns;
+  for (const uint32_t number : numbers) {
+    columns.push_back({{{what, number}}, {std::to_string(number), "per_second"}});
+    columns.push_back({{{what, number}}, beside});
   }
-  for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    table.rows.push_back({std::string(kDesignNames[design])});
-    for (const uint32_t window : windows) {
-      const DesignRow& row = *study.Find(design, value_bytes, window);
-      table.rows.back().push_back(Whole(row.per_second.median()));
-      table.rows.back().push_back(Fixed(row.mean_us(), 2));
-    }
-  }
-  return table;
+  return columns;
 }
 
-Owner OwnerOf(size_t design) { return design < kColdDesign ? Owner::kPeer : Owner::kPlov; }
-
-Chart ChartBySize(const DesignsStudy& study) {
-  const uint32_t window = study.settings.window;
-  Chart chart{.title = fmt::format("GETs by size of values, window {}", window), .unit = "GETs/s"};
-  for (const uint32_t bytes : study.settings.value_bytes) {
-    BarGroup group{.name = fmt::format("{} bytes", bytes)};
-    for (size_t design = 0; design < kDesignNames.size(); ++design) {
-      group.bars.push_back({std::string(kDesignNames[design]),
-                            study.Find(design, bytes, window)->per_second.median(),
-                            OwnerOf(design)});
-    }
-    chart.groups.push_back(std::move(group));
-  }
-  return chart;
-}
-
-// Of the first size of values, too.
-Table ClientsOf(const DesignsStudy& study) {
-  const DesignsSettings& settings = study.settings;
-  Table table{.title = fmt::format("GETs/s by clients, values of {} bytes, window {} of each; and "
-                                   "CPU us of the server for a GET",
-                                   settings.value_bytes.front(), settings.window),
-              .columns = {"<clients"}};
-  for (const uint32_t count : settings.clients) {
-    table.columns.push_back(std::to_string(count));
-    table.columns.emplace_back("CPU us");
-  }
-  for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    table.rows.push_back({std::string(kDesignNames[design])});
-    for (const uint32_t count : settings.clients) {
-      const DesignClientsRow& row = *study.FindClients({.design = design}, count);
-      table.rows.back().push_back(Whole(row.per_second.median()));
-      table.rows.back().push_back(Fixed(row.server_cpu_us.median(), 3));
-    }
-  }
-  return table;
-}
-
-// What the servers' CPU does; and that GETs by READs do without, at the same number of clients.
-Table CoresOf(const DesignsStudy& study) {
-  const DesignsSettings& settings = study.settings;
+// What several clients get, of the first size of values.
+void AddClients(const DesignsSettings& settings, const program::Json& rows, Page* page) {
+  const std::string load = fmt::format("values of {} bytes, window {} of each",
+                                       settings.value_bytes.front(), settings.window);
+  const program::Json by_clients = RowsWith(rows, {{"operation", "get"}, {"servers", 1}});
   const uint32_t clients = settings.clients.back();
-  Table table{.title = fmt::format(
-                  "operations/s by server processes (plovd: shards), and the cores that they used; "
-                  "clients: {}, values of {} bytes, window {} of each",
-                  clients, settings.value_bytes.front(), settings.window),
-              .columns = {"<servers"}};
-  for (const uint32_t servers : settings.servers) {
-    table.columns.push_back(std::to_string(servers));
-    table.columns.emplace_back("cores");
-  }
-  // No row where nothing was measured: of one server, when that is not in the list.
-  const auto add = [&](std::string name, const DesignWork& work) {
-    std::vector<std::string> cells = {std::move(name)};
-    bool any = false;
-    for (const uint32_t servers : settings.servers) {
-      DesignWork one = work;
-      one.servers = servers;
-      const DesignClientsRow* row = study.FindClients(one, clients);
-      any = any || row != nullptr;
-      cells.push_back(row == nullptr ? "" : Whole(row->per_second.median()));
-      cells.push_back(row == nullptr ? "" : Fixed(row->cores(), 2));
-    }
-    if (any) table.rows.push_back(std::move(cells));
-  };
-  for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    add(fmt::format("{}: GETs", kDesignNames[design]), {.design = design});
-  }
-  add("plov: PUTs", {.design = kColdDesign, .puts = true});
-  return table;
+  const program::Json by_servers = RowsWith(rows, {{"clients", clients}});
+  page->parts.push_back(Plot{.title = "GETs by clients, " + load,
+                             .x = {.label = "clients"},
+                             .y = {.label = "GETs/s"},
+                             .curves = CurvesOf(by_clients, "design", "clients", "per_second")});
+  page->parts.push_back(
+      Plot{.title = fmt::format("Operations by server processes; clients: {}, {}", clients, load),
+           .x = {.label = "server processes"},
+           .y = {.label = "operations/s"},
+           .curves = CurvesOf(by_servers, "work", "servers", "per_second")});
+  page->parts.push_back(
+      TableOf(fmt::format("GETs/s by clients, {}; and CPU us of the server for a GET", load),
+              by_clients, {"clients", "design"},
+              ByNumber("clients", settings.clients, {"CPU us", "server_cpu_us", 3})));
+  page->parts.push_back(
+      TableOf(fmt::format("operations/s by server processes (plovd: shards), and the cores that "
+                          "they used; clients: {}, {}",
+                          clients, load),
+              by_servers, {"servers", "work"},
+              ByNumber("servers", settings.servers, {"cores", "server_cores", 2})));
 }
 
-// A curve for each design, with the points that `fill` adds.
-template <typename Fill>
-std::vector<Curve> CurvesOf(const Fill& fill) {
-  std::vector<Curve> curves;
-  for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    curves.push_back({.name = std::string(kDesignNames[design]), .owner = OwnerOf(design)});
-    fill(design, &curves.back());
-  }
-  return curves;
-}
-
-// A point for each window.
-Plot PlotByLoad(const DesignsStudy& study) {
-  const uint32_t bytes = study.settings.value_bytes.front();
-  return {.title = fmt::format("Latency by load, values of {} bytes", bytes),
-          .x = {.label = "GETs/s achieved"},
-          .y = {.label = "mean us", .scale = Scale::kLog},
-          .curves = CurvesOf([&](size_t design, Curve* curve) {
-            for (const uint32_t window : WindowsUpTo(study.settings.window)) {
-              const DesignRow& row = *study.Find(design, bytes, window);
-              AddAchieved({row.per_second.median(), row.mean_us()}, curve);
-            }
-          })};
-}
-
-Plot PlotByClients(const DesignsStudy& study) {
-  return {.title = fmt::format("GETs by clients, values of {} bytes, window {} of each",
-                               study.settings.value_bytes.front(), study.settings.window),
-          .x = {.label = "clients"},
-          .y = {.label = "GETs/s"},
-          .curves = CurvesOf([&](size_t design, Curve* curve) {
-            for (const uint32_t count : study.settings.clients) {
-              const DesignClientsRow& row = *study.FindClients({.design = design}, count);
-              curve->points.push_back({static_cast<double>(count), row.per_second.median()});
-            }
-          })};
-}
-
-// GETs that need no server are a level line.
-Plot PlotByServers(const DesignsStudy& study) {
-  const uint32_t clients = study.settings.clients.back();
-  return {.title = fmt::format("GETs by server processes; clients: {}, values of {} bytes", clients,
-                               study.settings.value_bytes.front()),
-          .x = {.label = "server processes"},
-          .y = {.label = "GETs/s"},
-          .curves = CurvesOf([&](size_t design, Curve* curve) {
-            for (const uint32_t servers : study.settings.servers) {
-              const DesignWork work{.design = design,
-                                    .servers = design == kHerdDesign ? servers : 1};
-              curve->points.push_back({static_cast<double>(servers),
-                                       study.FindClients(work, clients)->per_second.median()});
-            }
-          })};
+// Latency by load, of the first size of values, which has all windows.
+void AddLoad(const DesignsSettings& settings, const program::Json& results, Page* page) {
+  const uint32_t bytes = settings.value_bytes.front();
+  const program::Json rows = RowsWith(results, {{"value_bytes", bytes}});
+  std::vector<Curve> curves = CurvesOf(rows, "design", "per_second", "mean_us");
+  for (Curve& curve : curves) curve = OverAchieved(std::move(curve));
+  page->parts.push_back(Plot{.title = fmt::format("Latency by load, values of {} bytes", bytes),
+                             .x = {.label = "GETs/s achieved"},
+                             .y = {.label = "mean us", .scale = Scale::kLog},
+                             .curves = std::move(curves)});
+  page->parts.push_back(TableOf(
+      fmt::format("latency by load, values of {} bytes: GETs/s, and the mean us of a GET", bytes),
+      rows, {"window", "design"},
+      ByNumber("window", WindowsUpTo(settings.window), {"us", "mean_us", 2})));
 }
 
 // The rates at the window, of the first size of values.
@@ -221,20 +125,23 @@ Headline HeadlineOf(const DesignsStudy& study) {
   return headline;
 }
 
+std::string WorkOf(const DesignWork& work) {
+  return work.puts ? "plov: PUTs" : fmt::format("{}: GETs", kDesignNames[work.design]);
+}
+
 }  // namespace
 
 Page PageOf(const DesignsStudy& study) {
   Page page{.title = "plov-bench designs",
             .headline = HeadlineOf(study),
             .facts = FactsOfRun(),
-            .parts = {HeadOf(study), PlotByLoad(study), PlotByClients(study), PlotByServers(study),
-                      ChartBySize(study)}};
+            .parts = {HeadOf(study)}};
+  const program::Json figures = JsonOf(study);
   for (const uint32_t bytes : study.settings.value_bytes) {
-    page.parts.push_back(TableOf(study, bytes));
+    page.parts.push_back(RatesOf(figures["results"], bytes, study.settings.window));
   }
-  page.parts.push_back(LoadOf(study));
-  page.parts.push_back(ClientsOf(study));
-  page.parts.push_back(CoresOf(study));
+  AddLoad(study.settings, figures["results"], &page);
+  AddClients(study.settings, figures["clients"], &page);
   return page;
 }
 
@@ -265,6 +172,7 @@ program::Json JsonOf(const DesignsStudy& study) {
   for (const DesignClientsRow& row : study.clients) {
     object["clients"].push_back({{"design", kDesignNames[row.work.design]},
                                  {"operation", row.work.puts ? "put" : "get"},
+                                 {"work", WorkOf(row.work)},
                                  {"servers", row.work.servers},
                                  {"value_bytes", study.settings.value_bytes.front()},
                                  {"window", study.settings.window},

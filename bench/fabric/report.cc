@@ -7,6 +7,7 @@
 #include "bench/fabric/study.h"
 #include "bench/load/items.h"
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/shared/command.h"
 
 namespace plov::bench {
@@ -22,55 +23,20 @@ constexpr uint32_t kValueBytesMin = 64;
 constexpr uint32_t kValueBytesMax = 64 << 10;
 constexpr uint32_t kWindowMaxOfClient = 64;
 
-std::string Hundredths(double value) { return Fixed(value, 2); }
-
-Table RatesOf(const FabricStudy& study) {
-  Table table{.columns = {"<many in flight", "a second", "from..to", "READs/GET"}};
-  if (!study.raw.empty()) table.columns.insert(table.columns.end(), {"of READs", "from..to"});
-  for (const RawReads& raw : study.raw) {
-    table.rows.push_back({fmt::format("ib_read_bw, {} bytes", raw.bytes),
-                          Whole(raw.per_second.median()), SpreadOf(raw.per_second, Whole)});
+// perftest's READs and the GETs beside each other, under the members of the GETs.
+program::Json RowsOf(const program::Json& figures, const char* perftest) {
+  program::Json rows = program::Json::array();
+  for (const program::Json& raw : figures["perftest"]) {
+    rows.push_back({{"what", fmt::format("{}, {} bytes", perftest, raw["bytes"].get<uint32_t>())},
+                    {"per_second", raw["per_second"]},
+                    {"single_us", raw["typical_us"]},
+                    {"single_p99_us", raw["p99_us"]}});
   }
-  for (const GetRow& row : study.gets) {
-    table.rows.push_back({"GET, " + row.name, Whole(row.per_second.median()),
-                          SpreadOf(row.per_second, Whole),
-                          Hundredths(row.bucket_reads.median() + row.record_reads.median())});
-    if (row.part.empty()) continue;
-    table.rows.back().push_back(Hundredths(row.part.median()));
-    table.rows.back().push_back(SpreadOf(row.part, Hundredths));
+  for (program::Json get : figures["gets"]) {
+    get["what"] = "GET, " + get["name"].get<std::string>();
+    rows.push_back(std::move(get));
   }
-  return table;
-}
-
-Table LatenciesOf(const FabricStudy& study) {
-  Table table{.columns = {"<one at a time", "median us", "p99 us", "READs/GET"}};
-  if (!study.raw.empty()) table.columns.emplace_back("of READs");
-  for (const RawReads& raw : study.raw) {
-    table.rows.push_back({fmt::format("ib_read_lat, {} bytes", raw.bytes),
-                          Hundredths(raw.typical_us.median()), Hundredths(raw.p99_us.median())});
-  }
-  for (const GetRow& row : study.gets) {
-    table.rows.push_back({"GET, " + row.name, Hundredths(row.single_us.median()),
-                          Hundredths(row.single_p99_us.median()),
-                          Hundredths(row.single_reads.median())});
-    if (!row.single_part.empty()) {
-      table.rows.back().push_back(Hundredths(row.single_part.median()));
-    }
-  }
-  return table;
-}
-
-Chart RatesChartOf(const FabricStudy& study) {
-  BarGroup group;
-  for (const RawReads& raw : study.raw) {
-    group.bars.push_back({fmt::format("ib_read_bw, {} bytes", raw.bytes), raw.per_second.median()});
-  }
-  for (const GetRow& row : study.gets) {
-    group.bars.push_back({"GET, " + row.name, row.per_second.median(), Owner::kPlov});
-  }
-  return {.title = fmt::format("Many in flight, window {}", study.settings.window),
-          .unit = "a second",
-          .groups = {std::move(group)}};
+  return rows;
 }
 
 Headline HeadlineOf(const FabricStudy& study) {
@@ -133,9 +99,20 @@ Page PageOf(const FabricStudy& study) {
                   Whole(static_cast<double>(settings.items)), ItemShape().key_bytes,
                   study.gets.front().value_bytes, settings.value_bytes, settings.window,
                   RoundsOf(settings.rounds, settings.duration))});
-  page.parts.push_back(RatesChartOf(study));
-  page.parts.push_back(RatesOf(study));
-  page.parts.push_back(LatenciesOf(study));
+  const program::Json figures = JsonOf(study);
+  page.parts.push_back(TableOf("", RowsOf(figures, "ib_read_bw"),
+                               {{"many in flight", "what"},
+                                {"a second", "per_second", 0, Shown::kBars},
+                                {"from..to", "per_second", 0, Shown::kSpread},
+                                {"READs/GET", "reads_per_get", 2},
+                                {"of READs", "part", 2},
+                                {"from..to", "part", 2, Shown::kSpread}}));
+  page.parts.push_back(TableOf("", RowsOf(figures, "ib_read_lat"),
+                               {{"one at a time", "what"},
+                                {"median us", "single_us", 2},
+                                {"p99 us", "single_p99_us", 2},
+                                {"READs/GET", "single_reads_per_get", 2},
+                                {"of READs", "single_part", 2}}));
   if (!study.raw.empty()) {
     page.parts.push_back(Paragraph{
         fmt::format("of READs: the GETs' part of what perftest's READs of these sizes allow\n"

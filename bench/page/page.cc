@@ -43,33 +43,19 @@ Json JsonOf(const Plot& plot, const std::vector<Point>& points) {
 Json PartOf(const Paragraph& paragraph) { return {{"kind", "text"}, {"text", paragraph.text}}; }
 
 Json PartOf(const Table& table) {
-  return {
-      {"kind", "table"}, {"title", table.title}, {"columns", table.columns}, {"rows", table.rows}};
-}
-
-Json PartOf(const Chart& chart) {
-  Json groups = Json::array();
-  for (const BarGroup& group : chart.groups) {
-    Json bars = Json::array();
-    for (const Bar& bar : group.bars) {
-      bars.push_back({{"name", bar.name},
-                      {"value", bar.value ? Json(*bar.value) : Json(nullptr)},
-                      {"ours", bar.owner == Owner::kPlov}});
-    }
-    groups.push_back({{"name", group.name}, {"bars", std::move(bars)}});
+  Json columns = Json::array();
+  for (const Column& column : table.columns) {
+    columns.push_back({{"name", column.name},
+                       {"text", column.shown == Shown::kText},
+                       {"bars", column.shown == Shown::kBars}});
   }
-  return {{"kind", "chart"},
-          {"title", chart.title},
-          {"unit", chart.unit},
-          {"target", chart.target ? Json(*chart.target) : Json(nullptr)},
-          {"groups", std::move(groups)}};
+  return {{"kind", "table"}, {"title", table.title}, {"columns", columns}, {"rows", table.rows}};
 }
 
 Json PartOf(const Plot& plot) {
   Json curves = Json::array();
   for (const Curve& curve : plot.curves) {
     curves.push_back({{"name", curve.name},
-                      {"ours", curve.owner == Owner::kPlov},
                       {"points", JsonOf(plot, curve.points)},
                       {"beyond", JsonOf(plot, curve.beyond)}});
   }
@@ -100,9 +86,13 @@ std::string ScriptJson(const Json& json) {
 
 }  // namespace
 
-void AddAchieved(Point point, Curve* curve) {
-  const bool grew = curve->points.empty() || point.x > curve->points.back().x;
-  (grew ? curve->points : curve->beyond).push_back(point);
+Curve OverAchieved(Curve curve) {
+  Curve achieved{.name = std::move(curve.name)};
+  for (const Point& point : curve.points) {
+    const bool grew = achieved.points.empty() || point.x > achieved.points.back().x;
+    (grew ? achieved.points : achieved.beyond).push_back(point);
+  }
+  return achieved;
 }
 
 Json JsonOf(const Page& page) {

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -23,35 +22,27 @@ struct Paragraph {
   std::string text;
 };
 
-// Rows of texts. Columns of numbers stand to the right; a name that begins with '<' is that of a
-// column of texts, which stand to the left.
+enum class Shown : uint8_t {
+  kNumber,
+  kBars,    // numbers, under which the page for a browser draws bars
+  kSpread,  // of a sample: "least..most"
+  kText,    // stands to the left
+};
+
+inline constexpr int kAsItIs = -1;  // in four digits
+
+// Of a table of rows (rows.h): which member it shows, and how.
+struct Column {
+  std::string name;  // above it
+  std::string key = {};
+  int digits = 0;  // behind the point; thousands of whole numbers are in groups
+  Shown shown = Shown::kNumber;
+};
+
 struct Table {
   std::string title = {};  // may be empty
-  std::vector<std::string> columns = {};
-  std::vector<std::vector<std::string>> rows = {};  // of no more cells than columns
-};
-
-enum class Owner : uint8_t { kPeer, kPlov };  // plov's stand out from its peers'
-
-struct Bar {
-  std::string name;
-  std::optional<double> value;  // nullopt: there is none
-  Owner owner = Owner::kPeer;
-};
-
-struct BarGroup {
-  std::string name = {};
-  std::vector<Bar> bars = {};
-};
-
-struct Chart {
-  enum class Shown : uint8_t { kEverywhere, kOnPage };  // on the page alone: a table says the same
-
-  std::string title;
-  std::string unit;  // of the values
-  std::vector<BarGroup> groups = {};
-  std::optional<double> target = {};  // a line at this value
-  Shown shown = Shown::kEverywhere;
+  std::vector<Column> columns = {};
+  std::vector<std::vector<std::string>> rows = {};  // of a cell for each column
 };
 
 enum class Scale : uint8_t {
@@ -77,16 +68,15 @@ struct Point {
   double y = 0;
 };
 
+// Of what is plov's, the name begins with "plov": it stands out from its peers.
 struct Curve {
   std::string name = {};
-  std::vector<Point> points =
-      {};                      // joined in this order; those that do not fit an axis are left out
-  Owner owner = Owner::kPeer;  // where all are of one side, none stands out
+  std::vector<Point> points = {};  // joined in this order; those that fit no axis are left out
   std::vector<Point> beyond = {};  // not joined: of a load that achieved less than a smaller one
 };
 
-// Adds a point of a load that grows from call to call, over what it achieved.
-void AddAchieved(Point point, Curve* curve);
+// Of a curve over what was achieved while the load grew: the points that achieved less are beyond.
+Curve OverAchieved(Curve curve);
 
 struct Plot {
   std::string title;
@@ -95,7 +85,7 @@ struct Plot {
   std::vector<Curve> curves = {};
 };
 
-using Part = std::variant<Paragraph, Table, Chart, Plot>;
+using Part = std::variant<Paragraph, Table, Plot>;
 
 // What a reader is to know first.
 struct Headline {
@@ -111,13 +101,12 @@ struct Page {
 };
 
 std::string TextOf(const Table& table);
-std::string TextOf(const Chart& chart);  // as wide as a terminal of 80 columns
 
-// Paragraphs, tables and charts with an empty line between them. A terminal shows no plots, and who
+// Paragraphs and tables with an empty line between them. A terminal shows no plots, and who
 // reads it knows the title and the facts.
 std::string TextOf(const Page& page);
 
-// A section of a README: all but charts and plots.
+// A section of a README: all but plots.
 std::string MarkdownOf(const Page& page);
 
 program::Json JsonOf(const Page& page);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/run/study.h"
 #include "bench/shared/command.h"
 #include "program/format.h"
@@ -69,37 +70,35 @@ std::string HeadOf(const RunStudy& study) {
   return text;
 }
 
-void AddLatencyColumns(Table* table) {
-  for (const NamedPart& one : kPercentiles) table->columns.emplace_back(one.name);
-  table->columns.emplace_back("most");
-}
-
-void AddLatencyCells(const Histogram& latency, std::vector<std::string>* row) {
-  for (const NamedPart& one : kPercentiles) row->push_back(Us(latency.Percentile(one.part)));
-  row->push_back(Us(latency.most()));
-}
-
-Table OperationsOf(const RunRow& row) {
-  Table table{.columns = {"<latency us", "operations", "a second"}};
-  AddLatencyColumns(&table);
-  const auto add = [&](std::string_view name, const Histogram& latency) {
-    const double part =
-        static_cast<double>(latency.count()) / static_cast<double>(row.result.operations());
-    table.rows.push_back({std::string(name), program::Grouped(latency.count()),
-                          Whole(part * row.per_second.median())});
-    AddLatencyCells(latency, &table.rows.back());
-  };
-  for (size_t i = 0; i < kKinds; ++i) {
-    if (row.result.latencies[i].count() > 0) add(kKindNames[i], row.result.latencies[i]);
+// The percentiles of a row's latencies behind its own columns.
+std::vector<Column> WithLatency(std::vector<Column> columns) {
+  for (const NamedPart& one : kPercentiles) {
+    columns.push_back({one.name, fmt::format("latency/{}_us", one.name), 2});
   }
-  if (table.rows.size() > 1) add("all", row.result.latency());
-  return table;
+  columns.push_back({"most", "latency/most_us", 2});
+  return columns;
+}
+
+Table OperationsOf(const program::Json& run) {
+  program::Json rows = program::Json::array();
+  for (const auto& [name, operation] : run["operations"].items()) {
+    rows.push_back(operation);
+    rows.back()["name"] = name;
+  }
+  if (rows.size() > 1) {
+    rows.push_back(run);
+    rows.back()["name"] = "all";
+  }
+  return TableOf(
+      "", rows,
+      WithLatency({{"latency us", "name"}, {"operations", "count"}, {"a second", "per_second"}}));
 }
 
 Table CostsOf(const RunStudy& study, const RunRow& row) {
   const Result& result = row.result;
   const ClientStats& stats = result.stats;
-  Table table{.columns = {"<what it took", "<"}};
+  Table table{.columns = {{.name = "what it took", .shown = Shown::kText},
+                          {.name = "", .shown = Shown::kText}}};
   const auto add = [&](const char* name, std::string value) {
     table.rows.push_back({name, std::move(value)});
   };
@@ -128,18 +127,6 @@ Table CostsOf(const RunStudy& study, const RunRow& row) {
     add("memory per item", fmt::format("{:.1f} bytes, {:.1f} of them key and value",
                                        static_cast<double>(study.memory->used_bytes) / items,
                                        static_cast<double>(study.memory->payload_bytes) / items));
-  }
-  return table;
-}
-
-Table SweepOf(const RunStudy& study) {
-  Table table{.title = "latency against load, us", .columns = {"wanted/s", "reached/s", "missed"}};
-  AddLatencyColumns(&table);
-  for (size_t i = 1; i < study.rows.size(); ++i) {
-    const RunRow& row = study.rows[i];
-    table.rows.push_back({Whole(row.rate), Whole(row.per_second.median()),
-                          program::Grouped(row.result.missed_starts())});
-    AddLatencyCells(row.result.latency(), &table.rows.back());
   }
   return table;
 }
@@ -188,20 +175,13 @@ Plot LatencyPlot(const RunRow& row) {
 
 // The sweep's rows, against what was achieved, not what was wanted, so that a server at its limit
 // shows as a wall.
-Plot LoadPlot(const RunStudy& study) {
+Plot LoadPlot(const program::Json& sweep) {
   Plot plot{.title = "Latency against load",
             .x = {.label = "operations/s achieved"},
             .y = {.label = "us", .scale = Scale::kLog}};
   for (const NamedPart& one : kPercentiles) {
-    Curve curve{.name = one.name};
-    for (size_t i = 1; i < study.rows.size(); ++i) {
-      const Histogram latency = study.rows[i].result.latency();
-      if (latency.count() == 0) continue;
-      AddAchieved({study.rows[i].per_second.median(),
-                   static_cast<double>(latency.Percentile(one.part)) / 1000},
-                  &curve);
-    }
-    plot.curves.push_back(std::move(curve));
+    const std::string latency = fmt::format("latency/{}_us", one.name);
+    plot.curves.push_back(OverAchieved(CurveOf(one.name, sweep, "per_second", latency)));
   }
   return plot;
 }
@@ -233,17 +213,23 @@ Page PageOf(const RunStudy& study) {
             .parts = {Paragraph{HeadOf(study)}}};
   if (study.rows.empty()) return page;
   const RunRow& row = study.rows.front();
-  if (study.rows.size() > 1) page.parts.push_back(LoadPlot(study));
+  const program::Json runs = JsonOf(study)["runs"];
+  const program::Json sweep(runs.begin() + 1, runs.end());
+  if (!sweep.empty()) page.parts.push_back(LoadPlot(sweep));
   page.parts.push_back(LatencyPlot(row));
   if (study.settings.drive.duration.count() > 0) page.parts.push_back(OverTime(study, row));
-  page.parts.push_back(OperationsOf(row));
+  page.parts.push_back(OperationsOf(runs[0]));
   if (row.per_second.size() > 1) {
     page.parts.push_back(
         Paragraph{fmt::format("{} rounds, the median; {} to {} a second", row.per_second.size(),
                               Whole(row.per_second.least()), Whole(row.per_second.most()))});
   }
   page.parts.push_back(CostsOf(study, row));
-  if (study.rows.size() > 1) page.parts.push_back(SweepOf(study));
+  if (sweep.empty()) return page;
+  page.parts.push_back(TableOf(
+      "latency against load, us", sweep,
+      WithLatency(
+          {{"wanted/s", "rate"}, {"reached/s", "per_second"}, {"missed", "missed_starts"}})));
   return page;
 }
 

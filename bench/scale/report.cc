@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/scale/study.h"
 #include "bench/shared/command.h"
 #include "program/format.h"
@@ -67,170 +68,10 @@ std::string LabelOf(ScaleAxis axis) {
   return axis == ScaleAxis::kValues ? "value bytes" : std::string(NameOf(axis));
 }
 
-std::vector<std::string> BeginOf(ScaleAxis axis, const ScaleRow& row) {
-  std::vector<std::string> cells = {program::Grouped(row.point.On(axis))};
-  if (axis == ScaleAxis::kValues) cells.push_back(program::Grouped(row.point.items));
-  return cells;
-}
-
-Table TableFor(ScaleAxis axis, std::string title) {
-  Table table{.title = std::move(title), .columns = {LabelOf(axis)}};
-  if (axis == ScaleAxis::kValues) table.columns.emplace_back("items");
-  return table;
-}
-
-// The first that was measured; nullptr where all were skipped.
-const ScaleRow* FirstOf(const ScaleStudy& study, ScaleAxis axis) {
-  for (const ScaleRow* row : study.RowsOf(axis)) {
-    if (row->skipped.empty()) return row;
-  }
-  return nullptr;
-}
-
-Table RatesOf(const ScaleStudy& study, ScaleAxis axis) {
-  Table table =
-      TableFor(axis, fmt::format("By {}: operations a second on this machine", LabelOf(axis)));
-  for (const Pace& pace : kPaces) table.columns.emplace_back(pace.name);
-  for (const ScaleRow* row : study.RowsOf(axis)) {
-    std::vector<std::string> cells = BeginOf(axis, *row);
-    if (!row->skipped.empty()) cells.emplace_back("skipped");
-    for (const PaceResult& pace : row->paces) {
-      if (row->skipped.empty()) cells.push_back(Whole(pace.per_second.median()));
-    }
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
-Table RatiosOf(const ScaleStudy& study, ScaleAxis axis) {
-  Table table = TableFor(axis, fmt::format("By {}: the same, to the first point's", LabelOf(axis)));
-  for (const Pace& pace : kPaces) table.columns.emplace_back(pace.name);
-  const ScaleRow* first = FirstOf(study, axis);
-  for (const ScaleRow* row : study.RowsOf(axis)) {
-    if (!row->skipped.empty()) continue;
-    std::vector<std::string> cells = BeginOf(axis, *row);
-    for (size_t i = 0; i < kPaces.size(); ++i) {
-      const double base = first->paces[i].per_second.median();
-      cells.push_back(base > 0 ? Fixed(row->paces[i].per_second.median() / base, 2) : "-");
-    }
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
-void AddRow(std::vector<std::string> cells, std::initializer_list<std::string> more, Table* table) {
-  cells.insert(cells.end(), more);
-  table->rows.push_back(std::move(cells));
-}
-
-Table LatenciesOf(const ScaleStudy& study, ScaleAxis axis) {
-  Table table =
-      TableFor(axis, fmt::format("By {}: us on this machine, one at a time; READs", LabelOf(axis)));
-  for (const char* name : {"GET p50", "GET p99", "GET, known p50", "GET, known p99", "PUT p50",
-                           "PUT p99", "READs/GET", "READs/GET, known"}) {
-    table.columns.emplace_back(name);
-  }
-  for (const ScaleRow* row : study.RowsOf(axis)) {
-    if (!row->skipped.empty()) continue;
-    const PaceResult& get = row->paces[kGet];
-    const PaceResult& known = row->paces[kKnown];
-    const PaceResult& put = row->paces[kPut];
-    AddRow(BeginOf(axis, *row),
-           {Fixed(get.p50_us.median(), 2), Fixed(get.p99_us.median(), 2),
-            Fixed(known.p50_us.median(), 2), Fixed(known.p99_us.median(), 2),
-            Fixed(put.p50_us.median(), 2), Fixed(put.p99_us.median(), 2),
-            Fixed(get.reads.median(), 2), Fixed(known.reads.median(), 2)},
-           &table);
-  }
-  return table;
-}
-
-Table ServerCostsOf(const ScaleStudy& study, ScaleAxis axis) {
-  Table table = TableFor(axis, fmt::format("By {}: the server on this machine; CPU in seconds for "
-                                           "a million, one at a time",
-                                           LabelOf(axis)));
-  for (const char* name :
-       {"CPU, GETs", "CPU, PUTs", "bytes/item", "beyond payload", "seconds to store"}) {
-    table.columns.emplace_back(name);
-  }
-  for (const ScaleRow* row : study.RowsOf(axis)) {
-    if (!row->skipped.empty()) continue;
-    const double payload = ScalePoint::kKeyBytes + static_cast<double>(row->point.value_bytes);
-    AddRow(BeginOf(axis, *row),
-           {Fixed(row->paces[kGet].server_cpu_us.median(), 3),
-            Fixed(row->paces[kPut].server_cpu_us.median(), 2), Whole(row->memory_per_item),
-            Whole(row->memory_per_item - payload), Fixed(row->load_seconds, 1)},
-           &table);
-  }
-  return table;
-}
-
-Axis AxisOf(ScaleAxis axis) {
-  if (axis == ScaleAxis::kValues) {
-    return {.label = LabelOf(axis), .scale = Scale::kLog, .unit = Unit::kBytes};
-  }
-  const bool is_log = axis == ScaleAxis::kItems;
-  return {.label = LabelOf(axis), .scale = is_log ? Scale::kLog : Scale::kLinear};
-}
-
-Plot RatesPlotOf(const ScaleStudy& study, ScaleAxis axis) {
-  Plot plot{.title = fmt::format("Operations a second by {}", LabelOf(axis)),
-            .x = AxisOf(axis),
-            .y = {.label = "a second", .scale = Scale::kLog}};
-  for (size_t i = 0; i < kPaces.size(); ++i) {
-    Curve curve{.name = std::string(kPaces[i].name)};
-    for (const ScaleRow* row : study.RowsOf(axis)) {
-      if (row->skipped.empty()) {
-        curve.points.push_back(
-            {static_cast<double>(row->point.On(axis)), row->paces[i].per_second.median()});
-      }
-    }
-    plot.curves.push_back(std::move(curve));
-  }
-  return plot;
-}
-
-Plot LatencyPlotOf(const ScaleStudy& study, ScaleAxis axis) {
-  Plot plot{.title = fmt::format("Latency by {}, one at a time", LabelOf(axis)),
-            .x = AxisOf(axis),
-            .y = {.label = "us", .scale = Scale::kLog}};
-  for (const size_t i : {kGet, kKnown, kPut}) {
-    Curve p50{.name = fmt::format("{}, p50", kPaces[i].name)};
-    Curve p99{.name = fmt::format("{}, p99", kPaces[i].name)};
-    for (const ScaleRow* row : study.RowsOf(axis)) {
-      if (!row->skipped.empty()) continue;
-      const auto x = static_cast<double>(row->point.On(axis));
-      p50.points.push_back({x, row->paces[i].p50_us.median()});
-      p99.points.push_back({x, row->paces[i].p99_us.median()});
-    }
-    plot.curves.push_back(std::move(p50));
-    plot.curves.push_back(std::move(p99));
-  }
-  return plot;
-}
-
-// From the first point of the first axis to its last.
-Headline HeadlineOf(const ScaleStudy& study) {
-  for (const ScaleAxis axis : study.settings.axes) {
-    std::vector<const ScaleRow*> rows = study.RowsOf(axis);
-    std::erase_if(rows, [](const ScaleRow* row) { return !row->skipped.empty(); });
-    if (rows.empty()) continue;
-    const auto rate = [](const ScaleRow* row) {
-      return Compact(row->paces[kGet].per_second.median());
-    };
-    const std::string label = LabelOf(axis);
-    return {.text = fmt::format("{} GETs a second at {} {}, {} at {}", rate(rows.front()),
-                                Compact(static_cast<double>(rows.front()->point.On(axis))), label,
-                                rate(rows.back()),
-                                Compact(static_cast<double>(rows.back()->point.On(axis)))),
-            .figures = {{fmt::format("us, GET p99 at the most {}", label),
-                         Fixed(rows.back()->paces[kGet].p99_us.median(), 2)},
-                        {fmt::format("PUTs a second at the most {}", label),
-                         Compact(rows.back()->paces[kPut].per_second.median())},
-                        {"bytes of the server's memory an item, there",
-                         Whole(rows.back()->memory_per_item)}}};
-  }
-  return {.text = "every point was skipped"};
+// The member of a point that an axis changes.
+const char* KeyOf(ScaleAxis axis) {
+  return axis == ScaleAxis::kValues ? "value_bytes"
+                                    : kScaleAxisNames[static_cast<size_t>(axis)].data();
 }
 
 program::Json JsonOf(const ScaleRow& row) {
@@ -244,6 +85,8 @@ program::Json JsonOf(const ScaleRow& row) {
   }
   object["load_seconds"] = row.load_seconds;
   object["memory_per_item"] = row.memory_per_item;
+  object["memory_beyond_payload"] =
+      row.memory_per_item - ScalePoint::kKeyBytes - static_cast<double>(row.point.value_bytes);
   object["paces"] = program::Json::array();
   for (size_t i = 0; i < kPaces.size(); ++i) {
     const PaceResult& pace = row.paces[i];
@@ -258,6 +101,116 @@ program::Json JsonOf(const ScaleRow& row) {
     object["paces"].push_back(std::move(one));
   }
   return object;
+}
+
+// The measured points of an axis, in order, with ratios of their rates to the first one's.
+program::Json RowsOf(const ScaleStudy& study, ScaleAxis axis) {
+  program::Json rows = program::Json::array();
+  for (const ScaleRow* row : study.RowsOf(axis)) {
+    if (!row->skipped.empty()) continue;
+    program::Json one = JsonOf(*row);
+    const program::Json& first = rows.empty() ? one : rows.front();
+    for (size_t i = 0; i < kPaces.size(); ++i) {
+      const double base = first["paces"][i]["per_second"];
+      if (base > 0) one["paces"][i]["ratio"] = one["paces"][i]["per_second"].get<double>() / base;
+    }
+    rows.push_back(std::move(one));
+  }
+  return rows;
+}
+
+std::string PaceKey(size_t pace, const char* member) {
+  return fmt::format("paces/{}/{}", pace, member);
+}
+
+// The point on its axis, then `columns`.
+Table AxisTableOf(const program::Json& rows, ScaleAxis axis, std::string_view title,
+                  std::vector<Column> columns) {
+  columns.insert(columns.begin(), {LabelOf(axis), KeyOf(axis)});
+  if (axis == ScaleAxis::kValues) columns.insert(columns.begin() + 1, {"items", "items"});
+  return TableOf(fmt::format("By {}: {}", LabelOf(axis), title), rows, columns);
+}
+
+// A column for each pace.
+std::vector<Column> PaceColumns(const char* member, int digits) {
+  std::vector<Column> columns;
+  for (size_t i = 0; i < kPaces.size(); ++i) {
+    columns.push_back({std::string(kPaces[i].name), PaceKey(i, member), digits});
+  }
+  return columns;
+}
+
+Plot PlotOf(ScaleAxis axis, std::string title, const char* unit) {
+  const bool is_log = axis == ScaleAxis::kItems || axis == ScaleAxis::kValues;
+  return {.title = std::move(title),
+          .x = {.label = LabelOf(axis),
+                .scale = is_log ? Scale::kLog : Scale::kLinear,
+                .unit = axis == ScaleAxis::kValues ? Unit::kBytes : Unit::kNumber},
+          .y = {.label = unit, .scale = Scale::kLog}};
+}
+
+void AddPlots(const program::Json& rows, ScaleAxis axis, Page* page) {
+  Plot rates = PlotOf(axis, fmt::format("Operations a second by {}", LabelOf(axis)), "a second");
+  for (size_t i = 0; i < kPaces.size(); ++i) {
+    rates.curves.push_back(
+        CurveOf(std::string(kPaces[i].name), rows, KeyOf(axis), PaceKey(i, "per_second")));
+  }
+  Plot latencies = PlotOf(axis, fmt::format("Latency by {}, one at a time", LabelOf(axis)), "us");
+  for (const size_t i : {kGet, kKnown, kPut}) {
+    for (const char* part : {"p50", "p99"}) {
+      latencies.curves.push_back(CurveOf(fmt::format("{}, {}", kPaces[i].name, part), rows,
+                                         KeyOf(axis), PaceKey(i, part) + "_us"));
+    }
+  }
+  page->parts.push_back(std::move(rates));
+  page->parts.push_back(std::move(latencies));
+}
+
+void AddTables(const program::Json& rows, ScaleAxis axis, Page* page) {
+  page->parts.push_back(
+      AxisTableOf(rows, axis, "operations a second on this machine", PaceColumns("per_second", 0)));
+  page->parts.push_back(
+      AxisTableOf(rows, axis, "the same, to the first point's", PaceColumns("ratio", 2)));
+  page->parts.push_back(AxisTableOf(rows, axis, "us on this machine, one at a time; READs",
+                                    {{"GET p50", PaceKey(kGet, "p50_us"), 2},
+                                     {"GET p99", PaceKey(kGet, "p99_us"), 2},
+                                     {"GET, known p50", PaceKey(kKnown, "p50_us"), 2},
+                                     {"GET, known p99", PaceKey(kKnown, "p99_us"), 2},
+                                     {"PUT p50", PaceKey(kPut, "p50_us"), 2},
+                                     {"PUT p99", PaceKey(kPut, "p99_us"), 2},
+                                     {"READs/GET", PaceKey(kGet, "reads_per_get"), 2},
+                                     {"READs/GET, known", PaceKey(kKnown, "reads_per_get"), 2}}));
+  page->parts.push_back(AxisTableOf(
+      rows, axis, "the server on this machine; CPU in seconds for a million, one at a time",
+      {{"CPU, GETs", PaceKey(kGet, "server_cpu_us"), 3},
+       {"CPU, PUTs", PaceKey(kPut, "server_cpu_us"), 2},
+       {"bytes/item", "memory_per_item"},
+       {"beyond payload", "memory_beyond_payload"},
+       {"seconds to store", "load_seconds", 1}}));
+}
+
+// From the first point of the first axis to its last.
+Headline HeadlineOf(const ScaleStudy& study) {
+  for (const ScaleAxis axis : study.settings.axes) {
+    const program::Json rows = RowsOf(study, axis);
+    if (rows.empty()) continue;
+    const auto number = [](const program::Json& row, const std::string& key) {
+      return Compact(NumberAt(row, key).value_or(0));
+    };
+    const program::Json& last = rows.back();
+    const std::string label = LabelOf(axis);
+    const std::string rate = PaceKey(kGet, "per_second");
+    return {.text = fmt::format("{} GETs a second at {} {}, {} at {}", number(rows.front(), rate),
+                                number(rows.front(), KeyOf(axis)), label, number(last, rate),
+                                number(last, KeyOf(axis))),
+            .figures = {
+                {fmt::format("us, GET p99 at the most {}", label),
+                 number(last, PaceKey(kGet, "p99_us"))},
+                {fmt::format("PUTs a second at the most {}", label),
+                 number(last, PaceKey(kPut, "per_second"))},
+                {"bytes of the server's memory an item, there", number(last, "memory_per_item")}}};
+  }
+  return {.text = "every point was skipped"};
 }
 
 }  // namespace
@@ -279,13 +232,10 @@ Page PageOf(const ScaleStudy& study) {
                               row.point.clients, row.point.shards, row.skipped)});
   }
   for (const ScaleAxis axis : settings.axes) {
-    if (FirstOf(study, axis) == nullptr) continue;
-    page.parts.push_back(RatesPlotOf(study, axis));
-    page.parts.push_back(LatencyPlotOf(study, axis));
-    page.parts.push_back(RatesOf(study, axis));
-    page.parts.push_back(RatiosOf(study, axis));
-    page.parts.push_back(LatenciesOf(study, axis));
-    page.parts.push_back(ServerCostsOf(study, axis));
+    const program::Json rows = RowsOf(study, axis);
+    if (rows.empty()) continue;
+    AddPlots(rows, axis, &page);
+    AddTables(rows, axis, &page);
   }
   return page;
 }

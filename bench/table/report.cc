@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/shared/command.h"
 #include "bench/table/study.h"
 #include "verify/bucket.h"
@@ -21,7 +22,6 @@ constexpr uint32_t kSeedsMax = 1000;
 constexpr uint64_t kQuickItems = 20'000;
 constexpr uint32_t kQuickSeeds = 2;
 
-std::string Tenths(double value) { return Fixed(value, 1); }
 std::string Hundredths(double value) { return Fixed(value, 2); }
 std::string Thousandths(double value) { return Fixed(value, 3); }
 
@@ -35,41 +35,6 @@ bool IsReached(const TableStudy& study, const TableRow& row) {
   return row.hit_reads.size() == study.settings.seeds;
 }
 
-using Cells = std::vector<std::string>;
-
-Cells LookupCellsOf(const TableRow& row) {
-  return {Tenths(TableBytesPerItem(row)), Thousandths(row.hit_reads.median()),
-          SpreadOf(row.hit_reads, Thousandths), Tenths(BytesPerHit(row)),
-          Thousandths(row.miss_reads.median())};
-}
-
-Cells PlaceCellsOf(const TableRow& row) {
-  return {Hundredths(row.displaced_percent.median()), Thousandths(row.overflow_percent.median()),
-          Thousandths(row.path_mean.median()), Whole(row.path_p99.median()),
-          Whole(row.path_most.most())};
-}
-
-// A row for each fill, the cells behind it by `cells_of` where all tables became so full.
-Table TableOf(const TableStudy& study, uint32_t bucket_bytes, const char* what,
-              std::vector<std::string> columns, Cells (*cells_of)(const TableRow&)) {
-  Table table{.title = fmt::format("buckets of {} bytes: {}", bucket_bytes, what),
-              .columns = {"fill"}};
-  table.columns.insert(table.columns.end(), columns.begin(), columns.end());
-  for (const TableRow& row : study.rows) {
-    if (row.bucket_bytes != bucket_bytes) continue;
-    Cells cells = {fmt::format("{} %", row.fill_percent)};
-    if (IsReached(study, row)) {
-      const Cells rest = cells_of(row);
-      cells.insert(cells.end(), rest.begin(), rest.end());
-    } else {
-      cells.push_back(fmt::format("{} of {} full", study.settings.seeds - row.hit_reads.size(),
-                                  study.settings.seeds));
-    }
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
 Paragraph GrowthOf(const FullTable& full) {
   return {
       fmt::format("the first PUT that would need growth: at {:.2f} % ({}); until there a PUT "
@@ -78,24 +43,15 @@ Paragraph GrowthOf(const FullTable& full) {
                   full.path_mean.median(), full.path_most.most())};
 }
 
-Table ClaimsTableOf(const TableStudy& study) {
-  Table table{.columns = {"<what the design claims", "claimed", "measured", "from..to", "<"}};
-  for (const TableClaim& claim : ClaimsOf(study)) {
-    const char* bound = claim.bound == TableClaim::Bound::kAtMost ? "at most" : "at least";
-    table.rows.push_back({claim.what, fmt::format("{} {:g}", bound, claim.claimed),
-                          Thousandths(claim.measured.median()),
-                          SpreadOf(claim.measured, Thousandths),
-                          claim.holds() ? "holds" : "DOES NOT HOLD"});
-  }
-  return table;
-}
-
 program::Json JsonOf(const TableStudy& study, const TableRow& row) {
   program::Json object = program::Json::object();
   object["bucket_bytes"] = row.bucket_bytes;
   object["fill_percent"] = row.fill_percent;
   object["reached"] = IsReached(study, row);
-  if (!IsReached(study, row)) return object;
+  if (!IsReached(study, row)) {
+    object["full_before"] = study.settings.seeds - row.hit_reads.size();
+    return object;
+  }
   object["table_bytes_per_item"] = TableBytesPerItem(row);
   object["reads_per_hit"] = JsonOf(row.hit_reads);
   object["bytes_per_hit"] = BytesPerHit(row);
@@ -108,34 +64,42 @@ program::Json JsonOf(const TableStudy& study, const TableRow& row) {
   return object;
 }
 
-// Over the fills that all seeds reached, in the first size of buckets: a key's places do not depend
-// on it.
-Curve CurveOf(const TableStudy& study, std::string name, double (*value_of)(const TableRow&)) {
-  Curve curve{.name = std::move(name)};
-  for (const TableRow& row : study.rows) {
-    if (row.bucket_bytes != study.full.front().bucket_bytes || !IsReached(study, row)) continue;
-    curve.points.push_back({static_cast<double>(row.fill_percent), value_of(row)});
-  }
-  return curve;
+void AddTables(const program::Json& rows, uint32_t bucket_bytes, Page* page) {
+  const program::Json own = RowsWith(rows, {{"bucket_bytes", bucket_bytes}});
+  page->parts.push_back(TableOf(fmt::format("buckets of {} bytes: lookups", bucket_bytes), own,
+                                {{"% full", "fill_percent"},
+                                 {"bytes/item", "table_bytes_per_item", 1},
+                                 {"READs/hit", "reads_per_hit", 3},
+                                 {"from..to", "reads_per_hit", 3, Shown::kSpread},
+                                 {"bytes/hit", "bytes_per_hit", 1},
+                                 {"READs/miss", "reads_per_miss", 3},
+                                 {"full before", "full_before"}}));
+  page->parts.push_back(TableOf(fmt::format("buckets of {} bytes: places", bucket_bytes), own,
+                                {{"% full", "fill_percent"},
+                                 {"% away of home", "displaced_percent", 2},
+                                 {"% overflowed", "overflow_percent", 3},
+                                 {"displaced by PUT: mean", "path_mean", 3},
+                                 {"p99", "path_p99"},
+                                 {"max", "path_most/most"},
+                                 {"full before", "full_before"}}));
 }
 
-Plot ReadsPlotOf(const TableStudy& study) {
-  return {.title = "Bucket READs of a lookup, by fill",
-          .x = {.label = "% full"},
-          .y = {.label = "READs"},
-          .curves = {
-              CurveOf(study, "hit", [](const TableRow& row) { return row.hit_reads.median(); }),
-              CurveOf(study, "miss", [](const TableRow& row) { return row.miss_reads.median(); })}};
-}
-
-Plot PathsPlotOf(const TableStudy& study) {
-  return {
-      .title = "Items displaced by a PUT, by fill",
-      .x = {.label = "% full"},
-      .y = {.label = "items"},
-      .curves = {CurveOf(study, "mean", [](const TableRow& row) { return row.path_mean.median(); }),
-                 CurveOf(study, "99 %", [](const TableRow& row) { return row.path_p99.median(); }),
-                 CurveOf(study, "most", [](const TableRow& row) { return row.path_most.most(); })}};
+// Of the first size of buckets: a key's places do not depend on it.
+void AddPlots(const program::Json& all_rows, uint32_t bucket_bytes, Page* page) {
+  const program::Json rows = RowsWith(all_rows, {{"bucket_bytes", bucket_bytes}});
+  const auto curve = [&rows](const char* name, const char* key) {
+    return CurveOf(name, rows, "fill_percent", key);
+  };
+  page->parts.push_back(
+      Plot{.title = "Bucket READs of a lookup, by fill",
+           .x = {.label = "% full"},
+           .y = {.label = "READs"},
+           .curves = {curve("hit", "reads_per_hit"), curve("miss", "reads_per_miss")}});
+  page->parts.push_back(Plot{.title = "Items displaced by a PUT, by fill",
+                             .x = {.label = "% full"},
+                             .y = {.label = "items"},
+                             .curves = {curve("mean", "path_mean"), curve("99 %", "path_p99"),
+                                        curve("most", "path_most/most")}});
 }
 
 Headline HeadlineOf(const TableStudy& study) {
@@ -201,18 +165,19 @@ Page PageOf(const TableStudy& study) {
       "bytes/item: of the table. Displaced by PUT: by those of the last hundredth; max of all "
       "seeds.\nA key's places do not depend on the size of buckets.",
       Whole(static_cast<double>(settings.items)), settings.seeds, settings.seeds == 1 ? "" : "s")});
-  page.parts.push_back(ReadsPlotOf(study));
-  page.parts.push_back(PathsPlotOf(study));
+  const program::Json figures = JsonOf(study);
+  AddPlots(figures["rows"], study.full.front().bucket_bytes, &page);
   for (const FullTable& full : study.full) {
-    page.parts.push_back(TableOf(study, full.bucket_bytes, "lookups",
-                                 {"bytes/item", "READs/hit", "from..to", "bytes/hit", "READs/miss"},
-                                 LookupCellsOf));
-    page.parts.push_back(TableOf(
-        study, full.bucket_bytes, "places",
-        {"% away of home", "% overflowed", "displaced by PUT: mean", "p99", "max"}, PlaceCellsOf));
+    AddTables(figures["rows"], full.bucket_bytes, &page);
     page.parts.push_back(GrowthOf(full));
   }
-  page.parts.push_back(ClaimsTableOf(study));
+  page.parts.push_back(TableOf("", figures["claims"],
+                               {{"what the design claims", "what"},
+                                {"at most", "at_most", kAsItIs},
+                                {"at least", "at_least", kAsItIs},
+                                {"measured", "measured", 3},
+                                {"from..to", "measured", 3, Shown::kSpread},
+                                {"holds", "holds"}}));
   return page;
 }
 

@@ -2,9 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <set>
-
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 #include "bench/verbs/study.h"
 
 namespace plov::bench {
@@ -19,55 +18,29 @@ std::string HeadOf(const VerbsStudy& study) {
       study.device, RoundsOf(settings.rounds, settings.duration), settings.windows.back());
 }
 
-// A row of the table for one size; why a combination cannot be is told below.
-std::vector<std::string> RowOf(const VerbsStudy& study, const Combination* combination,
-                               uint32_t bytes) {
-  std::vector<std::string> row = {std::string(combination->name)};
-  const VerbsRow* single = study.Find(combination, bytes, 1);
-  if (!single->unsupported.empty()) {
-    row.emplace_back("not supported");
-    return row;
+// Of one size.
+Table RatesOf(const VerbsSettings& settings, const program::Json& results, uint32_t bytes) {
+  std::vector<ColumnOfRow> columns;
+  for (const uint32_t window : settings.windows) {
+    columns.push_back({{{"window", window}}, {fmt::format("window {}", window), "per_second"}});
   }
-  for (const uint32_t window : study.settings.windows) {
-    row.push_back(Whole(study.Find(combination, bytes, window)->rate.median()));
-  }
-  const VerbsRow* widest = study.Find(combination, bytes, study.settings.windows.back());
-  row.push_back(Fixed(single->median_us.median(), 2));
-  row.push_back(Fixed(single->p99_us.median(), 2));
-  row.push_back(Fixed(widest->server_cpu_us.median(), 3));
-  return row;
+  const program::Json single = {{"window", 1}};
+  const program::Json widest = {{"window", settings.windows.back()}};
+  columns.push_back({single, {"median us", "median_us", 2}});
+  columns.push_back({single, {"p99 us", "p99_us", 2}});
+  columns.push_back({widest, {"CPU us", "server_cpu_us", 3}});
+  columns.push_back({single, {"not supported", "unsupported"}});
+  columns[settings.windows.size() - 1].column.shown = Shown::kBars;
+  return TableOf(fmt::format("{} bytes", bytes), RowsWith(results, {{"bytes", bytes}}),
+                 {"requests/s", "combination"}, columns);
 }
 
-Table TableOf(const VerbsStudy& study, uint32_t bytes) {
-  Table table{.title = fmt::format("{} bytes", bytes), .columns = {"<requests/s"}};
-  for (const uint32_t window : study.settings.windows) {
-    table.columns.push_back(fmt::format("window {}", window));
+Table MeaningsOf(const VerbsSettings& settings) {
+  program::Json rows = program::Json::array();
+  for (const Combination* one : settings.combinations) {
+    rows.push_back({{"name", one->name}, {"meaning", one->meaning}});
   }
-  for (const char* name : {"median us", "p99 us", "CPU us"}) table.columns.emplace_back(name);
-  for (const Combination* one : study.settings.combinations) {
-    table.rows.push_back(RowOf(study, one, bytes));
-  }
-  return table;
-}
-
-std::string ReasonsOf(const VerbsStudy& study) {
-  std::set<std::string> reasons;
-  for (const VerbsRow& row : study.rows) {
-    if (row.unsupported.empty()) continue;
-    reasons.insert(fmt::format("not supported: {} of {} bytes: {}", row.combination->name,
-                               row.bytes, row.unsupported));
-  }
-  std::string text;
-  for (const std::string& reason : reasons) text += text.empty() ? reason : "\n" + reason;
-  return text;
-}
-
-Table MeaningsOf(const VerbsStudy& study) {
-  Table table{.columns = {"<combination", "<meaning"}};
-  for (const Combination* one : study.settings.combinations) {
-    table.rows.push_back({std::string(one->name), std::string(one->meaning)});
-  }
-  return table;
+  return TableOf("", rows, {{"combination", "name"}, {"meaning", "meaning"}});
 }
 
 program::Json JsonOf(const VerbsRow& row) {
@@ -91,67 +64,34 @@ program::Json JsonOf(const VerbsRow& row) {
   return object;
 }
 
-std::optional<double> RateOf(const VerbsRow* row) {
-  if (row == nullptr || row->rate.empty()) return std::nullopt;
-  return row->rate.median();
-}
-
-// Those that plov itself uses: GETs and PUTs.
-Owner OwnerOf(const Combination* combination) {
-  const bool is_plov = combination->name == "READ" || combination->name == "SEND/SEND";
-  return is_plov ? Owner::kPlov : Owner::kPeer;
-}
-
-// Rates at the largest window by size.
-Chart ChartBySize(const VerbsStudy& study) {
-  const uint32_t window = study.settings.windows.back();
-  Chart chart{.title = fmt::format("Requests by size, window {}, {}", window, study.device),
-              .unit = "requests/s"};
-  for (const uint32_t bytes : study.settings.bytes) {
-    BarGroup group{.name = fmt::format("{} bytes", bytes)};
-    for (const Combination* one : study.settings.combinations) {
-      group.bars.push_back(
-          {std::string(one->name), RateOf(study.Find(one, bytes, window)), OwnerOf(one)});
-    }
-    chart.groups.push_back(std::move(group));
-  }
-  return chart;
-}
-
 // At the middle size by window.
-Plot PlotByWindow(const VerbsStudy& study) {
+Plot PlotByWindow(const VerbsStudy& study, const program::Json& results) {
   const auto& sizes = study.settings.bytes;
   const uint32_t bytes = sizes[(sizes.size() - 1) / 2];
-  Plot plot{.title = fmt::format("Requests by window, {} bytes, {}", bytes, study.device),
-            .x = {.label = "in flight"},
-            .y = {.label = "requests/s"}};
-  for (const Combination* one : study.settings.combinations) {
-    Curve curve{.name = std::string(one->name), .owner = OwnerOf(one)};
-    for (const uint32_t window : study.settings.windows) {
-      const auto rate = RateOf(study.Find(one, bytes, window));
-      if (rate) curve.points.push_back({static_cast<double>(window), *rate});
-    }
-    plot.curves.push_back(std::move(curve));
-  }
-  return plot;
+  return {.title = fmt::format("Requests by window, {} bytes, {}", bytes, study.device),
+          .x = {.label = "in flight"},
+          .y = {.label = "requests/s"},
+          .curves = CurvesOf(RowsWith(results, {{"bytes", bytes}}), "combination", "window",
+                             "per_second")};
 }
 
 // The combination that carries most at the largest window, of the first size.
-Headline HeadlineOf(const VerbsStudy& study) {
-  const uint32_t window = study.settings.windows.back();
-  const uint32_t bytes = study.settings.bytes.front();
+Headline HeadlineOf(const VerbsSettings& settings, const program::Json& results) {
+  const uint32_t window = settings.windows.back();
+  const uint32_t bytes = settings.bytes.front();
   Headline headline;
   double most = 0;
-  for (const Combination* one : study.settings.combinations) {
-    const auto rate = RateOf(study.Find(one, bytes, window));
-    if (!rate) continue;
-    if (OwnerOf(one) == Owner::kPlov) {
-      headline.figures.push_back({fmt::format("requests a second, {}", one->name), Compact(*rate)});
+  for (const program::Json& row : RowsWith(results, {{"window", window}, {"bytes", bytes}})) {
+    const double rate = NumberAt(row, "per_second").value_or(0);
+    const std::string name = row["combination"];
+    // Those that plov itself uses, for GETs and for PUTs.
+    if (rate > 0 && (name == "READ" || name == "SEND/SEND")) {
+      headline.figures.push_back({"requests a second, " + name, Compact(rate)});
     }
-    if (*rate <= most) continue;
-    most = *rate;
+    if (rate <= most) continue;
+    most = rate;
     headline.text = fmt::format("{} carries most: {} requests a second of {} bytes, {} in flight",
-                                one->name, Compact(*rate), bytes, window);
+                                name, Compact(rate), bytes, window);
   }
   return headline;
 }
@@ -159,14 +99,16 @@ Headline HeadlineOf(const VerbsStudy& study) {
 }  // namespace
 
 Page PageOf(const VerbsStudy& study) {
+  const VerbsSettings& settings = study.settings;
+  const program::Json results = JsonOf(study)["results"];
   Page page{.title = "plov-bench verbs",
-            .headline = HeadlineOf(study),
+            .headline = HeadlineOf(settings, results),
             .facts = FactsOfRun(),
-            .parts = {Paragraph{HeadOf(study)}, PlotByWindow(study), ChartBySize(study)}};
-  for (const uint32_t bytes : study.settings.bytes) page.parts.push_back(TableOf(study, bytes));
-  const std::string reasons = ReasonsOf(study);
-  if (!reasons.empty()) page.parts.push_back(Paragraph{reasons});
-  page.parts.push_back(MeaningsOf(study));
+            .parts = {Paragraph{HeadOf(study)}, PlotByWindow(study, results)}};
+  for (const uint32_t bytes : settings.bytes) {
+    page.parts.push_back(RatesOf(settings, results, bytes));
+  }
+  page.parts.push_back(MeaningsOf(settings));
   return page;
 }
 

@@ -28,13 +28,10 @@
     }
     return dark ? [18, 18, 18] : [255, 255, 255];
   };
-  const covers = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > slack &&
-    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > slack;
-
   if (root.scrollWidth > root.clientWidth) {
     problems.push(`the page is wider than the window: ${root.scrollWidth} > ${root.clientWidth}`);
   }
-  const words = 'h1, h2, h3, p, dt, dd, td, th, li, .headline, figcaption, small, .bars > div, .bar span';
+  const words = 'h1, h2, p, dt, dd, td, th, .headline, figcaption, small';
   for (const element of document.querySelectorAll(words)) {
     const ratio = contrast(rgba(getComputedStyle(element).color), paperOf(element));
     if (ratio < 4.5) problems.push(`'${element.textContent}' is hard to read: ${ratio.toFixed(1)}`);
@@ -43,12 +40,9 @@
   if (dark && luminance(paper) > 0.2) problems.push('the page is not dark');
   if (!document.querySelector('.headline')) problems.push('the page has no headline');
 
-  for (const bar of document.querySelectorAll('.bar')) {
-    const [box, value] = [bar.querySelector('i'), bar.querySelector('span')]
-      .map((element) => element.getBoundingClientRect());
-    if (!(box.width >= 1 && box.height > 5)) problems.push('a bar is not drawn');
-    if (value.right > root.clientWidth) problems.push(`a bar's '${value.textContent}' sticks out`);
-    if (covers(value, box)) problems.push(`a bar's value covers it`);
+  for (const bar of document.querySelectorAll('td i')) {
+    const {width, height} = bar.getBoundingClientRect();
+    if (!(width >= 1 && height > 2)) problems.push('a bar is not drawn');
   }
 
   for (const plot of window.plots) {
@@ -59,14 +53,13 @@
       continue;
     }
     const named = plot.data.datasets.filter((one) => one.label && !one.isBeyond);
-    if (plot.labels.length !== named.length) tell(`has ${plot.labels.length} labels`);
-    plot.labels.forEach(({text, box}, i) => {
-      if (box.left < 0 || box.right > width + slack || box.top < 0 || box.bottom > height + slack) {
-        tell(`'${text}' sticks out`);
-      }
-      const other = plot.labels.slice(0, i).find((label) => covers(label.box, box));
-      if (other) tell(`'${text}' covers '${other.text}'`);
-    });
+    const names = plot.legend.options.display ? plot.legend.legendItems.map((one) => one.text) : [];
+    if (named.length > 1 && !named.every((one) => names.includes(one.label))) {
+      tell('does not name its curves');
+    }
+    if (plot.chartArea.height < 100) tell('is squeezed by its names');
+    const wide = plot.legend.legendHitBoxes.find((box) => box.left + box.width > width + slack);
+    if (named.length > 1 && wide) tell('has a name that sticks out');
     // The canvas is transparent where nothing is drawn; a hollow mark is drawn around its point.
     const pixels = plot.ctx.getImageData(0, 0, width, height).data;
     const isDrawn = (point) => {
@@ -84,7 +77,7 @@
       if (contrast(rgba(dataset.borderColor), paper) < 2) tell(`${dataset.borderColor} is hard to see`);
     });
   }
-  if (window.plots.length + document.querySelectorAll('.bars').length === 0) {
+  if (window.plots.length + document.querySelectorAll('td i').length === 0) {
     problems.push('the page has no plot');
   }
   return problems;

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "bench/page/number.h"
+#include "bench/page/rows.h"
 
 namespace plov::bench {
 namespace {
@@ -21,22 +21,12 @@ size_t Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-std::string LineWith(const std::string& text, const std::string& part) {
-  const size_t at = text.find(part);
-  return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
-}
-
-Chart SampleChart() {
-  return {.title = "bars",
-          .unit = "requests/s",
-          .groups = {{"16 bytes", {{"first", 100, Owner::kPlov}, {"second", 25}}},
-                     {"64 bytes", {{"third", std::nullopt}}}}};
-}
-
 Table SampleTable() {
   return {.title = "rates",
-          .columns = {"<name", "a second", "<note"},
-          .rows = {{"a|b", "1,234", "x < y"}, {"µ", "5"}}};
+          .columns = {{.name = "name", .shown = Shown::kText},
+                      {.name = "a second", .shown = Shown::kBars},
+                      {.name = "note", .shown = Shown::kText}},
+          .rows = {{"a|b", "1,234", "x < y"}, {"µ", "5", ""}}};
 }
 
 Plot SamplePlot() {
@@ -47,11 +37,10 @@ Plot SamplePlot() {
 }
 
 Page SamplePage() {
-  return {
-      .title = "plov-bench <x>",
-      .headline = {"2 of 3 </script><script>alert(1)</script>", {{"a second", "1.5 M"}}},
-      .facts = {{"command", "plov-bench x --html 'a b'"}},
-      .parts = {Paragraph{"a <sentence> @LIBRARY@"}, SampleTable(), SamplePlot(), SampleChart()}};
+  return {.title = "plov-bench <x>",
+          .headline = {"2 of 3 </script><script>alert(1)</script>", {{"a second", "1.5 M"}}},
+          .facts = {{"command", "plov-bench x --html 'a b'"}},
+          .parts = {Paragraph{"a <sentence> @LIBRARY@"}, SampleTable(), SamplePlot()}};
 }
 
 TEST(Number, CompactHasThreeDigits) {
@@ -61,14 +50,50 @@ TEST(Number, CompactHasThreeDigits) {
   EXPECT_EQ(Compact(12'345'678), "12.3 M");
 }
 
-TEST(Chart, BarsAreAsLongAsTheirValuesAndWhatIsMissingIsNoZero) {
-  const std::string text = TextOf(SampleChart());
-  const std::string most = LineWith(text, "first ");
-  const std::string quarter = LineWith(text, "second");
-  EXPECT_EQ(std::ranges::count(most, '#'), 4 * std::ranges::count(quarter, '#'));
-  EXPECT_GT(std::ranges::count(quarter, '#'), 0);
-  EXPECT_TRUE(most.ends_with(" 100")) << most;
-  EXPECT_TRUE(LineWith(text, "third").ends_with(" -")) << text;
+// Results of two designs at two windows.
+program::Json SampleRows() {
+  return program::Json::parse(R"([
+      {"design": "one", "window": 1, "rate": {"median": 2000, "least": 1000, "most": 3000}},
+      {"design": "one", "window": 8, "rate": {"median": 9000, "least": 9000, "most": 9000}},
+      {"design": "other", "window": 1, "rate": {"median": 0.5, "least": 0.5, "most": 0.5},
+       "latency": {"p99_us": 1.25}, "holds": true},
+      {"design": "other", "window": 8, "why": "no room", "rate": null}])");
+}
+
+TEST(Rows, TableShowsMembersAndLeavesOutColumnsThatNoRowHas) {
+  EXPECT_EQ(TextOf(TableOf("", SampleRows(),
+                           {{"design", "design"},
+                            {"rate", "rate"},
+                            {"from..to", "rate", 1, Shown::kSpread},
+                            {"us", "latency/p99_us", 2},
+                            {"none", "nonsense"},
+                            {"holds", "holds"}})),
+            "design   rate        from..to    us  holds\n"
+            "one     2,000  1000.0..3000.0\n"
+            "one     9,000  9000.0..9000.0\n"
+            "other       1        0.5..0.5  1.25    yes\n"
+            "other\n");
+}
+
+TEST(Rows, LineShowsSeveralRowsOfOneName) {
+  EXPECT_EQ(TextOf(TableOf("rates", SampleRows(), {"design", "design"},
+                           {{{{"window", 8}}, {"8", "rate", kAsItIs}},
+                            {{{"window", 1}}, {"1", "rate", kAsItIs}},
+                            {{{"window", 8}}, {"why", "why"}}})),
+            "rates\n"
+            "design      8      1  why\n"
+            "one     9,000  2,000\n"
+            "other            0.5  no room\n");
+}
+
+TEST(Rows, CurvesHaveAPointForEachRowWithBothNumbers) {
+  const std::vector<Curve> curves = CurvesOf(SampleRows(), "design", "window", "rate");
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[0].name, "one");
+  ASSERT_EQ(curves[0].points.size(), 2u);
+  EXPECT_EQ(curves[0].points[1].x, 8);
+  EXPECT_EQ(curves[0].points[1].y, 9000);
+  EXPECT_EQ(curves[1].points.size(), 1u);
 }
 
 TEST(Table, TextStandsInColumns) {
@@ -82,7 +107,6 @@ TEST(Table, TextStandsInColumns) {
 TEST(Page, TextHasAllButPlotsWithEmptyLinesBetween) {
   const std::string text = TextOf(SamplePage());
   EXPECT_TRUE(text.starts_with("a <sentence> @LIBRARY@\n\nrates\nname")) << text;
-  EXPECT_NE(text.find("\n\nbars (requests/s)\n\n16 bytes\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("a < b"), std::string::npos);
 }
 
@@ -100,20 +124,17 @@ TEST(Page, MarkdownKeepsCellsApart) {
 
 TEST(Page, JsonHasEveryPartAndOnlyPointsThatHaveAPlace) {
   const program::Json json = JsonOf(SamplePage());
-  ASSERT_EQ(json["parts"].size(), 4u);
+  ASSERT_EQ(json["parts"].size(), 3u);
   EXPECT_EQ(json["figures"]["a second"], "1.5 M");
   EXPECT_EQ(json["parts"][1]["rows"][0][0], "a|b");
   EXPECT_EQ(json["parts"][2]["curves"][0]["points"],
             program::Json::parse(R"([{"x":1000,"y":0.5}])"));
-  EXPECT_EQ(json["parts"][3]["groups"][0]["bars"][0]["ours"], true);
-  EXPECT_EQ(json["parts"][3]["groups"][1]["bars"][0]["value"], nullptr);
+  EXPECT_EQ(json["parts"][1]["columns"][0]["text"], true);
+  EXPECT_EQ(json["parts"][1]["columns"][1]["bars"], true);
 }
 
 TEST(Page, LoadThatAchievedLessIsNotJoined) {
-  Curve curve;
-  for (const Point& point : {Point{1, 5}, Point{3, 6}, Point{2, 90}, Point{4, 50}}) {
-    AddAchieved(point, &curve);
-  }
+  const Curve curve = OverAchieved({.points = {{1, 5}, {3, 6}, {2, 90}, {4, 50}}});
   ASSERT_EQ(curve.points.size(), 3u);
   EXPECT_EQ(curve.points.back().x, 4);
   ASSERT_EQ(curve.beyond.size(), 1u);

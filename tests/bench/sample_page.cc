@@ -6,28 +6,13 @@
 
 namespace {
 
-using plov::bench::Chart;
 using plov::bench::Curve;
-using plov::bench::Owner;
 using plov::bench::Page;
 using plov::bench::Plot;
 using plov::bench::Scale;
+using plov::bench::Shown;
 using plov::bench::Table;
 using plov::bench::Unit;
-
-Chart Bars() {
-  Chart chart{
-      .title = "Bars, one of them without a value", .unit = "operations a second", .target = 9e6};
-  for (const char* name : {"8 bytes", "1048576 bytes"}) {
-    chart.groups.push_back({.name = name});
-    for (int i = 0; i < 5; ++i) {
-      chart.groups.back().bars.push_back({"A SERIES WITH A LONG NAME, NUMBER " + std::to_string(i),
-                                          3.3e6 * i, i == 2 ? Owner::kPlov : Owner::kPeer});
-    }
-  }
-  chart.groups[1].bars[4].value = std::nullopt;
-  return chart;
-}
 
 Plot Growth(int curves, int ours) {
   Plot plot{
@@ -35,8 +20,8 @@ Plot Growth(int curves, int ours) {
       .x = {.label = "value bytes", .scale = Scale::kLog, .unit = Unit::kBytes},
       .y = {.label = "GETs a second", .scale = Scale::kLog}};
   for (int i = 0; i < curves; ++i) {
-    Curve curve{.name = "GET, WINDOW 32, LOCATIONS KNOWN, " + std::to_string(i),
-                .owner = i < ours ? Owner::kPlov : Owner::kPeer};
+    Curve curve{.name = (i < ours ? "plov, " : "GET, ") + std::to_string(i) +
+                        ", WINDOW 32, LOCATIONS KNOWN"};
     for (double bytes = 8; bytes <= 1 << 20; bytes *= 8) {
       curve.points.push_back({bytes, 4e7 / (bytes + 100) / (1 + 0.02 * i)});
     }
@@ -67,8 +52,9 @@ Plot Load() {
   for (const char* name : {"p50", "p99"}) {
     Curve curve{.name = name};
     for (double load = 1; load <= 10; ++load) {
-      AddAchieved({std::min(load, 17 - load) * 1e5, std::exp(load)}, &curve);
+      curve.points.push_back({std::min(load, 17 - load) * 1e5, std::exp(load)});
     }
+    curve = OverAchieved(std::move(curve));
     plot.curves.push_back(std::move(curve));
   }
   return plot;
@@ -82,12 +68,17 @@ Plot OnePoint() {
 }
 
 Table Words() {
-  return {
-      .title = "A table that is wider than a phone",
-      .columns = {"<name", "a second", "p99 us", "from..to", "READs/GET", "of READs", "<verdict"},
-      .rows = {
-          {"GET </script><b>one</b> & more", "1,234,567", "0.98", "0.5..1.2", "1", "1", "reached"},
-          {"PUT", "765,432", "", "", "", "", "missed by 5 %"}}};
+  return {.title = "A table that is wider than a phone",
+          .columns = {{.name = "name", .shown = Shown::kText},
+                      {.name = "a second", .shown = Shown::kBars},
+                      {.name = "p99 us"},
+                      {.name = "from..to"},
+                      {.name = "READs/GET"},
+                      {.name = "of READs"},
+                      {.name = "verdict", .shown = Shown::kText}},
+          .rows = {{"GET </script><b>one</b> & more", "1,234,567", "0.98", "0.5..1.2", "1", "1",
+                    "reached"},
+                   {"plov, PUT", "765,432", "", "", "", "", "missed by 5 %"}}};
 }
 
 }  // namespace
@@ -98,7 +89,7 @@ int main() {
       .headline = {"2 of 3 goals reached <b>", {{"GETs a second", "1.5 M"}, {"us", "3"}}},
       .facts = plov::bench::FactsOfRun(),
       .parts = {plov::bench::Paragraph{"A sentence,\nand another one."}, Load(), Growth(9, 0),
-                Growth(6, 2), OverTime(), Latencies(), OnePoint(), Bars(), Words()}};
+                Growth(6, 2), OverTime(), Latencies(), OnePoint(), Words()}};
   const auto html = HtmlOf(page);
   if (!html) {
     std::fprintf(stderr, "skipped: %s\n", html.error().message.c_str());
