@@ -94,4 +94,8 @@ StartedPeer StartRedis(const Work& work, const PeerPlace& place);
 StartedPeer StartRedisBenchmark(const Work& work, const PeerPlace& place);
 StartedPeer StartMemcached(const Work& work, const PeerPlace& place);
 
+// Requests a second of a test, "GET" or "SET", in what redis-benchmark --csv printed. kProtocol:
+// there are none.
+std::expected<double, Error> ParseRedisBenchmark(std::string_view text, std::string_view test);
+
 }  // namespace plov::bench

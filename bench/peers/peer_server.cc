@@ -7,16 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <thread>
+
+#include "fabric/os.h"
 
 namespace plov::bench {
 
 namespace {
 
 constexpr std::chrono::seconds kServesWithin{20};
-constexpr std::chrono::seconds kEndsWithin{10};
+constexpr std::chrono::seconds kEndsWithin{300};
+constexpr std::chrono::seconds kEndsAfterItsOutput{10};
+constexpr size_t kToldBytes = 400;  // of a failed program's output: as much as one looks at
 
 std::expected<std::vector<std::string>, Error> CommandOf(const PeerProgram& program) {
   std::vector<std::string> command = {program::FindInPath(program.name)};
@@ -30,13 +35,16 @@ std::expected<std::vector<std::string>, Error> CommandOf(const PeerProgram& prog
 
 }  // namespace
 
-std::expected<program::Process, Error> StartPeerServer(const PeerProgram& program,
-                                                       const std::function<bool()>& connect) {
+std::expected<program::Process, Error> StartProgram(const PeerProgram& program) {
   const auto command = CommandOf(program);
   if (!command) return std::unexpected(command.error());
-  const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  auto process = program::Process::Start(*command, {.output = nowhere, .errors = nowhere});
-  ::close(nowhere);
+  const fabric::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  return program::Process::Start(*command, {.output = nowhere.get(), .errors = nowhere.get()});
+}
+
+std::expected<program::Process, Error> StartPeerServer(const PeerProgram& program,
+                                                       const std::function<bool()>& connect) {
+  auto process = StartProgram(program);
   if (!process) return process;
   const auto end = std::chrono::steady_clock::now() + kServesWithin;
   while (!connect()) {
@@ -56,33 +64,31 @@ bool Listens(const std::string& socket) {
   address.sun_family = AF_UNIX;
   if (socket.size() >= sizeof(address.sun_path)) return false;
   std::ranges::copy(socket, address.sun_path);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const fabric::Fd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const void* const any = &address;
-  const bool connected = ::connect(fd, static_cast<const sockaddr*>(any), sizeof(address)) == 0;
-  ::close(fd);
-  return connected;
+  return ::connect(client.get(), static_cast<const sockaddr*>(any), sizeof(address)) == 0;
 }
 
 std::expected<std::string, Error> OutputOf(const PeerProgram& program) {
   const auto command = CommandOf(program);
   if (!command) return std::unexpected(command.error());
-  int pipe[2];
-  if (::pipe2(pipe, O_CLOEXEC) != 0) return Fail(Code::kSystem, "cannot make a pipe");
-  auto process = program::Process::Start(*command, {.output = pipe[1], .errors = pipe[1]});
-  ::close(pipe[1]);
-  std::string text;
-  char bytes[4096];
-  ssize_t count = process ? 1 : 0;
-  while (count > 0 || (count < 0 && errno == EINTR)) {
-    count = ::read(pipe[0], bytes, sizeof(bytes));
-    if (count > 0) text.append(bytes, static_cast<size_t>(count));
-  }
-  ::close(pipe[0]);
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
+  const fabric::Fd read_end(ends[0]);
+  fabric::Fd write_end(ends[1]);
+  auto process =
+      program::Process::Start(*command, {.output = write_end.get(), .errors = write_end.get()});
   if (!process) return std::unexpected(process.error());
-  if (!process->Await(kEndsWithin) || process->ending() != "exit status 0") {
-    return Fail(Code::kSystem, fmt::format("{} failed: {}", program.name, text));
+  write_end = fabric::Fd();
+  const std::string text = program::ReadUntil(
+      read_end.get(), [](std::string_view) { return false; }, kEndsWithin);
+  if (!process->Await(kEndsAfterItsOutput)) {
+    return Fail(Code::kTimeout, program.name + " does not end");
   }
-  return text;
+  if (process->ending() == "exit status 0") return text;
+  std::string end = text.substr(text.size() - std::min(text.size(), kToldBytes));
+  std::ranges::replace(end, '\n', ' ');
+  return Fail(Code::kSystem, fmt::format("{} failed; it said: {}", program.name, end));
 }
 
 }  // namespace plov::bench

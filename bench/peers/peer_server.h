@@ -1,4 +1,4 @@
-// A peer's server program: found, started, waited for.
+// Programs of others: found, started, waited for, or run to their end.
 #pragma once
 
 #include <expected>
@@ -14,11 +14,13 @@ namespace plov::bench {
 struct PeerProgram {
   std::string name;     // in PATH
   std::string package;  // Debian's, that it is of
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments = {};
 };
 
-// Starts it and calls `connect` until that says true. Errors: kUnavailable (it is not installed),
-// kSystem (it ended, or did not serve in time).
+// Starts it; what it writes goes nowhere. Errors: kUnavailable (it is not installed), kSystem.
+std::expected<program::Process, Error> StartProgram(const PeerProgram& program);
+
+// The same, and calls `connect` until that says true. kSystem: it ended, or did not serve in time.
 std::expected<program::Process, Error> StartPeerServer(const PeerProgram& program,
                                                        const std::function<bool()>& connect);
 
@@ -26,7 +28,7 @@ std::expected<program::Process, Error> StartPeerServer(const PeerProgram& progra
 bool Listens(const std::string& socket);
 
 // Runs a program to its end and returns what it printed. Errors: kUnavailable (it is not
-// installed), kSystem (it failed).
+// installed), kSystem (it failed, with the end of what it printed), kTimeout (five minutes).
 std::expected<std::string, Error> OutputOf(const PeerProgram& program);
 
 }  // namespace plov::bench

@@ -1,13 +1,121 @@
-// Redis over a Unix socket, asked by hiredis: one request at a time, or 32 and then their replies.
+// Redis, on a private socket and keeping nothing: asked by hiredis over a Unix socket, one request at
+// a time or 32 and then their replies; and by redis-benchmark -P 32, which keeps it busier than one
+// connection can, with fifty of them. That has keys of its own, key:000000000000 and on, as long as
+// those of the work, and looks at no value.
+
+#include <fmt/core.h>
+#include <hiredis/hiredis.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "bench/peers/peer.h"
-#include "bench/peers/redis_server.h"
+#include "bench/peers/peer_server.h"
 
 namespace plov::bench {
 
 namespace {
+
+constexpr double kFirstRate = 100'000;  // before it is known
+constexpr double kRequestsMin = 20'000;
+
+struct RedisReplyDeleter {
+  void operator()(redisReply* reply) const { ::freeReplyObject(reply); }
+};
+using RedisReply = std::unique_ptr<redisReply, RedisReplyDeleter>;
+
+class RedisClient {
+ public:
+  // Errors: kUnavailable.
+  static std::expected<RedisClient, Error> Connect(const std::string& socket);
+
+  // What is appended goes out with the next reply that is asked for; replies come in that order.
+  void AppendGet(std::string_view key);
+  void AppendSet(std::string_view key, std::string_view value);
+  // Errors: kSystem (the connection broke), kProtocol (Redis said no).
+  std::expected<RedisReply, Error> Next();
+  std::expected<void, Error> NextDone();  // of a SET
+
+ private:
+  struct ContextDeleter {
+    void operator()(redisContext* context) const { ::redisFree(context); }
+  };
+
+  std::unique_ptr<redisContext, ContextDeleter> context_;
+};
+
+class RedisServer {
+ public:
+  // The socket and what Redis writes lie in `folder`, as `name`.
+  RedisServer(const std::string& folder, const std::string& name)
+      : folder_(folder), socket_(folder + "/" + name + ".sock") {}
+
+  // Returns the first client. Errors: kUnavailable (it is not installed), kSystem.
+  std::expected<RedisClient, Error> Start();
+
+  const std::string& socket() const { return socket_; }
+
+ private:
+  std::string folder_;
+  std::string socket_;
+  std::optional<program::Process> process_;
+};
+
+std::expected<RedisClient, Error> RedisClient::Connect(const std::string& socket) {
+  RedisClient client;
+  client.context_.reset(::redisConnectUnix(socket.c_str()));
+  if (client.context_ != nullptr && client.context_->err == 0) return client;
+  return Fail(Code::kUnavailable, "no Redis on " + socket);
+}
+
+std::expected<RedisClient, Error> RedisServer::Start() {
+  const PeerProgram program{
+      .name = "redis-server",
+      .package = "redis-server",
+      .arguments = {"--port", "0", "--unixsocket", socket_, "--unixsocketperm", "700", "--dir",
+                    folder_, "--save", "", "--appendonly", "no", "--maxmemory", "0"}};
+  auto process =
+      StartPeerServer(program, [this] { return RedisClient::Connect(socket_).has_value(); });
+  if (!process) return std::unexpected(process.error());
+  process_ = std::move(*process);
+  return RedisClient::Connect(socket_);
+}
+
+void RedisClient::AppendGet(std::string_view key) {
+  std::array<const char*, 2> words = {"GET", key.data()};
+  const std::array<size_t, 2> bytes = {3, key.size()};
+  ::redisAppendCommandArgv(context_.get(), 2, words.data(), bytes.data());
+}
+
+void RedisClient::AppendSet(std::string_view key, std::string_view value) {
+  std::array<const char*, 3> words = {"SET", key.data(), value.data()};
+  const std::array<size_t, 3> bytes = {3, key.size(), value.size()};
+  ::redisAppendCommandArgv(context_.get(), 3, words.data(), bytes.data());
+}
+
+std::expected<RedisReply, Error> RedisClient::Next() {
+  void* reply = nullptr;
+  if (::redisGetReply(context_.get(), &reply) != REDIS_OK) {
+    return Fail(Code::kSystem, std::string("Redis: ") + context_->errstr);
+  }
+  RedisReply owned(static_cast<redisReply*>(reply));
+  if (owned->type == REDIS_REPLY_ERROR) {
+    return Fail(Code::kProtocol, "Redis: " + std::string(owned->str, owned->len));
+  }
+  return owned;
+}
+
+std::expected<void, Error> RedisClient::NextDone() {
+  const auto reply = Next();
+  if (!reply) return std::unexpected(reply.error());
+  if ((*reply)->type == REDIS_REPLY_STATUS) return {};
+  return Fail(Code::kProtocol, "Redis answered a SET with no status");
+}
 
 class Redis final : public Peer {
  public:
@@ -66,7 +174,86 @@ std::expected<void, Error> Redis::Put(Turn batch) {
   return {};
 }
 
+class RedisBenchmark final : public Peer {
+ public:
+  RedisBenchmark(const Work& work, const std::string& folder)
+      : Peer(work), server_(folder, "redis-benchmark") {}
+
+  std::expected<void, Error> Open();
+
+  bool Can(Way way) const override { return way == Way::kGetMany || way == Way::kPutMany; }
+  std::expected<void, Error> Do(Way way, Turn turn) override {
+    const auto rate = Run(way, turn.count);
+    if (!rate) return std::unexpected(rate.error());
+    return {};
+  }
+  std::expected<double, Error> Rate(Way way, std::chrono::microseconds duration) override;
+
+ private:
+  std::expected<double, Error> Run(Way way, uint64_t requests) const;
+
+  RedisServer server_;
+  std::array<double, kWayNames.size()> rates_{};
+};
+
+std::expected<void, Error> RedisBenchmark::Open() {
+  if (program::FindInPath("redis-benchmark").empty()) {
+    return Fail(Code::kUnavailable,
+                "redis-benchmark is not in PATH: install the package redis-tools");
+  }
+  auto client = server_.Start();
+  if (!client) return std::unexpected(client.error());
+  const std::string value(work().value_bytes(), 'v');
+  for (uint64_t first = 0; first < work().count(); first += kPipelined) {
+    const uint64_t end = std::min(first + kPipelined, work().count());
+    for (uint64_t i = first; i < end; ++i) client->AppendSet(fmt::format("key:{:012}", i), value);
+    for (uint64_t i = first; i < end; ++i) {
+      if (auto done = client->NextDone(); !done) return done;
+    }
+  }
+  return {};
+}
+
+std::expected<double, Error> RedisBenchmark::Run(Way way, uint64_t requests) const {
+  const auto text =
+      OutputOf({.name = "redis-benchmark",
+                .package = "redis-tools",
+                .arguments = {"-s", server_.socket(), "-P", std::to_string(kPipelined), "-n",
+                              std::to_string(requests), "-r", std::to_string(work().count()), "-d",
+                              std::to_string(work().value_bytes()), "--csv", "-t",
+                              way == Way::kGetMany ? "get" : "set"}});
+  if (!text) return std::unexpected(text.error());
+  return ParseRedisBenchmark(*text, way == Way::kGetMany ? "GET" : "SET");
+}
+
+// As many requests as take about so long.
+std::expected<double, Error> RedisBenchmark::Rate(Way way, std::chrono::microseconds duration) {
+  double& last = rates_.at(static_cast<size_t>(way));
+  const double seconds = std::chrono::duration<double>(duration).count();
+  const double requests = std::max(kRequestsMin, (last > 0 ? last : kFirstRate) * seconds);
+  const auto rate = Run(way, static_cast<uint64_t>(requests));
+  if (rate) last = *rate;
+  return rate;
+}
+
 }  // namespace
+
+std::expected<double, Error> ParseRedisBenchmark(std::string_view text, std::string_view test) {
+  const std::string start = fmt::format("\"{}\",\"", test);
+  const size_t at = text.find(start);
+  double rate = 0;
+  if (at != std::string_view::npos) {
+    std::from_chars(text.data() + at + start.size(), text.data() + text.size(), rate);
+  }
+  if (rate > 0) return rate;
+  return Fail(Code::kProtocol, "redis-benchmark printed no rate");
+}
+
+StartedPeer StartRedisBenchmark(const Work& work, const PeerPlace& place) {
+  auto benchmark = std::make_unique<RedisBenchmark>(work, place.folder);
+  if (auto opened = benchmark->Open(); !opened) return std::unexpected(opened.error());
+  return benchmark;
+}
 
 StartedPeer StartRedis(const Work& work, const PeerPlace& place) {
   auto server = std::make_shared<RedisServer>(place.folder, "redis");

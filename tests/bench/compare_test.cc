@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/rows.h"
-#include "bench/peers/redis_benchmark.h"
+#include "bench/peers/peer.h"
 
 namespace plov::bench {
 namespace {
