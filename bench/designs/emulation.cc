@@ -249,6 +249,15 @@ DesignLoad::DesignLoad(const ItemShape& shape, uint64_t count, uint64_t first)
   std::ranges::shuffle(order, std::mt19937_64(kSeed));
 }
 
+void SideResult::Add(const SideResult& later) {
+  gets += later.gets;
+  seconds += later.seconds;
+  reads += later.reads;
+  bucket_reads += later.bucket_reads;
+  bytes += later.bytes;
+  latency.Add(later.latency);
+}
+
 std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOptions& options,
                                                              const DesignLoad& load) {
   Emulation::Connections connections;

@@ -104,10 +104,11 @@ void AddLoad(const DesignsSettings& settings, const program::Json& results, Page
 }
 
 // The rates at the window, of the first size of values.
-Headline HeadlineOf(const DesignsStudy& study) {
-  const auto rate = [&study](size_t design) {
-    const DesignsSettings& settings = study.settings;
-    return study.Find(design, settings.value_bytes.front(), settings.window)->per_second.median();
+Headline HeadlineOf(const DesignsSettings& settings, const program::Json& results) {
+  const program::Json rows = RowsWith(
+      results, {{"value_bytes", settings.value_bytes.front()}, {"window", settings.window}});
+  const auto rate = [&rows](size_t design) {
+    return NumberAt(rows.at(design), "per_second").value_or(0);  // as kDesignNames
   };
   size_t best = 0;
   for (size_t design = 1; design < kColdDesign; ++design) {
@@ -132,11 +133,11 @@ std::string WorkOf(const DesignWork& work) {
 }  // namespace
 
 Page PageOf(const DesignsStudy& study) {
+  const program::Json figures = JsonOf(study);
   Page page{.title = "plov-bench designs",
-            .headline = HeadlineOf(study),
+            .headline = HeadlineOf(study.settings, figures["results"]),
             .facts = FactsOfRun(),
             .parts = {HeadOf(study)}};
-  const program::Json figures = JsonOf(study);
   for (const uint32_t bytes : study.settings.value_bytes) {
     page.parts.push_back(RatesOf(figures["results"], bytes, study.settings.window));
   }
@@ -154,7 +155,7 @@ program::Json JsonOf(const DesignsStudy& study) {
   object["duration_us"] = study.settings.duration.count();
   object["results"] = program::Json::array();
   for (const DesignRow& row : study.rows) {
-    program::Json result = {{"design", kDesignNames[row.design]},
+    program::Json result = {{"design", kDesignNames[row.work.design]},
                             {"value_bytes", row.value_bytes},
                             {"window", row.window},
                             {"per_second", JsonOf(row.per_second)},
@@ -169,13 +170,13 @@ program::Json JsonOf(const DesignsStudy& study) {
     object["results"].push_back(std::move(result));
   }
   object["clients"] = program::Json::array();
-  for (const DesignClientsRow& row : study.clients) {
+  for (const DesignRow& row : study.clients) {
     object["clients"].push_back({{"design", kDesignNames[row.work.design]},
                                  {"operation", row.work.puts ? "put" : "get"},
                                  {"work", WorkOf(row.work)},
                                  {"servers", row.work.servers},
-                                 {"value_bytes", study.settings.value_bytes.front()},
-                                 {"window", study.settings.window},
+                                 {"value_bytes", row.value_bytes},
+                                 {"window", row.window},
                                  {"clients", row.clients},
                                  {"per_second", JsonOf(row.per_second)},
                                  {"server_cpu_us", row.server_cpu_us.median()},

@@ -37,6 +37,8 @@ struct SideResult {
   uint64_t bucket_reads = 0;  // those of them that plov makes of buckets
   uint64_t bytes = 0;
   Histogram latency;  // of single GETs, only one at a time
+
+  void Add(const SideResult& later);
 };
 
 // Threads: one.

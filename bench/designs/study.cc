@@ -1,8 +1,10 @@
 #include "bench/designs/study.h"
 
 #include <algorithm>
-#include <memory>
+#include <atomic>
+#include <chrono>
 #include <optional>
+#include <utility>
 
 #include "bench/designs/side.h"
 #include "bench/load/process_pool.h"
@@ -11,6 +13,48 @@ namespace plov::bench {
 
 namespace {
 
+using std::chrono::microseconds;
+
+constexpr uint32_t kWarmupPart = 4;  // of the duration, before it
+// After so long a client says that it is alive.
+constexpr microseconds kTurn = std::chrono::seconds(1);
+
+// The first size of values has all windows.
+std::vector<DesignRow> RowsByWindow(const DesignsSettings& settings, uint32_t value_bytes) {
+  const bool is_first = value_bytes == settings.value_bytes.front();
+  std::vector<DesignRow> rows;
+  for (const uint32_t window : WindowsUpTo(settings.window)) {
+    if (!is_first && window != 1 && window != settings.window) continue;
+    for (size_t design = 0; design < kDesignNames.size(); ++design) {
+      rows.push_back({.work = {.design = design}, .value_bytes = value_bytes, .window = window});
+    }
+  }
+  return rows;
+}
+
+std::vector<DesignRow> RowsByClients(const DesignsSettings& settings) {
+  std::vector<DesignRow> rows;
+  const auto add = [&](const DesignWork& work, uint32_t clients) {
+    rows.push_back({.work = work,
+                    .value_bytes = settings.value_bytes.front(),
+                    .window = settings.window,
+                    .clients = clients});
+  };
+  for (const uint32_t clients : settings.clients) {
+    for (size_t design = 0; design < kDesignNames.size(); ++design) {
+      add({.design = design}, clients);
+    }
+  }
+  for (const uint32_t servers : settings.servers) {
+    // HERD's single server is among the above.
+    const uint32_t clients = settings.clients.back();
+    if (servers > 1) add({.design = kHerdDesign, .servers = servers}, clients);
+    add({.design = kColdDesign, .servers = servers, .puts = true}, clients);
+  }
+  return rows;
+}
+
+// This process connects to nothing: connections over RDMA do not go well with fork.
 class DesignsBench {
  public:
   explicit DesignsBench(const DesignsSettings& settings) : servers_(study_.settings) {
@@ -19,28 +63,18 @@ class DesignsBench {
   std::expected<DesignsStudy, Error> Run();
 
  private:
-  Outcome StoreFromChild() const;
-  Outcome MeasureManyClients();
-  Outcome ConnectSides();
-  Outcome MeasureSides(uint32_t value_bytes);
-  Outcome MeasureRow(DesignRow* row);
+  Outcome Store() const;
+  Outcome MeasureSize(uint32_t value_bytes);
+  Outcome MeasureRow(DesignRow* row) const;
+  std::expected<program::Json, Error> BeClient(const DesignRow& row, uint32_t index,
+                                               Shared* shared) const;
 
   DesignsStudy study_;
   DesignServers servers_;
   std::optional<DesignLoad> load_;
-  std::vector<std::unique_ptr<Side>> sides_;  // as kDesignNames
 };
 
-// Of the first size of values. Clients are forked: this process has not connected to anything yet,
-// for connections over RDMA do not go well with fork.
-Outcome DesignsBench::MeasureManyClients() {
-  auto rows = MeasureClients(study_.settings, servers_, *load_);
-  if (!rows) return std::unexpected(rows.error());
-  study_.clients = std::move(*rows);
-  return {};
-}
-
-Outcome DesignsBench::StoreFromChild() const {
+Outcome DesignsBench::Store() const {
   const auto stored = RunPool({}, [&](uint32_t, Shared*) -> std::expected<program::Json, Error> {
     for (const std::string& uri : servers_.plovd_uris()) {
       auto outcome = StoreItems(uri, *load_);
@@ -51,58 +85,99 @@ Outcome DesignsBench::StoreFromChild() const {
   return stored ? Outcome() : std::unexpected(stored.error());
 }
 
-Outcome DesignsBench::ConnectSides() {
-  for (size_t design = 0; design < kDesignNames.size(); ++design) {
-    auto side = servers_.Connect({.design = design}, *load_, {});
-    if (!side) return std::unexpected(side.error());
-    sides_.push_back(std::move(*side));
+// The clock stops between turns.
+std::expected<SideResult, Error> GetFor(Side* side, uint32_t window, microseconds duration,
+                                        Slot* slot) {
+  SideResult sum;
+  for (auto left = duration; left.count() > 0; left -= std::min(left, kTurn)) {
+    const auto result = side->Measure(window, std::min(left, kTurn));
+    if (!result) return result;
+    sum.Add(*result);
+    slot->operations.fetch_add(result->gets, std::memory_order_relaxed);
   }
-  return {};
+  return sum;
 }
 
-Outcome DesignsBench::MeasureRow(DesignRow* row) {
-  Side& side = *sides_[row->design];
-  // The first measurement connects and remembers: outside of the server's account.
-  if (row->per_second.empty()) {
-    const auto first = side.Measure(row->window, std::chrono::microseconds(1));
-    if (!first) return std::unexpected(first.error());
-  }
-  const auto cpu_before = servers_.CpuTime({.design = row->design});
-  if (!cpu_before) return std::unexpected(cpu_before.error());
-  const auto result = side.Measure(row->window, study_.settings.duration);
+std::expected<program::Json, Error> DesignsBench::BeClient(const DesignRow& row, uint32_t index,
+                                                           Shared* shared) const {
+  Slot& slot = shared->slots[index];
+  const microseconds duration = study_.settings.duration;
+  const ClientPlace place = {.first = load_->order.size() * index / row.clients,
+                             .learned = [&slot](size_t items) {
+                               slot.operations.fetch_add(items, std::memory_order_relaxed);
+                             }};
+  const auto side = servers_.Connect(row.work, *load_, place);
+  if (!side) return std::unexpected(side.error());
+  const auto warm =
+      GetFor(side->get(), row.window, std::max(duration / kWarmupPart, microseconds(1)), &slot);
+  if (!warm) return std::unexpected(warm.error());
+  AwaitStart(shared);
+  const auto result = GetFor(side->get(), row.window, duration, &slot);
   if (!result) return std::unexpected(result.error());
-  const auto cpu_after = servers_.CpuTime({.design = row->design});
+  return program::Json{{"gets", result->gets},
+                       {"seconds", result->seconds},
+                       {"reads", result->reads},
+                       {"bytes", result->bytes},
+                       {"latency", result->latency.Counts()}};
+}
+
+Outcome DesignsBench::MeasureRow(DesignRow* row) const {
+  std::expected<std::chrono::nanoseconds, Error> cpu_before;
+  std::expected<std::chrono::nanoseconds, Error> cpu_after;
+  const auto results =
+      RunPool({.members = row->clients,
+               .before = [&] { cpu_before = servers_.CpuTime(row->work); },
+               .after = [&] { cpu_after = servers_.CpuTime(row->work); },
+               .progress = {}},
+              [&](uint32_t index, Shared* shared) { return BeClient(*row, index, shared); });
+  if (!results) return std::unexpected(results.error());
+  if (!cpu_before) return std::unexpected(cpu_before.error());
   if (!cpu_after) return std::unexpected(cpu_after.error());
-  const auto gets = static_cast<double>(result->gets);
-  row->per_second.Add(gets / result->seconds);
-  row->reads.Add(static_cast<double>(result->reads) / gets);
-  row->bytes.Add(static_cast<double>(result->bytes) / gets);
+  double gets = 0, per_second = 0, reads = 0, bytes = 0;
+  Histogram latency;
+  for (const program::Json& result : *results) {
+    gets += result.at("gets").get<double>();
+    per_second += result.at("gets").get<double>() / result.at("seconds").get<double>();
+    reads += result.at("reads").get<double>();
+    bytes += result.at("bytes").get<double>();
+    for (const auto& [ns, times] :
+         result.at("latency").get<std::vector<std::pair<uint64_t, uint64_t>>>()) {
+      latency.Count(ns, times);
+    }
+  }
+  row->per_second.Add(per_second);
+  row->reads.Add(reads / gets);
+  row->bytes.Add(bytes / gets);
   row->server_cpu_us.Add(static_cast<double>((*cpu_after - *cpu_before).count()) / 1e3 / gets);
   if (row->window > 1) return {};
-  row->median_us.Add(static_cast<double>(result->latency.Percentile(0.5)) / 1e3);
-  row->p99_us.Add(static_cast<double>(result->latency.Percentile(0.99)) / 1e3);
+  row->median_us.Add(static_cast<double>(latency.Percentile(0.5)) / 1e3);
+  row->p99_us.Add(static_cast<double>(latency.Percentile(0.99)) / 1e3);
   return {};
 }
 
-Outcome DesignsBench::MeasureSides(uint32_t value_bytes) {
-  const uint32_t window = study_.settings.window;
+// Rounds go over all of it.
+Outcome DesignsBench::MeasureSize(uint32_t value_bytes) {
+  const DesignsSettings& settings = study_.settings;
   const bool is_first = study_.rows.empty();
-  const size_t first = study_.rows.size();
-  for (const uint32_t one : WindowsUpTo(window)) {
-    if (!is_first && one != 1 && one != window) continue;
-    for (size_t design = 0; design < kDesignNames.size(); ++design) {
-      DesignRow row;
-      row.design = design;
-      row.value_bytes = value_bytes;
-      row.window = one;
-      study_.rows.push_back(std::move(row));
+  Outcome outcome = servers_.Start(value_bytes);
+  if (outcome && is_first) outcome = servers_.StartMore(value_bytes);
+  if (!outcome) return outcome;
+  load_.emplace(ItemShape{.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
+                settings.items);
+  if (auto stored = Store(); !stored) return stored;
+  if (is_first) study_.clients = RowsByClients(settings);
+  std::vector<DesignRow> rows = RowsByWindow(settings, value_bytes);
+  std::vector<DesignRow*> all;
+  for (DesignRow& row : study_.clients) {
+    if (is_first) all.push_back(&row);
+  }
+  for (DesignRow& row : rows) all.push_back(&row);
+  for (uint32_t round = 0; round < settings.rounds; ++round) {
+    for (DesignRow* row : all) {
+      if (auto measured = MeasureRow(row); !measured) return measured;
     }
   }
-  for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
-    for (size_t i = first; i < study_.rows.size(); ++i) {
-      if (auto measured = MeasureRow(&study_.rows[i]); !measured) return measured;
-    }
-  }
+  study_.rows.insert(study_.rows.end(), rows.begin(), rows.end());
   return {};
 }
 
@@ -111,37 +186,14 @@ std::expected<DesignsStudy, Error> DesignsBench::Run() {
   study_.fabric = study_.settings.is_rdma ? "rdma" : "shm";
   study_.device = servers_.device();
   for (const uint32_t value_bytes : study_.settings.value_bytes) {
-    const bool is_first = study_.rows.empty();
-    sides_.clear();
-    Outcome outcome = servers_.Start(value_bytes);
-    if (outcome && is_first) outcome = servers_.StartMore(value_bytes);
-    if (!outcome) return std::unexpected(outcome.error());
-    load_.emplace(ItemShape{.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
-                  study_.settings.items);
-    outcome = StoreFromChild();
-    if (outcome && is_first) outcome = MeasureManyClients();
-    if (outcome) outcome = ConnectSides();
-    if (outcome) outcome = MeasureSides(value_bytes);
-    if (!outcome) return std::unexpected(outcome.error());
+    if (auto measured = MeasureSize(value_bytes); !measured) {
+      return std::unexpected(measured.error());
+    }
   }
   return std::move(study_);
 }
 
 }  // namespace
-
-const DesignRow* DesignsStudy::Find(size_t design, uint32_t value_bytes, uint32_t window) const {
-  const auto found = std::ranges::find_if(rows, [&](const DesignRow& row) {
-    return row.design == design && row.value_bytes == value_bytes && row.window == window;
-  });
-  return found == rows.end() ? nullptr : &*found;
-}
-
-const DesignClientsRow* DesignsStudy::FindClients(const DesignWork& work, uint32_t count) const {
-  const auto found = std::ranges::find_if(clients, [&](const DesignClientsRow& row) {
-    return row.work == work && row.clients == count;
-  });
-  return found == clients.end() ? nullptr : &*found;
-}
 
 std::vector<uint32_t> WindowsUpTo(uint32_t window) {
   std::vector<uint32_t> windows;

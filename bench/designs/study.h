@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/designs/clients.h"
 #include "bench/designs/servers.h"
 #include "bench/page/page.h"
 #include "bench/shared/sample.h"
@@ -16,38 +15,44 @@ namespace plov::bench {
 // kInvalidArgument with one line that says what is wrong; kUnavailable where there is no plovd.
 std::expected<DesignsSettings, Error> DesignsSettingsOf(const Given& given);
 
-// One design, size of values and window; a value of each round's.
+// One work, size of values, window and number of clients; a value of each round's.
 struct DesignRow {
-  size_t design = 0;  // its index in kDesignNames
+  DesignWork work;
   uint32_t value_bytes = 0;
   uint32_t window = 0;
-  Sample per_second;
-  Sample reads;          // a GET
-  Sample bytes;          // a GET
-  Sample server_cpu_us;  // a GET
-  Sample median_us;      // one at a time
-  Sample p99_us;
+  uint32_t clients = 1;
+  Sample per_second = {};     // of all clients
+  Sample reads = {};          // a GET
+  Sample bytes = {};          // a GET
+  Sample server_cpu_us = {};  // an operation
+  Sample median_us = {};      // one at a time
+  Sample p99_us = {};
 
-  // By Little's law.
+  // By Little's law, of one client.
   double mean_us() const { return per_second.empty() ? 0 : 1e6 * window / per_second.median(); }
+  // The servers' CPU time in a second.
+  double cores() const { return per_second.median() * server_cpu_us.median() / 1e6; }
 };
 
 struct DesignsStudy {
   DesignsSettings settings;
-  std::string fabric;  // its URI's scheme
-  std::string device;  // empty: no RDMA
-  std::vector<DesignRow> rows;
-  std::vector<DesignClientsRow> clients;  // of the first size of values
-
-  const DesignRow* Find(size_t design, uint32_t value_bytes, uint32_t window) const;
-  const DesignClientsRow* FindClients(const DesignWork& work, uint32_t clients) const;
+  std::string fabric;           // its URI's scheme
+  std::string device;           // empty: no RDMA
+  std::vector<DesignRow> rows;  // GETs of one client of every design, by size of values and window
+  // Of the first size of values, at the window: GETs of every design by the numbers of clients; and
+  // by the numbers of servers, with the most clients, what needs the servers' CPU: HERD's GETs,
+  // plov's PUTs.
+  std::vector<DesignRow> clients;
 };
 
 // The windows that latency by load is measured at, ascending, the largest `window`.
 std::vector<uint32_t> WindowsUpTo(uint32_t window);
 
-// Starts the servers, measures, ends them. Errors: those of device, servers and clients; kCorrupt
-// (a wrong value).
+// Starts the servers, measures, ends them. Clients are processes, begin at the same moment, each at a
+// place of its own in the load's order.
+//
+// Threads: the main thread, while there is no other (process_pool.h).
+// Errors:  those of device, servers and clients; kCorrupt (a wrong value).
 std::expected<DesignsStudy, Error> StudyDesigns(const DesignsSettings& settings);
 
 Page PageOf(const DesignsStudy& study);

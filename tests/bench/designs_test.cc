@@ -217,7 +217,7 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
   for (const uint32_t window : {1u, 4u}) {
     for (size_t design = 0; design < kDesignNames.size(); ++design) {
       DesignRow row;
-      row.design = design;
+      row.work.design = design;
       row.value_bytes = 64;
       row.window = window;
       for (const double rate : {1000.0, 500'000.0, 2e6}) row.per_second.Add(rate * window);
@@ -226,8 +226,9 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
   }
   for (const uint32_t clients : study.settings.clients) {
     for (size_t design = 0; design < kDesignNames.size(); ++design) {
-      DesignClientsRow row;
+      DesignRow row;
       row.work.design = design;
+      row.value_bytes = 64;
       row.clients = clients;
       for (const double rate : {1000.0, 7e6, 11e6}) row.per_second.Add(rate * clients);
       row.server_cpu_us.Add(0.125 * clients);
@@ -235,13 +236,13 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
     }
   }
   study.settings.servers = {1, 2};
-  DesignClientsRow two;
+  DesignRow two;
   two.work = {.design = kHerdDesign, .servers = 2};
   two.clients = 3;
   two.per_second.Add(5e6);
   two.server_cpu_us.Add(0.25);
   study.clients.push_back(std::move(two));
-  EXPECT_DOUBLE_EQ(study.Find(0, 64, 4)->mean_us(), 2);
+  EXPECT_DOUBLE_EQ(study.rows[kDesignNames.size()].mean_us(), 2);
   const std::string text = TextOf(PageOf(study));
   EXPECT_NE(text.find(" 2,000,000 "), std::string::npos) << text;
   EXPECT_NE(text.find("4,000..8,000,000"), std::string::npos) << text;
