@@ -38,17 +38,23 @@ po::options_description OutputOptions(const char* name) {
   return options;
 }
 
-po::options_description StudyOptions(const char* name, const StudySettings& defaults) {
+po::options_description RoundOptions(const char* name, const RoundSettings& defaults) {
   po::options_description options = OutputOptions(name);
   const std::string duration =
       fmt::format("of each measurement in each round ({}ms)", MillisecondsOf(defaults.duration));
   const std::string rounds = fmt::format("rounds, whose medians are shown ({})", defaults.rounds);
   // clang-format off
   options.add_options()
-      ("plovd", Text("PATH"), "the server's program (found beside this one, else in PATH)")
       ("duration", Text("DURATION"), duration.c_str())
       ("rounds", Text("N"), rounds.c_str());
   // clang-format on
+  return options;
+}
+
+po::options_description StudyOptions(const char* name, const StudySettings& defaults) {
+  po::options_description options = RoundOptions(name, defaults);
+  options.add_options()("plovd", Text("PATH"),
+                        "the server's program (found beside this one, else in PATH)");
   return options;
 }
 
@@ -71,13 +77,18 @@ Outcome FillOutput(const Given& given, OutputSettings* settings) {
   return settings->html.empty() ? Outcome() : CanWritePages();
 }
 
-Outcome FillStudy(const Given& given, StudySettings* settings) {
+Outcome FillRounds(const Given& given, RoundSettings* settings) {
   for (auto filled : {given.Fill("rounds", 1, kRoundsMax, &settings->rounds),
                       given.FillDuration("duration", kDurationMax, &settings->duration),
                       FillOutput(given, settings)}) {
     if (!filled) return filled;
   }
-  return FillPlovd(given, &settings->plovd);
+  return {};
+}
+
+Outcome FillStudy(const Given& given, StudySettings* settings) {
+  const auto filled = FillRounds(given, settings);
+  return filled ? FillPlovd(given, &settings->plovd) : filled;
 }
 
 void AddDeviceOptions(po::options_description* options) {

@@ -29,21 +29,26 @@ struct OutputSettings {
   std::string html = {};  // a file; empty: none
 };
 
-// And those that start a plovd and measure in rounds. Their settings begin with these.
-struct StudySettings : OutputSettings {
-  std::string plovd = {};  // its path
+// Those that measure in rounds, and those that start a plovd. Their settings begin with these.
+struct RoundSettings : OutputSettings {
   uint32_t rounds = 0;
   std::chrono::microseconds duration{};  // of each measurement in each round
 };
+struct StudySettings : RoundSettings {
+  std::string plovd = {};  // its path
+};
 
-// The options of the command `name`: these. The study's have the defaults that the settings have.
+// The options of the command `name`: these. They have the defaults that the settings have.
 boost::program_options::options_description OutputOptions(const char* name);
+boost::program_options::options_description RoundOptions(const char* name,
+                                                         const RoundSettings& defaults);
 boost::program_options::options_description StudyOptions(const char* name,
                                                          const StudySettings& defaults);
 
 // Sets them, the study's last. kInvalidArgument with one line that says what is wrong; kUnavailable
 // where there is no plovd, or no way to write pages.
 Outcome FillOutput(const Given& given, OutputSettings* settings);
+Outcome FillRounds(const Given& given, RoundSettings* settings);
 Outcome FillStudy(const Given& given, StudySettings* settings);
 
 // What --html or the like says; it is not empty.

@@ -3,12 +3,15 @@
 #include "bench/verbs/measure.h"
 
 #include <algorithm>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "bench/load/histogram.h"
 #include "bench/verbs/device.h"
-#include "bench/verbs/requester.h"
+#include "bench/verbs/endpoint.h"
+#include "bench/verbs/pattern.h"
 #include "bench/verbs/talk.h"
 
 namespace plov::bench {
@@ -22,6 +25,169 @@ constexpr std::chrono::milliseconds kWithin{20'000};
 constexpr std::chrono::seconds kReplyWithin{10};
 constexpr uint32_t kPollsPerYield = 256;
 constexpr int kWarmUpPart = 10;  // a tenth of the time is not counted
+
+// Operations are counted from 0, messages from 1. What a READ without any request finds is the same
+// all the time.
+uint64_t NumberOf(uint64_t operation) { return operation + 1; }
+
+// Posts requests, takes and checks their replies.
+class Requester {
+ public:
+  Requester(Endpoint* endpoint, const Run& run);
+
+  // Posts the receives of the first replies. Before the server may send.
+  std::expected<void, Error> Open();
+
+  uint64_t posted() const { return posted_; }
+  uint64_t answered() const { return answered_; }
+  uint64_t reads() const { return reads_; }
+
+  // Posts that many further requests, with one doorbell.
+  std::expected<void, Error> Post(uint64_t count);
+
+  // Takes the replies that have come, in their order. kCorrupt: one is wrong.
+  std::expected<void, Error> Poll();
+
+  // Why the oldest request has no reply: what is in its place is no reply, or not this one's.
+  std::string Missing() const;
+
+ private:
+  uint64_t SlotOf(uint64_t operation) const { return operation % window_; }
+  bool HasReply(uint64_t operation) const;
+  std::expected<void, Error> PollReceives();
+  std::expected<void, Error> PollReads();
+  void PollMemory();
+  std::unexpected<Error> Wrong(uint64_t operation) const;
+
+  Endpoint* endpoint_;
+  const Combination* combination_;
+  uint64_t window_;
+  uint64_t posted_ = 0;
+  uint64_t answered_ = 0;
+  uint64_t reads_ = 0;
+  std::vector<uint64_t> done_;  // READs
+  std::vector<bool> arrived_;   // of the operations in flight, by slot
+};
+
+Requester::Requester(Endpoint* endpoint, const Run& run)
+    : endpoint_(endpoint),
+      combination_(run.combination),
+      window_(run.window),
+      arrived_(run.window, false) {}
+
+std::expected<void, Error> Requester::Open() {
+  const ReplyBy reply = combination_->reply;
+  if (reply != ReplyBy::kSend && reply != ReplyBy::kSendUd) return {};
+  for (uint64_t slot = 0; slot < window_; ++slot) {
+    auto posted = endpoint_->PostReceive(slot, Endpoint::Into::kSlot);
+    if (!posted) return posted;
+  }
+  return {};
+}
+
+std::expected<void, Error> Requester::Post(uint64_t count) {
+  for (; count > 0; --count, ++posted_) {
+    const uint64_t slot = SlotOf(posted_);
+    std::expected<void, Error> added;
+    if (combination_->request != RequestBy::kNothing) {
+      Fill(Which::kRequest, NumberOf(posted_), endpoint_->outbox(slot), endpoint_->word_count());
+    }
+    switch (combination_->request) {
+      case RequestBy::kNothing:
+        break;
+      case RequestBy::kSend:
+        added = endpoint_->Send(slot);
+        break;
+      case RequestBy::kWrite:
+      case RequestBy::kWriteUc:
+        added = endpoint_->Write(slot);
+        break;
+      case RequestBy::kWriteImm:
+        added = endpoint_->WriteImm(slot);
+        break;
+    }
+    const bool reads =
+        combination_->request == RequestBy::kNothing || combination_->reply == ReplyBy::kRead;
+    if (added && reads) {
+      ++reads_;
+      added = endpoint_->Read(slot, posted_);
+    }
+    if (!added) return added;
+  }
+  return endpoint_->Flush();
+}
+
+std::unexpected<Error> Requester::Wrong(uint64_t operation) const {
+  return Fail(Code::kCorrupt, std::string(combination_->name) + ": the reply to request " +
+                                  std::to_string(operation) + " is not the right one");
+}
+
+bool Requester::HasReply(uint64_t operation) const {
+  const uint64_t slot = SlotOf(operation);
+  const uint64_t number = NumberOf(combination_->request == RequestBy::kNothing ? slot : operation);
+  return IsWhole(Which::kReply, number, endpoint_->inbox(slot), endpoint_->word_count());
+}
+
+// The n-th reply is in the buffer that was posted n-th.
+std::expected<void, Error> Requester::PollReceives() {
+  while (answered_ < posted_) {
+    const auto slot = endpoint_->PollReceive();
+    if (!slot) return std::unexpected(slot.error());
+    if (!*slot) return {};
+    if (**slot != SlotOf(answered_) || !HasReply(answered_)) return Wrong(answered_);
+    auto posted = endpoint_->PostReceive(**slot, Endpoint::Into::kSlot);
+    if (!posted) return posted;
+    ++answered_;
+  }
+  return {};
+}
+
+// What a READ found may be too early; then it is READ again.
+std::expected<void, Error> Requester::PollReads() {
+  if (auto polled = endpoint_->PollSends(&done_); !polled) return polled;
+  if (done_.empty()) return {};
+  for (const uint64_t operation : done_) {
+    if (HasReply(operation)) {
+      arrived_[SlotOf(operation)] = true;
+      continue;
+    }
+    if (combination_->request == RequestBy::kNothing) return Wrong(operation);
+    ++reads_;
+    if (auto added = endpoint_->Read(SlotOf(operation), operation); !added) return added;
+  }
+  done_.clear();
+  for (; answered_ < posted_ && arrived_[SlotOf(answered_)]; ++answered_) {
+    arrived_[SlotOf(answered_)] = false;
+  }
+  return endpoint_->Flush();
+}
+
+void Requester::PollMemory() {
+  while (answered_ < posted_ && HasReply(answered_)) ++answered_;
+}
+
+std::expected<void, Error> Requester::Poll() {
+  switch (combination_->reply) {
+    case ReplyBy::kSend:
+    case ReplyBy::kSendUd:
+      return PollReceives();
+    case ReplyBy::kWrite:
+      PollMemory();
+      return {};
+    case ReplyBy::kRead:
+    case ReplyBy::kNothing:
+      break;
+  }
+  return PollReads();
+}
+
+std::string Requester::Missing() const {
+  const uint64_t slot = SlotOf(answered_);
+  const uint64_t last = verify::LoadWord(endpoint_->inbox(slot) + endpoint_->word_count() - 1);
+  const char* what = last == NumberOf(answered_) ? " came, and is wrong" : " never came";
+  return std::string(combination_->name) + ": the reply to request " + std::to_string(answered_) +
+         what;
+}
 
 // Keeps a window of requests in flight for as long as the run says.
 class Load {

@@ -13,7 +13,12 @@
 
 namespace plov::bench {
 
-struct VerbsSettings : OutputSettings {
+struct VerbsSettings : RoundSettings {
+  VerbsSettings() {
+    rounds = 3;
+    duration = std::chrono::milliseconds(300);
+  }
+
   enum class Role { kBoth, kServer, kClient };
 
   Role role = Role::kBoth;
@@ -23,12 +28,7 @@ struct VerbsSettings : OutputSettings {
   std::vector<const Combination*> combinations;
   std::vector<uint32_t> bytes = {16, 64, 256, 1024};
   std::vector<uint32_t> windows = {1, 4, 16, 32};  // ascending, 1 among them: latency
-  std::chrono::microseconds duration = std::chrono::milliseconds(300);
-  uint32_t rounds = 3;
 };
-
-// kInvalidArgument with one line that says what is wrong.
-std::expected<VerbsSettings, Error> VerbsSettingsOf(const Given& given);
 
 struct VerbsRow {
   const Combination* combination = nullptr;
