@@ -1,4 +1,4 @@
-// The commands of plov-bench: what each is called, takes and does.
+// The commands of plov-bench: the options that each takes, and what it does.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -10,23 +10,6 @@
 #include "program/output.h"
 
 namespace plov::bench {
-
-struct Command {
-  std::string_view name;
-  std::string_view summary;  // one line of `plov-bench --help`
-  std::string_view details;  // the rest of `plov-bench NAME --help`
-  // Its own options; --help comes with them.
-  boost::program_options::options_description (*options)();
-  // kInvalidArgument is a wrong command line; all other codes end with the status of an error.
-  Outcome (*run)(const Given& given, program::Output* output);
-};
-
-std::span<const Command> Commands();
-const Command* FindCommand(std::string_view name);  // nullptr: there is none
-
-// What --help prints, of one command or of plov-bench.
-std::string HelpText(const Command& command);
-std::string HelpText();
 
 // Does what the words after the program's name say. Returns the exit status, that of plov (plov(1))
 // for the same kind of error, which is told in one line on standard error.
