@@ -1,6 +1,7 @@
 #include "bench/scale/points.h"
 
 #include <algorithm>
+#include <array>
 
 #include "verify/record.h"
 
@@ -19,31 +20,31 @@ constexpr uint64_t kTableBytesPerItem = 192;
 constexpr uint64_t kBytesPerShard = uint64_t{64} << 20;
 constexpr uint64_t kBytesPerClient = uint64_t{16} << 20;
 
-ScalePoint WithValues(ScalePoint point, uint32_t value_bytes) {
-  point.value_bytes = value_bytes;
-  const uint64_t fit = kPayloadMax / (ScalePoint::kKeyBytes + uint64_t{value_bytes});
-  point.items = std::min(point.items, std::max(kItemsMin, fit));
-  return point;
+// What an axis changes, and where.
+struct Places {
+  uint64_t ScalePoint::*member;
+  std::vector<uint64_t> places;
+  std::vector<uint64_t> quick_places;
+};
+
+const Places& PlacesOf(ScaleAxis axis) {
+  static const std::array<Places, kScaleAxisNames.size()> kPlaces = {
+      {{&ScalePoint::items, {10'000, 100'000, 1'000'000, 10'000'000, 100'000'000}, {1000, 10'000}},
+       {&ScalePoint::value_bytes, {8, 64, 512, 4096, 32 << 10, 256 << 10, 1 << 20}, {8, 4096}},
+       {&ScalePoint::clients, {1, 2, 4, 8}, {1, 2}},
+       {&ScalePoint::shards, {1, 2, 4}, {1, 2}}}};
+  return kPlaces.at(static_cast<size_t>(axis));
 }
 
-std::vector<ScalePoint> PointsAt(ScaleAxis axis, ScalePoint base,
+std::vector<ScalePoint> PointsAt(ScaleAxis axis, const ScalePoint& base,
                                  const std::vector<uint64_t>& places) {
   std::vector<ScalePoint> points;
   for (const uint64_t place : places) {
     ScalePoint point = base;
-    switch (axis) {
-      case ScaleAxis::kItems:
-        point.items = place;
-        break;
-      case ScaleAxis::kValues:
-        point = WithValues(base, static_cast<uint32_t>(place));
-        break;
-      case ScaleAxis::kClients:
-        point.clients = static_cast<uint32_t>(place);
-        break;
-      case ScaleAxis::kShards:
-        point.shards = static_cast<uint32_t>(place);
-        break;
+    point.*PlacesOf(axis).member = place;
+    if (axis == ScaleAxis::kValues) {
+      const uint64_t fit = kPayloadMax / (ScalePoint::kKeyBytes + place);
+      point.items = std::min(point.items, std::max(kItemsMin, fit));
     }
     points.push_back(point);
   }
@@ -52,19 +53,7 @@ std::vector<ScalePoint> PointsAt(ScaleAxis axis, ScalePoint base,
 
 }  // namespace
 
-uint64_t ScalePoint::On(ScaleAxis axis) const {
-  switch (axis) {
-    case ScaleAxis::kItems:
-      return items;
-    case ScaleAxis::kValues:
-      return value_bytes;
-    case ScaleAxis::kClients:
-      return clients;
-    case ScaleAxis::kShards:
-      break;
-  }
-  return shards;
-}
+uint64_t ScalePoint::On(ScaleAxis axis) const { return this->*PlacesOf(axis).member; }
 
 uint64_t ScalePoint::cache_bytes() const {
   return std::clamp(items * kCacheBytesPerItem, uint64_t{1} << 20, kCacheMax);
@@ -83,21 +72,10 @@ uint64_t ScalePoint::need_bytes() const {
 }
 
 std::vector<ScalePoint> PointsOf(ScaleAxis axis, uint64_t memory_bytes) {
-  switch (axis) {
-    case ScaleAxis::kItems:
-      break;
-    case ScaleAxis::kValues:
-      return PointsAt(axis, {}, {8, 64, 512, 4096, 32 << 10, 256 << 10, 1 << 20});
-    case ScaleAxis::kClients:
-      return PointsAt(axis, {}, {1, 2, 4, 8});
-    case ScaleAxis::kShards:
-      return PointsAt(axis, {}, {1, 2, 4});
-  }
-  auto points = PointsAt(axis, {}, {10'000, 100'000, 1'000'000, 10'000'000, 100'000'000});
-  if (points.back().need_bytes() <= memory_bytes) return points;
+  auto points = PointsAt(axis, {}, PlacesOf(axis).places);
+  if (axis != ScaleAxis::kItems || points.back().need_bytes() <= memory_bytes) return points;
   for (const uint64_t items : {50'000'000ul, 20'000'000ul}) {
-    ScalePoint point;
-    point.items = items;
+    const ScalePoint point{.items = items};
     if (point.need_bytes() > memory_bytes) continue;
     points.insert(points.end() - 1, point);
     break;
@@ -106,18 +84,7 @@ std::vector<ScalePoint> PointsOf(ScaleAxis axis, uint64_t memory_bytes) {
 }
 
 std::vector<ScalePoint> QuickPointsOf(ScaleAxis axis) {
-  ScalePoint base;
-  base.items = 1000;
-  switch (axis) {
-    case ScaleAxis::kItems:
-      return PointsAt(axis, base, {1000, 10'000});
-    case ScaleAxis::kValues:
-      return PointsAt(axis, base, {8, 4096});
-    case ScaleAxis::kClients:
-    case ScaleAxis::kShards:
-      break;
-  }
-  return PointsAt(axis, base, {1, 2});
+  return PointsAt(axis, {.items = 1000}, PlacesOf(axis).quick_places);
 }
 
 }  // namespace plov::bench

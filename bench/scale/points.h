@@ -21,16 +21,16 @@ struct ScalePoint {
   static constexpr uint32_t kKeyBytes = 16;
 
   uint64_t items = 1'000'000;
-  uint32_t value_bytes = 64;
-  uint32_t clients = 1;
-  uint32_t shards = 1;
+  uint64_t value_bytes = 64;
+  uint64_t clients = 1;
+  uint64_t shards = 1;
 
   bool operator==(const ScalePoint&) const = default;
 
   // Where it stands on the axis.
   uint64_t On(ScaleAxis axis) const;
 
-  uint64_t payload_bytes() const { return items * (kKeyBytes + uint64_t{value_bytes}); }
+  uint64_t payload_bytes() const { return items * (kKeyBytes + value_bytes); }
   // Of each client, so that it can know where all items are; bounded.
   uint64_t cache_bytes() const;
   // What the server may take, generously: memory is taken as it is used.

@@ -27,7 +27,7 @@ constexpr uint32_t kLoadersMax = 4;
 
 std::chrono::microseconds WarmupOf(const ScalePoint& point, const Pace& pace) {
   if (!pace.knows) return kWarmup;
-  const uint32_t processors = std::max(1u, std::thread::hardware_concurrency());
+  const uint64_t processors = std::max(1u, std::thread::hardware_concurrency());
   const uint64_t turns = (point.clients + processors - 1) / processors;
   const std::chrono::microseconds meeting(point.items * kMeetsPerItem * turns * 1'000'000 /
                                           kMeetsPerSecond);
@@ -38,8 +38,8 @@ Workload WorkloadOf(const ScalePoint& point, Kind kind) {
   Workload workload;
   workload.name = "scale";
   workload.shape = {.key_bytes = ScalePoint::kKeyBytes,
-                    .value_bytes_least = point.value_bytes,
-                    .value_bytes_most = point.value_bytes};
+                    .value_bytes_least = static_cast<uint32_t>(point.value_bytes),
+                    .value_bytes_most = static_cast<uint32_t>(point.value_bytes)};
   workload.items = point.items;
   workload.mix[kind] = 1;
   return workload;
@@ -57,7 +57,7 @@ class PointBench {
     options.own.memory_bytes = row_.point.server_bytes();
     options.own.max_value_bytes = std::max<uint64_t>(row_.point.value_bytes, 4096);
     options.own.spin_us = program::kPlovdSpinUs;
-    options.own.shards = row_.point.shards;
+    options.own.shards = static_cast<uint32_t>(row_.point.shards);
     auto server = TestedServer::Start(options);
     if (!server) return std::unexpected(server.error());
     server_ = std::move(*server);
@@ -96,7 +96,7 @@ class PointBench {
   Outcome Measure(const Pace& pace, PaceResult* to) {
     DriveOptions options;
     options.uri = server_->uri();
-    options.clients = row_.point.clients;
+    options.clients = static_cast<uint32_t>(row_.point.clients);
     options.window = pace.many ? kScaleWindow : 1;
     options.warmup = WarmupOf(row_.point, pace);
     options.duration = settings_.duration;
