@@ -79,10 +79,72 @@ class Bench {
  private:
   size_t clients_max() const { return size_t{4} * study_.processors; }
 
-  Outcome Start();
-  Outcome StartPlov(uint32_t shards, std::optional<program::OwnServer>* server, Clients* clients);
-  Outcome StartRedis();
-  Outcome Measure(BusyRow* row);
+  Outcome Start() {
+    auto folder = ScratchFolder::Make();
+    if (!folder) return std::unexpected(folder.error());
+    folder_.emplace(std::move(*folder));
+    if (auto one = StartPlov(1, &one_shard_, &of_one_shard_); !one) return one;
+    const uint32_t shards = std::min(2 * study_.processors, verify::kShardsMax);
+    if (auto many = StartPlov(shards, &many_shards_, &of_many_shards_); !many) return many;
+    return StartRedis();
+  }
+
+  Outcome StartPlov(uint32_t shards, std::optional<program::OwnServer>* server, Clients* clients) {
+    program::OwnServerOptions options;
+    options.plovd = study_.settings.plovd;
+    options.folder = folder_->path();
+    options.listen = "shm:" + folder_->path() + "/" + std::to_string(shards) + ".sock";
+    options.shards = shards;
+    options.memory_bytes = kShardBytes * shards;
+    options.max_value_bytes = uint64_t{1} << 20;
+    options.spin_us = program::kPlovdSpinUs;
+    server->emplace(options);
+    if (auto started = (*server)->Start(program::Life::kFirst); !started) return started;
+    const size_t count = shards == 1 ? clients_max() : 1;
+    for (size_t i = 0; i < count; ++i) {
+      auto client = Plov::Connect(work_, (*server)->uri(), 0);
+      if (!client) return std::unexpected(client.error());
+      clients->push_back(std::move(*client));
+    }
+    return static_cast<Plov*>(clients->front().get())->Fill();
+  }
+
+  Outcome StartRedis() {
+    const PeerKind* kind = FindPeerKind("redis");
+    if (kind->start == nullptr) {
+      study_.skipped = "plov-bench was built without the package " + std::string(kind->package);
+      return {};
+    }
+    auto first = kind->start(
+        work_, {.folder = folder_->path(), .memory_folder = folder_->path(), .plov = ""});
+    if (!first && first.error().code == Code::kUnavailable) {
+      study_.skipped = first.error().message;
+      return {};
+    }
+    if (!first) return std::unexpected(first.error());
+    of_redis_.push_back(std::move(*first));
+    while (of_redis_.size() < clients_max()) {
+      auto client = of_redis_.front()->Another();
+      if (!client) return std::unexpected(client.error());
+      of_redis_.push_back(std::move(*client));
+    }
+    return {};
+  }
+
+  Outcome Measure(BusyRow* row) {
+    const BusyLoops loops(row->busy == Busy::kLoops ? kLoopsPerProcessor * study_.processors : 0);
+    const size_t count = row->busy == Busy::kClients ? clients_max() : 1;
+    const auto duration = study_.settings.duration;
+    const Clients& ours = row->busy == Busy::kShards ? of_many_shards_ : of_one_shard_;
+    const auto plov = RateOf(ours, count, row->way, duration);
+    if (!plov) return std::unexpected(plov.error());
+    row->plov.Add(*plov);
+    if (of_redis_.empty()) return {};
+    const auto redis = RateOf(of_redis_, count, row->way, duration);
+    if (!redis) return std::unexpected(redis.error());
+    row->redis.Add(*redis);
+    return {};
+  }
 
   BusyStudy study_;
   Work work_;
@@ -93,74 +155,6 @@ class Bench {
   Clients of_many_shards_;
   Clients of_redis_;
 };
-
-Outcome Bench::Start() {
-  auto folder = ScratchFolder::Make();
-  if (!folder) return std::unexpected(folder.error());
-  folder_.emplace(std::move(*folder));
-  if (auto one = StartPlov(1, &one_shard_, &of_one_shard_); !one) return one;
-  const uint32_t shards = std::min(2 * study_.processors, verify::kShardsMax);
-  if (auto many = StartPlov(shards, &many_shards_, &of_many_shards_); !many) return many;
-  return StartRedis();
-}
-
-Outcome Bench::StartPlov(uint32_t shards, std::optional<program::OwnServer>* server,
-                         Clients* clients) {
-  program::OwnServerOptions options;
-  options.plovd = study_.settings.plovd;
-  options.folder = folder_->path();
-  options.listen = "shm:" + folder_->path() + "/" + std::to_string(shards) + ".sock";
-  options.shards = shards;
-  options.memory_bytes = kShardBytes * shards;
-  options.max_value_bytes = uint64_t{1} << 20;
-  options.spin_us = program::kPlovdSpinUs;
-  server->emplace(options);
-  if (auto started = (*server)->Start(program::Life::kFirst); !started) return started;
-  const size_t count = shards == 1 ? clients_max() : 1;
-  for (size_t i = 0; i < count; ++i) {
-    auto client = Plov::Connect(work_, (*server)->uri(), 0);
-    if (!client) return std::unexpected(client.error());
-    clients->push_back(std::move(*client));
-  }
-  return static_cast<Plov*>(clients->front().get())->Fill();
-}
-
-Outcome Bench::StartRedis() {
-  const PeerKind* kind = FindPeerKind("redis");
-  if (kind->start == nullptr) {
-    study_.skipped = "plov-bench was built without the package " + std::string(kind->package);
-    return {};
-  }
-  auto first =
-      kind->start(work_, {.folder = folder_->path(), .memory_folder = folder_->path(), .plov = ""});
-  if (!first && first.error().code == Code::kUnavailable) {
-    study_.skipped = first.error().message;
-    return {};
-  }
-  if (!first) return std::unexpected(first.error());
-  of_redis_.push_back(std::move(*first));
-  while (of_redis_.size() < clients_max()) {
-    auto client = of_redis_.front()->Another();
-    if (!client) return std::unexpected(client.error());
-    of_redis_.push_back(std::move(*client));
-  }
-  return {};
-}
-
-Outcome Bench::Measure(BusyRow* row) {
-  const BusyLoops loops(row->busy == Busy::kLoops ? kLoopsPerProcessor * study_.processors : 0);
-  const size_t count = row->busy == Busy::kClients ? clients_max() : 1;
-  const auto duration = study_.settings.duration;
-  const Clients& ours = row->busy == Busy::kShards ? of_many_shards_ : of_one_shard_;
-  const auto plov = RateOf(ours, count, row->way, duration);
-  if (!plov) return std::unexpected(plov.error());
-  row->plov.Add(*plov);
-  if (of_redis_.empty()) return {};
-  const auto redis = RateOf(of_redis_, count, row->way, duration);
-  if (!redis) return std::unexpected(redis.error());
-  row->redis.Add(*redis);
-  return {};
-}
 
 }  // namespace
 

@@ -38,7 +38,26 @@ class Emulation final : public Side {
   }
 
   std::expected<SideResult, Error> Measure(uint32_t window,
-                                           std::chrono::microseconds duration) override;
+                                           std::chrono::microseconds duration) override {
+    window_ = std::min(window, kSideWindowMax);
+    ends_ = false;
+    result_ = SideResult();
+    flights_.assign(window_, {});
+    const auto start = Clock::now();
+    end_ = start + duration;
+    const bool by_messages = layout_.design == Design::kHerd;
+    if (by_messages) {
+      SendRequests();
+    } else {
+      for (size_t at = 0; at < window_; ++at) Begin(at);
+    }
+    while (in_flight_ > 0) {
+      auto taken = by_messages ? TakeReplies() : TakeReads();
+      if (!taken) return std::unexpected(taken.error());
+    }
+    result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return std::move(result_);
+  }
 
  private:
   struct Flight {
@@ -57,16 +76,136 @@ class Emulation final : public Side {
     if (next_ == load_.order.size()) next_ = 0;
     return load_.order[next_++];
   }
-  void Begin(size_t at);
-  void Post(size_t at);
-  std::expected<void, Error> Take(const fabric::Completion& completion);
-  std::expected<void, Error> TakeReads();
-  std::expected<void, Error> TakeReplies();
-  std::expected<void, Error> TakeReply(Link* link, std::span<const std::byte> reply);
-  void SendRequests();
+
+  void Begin(size_t at) {
+    Flight& flight = flights_[at];
+    flight.number = NextNumber();
+    if (window_ == 1) flight.begun = Clock::now();
+    flight.probe.Start(&layout_, load_.keys[flight.number]);
+    ++in_flight_;
+    Post(at);
+  }
+
+  void Post(size_t at) {
+    const Probe& probe = flights_[at].probe;
+    ++result_.reads;
+    result_.bytes += probe.bytes();
+    unposted_.push_back({.offset = probe.offset(),
+                         .bytes = probe.bytes(),
+                         .to = &memory_[at * buffer_bytes_],
+                         .tag = at});
+  }
+
+  std::expected<void, Error> Take(const fabric::Completion& completion) {
+    Flight& flight = flights_[completion.tag];
+    if (completion.status != fabric::Status::kDone) {
+      return Fail(Code::kUnavailable, "the server of an emulated design is gone");
+    }
+    const auto result = flight.probe.Feed(
+        std::span(memory_).subspan(completion.tag * buffer_bytes_, flight.probe.bytes()));
+    if (result == Probe::Result::kRead) {
+      Post(completion.tag);
+      return {};
+    }
+    if (result != Probe::Result::kFound) {
+      return Fail(Code::kCorrupt,
+                  fmt::format("{} is {}, in memory that nobody writes", load_.keys[flight.number],
+                              result == Probe::Result::kTorn ? "torn" : "absent"));
+    }
+    --in_flight_;
+    auto counted = Count(flight.number, flight.probe.value(), flight.begun);
+    if (counted && !ends_) Begin(completion.tag);
+    return counted;
+  }
+
+  std::expected<void, Error> TakeReads() {
+    const size_t posted = reader()->Read(unposted_);
+    unposted_.erase(unposted_.begin(), unposted_.begin() + static_cast<std::ptrdiff_t>(posted));
+    std::array<fabric::Completion, kSideWindowMax> completions;
+    const size_t count = reader()->Poll(completions);
+    if (count == 0) return Idle();
+    idle_polls_ = 0;
+    for (const fabric::Completion& completion : std::span(completions).first(count)) {
+      if (auto taken = Take(completion); !taken) return taken;
+    }
+    return {};
+  }
+
+  std::expected<void, Error> TakeReplies() {
+    SendRequests();
+    bool any = false;
+    for (Link& link : links_) {
+      while (const auto reply = link.connection->Receive()) {
+        any = true;
+        if (auto taken = TakeReply(&link, *reply); !taken) return taken;
+        SendRequests();
+      }
+    }
+    if (!any) return Idle();
+    idle_polls_ = 0;
+    return {};
+  }
+
+  std::expected<void, Error> TakeReply(Link* link, std::span<const std::byte> reply) {
+    if (reply.empty() || reply.front() != kReplyFound || link->asked.empty()) {
+      return Fail(Code::kCorrupt, "the server of an emulated design replied with something else");
+    }
+    ++result_.reads;
+    result_.bytes += reply.size();
+    --in_flight_;
+    const auto [number, begun] = link->asked.front();
+    link->asked.pop_front();
+    const std::string_view text(static_cast<const char*>(static_cast<const void*>(reply.data())),
+                                reply.size());
+    return Count(number, text.substr(1), begun);
+  }
+
+  void SendRequests() {
+    while (!ends_ && in_flight_ < window_) {
+      const uint32_t number = load_.order[next_ % load_.order.size()];
+      const auto key = std::as_bytes(std::span(load_.keys[number]));
+      const auto begun = window_ == 1 ? Clock::now() : Clock::time_point();
+      Link* link = LinkOf(number);
+      if (!link->connection->Send(key)) return;  // as many as the fabric lets wait for replies
+      NextNumber();
+      link->asked.emplace_back(number, begun);
+      ++in_flight_;
+      ++result_.reads;
+      result_.bytes += key.size();
+    }
+  }
+
   std::expected<void, Error> Count(uint32_t number, std::string_view value,
-                                   Clock::time_point begun);
-  std::expected<void, Error> Idle();
+                                   Clock::time_point begun) {
+    if (!load_.items.IsValue(number, load_.keys[number], value)) {
+      return Fail(Code::kCorrupt,
+                  fmt::format("the value of {} is not what was stored", load_.keys[number]));
+    }
+    ++result_.gets;
+    if (window_ > 1 && result_.gets % kGetsPerLook != 0) return {};
+    const auto now = Clock::now();
+    ends_ = now >= end_;
+    if (window_ == 1) {
+      const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - begun).count();
+      result_.latency.Count(static_cast<uint64_t>(ns));
+    }
+    return {};
+  }
+
+  // With nothing to do for a while: sleeps until there is.
+  std::expected<void, Error> Idle() {
+    if (++idle_polls_ < kIdlePollsMax) return {};
+    idle_polls_ = 0;
+    std::vector<fabric::Connection*> connections;
+    for (const Link& link : links_) {
+      if (!link.connection->alive()) {
+        return Fail(Code::kUnavailable, "the server of an emulated design is gone");
+      }
+      connections.push_back(link.connection.get());
+    }
+    fabric::Wait(connections, Clock::now() + kWithin);
+    return {};
+  }
 
   std::vector<Link> links_;
   Layout layout_;
@@ -85,158 +224,6 @@ class Emulation final : public Side {
   size_t in_flight_ = 0;
   uint32_t idle_polls_ = 0;
 };
-
-void Emulation::Post(size_t at) {
-  const Probe& probe = flights_[at].probe;
-  ++result_.reads;
-  result_.bytes += probe.bytes();
-  unposted_.push_back({.offset = probe.offset(),
-                       .bytes = probe.bytes(),
-                       .to = &memory_[at * buffer_bytes_],
-                       .tag = at});
-}
-
-void Emulation::Begin(size_t at) {
-  Flight& flight = flights_[at];
-  flight.number = NextNumber();
-  if (window_ == 1) flight.begun = Clock::now();
-  flight.probe.Start(&layout_, load_.keys[flight.number]);
-  ++in_flight_;
-  Post(at);
-}
-
-std::expected<void, Error> Emulation::Count(uint32_t number, std::string_view value,
-                                            Clock::time_point begun) {
-  if (!load_.items.IsValue(number, load_.keys[number], value)) {
-    return Fail(Code::kCorrupt,
-                fmt::format("the value of {} is not what was stored", load_.keys[number]));
-  }
-  ++result_.gets;
-  if (window_ > 1 && result_.gets % kGetsPerLook != 0) return {};
-  const auto now = Clock::now();
-  ends_ = now >= end_;
-  if (window_ == 1) {
-    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now - begun).count();
-    result_.latency.Count(static_cast<uint64_t>(ns));
-  }
-  return {};
-}
-
-std::expected<void, Error> Emulation::Take(const fabric::Completion& completion) {
-  Flight& flight = flights_[completion.tag];
-  if (completion.status != fabric::Status::kDone) {
-    return Fail(Code::kUnavailable, "the server of an emulated design is gone");
-  }
-  const auto result = flight.probe.Feed(
-      std::span(memory_).subspan(completion.tag * buffer_bytes_, flight.probe.bytes()));
-  if (result == Probe::Result::kRead) {
-    Post(completion.tag);
-    return {};
-  }
-  if (result != Probe::Result::kFound) {
-    return Fail(Code::kCorrupt,
-                fmt::format("{} is {}, in memory that nobody writes", load_.keys[flight.number],
-                            result == Probe::Result::kTorn ? "torn" : "absent"));
-  }
-  --in_flight_;
-  auto counted = Count(flight.number, flight.probe.value(), flight.begun);
-  if (counted && !ends_) Begin(completion.tag);
-  return counted;
-}
-
-// With nothing to do for a while: sleeps until there is.
-std::expected<void, Error> Emulation::Idle() {
-  if (++idle_polls_ < kIdlePollsMax) return {};
-  idle_polls_ = 0;
-  std::vector<fabric::Connection*> connections;
-  for (const Link& link : links_) {
-    if (!link.connection->alive()) {
-      return Fail(Code::kUnavailable, "the server of an emulated design is gone");
-    }
-    connections.push_back(link.connection.get());
-  }
-  fabric::Wait(connections, Clock::now() + kWithin);
-  return {};
-}
-
-std::expected<void, Error> Emulation::TakeReads() {
-  const size_t posted = reader()->Read(unposted_);
-  unposted_.erase(unposted_.begin(), unposted_.begin() + static_cast<std::ptrdiff_t>(posted));
-  std::array<fabric::Completion, kSideWindowMax> completions;
-  const size_t count = reader()->Poll(completions);
-  if (count == 0) return Idle();
-  idle_polls_ = 0;
-  for (const fabric::Completion& completion : std::span(completions).first(count)) {
-    if (auto taken = Take(completion); !taken) return taken;
-  }
-  return {};
-}
-
-void Emulation::SendRequests() {
-  while (!ends_ && in_flight_ < window_) {
-    const uint32_t number = load_.order[next_ % load_.order.size()];
-    const auto key = std::as_bytes(std::span(load_.keys[number]));
-    const auto begun = window_ == 1 ? Clock::now() : Clock::time_point();
-    Link* link = LinkOf(number);
-    if (!link->connection->Send(key)) return;  // as many as the fabric lets wait for replies
-    NextNumber();
-    link->asked.emplace_back(number, begun);
-    ++in_flight_;
-    ++result_.reads;
-    result_.bytes += key.size();
-  }
-}
-
-std::expected<void, Error> Emulation::TakeReply(Link* link, std::span<const std::byte> reply) {
-  if (reply.empty() || reply.front() != kReplyFound || link->asked.empty()) {
-    return Fail(Code::kCorrupt, "the server of an emulated design replied with something else");
-  }
-  ++result_.reads;
-  result_.bytes += reply.size();
-  --in_flight_;
-  const auto [number, begun] = link->asked.front();
-  link->asked.pop_front();
-  const std::string_view text(static_cast<const char*>(static_cast<const void*>(reply.data())),
-                              reply.size());
-  return Count(number, text.substr(1), begun);
-}
-
-std::expected<void, Error> Emulation::TakeReplies() {
-  SendRequests();
-  bool any = false;
-  for (Link& link : links_) {
-    while (const auto reply = link.connection->Receive()) {
-      any = true;
-      if (auto taken = TakeReply(&link, *reply); !taken) return taken;
-      SendRequests();
-    }
-  }
-  if (!any) return Idle();
-  idle_polls_ = 0;
-  return {};
-}
-
-std::expected<SideResult, Error> Emulation::Measure(uint32_t window,
-                                                    std::chrono::microseconds duration) {
-  window_ = std::min(window, kSideWindowMax);
-  ends_ = false;
-  result_ = SideResult();
-  flights_.assign(window_, {});
-  const auto start = Clock::now();
-  end_ = start + duration;
-  const bool by_messages = layout_.design == Design::kHerd;
-  if (by_messages) {
-    SendRequests();
-  } else {
-    for (size_t at = 0; at < window_; ++at) Begin(at);
-  }
-  while (in_flight_ > 0) {
-    auto taken = by_messages ? TakeReplies() : TakeReads();
-    if (!taken) return std::unexpected(taken.error());
-  }
-  result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  return std::move(result_);
-}
 
 }  // namespace
 

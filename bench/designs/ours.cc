@@ -59,14 +59,92 @@ class Ours final : public Side {
   }
 
   std::expected<SideResult, Error> Measure(uint32_t window,
-                                           std::chrono::microseconds duration) override;
+                                           std::chrono::microseconds duration) override {
+    const auto client = ClientOf(window);
+    if (!client) return std::unexpected(client.error());
+    if (options_.puts) return MeasurePuts(*client, duration);
+    const ClientStats before = (*client)->stats();
+    SideResult result;
+    const auto start = Clock::now();
+    do {
+      const auto got = window == 1 ? GetOne(*client, &result) : GetSome(*client);
+      if (!got) return std::unexpected(got.error());
+    } while (Clock::now() < start + duration);
+    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const ClientStats after = (*client)->stats();
+    result.gets = after.gets - before.gets;
+    result.reads = after.reads - before.reads;
+    result.bucket_reads = after.bucket_reads - before.bucket_reads;
+    result.bytes = result.bucket_reads * verify::kBucketBytesMin +
+                   (result.reads - result.bucket_reads) * RecordBytes();
+    return result;
+  }
 
  private:
-  std::expected<Client*, Error> ClientOf(uint32_t window);
-  std::expected<void, Error> Check(size_t at, const Client::GetResult& result) const;
-  std::expected<void, Error> GetSome(Client* client);
-  std::expected<void, Error> GetOne(Client* client, SideResult* result);
-  std::expected<SideResult, Error> MeasurePuts(Client* client, std::chrono::microseconds duration);
+  std::expected<Client*, Error> ClientOf(uint32_t window) {
+    if (const auto found = clients_.find(window); found != clients_.end()) return &found->second;
+    ClientOptions options;
+    options.timeout = kTimeout;
+    options.window = window;
+    options.location_cache_bytes =
+        options_.remembers ? std::min(kCacheBytesMax, order_.size() * kCacheBytesPerItem) : 0;
+    auto connected = Client::Connect(options_.uri, options);
+    if (!connected) return std::unexpected(connected.error());
+    Client* client = &clients_.emplace(window, std::move(*connected)).first->second;
+    next_ = 0;
+    while (options_.remembers && next_ < order_.size()) {
+      const size_t first = next_;
+      if (auto got = GetSome(client); !got) return std::unexpected(got.error());
+      if (options_.learned) options_.learned(next_ - first);
+    }
+    next_ = options_.first;
+    return client;
+  }
+
+  std::expected<void, Error> Check(size_t at, const Client::GetResult& result) const {
+    if (!result) return std::unexpected(result.error());
+    if (*result && load_.items.IsValue(load_.order[at], order_[at], (*result)->value)) return {};
+    return Fail(Code::kCorrupt, fmt::format("the value of {} is not what was stored", order_[at]));
+  }
+
+  std::expected<void, Error> GetSome(Client* client) {
+    if (next_ >= order_.size()) next_ = 0;
+    const size_t first = next_;
+    const auto turn =
+        std::span(order_).subspan(first, std::min(kKeysPerTurn, order_.size() - first));
+    next_ += turn.size();
+    std::expected<void, Error> outcome;
+    client->GetMany(turn, [&](size_t index, const auto& result) {
+      if (auto checked = Check(first + index, result); !checked) outcome = checked;
+    });
+    return outcome;
+  }
+
+  std::expected<void, Error> GetOne(Client* client, SideResult* result) {
+    if (next_ >= order_.size()) next_ = 0;
+    const size_t at = next_++;
+    const auto begun = Clock::now();
+    if (auto checked = Check(at, client->Get(order_[at])); !checked) return checked;
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun);
+    result->latency.Count(static_cast<uint64_t>(ns.count()));
+    return {};
+  }
+
+  std::expected<SideResult, Error> MeasurePuts(Client* client, std::chrono::microseconds duration) {
+    PutBatch batch;
+    SideResult result;
+    const auto start = Clock::now();
+    do {
+      const size_t count = std::min(kPutsPerBatch, load_.order.size() - next_);
+      const auto put = batch.Put(client, load_, std::span(load_.order).subspan(next_, count));
+      if (!put) return std::unexpected(put.error());
+      result.gets += count;
+      next_ = next_ + count == load_.order.size() ? 0 : next_ + count;
+    } while (Clock::now() < start + duration);
+    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return result;
+  }
+
   uint64_t RecordBytes() const {
     const ItemShape& shape = load_.items.shape();
     return verify::RecordBytes(shape.key_bytes, shape.value_bytes_most);
@@ -78,92 +156,6 @@ class Ours final : public Side {
   std::map<uint32_t, Client> clients_;  // by their windows
   size_t next_ = 0;
 };
-
-std::expected<Client*, Error> Ours::ClientOf(uint32_t window) {
-  if (const auto found = clients_.find(window); found != clients_.end()) return &found->second;
-  ClientOptions options;
-  options.timeout = kTimeout;
-  options.window = window;
-  options.location_cache_bytes =
-      options_.remembers ? std::min(kCacheBytesMax, order_.size() * kCacheBytesPerItem) : 0;
-  auto connected = Client::Connect(options_.uri, options);
-  if (!connected) return std::unexpected(connected.error());
-  Client* client = &clients_.emplace(window, std::move(*connected)).first->second;
-  next_ = 0;
-  while (options_.remembers && next_ < order_.size()) {
-    const size_t first = next_;
-    if (auto got = GetSome(client); !got) return std::unexpected(got.error());
-    if (options_.learned) options_.learned(next_ - first);
-  }
-  next_ = options_.first;
-  return client;
-}
-
-std::expected<void, Error> Ours::Check(size_t at, const Client::GetResult& result) const {
-  if (!result) return std::unexpected(result.error());
-  if (*result && load_.items.IsValue(load_.order[at], order_[at], (*result)->value)) return {};
-  return Fail(Code::kCorrupt, fmt::format("the value of {} is not what was stored", order_[at]));
-}
-
-std::expected<void, Error> Ours::GetSome(Client* client) {
-  if (next_ >= order_.size()) next_ = 0;
-  const size_t first = next_;
-  const auto turn = std::span(order_).subspan(first, std::min(kKeysPerTurn, order_.size() - first));
-  next_ += turn.size();
-  std::expected<void, Error> outcome;
-  client->GetMany(turn, [&](size_t index, const auto& result) {
-    if (auto checked = Check(first + index, result); !checked) outcome = checked;
-  });
-  return outcome;
-}
-
-std::expected<void, Error> Ours::GetOne(Client* client, SideResult* result) {
-  if (next_ >= order_.size()) next_ = 0;
-  const size_t at = next_++;
-  const auto begun = Clock::now();
-  if (auto checked = Check(at, client->Get(order_[at])); !checked) return checked;
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun);
-  result->latency.Count(static_cast<uint64_t>(ns.count()));
-  return {};
-}
-
-std::expected<SideResult, Error> Ours::MeasurePuts(Client* client,
-                                                   std::chrono::microseconds duration) {
-  PutBatch batch;
-  SideResult result;
-  const auto start = Clock::now();
-  do {
-    const size_t count = std::min(kPutsPerBatch, load_.order.size() - next_);
-    const auto put = batch.Put(client, load_, std::span(load_.order).subspan(next_, count));
-    if (!put) return std::unexpected(put.error());
-    result.gets += count;
-    next_ = next_ + count == load_.order.size() ? 0 : next_ + count;
-  } while (Clock::now() < start + duration);
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  return result;
-}
-
-std::expected<SideResult, Error> Ours::Measure(uint32_t window,
-                                               std::chrono::microseconds duration) {
-  const auto client = ClientOf(window);
-  if (!client) return std::unexpected(client.error());
-  if (options_.puts) return MeasurePuts(*client, duration);
-  const ClientStats before = (*client)->stats();
-  SideResult result;
-  const auto start = Clock::now();
-  do {
-    const auto got = window == 1 ? GetOne(*client, &result) : GetSome(*client);
-    if (!got) return std::unexpected(got.error());
-  } while (Clock::now() < start + duration);
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const ClientStats after = (*client)->stats();
-  result.gets = after.gets - before.gets;
-  result.reads = after.reads - before.reads;
-  result.bucket_reads = after.bucket_reads - before.bucket_reads;
-  result.bytes = result.bucket_reads * verify::kBucketBytesMin +
-                 (result.reads - result.bucket_reads) * RecordBytes();
-  return result;
-}
 
 }  // namespace
 

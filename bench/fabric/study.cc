@@ -46,18 +46,153 @@ class FabricBench {
  public:
   explicit FabricBench(const FabricSettings& settings) { study_.settings = settings; }
 
-  std::expected<FabricStudy, Error> Run();
+  std::expected<FabricStudy, Error> Run() {
+    if (auto started = StartServer(); !started) return std::unexpected(started.error());
+    if (auto prepared = Prepare(); !prepared) return std::unexpected(prepared.error());
+    for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
+      if (auto measured = Round(); !measured) return std::unexpected(measured.error());
+    }
+    return std::move(study_);
+  }
 
  private:
-  Outcome StartServer();
-  void AddGets(std::string name, const DesignLoad& load, Memory memory);
-  Outcome Prepare();
-  Outcome Round();
-  Outcome MeasureRates();
-  Outcome MeasureLatencies();
+  Outcome StartServer() {
+    const FabricSettings& settings = study_.settings;
+    program::OwnServerOptions options;
+    options.plovd = settings.plovd;
+    options.bucket_bytes = kBucketBytes;
+    if (settings.is_rdma) {
+      auto device = FindServingDevice(settings.device);
+      if (!device) return std::unexpected(device.error());
+      device_ = std::move(*device);
+      study_.device = device_.name;
+      auto uri = FreeUriOn(device_);
+      if (!uri) return std::unexpected(uri.error());
+      options.listen = std::move(*uri);
+    }
+    options.max_value_bytes = settings.value_bytes;
+    options.memory_bytes =
+        kServerBytes + 2 * settings.items * (kBytesPerItem + settings.value_bytes);
+    auto server = TestedServer::Start({.uri = {}, .own = options});
+    if (!server) return std::unexpected(server.error());
+    server_ = std::move(*server);
+    study_.uri = server_->uri();
+    return {};
+  }
+
+  void AddGets(std::string name, const DesignLoad& load, Memory memory) {
+    const uint32_t value_bytes = load.items.shape().value_bytes_most;
+    GetRow row;
+    row.name = std::move(name);
+    row.value_bytes = value_bytes;
+    row.remembers = memory == Memory::kOfLocations;
+    row.record_bytes = value_bytes == kInlineValueBytes ? 0 : RecordBytes(value_bytes);
+    sides_.push_back(OursOn({.uri = study_.uri, .remembers = row.remembers, .learned = {}}, load));
+    study_.gets.push_back(std::move(row));
+  }
+
+  // Both kinds of items have keys of their own.
+  Outcome Prepare() {
+    const FabricSettings& settings = study_.settings;
+    const auto shape = [](uint32_t bytes) {
+      return ItemShape{.value_bytes_least = bytes, .value_bytes_most = bytes};
+    };
+    in_bucket_.emplace(shape(kInlineValueBytes), settings.items);
+    in_record_.emplace(shape(settings.value_bytes), settings.items, settings.items);
+    for (const DesignLoad* load : {&*in_bucket_, &*in_record_}) {
+      if (auto stored = StoreItems(study_.uri, *load); !stored) return stored;
+    }
+    AddGets("in the bucket", *in_bucket_, Memory::kNone);
+    AddGets("in a record", *in_record_, Memory::kNone);
+    AddGets("in a record, known", *in_record_, Memory::kOfLocations);
+    if (!settings.is_rdma) return {};
+    for (const uint32_t bytes : {kBucketBytes, RecordBytes(settings.value_bytes)}) {
+      RawReads raw;
+      raw.bytes = bytes;
+      study_.raw.push_back(std::move(raw));
+    }
+    return {};
+  }
+
+  Outcome Round() {
+    if (auto measured = MeasureRates(); !measured) return measured;
+    return MeasureLatencies();
+  }
+
+  Outcome MeasureRates() {
+    for (RawReads& raw : study_.raw) {
+      const auto values = Perftest("ib_read_bw", raw.bytes, raw.per_second.median());
+      if (!values) return std::unexpected(values.error());
+      const auto rate = values->find("MsgRate[Mpps]");
+      if (rate == values->end() || !(rate->second > 0)) {
+        return Fail(Code::kProtocol, "ib_read_bw printed no MsgRate");
+      }
+      raw.per_second.Add(rate->second * 1e6);
+    }
+    for (size_t i = 0; i < sides_.size(); ++i) {
+      const auto gets = sides_[i]->Measure(study_.settings.window, study_.settings.duration);
+      if (!gets) return std::unexpected(gets.error());
+      const double per_second = static_cast<double>(gets->gets) / gets->seconds;
+      const ReadsOfGet reads(*gets);
+      GetRow& row = study_.gets[i];
+      row.per_second.Add(per_second);
+      row.bucket_reads.Add(reads.of_buckets);
+      row.record_reads.Add(reads.of_records);
+      if (!study_.raw.empty()) row.part.Add(per_second / LimitOf(reads));
+    }
+    return {};
+  }
+
+  Outcome MeasureLatencies() {
+    for (RawReads& raw : study_.raw) {
+      const double rate = raw.typical_us.empty() ? 0 : 1e6 / raw.typical_us.median();
+      const auto values = Perftest("ib_read_lat", raw.bytes, rate);
+      if (!values) return std::unexpected(values.error());
+      const auto typical = values->find("t_typical[usec]");
+      const auto p99 = values->find("99% percentile[usec]");
+      if (typical == values->end() || p99 == values->end()) {
+        return Fail(Code::kProtocol, "ib_read_lat printed no t_typical or no 99% percentile");
+      }
+      raw.typical_us.Add(typical->second);
+      raw.p99_us.Add(p99->second);
+    }
+    for (size_t i = 0; i < sides_.size(); ++i) {
+      const auto gets = sides_[i]->Measure(1, study_.settings.duration);
+      if (!gets) return std::unexpected(gets.error());
+      const double median_us = static_cast<double>(gets->latency.Percentile(0.5)) / 1e3;
+      const ReadsOfGet reads(*gets);
+      GetRow& row = study_.gets[i];
+      row.single_us.Add(median_us);
+      row.single_p99_us.Add(static_cast<double>(gets->latency.Percentile(0.99)) / 1e3);
+      row.single_reads.Add(reads.of_buckets + reads.of_records);
+      if (study_.raw.empty()) continue;
+      const double raw_us = reads.of_buckets * study_.raw[0].typical_us.last() +
+                            reads.of_records * study_.raw[1].typical_us.last();
+      row.single_part.Add(raw_us / median_us);
+    }
+    return {};
+  }
+
+  // For about as long as a measurement is to take.
   std::expected<std::map<std::string, double>, Error> Perftest(const char* program, uint32_t bytes,
-                                                               double expected_rate) const;
-  double LimitOf(const ReadsOfGet& reads) const;
+                                                               double expected_rate) const {
+    const double seconds = std::chrono::duration<double>(study_.settings.duration).count();
+    uint64_t iterations = kFirstIterations;
+    if (expected_rate > 0) {
+      iterations = static_cast<uint64_t>(std::min(kIterationsMax, expected_rate * seconds));
+    }
+    return RunPerftest({.program = program,
+                        .device = device_,
+                        .bytes = bytes,
+                        .iterations = std::max(kIterationsMin, iterations)});
+  }
+
+  // GETs a second that perftest's READs of the last round allow.
+  double LimitOf(const ReadsOfGet& reads) const {
+    const double bucket_seconds = reads.of_buckets / study_.raw[0].per_second.last();
+    const double record_seconds = reads.of_records / study_.raw[1].per_second.last();
+    return 1 / (bucket_seconds + record_seconds);
+  }
 
   FabricStudy study_;
   DeviceName device_;
@@ -66,152 +201,6 @@ class FabricBench {
   std::optional<DesignLoad> in_record_;
   std::vector<std::unique_ptr<Side>> sides_;  // as study_.gets
 };
-
-Outcome FabricBench::StartServer() {
-  const FabricSettings& settings = study_.settings;
-  program::OwnServerOptions options;
-  options.plovd = settings.plovd;
-  options.bucket_bytes = kBucketBytes;
-  if (settings.is_rdma) {
-    auto device = FindServingDevice(settings.device);
-    if (!device) return std::unexpected(device.error());
-    device_ = std::move(*device);
-    study_.device = device_.name;
-    auto uri = FreeUriOn(device_);
-    if (!uri) return std::unexpected(uri.error());
-    options.listen = std::move(*uri);
-  }
-  options.max_value_bytes = settings.value_bytes;
-  options.memory_bytes = kServerBytes + 2 * settings.items * (kBytesPerItem + settings.value_bytes);
-  auto server = TestedServer::Start({.uri = {}, .own = options});
-  if (!server) return std::unexpected(server.error());
-  server_ = std::move(*server);
-  study_.uri = server_->uri();
-  return {};
-}
-
-void FabricBench::AddGets(std::string name, const DesignLoad& load, Memory memory) {
-  const uint32_t value_bytes = load.items.shape().value_bytes_most;
-  GetRow row;
-  row.name = std::move(name);
-  row.value_bytes = value_bytes;
-  row.remembers = memory == Memory::kOfLocations;
-  row.record_bytes = value_bytes == kInlineValueBytes ? 0 : RecordBytes(value_bytes);
-  sides_.push_back(OursOn({.uri = study_.uri, .remembers = row.remembers, .learned = {}}, load));
-  study_.gets.push_back(std::move(row));
-}
-
-// Both kinds of items have keys of their own.
-Outcome FabricBench::Prepare() {
-  const FabricSettings& settings = study_.settings;
-  const auto shape = [](uint32_t bytes) {
-    return ItemShape{.value_bytes_least = bytes, .value_bytes_most = bytes};
-  };
-  in_bucket_.emplace(shape(kInlineValueBytes), settings.items);
-  in_record_.emplace(shape(settings.value_bytes), settings.items, settings.items);
-  for (const DesignLoad* load : {&*in_bucket_, &*in_record_}) {
-    if (auto stored = StoreItems(study_.uri, *load); !stored) return stored;
-  }
-  AddGets("in the bucket", *in_bucket_, Memory::kNone);
-  AddGets("in a record", *in_record_, Memory::kNone);
-  AddGets("in a record, known", *in_record_, Memory::kOfLocations);
-  if (!settings.is_rdma) return {};
-  for (const uint32_t bytes : {kBucketBytes, RecordBytes(settings.value_bytes)}) {
-    RawReads raw;
-    raw.bytes = bytes;
-    study_.raw.push_back(std::move(raw));
-  }
-  return {};
-}
-
-// For about as long as a measurement is to take.
-std::expected<std::map<std::string, double>, Error> FabricBench::Perftest(
-    const char* program, uint32_t bytes, double expected_rate) const {
-  const double seconds = std::chrono::duration<double>(study_.settings.duration).count();
-  uint64_t iterations = kFirstIterations;
-  if (expected_rate > 0) {
-    iterations = static_cast<uint64_t>(std::min(kIterationsMax, expected_rate * seconds));
-  }
-  return RunPerftest({.program = program,
-                      .device = device_,
-                      .bytes = bytes,
-                      .iterations = std::max(kIterationsMin, iterations)});
-}
-
-// GETs a second that perftest's READs of the last round allow.
-double FabricBench::LimitOf(const ReadsOfGet& reads) const {
-  const double bucket_seconds = reads.of_buckets / study_.raw[0].per_second.last();
-  const double record_seconds = reads.of_records / study_.raw[1].per_second.last();
-  return 1 / (bucket_seconds + record_seconds);
-}
-
-Outcome FabricBench::MeasureRates() {
-  for (RawReads& raw : study_.raw) {
-    const auto values = Perftest("ib_read_bw", raw.bytes, raw.per_second.median());
-    if (!values) return std::unexpected(values.error());
-    const auto rate = values->find("MsgRate[Mpps]");
-    if (rate == values->end() || !(rate->second > 0)) {
-      return Fail(Code::kProtocol, "ib_read_bw printed no MsgRate");
-    }
-    raw.per_second.Add(rate->second * 1e6);
-  }
-  for (size_t i = 0; i < sides_.size(); ++i) {
-    const auto gets = sides_[i]->Measure(study_.settings.window, study_.settings.duration);
-    if (!gets) return std::unexpected(gets.error());
-    const double per_second = static_cast<double>(gets->gets) / gets->seconds;
-    const ReadsOfGet reads(*gets);
-    GetRow& row = study_.gets[i];
-    row.per_second.Add(per_second);
-    row.bucket_reads.Add(reads.of_buckets);
-    row.record_reads.Add(reads.of_records);
-    if (!study_.raw.empty()) row.part.Add(per_second / LimitOf(reads));
-  }
-  return {};
-}
-
-Outcome FabricBench::MeasureLatencies() {
-  for (RawReads& raw : study_.raw) {
-    const double rate = raw.typical_us.empty() ? 0 : 1e6 / raw.typical_us.median();
-    const auto values = Perftest("ib_read_lat", raw.bytes, rate);
-    if (!values) return std::unexpected(values.error());
-    const auto typical = values->find("t_typical[usec]");
-    const auto p99 = values->find("99% percentile[usec]");
-    if (typical == values->end() || p99 == values->end()) {
-      return Fail(Code::kProtocol, "ib_read_lat printed no t_typical or no 99% percentile");
-    }
-    raw.typical_us.Add(typical->second);
-    raw.p99_us.Add(p99->second);
-  }
-  for (size_t i = 0; i < sides_.size(); ++i) {
-    const auto gets = sides_[i]->Measure(1, study_.settings.duration);
-    if (!gets) return std::unexpected(gets.error());
-    const double median_us = static_cast<double>(gets->latency.Percentile(0.5)) / 1e3;
-    const ReadsOfGet reads(*gets);
-    GetRow& row = study_.gets[i];
-    row.single_us.Add(median_us);
-    row.single_p99_us.Add(static_cast<double>(gets->latency.Percentile(0.99)) / 1e3);
-    row.single_reads.Add(reads.of_buckets + reads.of_records);
-    if (study_.raw.empty()) continue;
-    const double raw_us = reads.of_buckets * study_.raw[0].typical_us.last() +
-                          reads.of_records * study_.raw[1].typical_us.last();
-    row.single_part.Add(raw_us / median_us);
-  }
-  return {};
-}
-
-Outcome FabricBench::Round() {
-  if (auto measured = MeasureRates(); !measured) return measured;
-  return MeasureLatencies();
-}
-
-std::expected<FabricStudy, Error> FabricBench::Run() {
-  if (auto started = StartServer(); !started) return std::unexpected(started.error());
-  if (auto prepared = Prepare(); !prepared) return std::unexpected(prepared.error());
-  for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
-    if (auto measured = Round(); !measured) return std::unexpected(measured.error());
-  }
-  return std::move(study_);
-}
 
 }  // namespace
 

@@ -53,8 +53,37 @@ class ProcessPool {
   ProcessPool& operator=(const ProcessPool&) = delete;
   ~ProcessPool();
 
-  std::expected<void, Error> Start(const MemberWork& work);
-  std::expected<std::vector<program::Json>, Error> Await();
+  std::expected<void, Error> Start(const MemberWork& work) {
+    void* memory =
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return FailErrno("cannot map memory to share", errno);
+    shared_ = new (memory) Shared{};
+    const pid_t parent = ::getpid();
+    for (uint32_t index = 0; index < options_.members; ++index) {
+      int pipe[2];
+      if (::pipe2(pipe, O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
+      const pid_t pid = ::fork();
+      if (pid == 0) BeMember(index, pipe[1], parent, work);
+      const int error_number = errno;
+      ::close(pipe[1]);
+      if (pid < 0) {
+        ::close(pipe[0]);
+        return FailErrno("cannot start a process", error_number);
+      }
+      members_.push_back({.pid = pid, .pipe = pipe[0]});
+    }
+    return {};
+  }
+
+  std::expected<std::vector<program::Json>, Error> Await() {
+    const auto heard = Listen();
+    if (options_.after) options_.after();
+    if (!heard) return std::unexpected(heard.error());
+    if (error_) return std::unexpected(*error_);
+    std::vector<program::Json> results;
+    for (const Member& member : members_) results.push_back(*ParseMessage(member.text));
+    return results;
+  }
 
  private:
   struct Member {
@@ -63,11 +92,64 @@ class ProcessPool {
     std::string text = {};
   };
 
-  [[noreturn]] void BeMember(uint32_t index, int pipe, pid_t parent, const MemberWork& work);
-  std::expected<void, Error> Listen();
-  void Hear(Member* member);
-  void MayStart();
-  bool IsIdle();
+  [[noreturn]] void BeMember(uint32_t index, int pipe, pid_t parent, const MemberWork& work) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    const std::string message = MessageOf(work(index, shared_));
+    ::_exit(program::WriteAll(pipe, message) == 0 ? 0 : 1);
+  }
+
+  // Until every member has said all.
+  std::expected<void, Error> Listen() {
+    while (true) {
+      std::vector<pollfd> polled;
+      std::vector<Member*> talking;
+      for (Member& member : members_) {
+        if (member.pipe < 0) continue;
+        polled.push_back({member.pipe, POLLIN, 0});
+        talking.push_back(&member);
+      }
+      if (talking.empty()) return {};
+      MayStart();
+      const bool started = shared_->start_ns.load(std::memory_order_relaxed) != 0;
+      ::poll(polled.data(), polled.size(), started ? static_cast<int>(kLook.count()) : 1);
+      for (size_t i = 0; i < polled.size(); ++i) {
+        if (polled[i].revents != 0) Hear(talking[i]);
+      }
+      if (IsIdle()) return Fail(Code::kTimeout, "no client has done anything for a minute");
+    }
+  }
+
+  void Hear(Member* member) {
+    char bytes[64 << 10];
+    const ssize_t count = ::read(member->pipe, bytes, sizeof(bytes));
+    if (count < 0 && errno == EINTR) return;
+    if (count > 0) {
+      member->text.append(bytes, static_cast<size_t>(count));
+      return;
+    }
+    ::close(std::exchange(member->pipe, -1));
+    // What the others say once one has failed follows from that.
+    const auto message = ParseMessage(member->text);
+    if (!message && !error_) error_ = message.error();
+    if (!message) shared_->stopping.store(1, std::memory_order_relaxed);
+  }
+
+  // Once, when all are ready. Pairs with AwaitStart.
+  void MayStart() {
+    if (shared_->start_ns.load(std::memory_order_relaxed) != 0) return;
+    if (shared_->ready.load(std::memory_order_acquire) < options_.members) return;
+    if (options_.before) options_.before();
+    shared_->start_ns.store(NowNs() + kStartNs, std::memory_order_release);
+  }
+
+  bool IsIdle() {
+    const uint64_t operations = shared_->operations(options_.members);
+    if (options_.progress) options_.progress(operations, shared_->bytes(options_.members));
+    if (operations != seen_operations_) seen_at_ = NowNs();
+    seen_operations_ = operations;
+    return NowNs() - seen_at_ > kIdleNsMax;
+  }
 
   const PoolOptions& options_;
   Shared* shared_ = nullptr;
@@ -84,97 +166,6 @@ ProcessPool::~ProcessPool() {
     ::waitpid(member.pid, nullptr, 0);
   }
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
-}
-
-void ProcessPool::BeMember(uint32_t index, int pipe, pid_t parent, const MemberWork& work) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
-  const std::string message = MessageOf(work(index, shared_));
-  ::_exit(program::WriteAll(pipe, message) == 0 ? 0 : 1);
-}
-
-std::expected<void, Error> ProcessPool::Start(const MemberWork& work) {
-  void* memory =
-      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return FailErrno("cannot map memory to share", errno);
-  shared_ = new (memory) Shared{};
-  const pid_t parent = ::getpid();
-  for (uint32_t index = 0; index < options_.members; ++index) {
-    int pipe[2];
-    if (::pipe2(pipe, O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
-    const pid_t pid = ::fork();
-    if (pid == 0) BeMember(index, pipe[1], parent, work);
-    const int error_number = errno;
-    ::close(pipe[1]);
-    if (pid < 0) {
-      ::close(pipe[0]);
-      return FailErrno("cannot start a process", error_number);
-    }
-    members_.push_back({.pid = pid, .pipe = pipe[0]});
-  }
-  return {};
-}
-
-void ProcessPool::Hear(Member* member) {
-  char bytes[64 << 10];
-  const ssize_t count = ::read(member->pipe, bytes, sizeof(bytes));
-  if (count < 0 && errno == EINTR) return;
-  if (count > 0) {
-    member->text.append(bytes, static_cast<size_t>(count));
-    return;
-  }
-  ::close(std::exchange(member->pipe, -1));
-  // What the others say once one has failed follows from that.
-  const auto message = ParseMessage(member->text);
-  if (!message && !error_) error_ = message.error();
-  if (!message) shared_->stopping.store(1, std::memory_order_relaxed);
-}
-
-// Once, when all are ready. Pairs with AwaitStart.
-void ProcessPool::MayStart() {
-  if (shared_->start_ns.load(std::memory_order_relaxed) != 0) return;
-  if (shared_->ready.load(std::memory_order_acquire) < options_.members) return;
-  if (options_.before) options_.before();
-  shared_->start_ns.store(NowNs() + kStartNs, std::memory_order_release);
-}
-
-bool ProcessPool::IsIdle() {
-  const uint64_t operations = shared_->operations(options_.members);
-  if (options_.progress) options_.progress(operations, shared_->bytes(options_.members));
-  if (operations != seen_operations_) seen_at_ = NowNs();
-  seen_operations_ = operations;
-  return NowNs() - seen_at_ > kIdleNsMax;
-}
-
-// Until every member has said all.
-std::expected<void, Error> ProcessPool::Listen() {
-  while (true) {
-    std::vector<pollfd> polled;
-    std::vector<Member*> talking;
-    for (Member& member : members_) {
-      if (member.pipe < 0) continue;
-      polled.push_back({member.pipe, POLLIN, 0});
-      talking.push_back(&member);
-    }
-    if (talking.empty()) return {};
-    MayStart();
-    const bool started = shared_->start_ns.load(std::memory_order_relaxed) != 0;
-    ::poll(polled.data(), polled.size(), started ? static_cast<int>(kLook.count()) : 1);
-    for (size_t i = 0; i < polled.size(); ++i) {
-      if (polled[i].revents != 0) Hear(talking[i]);
-    }
-    if (IsIdle()) return Fail(Code::kTimeout, "no client has done anything for a minute");
-  }
-}
-
-std::expected<std::vector<program::Json>, Error> ProcessPool::Await() {
-  const auto heard = Listen();
-  if (options_.after) options_.after();
-  if (!heard) return std::unexpected(heard.error());
-  if (error_) return std::unexpected(*error_);
-  std::vector<program::Json> results;
-  for (const Member& member : members_) results.push_back(*ParseMessage(member.text));
-  return results;
 }
 
 }  // namespace

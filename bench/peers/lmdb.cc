@@ -31,7 +31,21 @@ class Lmdb final : public Peer {
     if (environment_ != nullptr) ::mdb_env_close(environment_);
   }
 
-  std::expected<void, Error> Open(const std::string& folder);
+  std::expected<void, Error> Open(const std::string& folder) {
+    std::error_code failed;
+    std::filesystem::create_directory(folder, failed);
+    int result = ::mdb_env_create(&environment_);
+    const size_t bytes = kBytesAtLeast + work().count() * kBytesPerItem;
+    if (result == 0) result = ::mdb_env_set_mapsize(environment_, bytes);
+    if (result == 0) {
+      constexpr unsigned int kFlags = MDB_NOSYNC | MDB_NOTLS | MDB_NORDAHEAD;
+      result = ::mdb_env_open(environment_, folder.c_str(), kFlags, 0600);
+    }
+    if (result == 0) result = Fill();
+    if (result == 0) result = ::mdb_txn_begin(environment_, nullptr, MDB_RDONLY, &transaction_);
+    if (result != 0) return Failed(result);
+    return {};
+  }
 
   bool Can(Way way) const override { return way == Way::kGet; }
 
@@ -49,47 +63,29 @@ class Lmdb final : public Peer {
   }
 
  private:
-  int Fill();
+  // Numbers in their order are keys in theirs, which fills every page.
+  int Fill() {
+    MDB_txn* transaction = nullptr;
+    int result = ::mdb_txn_begin(environment_, nullptr, 0, &transaction);
+    if (result == 0) result = ::mdb_dbi_open(transaction, nullptr, 0, &database_);
+    std::string key;
+    std::string value;
+    for (uint64_t number = 0; number < work().count() && result == 0; ++number) {
+      work().items().FillKey(number, &key);
+      work().items().FillValue(number, key, &value);
+      MDB_val name = ValueOf(key);
+      MDB_val data = ValueOf(value);
+      result = ::mdb_put(transaction, database_, &name, &data, MDB_APPEND);
+    }
+    if (result == 0) return ::mdb_txn_commit(transaction);
+    if (transaction != nullptr) ::mdb_txn_abort(transaction);
+    return result;
+  }
 
   MDB_env* environment_ = nullptr;
   MDB_txn* transaction_ = nullptr;
   MDB_dbi database_ = 0;
 };
-
-// Numbers in their order are keys in theirs, which fills every page.
-int Lmdb::Fill() {
-  MDB_txn* transaction = nullptr;
-  int result = ::mdb_txn_begin(environment_, nullptr, 0, &transaction);
-  if (result == 0) result = ::mdb_dbi_open(transaction, nullptr, 0, &database_);
-  std::string key;
-  std::string value;
-  for (uint64_t number = 0; number < work().count() && result == 0; ++number) {
-    work().items().FillKey(number, &key);
-    work().items().FillValue(number, key, &value);
-    MDB_val name = ValueOf(key);
-    MDB_val data = ValueOf(value);
-    result = ::mdb_put(transaction, database_, &name, &data, MDB_APPEND);
-  }
-  if (result == 0) return ::mdb_txn_commit(transaction);
-  if (transaction != nullptr) ::mdb_txn_abort(transaction);
-  return result;
-}
-
-std::expected<void, Error> Lmdb::Open(const std::string& folder) {
-  std::error_code failed;
-  std::filesystem::create_directory(folder, failed);
-  int result = ::mdb_env_create(&environment_);
-  const size_t bytes = kBytesAtLeast + work().count() * kBytesPerItem;
-  if (result == 0) result = ::mdb_env_set_mapsize(environment_, bytes);
-  if (result == 0) {
-    constexpr unsigned int kFlags = MDB_NOSYNC | MDB_NOTLS | MDB_NORDAHEAD;
-    result = ::mdb_env_open(environment_, folder.c_str(), kFlags, 0600);
-  }
-  if (result == 0) result = Fill();
-  if (result == 0) result = ::mdb_txn_begin(environment_, nullptr, MDB_RDONLY, &transaction_);
-  if (result != 0) return Failed(result);
-  return {};
-}
 
 // In memory where there is room: containers often have little.
 std::string FolderFor(const Work& work, const PeerPlace& place) {

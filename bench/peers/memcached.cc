@@ -29,7 +29,24 @@ class Memcached final : public Peer {
   explicit Memcached(const Work& work) : Peer(work), client_(::memcached_create(nullptr)) {}
   ~Memcached() override { ::memcached_free(client_); }
 
-  std::expected<void, Error> Open(const std::string& socket);
+  // It keeps the user that it is started as, also root: one that changes its user would no longer end
+  // with the tool (PR_SET_PDEATHSIG), and only the tool's user reaches its socket.
+  std::expected<void, Error> Open(const std::string& socket) {
+    const uint64_t mib = kMiBAtLeast + work().count() * kBytesPerItem / kMiB;
+    const passwd* user = ::getpwuid(::geteuid());
+    PeerProgram program{.name = "memcached",
+                        .package = "memcached",
+                        .arguments = {"-s", socket, "-m", std::to_string(mib), "-M"}};
+    if (user != nullptr) {
+      program.arguments.insert(program.arguments.end(), {"-u", user->pw_name});
+    }
+    auto process = StartPeerServer(program, [&socket] { return Listens(socket); });
+    if (!process) return std::unexpected(process.error());
+    process_ = std::move(*process);
+    const auto added = ::memcached_server_add_unix_socket(client_, socket.c_str());
+    if (added != MEMCACHED_SUCCESS) return Failed(added);
+    return Fill();
+  }
 
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
 
@@ -43,9 +60,64 @@ class Memcached final : public Peer {
   }
 
  private:
-  std::expected<void, Error> Fill();
-  std::expected<void, Error> Get(Turn turn);
-  std::expected<void, Error> GetMany(Turn batch);
+  // Without replies, many in a packet; the GETs see whether all are there.
+  std::expected<void, Error> Fill() {
+    ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_NOREPLY, 1);
+    ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_BUFFER_REQUESTS, 1);
+    std::string value;
+    for (uint64_t place = 0; place < work().count(); ++place) {
+      const std::string_view key = work().keys()[place];
+      work().items().FillValue(work().order()[place], key, &value);
+      const auto set =
+          ::memcached_set(client_, key.data(), key.size(), value.data(), value.size(), 0, 0);
+      if (::memcached_failed(set)) return Failed(set);
+    }
+    const auto flushed = ::memcached_flush_buffers(client_);
+    if (::memcached_failed(flushed)) return Failed(flushed);
+    // Other behaviour may come with another connection, so all has to be stored before.
+    if (auto last = Get({work().count() - 1, 1}); !last) return last;
+    ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_BUFFER_REQUESTS, 0);
+    ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_NOREPLY, 0);
+    return {};
+  }
+
+  std::expected<void, Error> Get(Turn turn) {
+    for (const std::string_view key : keys(turn)) {
+      size_t bytes = 0;
+      uint32_t flags = 0;
+      memcached_return_t result = MEMCACHED_SUCCESS;
+      const std::unique_ptr<char, Freeing> value(
+          ::memcached_get(client_, key.data(), key.size(), &bytes, &flags, &result));
+      if (result != MEMCACHED_SUCCESS) return Failed(result);
+      if (!work().IsRight(key, {value.get(), bytes})) return work().Wrong(key);
+    }
+    return {};
+  }
+
+  std::expected<void, Error> GetMany(Turn batch) {
+    std::array<const char*, kPipelined> names;
+    std::array<size_t, kPipelined> name_bytes;
+    for (size_t i = 0; i < batch.count; ++i) {
+      names[i] = keys(batch)[i].data();
+      name_bytes[i] = keys(batch)[i].size();
+    }
+    auto result = ::memcached_mget(client_, names.data(), name_bytes.data(), batch.count);
+    if (::memcached_failed(result)) return Failed(result);
+    memcached_result_st found;
+    ::memcached_result_create(client_, &found);
+    size_t right = 0;
+    while (::memcached_fetch_result(client_, &found, &result) != nullptr) {
+      const std::string_view key(::memcached_result_key_value(&found),
+                                 ::memcached_result_key_length(&found));
+      const std::string_view value(::memcached_result_value(&found),
+                                   ::memcached_result_length(&found));
+      if (work().IsRight(key, value)) ++right;
+    }
+    ::memcached_result_free(&found);
+    if (right == batch.count) return {};
+    return work().Wrong(keys(batch)[0]);
+  }
+
   std::unexpected<Error> Failed(memcached_return_t result) const {
     return Fail(Code::kSystem, std::string("memcached: ") + ::memcached_strerror(client_, result));
   }
@@ -53,83 +125,6 @@ class Memcached final : public Peer {
   std::optional<program::Process> process_;
   memcached_st* client_;
 };
-
-// It keeps the user that it is started as, also root: one that changes its user would no longer end
-// with the tool (PR_SET_PDEATHSIG), and only the tool's user reaches its socket.
-std::expected<void, Error> Memcached::Open(const std::string& socket) {
-  const uint64_t mib = kMiBAtLeast + work().count() * kBytesPerItem / kMiB;
-  const passwd* user = ::getpwuid(::geteuid());
-  PeerProgram program{.name = "memcached",
-                      .package = "memcached",
-                      .arguments = {"-s", socket, "-m", std::to_string(mib), "-M"}};
-  if (user != nullptr) {
-    program.arguments.insert(program.arguments.end(), {"-u", user->pw_name});
-  }
-  auto process = StartPeerServer(program, [&socket] { return Listens(socket); });
-  if (!process) return std::unexpected(process.error());
-  process_ = std::move(*process);
-  const auto added = ::memcached_server_add_unix_socket(client_, socket.c_str());
-  if (added != MEMCACHED_SUCCESS) return Failed(added);
-  return Fill();
-}
-
-// Without replies, many in a packet; the GETs see whether all are there.
-std::expected<void, Error> Memcached::Fill() {
-  ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_NOREPLY, 1);
-  ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_BUFFER_REQUESTS, 1);
-  std::string value;
-  for (uint64_t place = 0; place < work().count(); ++place) {
-    const std::string_view key = work().keys()[place];
-    work().items().FillValue(work().order()[place], key, &value);
-    const auto set =
-        ::memcached_set(client_, key.data(), key.size(), value.data(), value.size(), 0, 0);
-    if (::memcached_failed(set)) return Failed(set);
-  }
-  const auto flushed = ::memcached_flush_buffers(client_);
-  if (::memcached_failed(flushed)) return Failed(flushed);
-  // Other behaviour may come with another connection, so all has to be stored before.
-  if (auto last = Get({work().count() - 1, 1}); !last) return last;
-  ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_BUFFER_REQUESTS, 0);
-  ::memcached_behavior_set(client_, MEMCACHED_BEHAVIOR_NOREPLY, 0);
-  return {};
-}
-
-std::expected<void, Error> Memcached::Get(Turn turn) {
-  for (const std::string_view key : keys(turn)) {
-    size_t bytes = 0;
-    uint32_t flags = 0;
-    memcached_return_t result = MEMCACHED_SUCCESS;
-    const std::unique_ptr<char, Freeing> value(
-        ::memcached_get(client_, key.data(), key.size(), &bytes, &flags, &result));
-    if (result != MEMCACHED_SUCCESS) return Failed(result);
-    if (!work().IsRight(key, {value.get(), bytes})) return work().Wrong(key);
-  }
-  return {};
-}
-
-std::expected<void, Error> Memcached::GetMany(Turn batch) {
-  std::array<const char*, kPipelined> names;
-  std::array<size_t, kPipelined> name_bytes;
-  for (size_t i = 0; i < batch.count; ++i) {
-    names[i] = keys(batch)[i].data();
-    name_bytes[i] = keys(batch)[i].size();
-  }
-  auto result = ::memcached_mget(client_, names.data(), name_bytes.data(), batch.count);
-  if (::memcached_failed(result)) return Failed(result);
-  memcached_result_st found;
-  ::memcached_result_create(client_, &found);
-  size_t right = 0;
-  while (::memcached_fetch_result(client_, &found, &result) != nullptr) {
-    const std::string_view key(::memcached_result_key_value(&found),
-                               ::memcached_result_key_length(&found));
-    const std::string_view value(::memcached_result_value(&found),
-                                 ::memcached_result_length(&found));
-    if (work().IsRight(key, value)) ++right;
-  }
-  ::memcached_result_free(&found);
-  if (right == batch.count) return {};
-  return work().Wrong(keys(batch)[0]);
-}
 
 }  // namespace
 

@@ -48,7 +48,32 @@ class Memory final : public Peer {
   Memory(const Work& work, std::unique_ptr<fabric::Connection> connection)
       : Peer(work), connection_(std::move(connection)), region_(connection_->region()) {}
 
-  std::expected<void, Error> FindBuckets();
+  // Where items are: a PUT over one changes its record, not its bucket.
+  std::expected<void, Error> FindBuckets() {
+    verify::Superblock superblock;
+    if (region_.size() < sizeof(superblock)) {
+      return Fail(Code::kUnavailable, "READs over this fabric are no loads");
+    }
+    std::memcpy(&superblock, region_.data(), sizeof(superblock));
+    if (verify::CheckSuperblock(superblock) != verify::SuperblockState::kWhole) {
+      return Fail(Code::kProtocol, "the server's superblock is not whole");
+    }
+    const cuckoo::ShardView view = cuckoo::ShardView::Of(superblock);
+    if (view.tables[1].generation != 0 || view.shard_count != 1) {
+      return Fail(Code::kProtocol, "the server's table grows, or has shards");
+    }
+    const ItemShape& shape = work().items().shape();
+    record_words_ =
+        verify::RoundUpToWord(verify::RecordBytes(shape.key_bytes, shape.value_bytes_least)) /
+        verify::kWordBytes;
+    buckets_.reserve(work().count());
+    for (const std::string_view key : work().keys()) {
+      const auto bucket = BucketOf(key, view);
+      if (!bucket) return Fail(Code::kCorrupt, "an item is in none of its buckets");
+      buckets_.push_back(*bucket);
+    }
+    return {};
+  }
 
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
   std::expected<void, Error> Do(Way way, Turn turn) override {
@@ -58,9 +83,52 @@ class Memory final : public Peer {
   }
 
  private:
-  std::optional<uint64_t> BucketOf(std::string_view key, const cuckoo::ShardView& view) const;
-  uint64_t Chain(Turn turn) const;
-  uint64_t Prefetched(Turn turn) const;
+  std::optional<uint64_t> BucketOf(std::string_view key, const cuckoo::ShardView& view) const {
+    const cuckoo::Geometry& table = view.tables[0];
+    const uint64_t hash = cuckoo::HashKey(key, view.hash_seed);
+    for (const uint64_t index : cuckoo::WaysOf(hash, table.bucket_count)) {
+      verify::Bucket bucket;
+      verify::CopyFromShared(bucket.words(), region_.data() + table.BucketOffset(index),
+                             table.bucket_bytes);
+      if (bucket.kind() == verify::BucketKind::kReference && bucket.reference().hash == hash) {
+        return table.BucketOffset(index);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Where the next bucket is follows from the record before, so nothing overlaps.
+  uint64_t Chain(Turn turn) const {
+    constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
+    uint64_t sum = 0;
+    for (size_t place = turn.first; place < turn.first + turn.count; ++place) {
+      const std::byte* bucket = region_.data() + buckets_[place] + (sum == kNoSum);
+      sum = Sum(bucket, kBucketWords);
+      const std::byte* record = region_.data() + RecordOffsetIn(bucket) + (sum == kNoSum);
+      sum += Sum(record, record_words_);
+    }
+    return sum;
+  }
+
+  uint64_t Prefetched(Turn turn) const {
+    constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
+    uint64_t sum = 0;
+    std::array<const std::byte*, kBatch> records;
+    for (size_t place = turn.first; place < turn.first + turn.count; place += kBatch) {
+      const size_t count = std::min(kBatch, turn.first + turn.count - place);
+      for (size_t i = 0; i < count; ++i) verify::Prefetch(region_.data() + buckets_[place + i]);
+      for (size_t i = 0; i < count; ++i) {
+        const std::byte* bucket = region_.data() + buckets_[place + i];
+        sum += Sum(bucket, kBucketWords);
+        records[i] = region_.data() + RecordOffsetIn(bucket);
+      }
+      for (size_t i = 0; i < count; ++i) {
+        verify::PrefetchLines(records[i], record_words_ * verify::kWordBytes);
+      }
+      for (size_t i = 0; i < count; ++i) sum += Sum(records[i], record_words_);
+    }
+    return sum;
+  }
 
   std::unique_ptr<fabric::Connection> connection_;
   std::span<const std::byte> region_;
@@ -68,81 +136,6 @@ class Memory final : public Peer {
   std::vector<uint64_t> buckets_;  // offsets, by place in the order
   uint64_t sum_ = 0;               // so that nothing is left out
 };
-
-std::optional<uint64_t> Memory::BucketOf(std::string_view key,
-                                         const cuckoo::ShardView& view) const {
-  const cuckoo::Geometry& table = view.tables[0];
-  const uint64_t hash = cuckoo::HashKey(key, view.hash_seed);
-  for (const uint64_t index : cuckoo::WaysOf(hash, table.bucket_count)) {
-    verify::Bucket bucket;
-    verify::CopyFromShared(bucket.words(), region_.data() + table.BucketOffset(index),
-                           table.bucket_bytes);
-    if (bucket.kind() == verify::BucketKind::kReference && bucket.reference().hash == hash) {
-      return table.BucketOffset(index);
-    }
-  }
-  return std::nullopt;
-}
-
-// Where items are: a PUT over one changes its record, not its bucket.
-std::expected<void, Error> Memory::FindBuckets() {
-  verify::Superblock superblock;
-  if (region_.size() < sizeof(superblock)) {
-    return Fail(Code::kUnavailable, "READs over this fabric are no loads");
-  }
-  std::memcpy(&superblock, region_.data(), sizeof(superblock));
-  if (verify::CheckSuperblock(superblock) != verify::SuperblockState::kWhole) {
-    return Fail(Code::kProtocol, "the server's superblock is not whole");
-  }
-  const cuckoo::ShardView view = cuckoo::ShardView::Of(superblock);
-  if (view.tables[1].generation != 0 || view.shard_count != 1) {
-    return Fail(Code::kProtocol, "the server's table grows, or has shards");
-  }
-  const ItemShape& shape = work().items().shape();
-  record_words_ =
-      verify::RoundUpToWord(verify::RecordBytes(shape.key_bytes, shape.value_bytes_least)) /
-      verify::kWordBytes;
-  buckets_.reserve(work().count());
-  for (const std::string_view key : work().keys()) {
-    const auto bucket = BucketOf(key, view);
-    if (!bucket) return Fail(Code::kCorrupt, "an item is in none of its buckets");
-    buckets_.push_back(*bucket);
-  }
-  return {};
-}
-
-// Where the next bucket is follows from the record before, so nothing overlaps.
-uint64_t Memory::Chain(Turn turn) const {
-  constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
-  uint64_t sum = 0;
-  for (size_t place = turn.first; place < turn.first + turn.count; ++place) {
-    const std::byte* bucket = region_.data() + buckets_[place] + (sum == kNoSum);
-    sum = Sum(bucket, kBucketWords);
-    const std::byte* record = region_.data() + RecordOffsetIn(bucket) + (sum == kNoSum);
-    sum += Sum(record, record_words_);
-  }
-  return sum;
-}
-
-uint64_t Memory::Prefetched(Turn turn) const {
-  constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
-  uint64_t sum = 0;
-  std::array<const std::byte*, kBatch> records;
-  for (size_t place = turn.first; place < turn.first + turn.count; place += kBatch) {
-    const size_t count = std::min(kBatch, turn.first + turn.count - place);
-    for (size_t i = 0; i < count; ++i) verify::Prefetch(region_.data() + buckets_[place + i]);
-    for (size_t i = 0; i < count; ++i) {
-      const std::byte* bucket = region_.data() + buckets_[place + i];
-      sum += Sum(bucket, kBucketWords);
-      records[i] = region_.data() + RecordOffsetIn(bucket);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      verify::PrefetchLines(records[i], record_words_ * verify::kWordBytes);
-    }
-    for (size_t i = 0; i < count; ++i) sum += Sum(records[i], record_words_);
-  }
-  return sum;
-}
 
 }  // namespace
 

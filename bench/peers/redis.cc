@@ -32,14 +32,46 @@ using RedisReply = std::unique_ptr<redisReply, RedisReplyDeleter>;
 class RedisClient {
  public:
   // Errors: kUnavailable.
-  static std::expected<RedisClient, Error> Connect(const std::string& socket);
+  static std::expected<RedisClient, Error> Connect(const std::string& socket) {
+    RedisClient client;
+    client.context_.reset(::redisConnectUnix(socket.c_str()));
+    if (client.context_ != nullptr && client.context_->err == 0) return client;
+    return Fail(Code::kUnavailable, "no Redis on " + socket);
+  }
 
   // What is appended goes out with the next reply that is asked for; replies come in that order.
-  void AppendGet(std::string_view key);
-  void AppendSet(std::string_view key, std::string_view value);
+  void AppendGet(std::string_view key) {
+    std::array<const char*, 2> words = {"GET", key.data()};
+    const std::array<size_t, 2> bytes = {3, key.size()};
+    ::redisAppendCommandArgv(context_.get(), 2, words.data(), bytes.data());
+  }
+
+  void AppendSet(std::string_view key, std::string_view value) {
+    std::array<const char*, 3> words = {"SET", key.data(), value.data()};
+    const std::array<size_t, 3> bytes = {3, key.size(), value.size()};
+    ::redisAppendCommandArgv(context_.get(), 3, words.data(), bytes.data());
+  }
+
   // Errors: kSystem (the connection broke), kProtocol (Redis said no).
-  std::expected<RedisReply, Error> Next();
-  std::expected<void, Error> NextDone();  // of a SET
+  std::expected<RedisReply, Error> Next() {
+    void* reply = nullptr;
+    if (::redisGetReply(context_.get(), &reply) != REDIS_OK) {
+      return Fail(Code::kSystem, std::string("Redis: ") + context_->errstr);
+    }
+    RedisReply owned(static_cast<redisReply*>(reply));
+    if (owned->type == REDIS_REPLY_ERROR) {
+      return Fail(Code::kProtocol, "Redis: " + std::string(owned->str, owned->len));
+    }
+    return owned;
+  }
+
+  // of a SET
+  std::expected<void, Error> NextDone() {
+    const auto reply = Next();
+    if (!reply) return std::unexpected(reply.error());
+    if ((*reply)->type == REDIS_REPLY_STATUS) return {};
+    return Fail(Code::kProtocol, "Redis answered a SET with no status");
+  }
 
  private:
   struct ContextDeleter {
@@ -56,7 +88,18 @@ class RedisServer {
       : folder_(folder), socket_(folder + "/" + name + ".sock") {}
 
   // Returns the first client. Errors: kUnavailable (it is not installed), kSystem.
-  std::expected<RedisClient, Error> Start();
+  std::expected<RedisClient, Error> Start() {
+    const PeerProgram program{
+        .name = "redis-server",
+        .package = "redis-server",
+        .arguments = {"--port", "0", "--unixsocket", socket_, "--unixsocketperm", "700", "--dir",
+                      folder_, "--save", "", "--appendonly", "no", "--maxmemory", "0"}};
+    auto process =
+        StartPeerServer(program, [this] { return RedisClient::Connect(socket_).has_value(); });
+    if (!process) return std::unexpected(process.error());
+    process_ = std::move(*process);
+    return RedisClient::Connect(socket_);
+  }
 
   const std::string& socket() const { return socket_; }
 
@@ -65,57 +108,6 @@ class RedisServer {
   std::string socket_;
   std::optional<program::Process> process_;
 };
-
-std::expected<RedisClient, Error> RedisClient::Connect(const std::string& socket) {
-  RedisClient client;
-  client.context_.reset(::redisConnectUnix(socket.c_str()));
-  if (client.context_ != nullptr && client.context_->err == 0) return client;
-  return Fail(Code::kUnavailable, "no Redis on " + socket);
-}
-
-std::expected<RedisClient, Error> RedisServer::Start() {
-  const PeerProgram program{
-      .name = "redis-server",
-      .package = "redis-server",
-      .arguments = {"--port", "0", "--unixsocket", socket_, "--unixsocketperm", "700", "--dir",
-                    folder_, "--save", "", "--appendonly", "no", "--maxmemory", "0"}};
-  auto process =
-      StartPeerServer(program, [this] { return RedisClient::Connect(socket_).has_value(); });
-  if (!process) return std::unexpected(process.error());
-  process_ = std::move(*process);
-  return RedisClient::Connect(socket_);
-}
-
-void RedisClient::AppendGet(std::string_view key) {
-  std::array<const char*, 2> words = {"GET", key.data()};
-  const std::array<size_t, 2> bytes = {3, key.size()};
-  ::redisAppendCommandArgv(context_.get(), 2, words.data(), bytes.data());
-}
-
-void RedisClient::AppendSet(std::string_view key, std::string_view value) {
-  std::array<const char*, 3> words = {"SET", key.data(), value.data()};
-  const std::array<size_t, 3> bytes = {3, key.size(), value.size()};
-  ::redisAppendCommandArgv(context_.get(), 3, words.data(), bytes.data());
-}
-
-std::expected<RedisReply, Error> RedisClient::Next() {
-  void* reply = nullptr;
-  if (::redisGetReply(context_.get(), &reply) != REDIS_OK) {
-    return Fail(Code::kSystem, std::string("Redis: ") + context_->errstr);
-  }
-  RedisReply owned(static_cast<redisReply*>(reply));
-  if (owned->type == REDIS_REPLY_ERROR) {
-    return Fail(Code::kProtocol, "Redis: " + std::string(owned->str, owned->len));
-  }
-  return owned;
-}
-
-std::expected<void, Error> RedisClient::NextDone() {
-  const auto reply = Next();
-  if (!reply) return std::unexpected(reply.error());
-  if ((*reply)->type == REDIS_REPLY_STATUS) return {};
-  return Fail(Code::kProtocol, "Redis answered a SET with no status");
-}
 
 class Redis final : public Peer {
  public:
@@ -141,45 +133,58 @@ class Redis final : public Peer {
   }
 
  private:
-  std::expected<void, Error> Get(Turn batch);
-  std::expected<void, Error> Put(Turn batch);
+  std::expected<void, Error> Get(Turn batch) {
+    for (const std::string_view key : keys(batch)) client_.AppendGet(key);
+    for (const std::string_view key : keys(batch)) {
+      const auto reply = client_.Next();
+      if (!reply) return std::unexpected(reply.error());
+      const bool is_value = (*reply)->type == REDIS_REPLY_STRING;
+      if (!is_value || !work().IsRight(key, {(*reply)->str, (*reply)->len})) {
+        return work().Wrong(key);
+      }
+    }
+    return {};
+  }
+
+  std::expected<void, Error> Put(Turn batch) {
+    for (size_t place = batch.first; place < batch.first + batch.count; ++place) {
+      const std::string_view key = work().keys()[place];
+      work().items().FillValue(work().order()[place], key, &value_);
+      client_.AppendSet(key, value_);
+    }
+    for (size_t i = 0; i < batch.count; ++i) {
+      if (auto done = client_.NextDone(); !done) return done;
+    }
+    return {};
+  }
 
   std::shared_ptr<RedisServer> server_;
   RedisClient client_;
   std::string value_;
 };
 
-std::expected<void, Error> Redis::Get(Turn batch) {
-  for (const std::string_view key : keys(batch)) client_.AppendGet(key);
-  for (const std::string_view key : keys(batch)) {
-    const auto reply = client_.Next();
-    if (!reply) return std::unexpected(reply.error());
-    const bool is_value = (*reply)->type == REDIS_REPLY_STRING;
-    if (!is_value || !work().IsRight(key, {(*reply)->str, (*reply)->len})) {
-      return work().Wrong(key);
-    }
-  }
-  return {};
-}
-
-std::expected<void, Error> Redis::Put(Turn batch) {
-  for (size_t place = batch.first; place < batch.first + batch.count; ++place) {
-    const std::string_view key = work().keys()[place];
-    work().items().FillValue(work().order()[place], key, &value_);
-    client_.AppendSet(key, value_);
-  }
-  for (size_t i = 0; i < batch.count; ++i) {
-    if (auto done = client_.NextDone(); !done) return done;
-  }
-  return {};
-}
-
 class RedisBenchmark final : public Peer {
  public:
   RedisBenchmark(const Work& work, const std::string& folder)
       : Peer(work), server_(folder, "redis-benchmark") {}
 
-  std::expected<void, Error> Open();
+  std::expected<void, Error> Open() {
+    if (program::FindInPath("redis-benchmark").empty()) {
+      return Fail(Code::kUnavailable,
+                  "redis-benchmark is not in PATH: install the package redis-tools");
+    }
+    auto client = server_.Start();
+    if (!client) return std::unexpected(client.error());
+    const std::string value(work().value_bytes(), 'v');
+    for (uint64_t first = 0; first < work().count(); first += kPipelined) {
+      const uint64_t end = std::min(first + kPipelined, work().count());
+      for (uint64_t i = first; i < end; ++i) client->AppendSet(fmt::format("key:{:012}", i), value);
+      for (uint64_t i = first; i < end; ++i) {
+        if (auto done = client->NextDone(); !done) return done;
+      }
+    }
+    return {};
+  }
 
   bool Can(Way way) const override { return way == Way::kGetMany || way == Way::kPutMany; }
   std::expected<void, Error> Do(Way way, Turn turn) override {
@@ -187,54 +192,33 @@ class RedisBenchmark final : public Peer {
     if (!rate) return std::unexpected(rate.error());
     return {};
   }
-  std::expected<double, Error> Rate(Way way, std::chrono::microseconds duration) override;
+
+  // As many requests as take about so long.
+  std::expected<double, Error> Rate(Way way, std::chrono::microseconds duration) override {
+    double& last = rates_.at(static_cast<size_t>(way));
+    const double seconds = std::chrono::duration<double>(duration).count();
+    const double requests = std::max(kRequestsMin, (last > 0 ? last : kFirstRate) * seconds);
+    const auto rate = Run(way, static_cast<uint64_t>(requests));
+    if (rate) last = *rate;
+    return rate;
+  }
 
  private:
-  std::expected<double, Error> Run(Way way, uint64_t requests) const;
+  std::expected<double, Error> Run(Way way, uint64_t requests) const {
+    const auto text =
+        OutputOf({.name = "redis-benchmark",
+                  .package = "redis-tools",
+                  .arguments = {"-s", server_.socket(), "-P", std::to_string(kPipelined), "-n",
+                                std::to_string(requests), "-r", std::to_string(work().count()),
+                                "-d", std::to_string(work().value_bytes()), "--csv", "-t",
+                                way == Way::kGetMany ? "get" : "set"}});
+    if (!text) return std::unexpected(text.error());
+    return ParseRedisBenchmark(*text, way == Way::kGetMany ? "GET" : "SET");
+  }
 
   RedisServer server_;
   std::array<double, kWayNames.size()> rates_{};
 };
-
-std::expected<void, Error> RedisBenchmark::Open() {
-  if (program::FindInPath("redis-benchmark").empty()) {
-    return Fail(Code::kUnavailable,
-                "redis-benchmark is not in PATH: install the package redis-tools");
-  }
-  auto client = server_.Start();
-  if (!client) return std::unexpected(client.error());
-  const std::string value(work().value_bytes(), 'v');
-  for (uint64_t first = 0; first < work().count(); first += kPipelined) {
-    const uint64_t end = std::min(first + kPipelined, work().count());
-    for (uint64_t i = first; i < end; ++i) client->AppendSet(fmt::format("key:{:012}", i), value);
-    for (uint64_t i = first; i < end; ++i) {
-      if (auto done = client->NextDone(); !done) return done;
-    }
-  }
-  return {};
-}
-
-std::expected<double, Error> RedisBenchmark::Run(Way way, uint64_t requests) const {
-  const auto text =
-      OutputOf({.name = "redis-benchmark",
-                .package = "redis-tools",
-                .arguments = {"-s", server_.socket(), "-P", std::to_string(kPipelined), "-n",
-                              std::to_string(requests), "-r", std::to_string(work().count()), "-d",
-                              std::to_string(work().value_bytes()), "--csv", "-t",
-                              way == Way::kGetMany ? "get" : "set"}});
-  if (!text) return std::unexpected(text.error());
-  return ParseRedisBenchmark(*text, way == Way::kGetMany ? "GET" : "SET");
-}
-
-// As many requests as take about so long.
-std::expected<double, Error> RedisBenchmark::Rate(Way way, std::chrono::microseconds duration) {
-  double& last = rates_.at(static_cast<size_t>(way));
-  const double seconds = std::chrono::duration<double>(duration).count();
-  const double requests = std::max(kRequestsMin, (last > 0 ? last : kFirstRate) * seconds);
-  const auto rate = Run(way, static_cast<uint64_t>(requests));
-  if (rate) last = *rate;
-  return rate;
-}
 
 }  // namespace
 

@@ -25,12 +25,61 @@ class RunBench {
     };
   }
 
-  std::expected<RunStudy, Error> Run();
+  std::expected<RunStudy, Error> Run() {
+    using Phases = RunSettings::Phases;
+    const RunSettings& settings = study_.settings;
+    Outcome outcome;
+    if (settings.phases != Phases::kRun) outcome = LoadItems();
+    if (outcome && settings.phases != Phases::kLoad) outcome = Measure(settings.drive.rate);
+    if (outcome && settings.phases != Phases::kLoad && settings.sweep) outcome = Sweep();
+    if (!outcome) return std::unexpected(outcome.error());
+    if (auto memory = server_->Memory()) study_.memory = *memory;
+    return std::move(study_);
+  }
 
  private:
-  Outcome LoadItems();
-  Outcome Measure(double rate);
-  Outcome Sweep();
+  Outcome LoadItems() {
+    const program::Progress timed;
+    auto loaded = Load(workload_, drive_);
+    study_.load_seconds = timed.seconds();
+    progress_.Clear();
+    return loaded;
+  }
+
+  Outcome Measure(double rate) {
+    RunRow row;
+    row.rate = drive_.rate = rate;
+    for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
+      progress_ = program::Progress();
+      drive_.seed = round + 1;
+      auto result = Drive(workload_, drive_);
+      progress_.Clear();
+      if (!result) return std::unexpected(result.error());
+      workload_.items += result->inserted;
+      row.per_second.Add(result->per_second);
+      if (cpu_before_ && cpu_after_) {
+        row.server_cpu_seconds = row.server_cpu_seconds.value_or(0) + *cpu_after_ - *cpu_before_;
+      }
+      if (round == 0) {
+        row.result = std::move(*result);
+      } else {
+        row.result.AddCounts(*result);
+      }
+    }
+    study_.rows.push_back(std::move(row));
+    return {};
+  }
+
+  // What the clients' preparations leave of the rate in a closed loop, too.
+  Outcome Sweep() {
+    const Result& fastest = study_.rows.front().result;
+    const double rate = static_cast<double>(fastest.operations()) / study_.settings.rounds /
+                        std::max(fastest.seconds, 1e-9);
+    for (const double part : kSweepParts) {
+      if (auto measured = Measure(std::max(1.0, part * rate)); !measured) return measured;
+    }
+    return {};
+  }
 
   TestedServer* server_;
   DriveOptions drive_;
@@ -40,61 +89,6 @@ class RunBench {
   std::optional<double> cpu_before_;
   std::optional<double> cpu_after_;
 };
-
-Outcome RunBench::LoadItems() {
-  const program::Progress timed;
-  auto loaded = Load(workload_, drive_);
-  study_.load_seconds = timed.seconds();
-  progress_.Clear();
-  return loaded;
-}
-
-Outcome RunBench::Measure(double rate) {
-  RunRow row;
-  row.rate = drive_.rate = rate;
-  for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
-    progress_ = program::Progress();
-    drive_.seed = round + 1;
-    auto result = Drive(workload_, drive_);
-    progress_.Clear();
-    if (!result) return std::unexpected(result.error());
-    workload_.items += result->inserted;
-    row.per_second.Add(result->per_second);
-    if (cpu_before_ && cpu_after_) {
-      row.server_cpu_seconds = row.server_cpu_seconds.value_or(0) + *cpu_after_ - *cpu_before_;
-    }
-    if (round == 0) {
-      row.result = std::move(*result);
-    } else {
-      row.result.AddCounts(*result);
-    }
-  }
-  study_.rows.push_back(std::move(row));
-  return {};
-}
-
-// What the clients' preparations leave of the rate in a closed loop, too.
-Outcome RunBench::Sweep() {
-  const Result& fastest = study_.rows.front().result;
-  const double rate = static_cast<double>(fastest.operations()) / study_.settings.rounds /
-                      std::max(fastest.seconds, 1e-9);
-  for (const double part : kSweepParts) {
-    if (auto measured = Measure(std::max(1.0, part * rate)); !measured) return measured;
-  }
-  return {};
-}
-
-std::expected<RunStudy, Error> RunBench::Run() {
-  using Phases = RunSettings::Phases;
-  const RunSettings& settings = study_.settings;
-  Outcome outcome;
-  if (settings.phases != Phases::kRun) outcome = LoadItems();
-  if (outcome && settings.phases != Phases::kLoad) outcome = Measure(settings.drive.rate);
-  if (outcome && settings.phases != Phases::kLoad && settings.sweep) outcome = Sweep();
-  if (!outcome) return std::unexpected(outcome.error());
-  if (auto memory = server_->Memory()) study_.memory = *memory;
-  return std::move(study_);
-}
 
 }  // namespace
 

@@ -42,14 +42,41 @@ class Filling {
   }
 
   // Puts items until the table holds `count`. False when one is refused.
-  bool FillTo(uint64_t count);
+  bool FillTo(uint64_t count) {
+    std::string key, value;
+    for (uint64_t number = stats().items; number < count; ++number) {
+      items_.FillKey(number, &key);
+      items_.FillValue(number, key, &value);
+      const auto path = shard_.Put(key, value);
+      if (!path) return false;
+      recent_.Count(*path);
+      all_.Count(*path);
+    }
+    return true;
+  }
+
   // Forgets the paths of the PUTs so far, but for all().
   void BeginRecent() { recent_ = Histogram(); }
 
   // The mean number of READs of a lookup of items that are there, or not, or that are there and
   // whose location is remembered.
   enum class Kind { kHits, kMisses, kKnownHits };
-  std::expected<double, Error> MeanReads(Kind kind);
+
+  std::expected<double, Error> MeanReads(Kind kind) {
+    const uint64_t lookups = std::min(kLookupsMax, stats().items);
+    const uint64_t first = kind == Kind::kMisses ? stats().items : 0;
+    const bool is_known = kind == Kind::kKnownHits;
+    TableReader reader(&shard_, is_known ? kCacheBytes : 0);
+    uint64_t reads = 0;
+    for (uint64_t i = 0; i < lookups; ++i) {
+      const uint64_t number = first + i * stats().items / lookups;
+      auto spent = LookUp(kind, number, &reader);
+      if (spent && is_known) spent = LookUp(kind, number, &reader);  // now it is remembered
+      if (!spent) return std::unexpected(spent.error());
+      reads += *spent;
+    }
+    return static_cast<double>(reads) / static_cast<double>(lookups);
+  }
 
   const cuckoo::TableStats& stats() const { return shard_.stats(); }
   uint64_t bucket_count() const { return bucket_count_; }
@@ -59,7 +86,19 @@ class Filling {
  private:
   Filling(TableShard shard, uint64_t bucket_count, uint32_t value_bytes)
       : shard_(std::move(shard)), bucket_count_(bucket_count), items_(ShapeOf(value_bytes)) {}
-  std::expected<uint64_t, Error> LookUp(Kind kind, uint64_t number, TableReader* reader);
+
+  // The READs that it took.
+  std::expected<uint64_t, Error> LookUp(Kind kind, uint64_t number, TableReader* reader) {
+    std::string key;
+    items_.FillKey(number, &key);
+    const auto answer = reader->Get(key);
+    if (!answer) return std::unexpected(answer.error());
+    const bool is_right = kind == Kind::kMisses
+                              ? !answer->is_hit
+                              : answer->is_hit && items_.IsValue(number, key, answer->value);
+    if (is_right) return answer->bucket_reads + answer->record_reads;
+    return Fail(Code::kCorrupt, fmt::format("the lookup of {} gave a wrong answer", key));
+  }
 
   TableShard shard_;
   uint64_t bucket_count_;
@@ -67,48 +106,6 @@ class Filling {
   Histogram recent_;
   Histogram all_;
 };
-
-bool Filling::FillTo(uint64_t count) {
-  std::string key, value;
-  for (uint64_t number = stats().items; number < count; ++number) {
-    items_.FillKey(number, &key);
-    items_.FillValue(number, key, &value);
-    const auto path = shard_.Put(key, value);
-    if (!path) return false;
-    recent_.Count(*path);
-    all_.Count(*path);
-  }
-  return true;
-}
-
-// The READs that it took.
-std::expected<uint64_t, Error> Filling::LookUp(Kind kind, uint64_t number, TableReader* reader) {
-  std::string key;
-  items_.FillKey(number, &key);
-  const auto answer = reader->Get(key);
-  if (!answer) return std::unexpected(answer.error());
-  const bool is_right = kind == Kind::kMisses
-                            ? !answer->is_hit
-                            : answer->is_hit && items_.IsValue(number, key, answer->value);
-  if (is_right) return answer->bucket_reads + answer->record_reads;
-  return Fail(Code::kCorrupt, fmt::format("the lookup of {} gave a wrong answer", key));
-}
-
-std::expected<double, Error> Filling::MeanReads(Kind kind) {
-  const uint64_t lookups = std::min(kLookupsMax, stats().items);
-  const uint64_t first = kind == Kind::kMisses ? stats().items : 0;
-  const bool is_known = kind == Kind::kKnownHits;
-  TableReader reader(&shard_, is_known ? kCacheBytes : 0);
-  uint64_t reads = 0;
-  for (uint64_t i = 0; i < lookups; ++i) {
-    const uint64_t number = first + i * stats().items / lookups;
-    auto spent = LookUp(kind, number, &reader);
-    if (spent && is_known) spent = LookUp(kind, number, &reader);  // now it is remembered
-    if (!spent) return std::unexpected(spent.error());
-    reads += *spent;
-  }
-  return static_cast<double>(reads) / static_cast<double>(lookups);
-}
 
 class TableBench {
  public:
@@ -119,7 +116,22 @@ class TableBench {
       study_.full.emplace_back().bucket_bytes = bytes;
     }
   }
-  std::expected<TableStudy, Error> Run();
+
+  std::expected<TableStudy, Error> Run() {
+    for (uint64_t seed = 1; seed <= study_.settings.seeds; ++seed) {
+      for (FullTable& full : study_.full) {
+        if (auto filled = Fill(seed, &full); !filled) return std::unexpected(filled.error());
+      }
+      ReadsPerGet& reads = study_.reads;
+      for (auto counted :
+           {CountReads(seed, kInlineValueBytes, &reads.inline_cold, &reads.inline_known),
+            CountReads(seed, kRecordValueBytes, &reads.record_cold, &reads.record_known)}) {
+        if (!counted) return std::unexpected(counted.error());
+      }
+    }
+    progress_.Clear();
+    return std::move(study_);
+  }
 
  private:
   static TableRow RowOf(uint32_t bucket_bytes, uint32_t fill_percent) {
@@ -129,9 +141,69 @@ class TableBench {
     return row;
   }
   uint64_t CountAt(uint32_t percent) const { return study_.settings.items * percent / 100; }
-  Outcome Fill(uint64_t seed, FullTable* full);
-  Outcome Look(Filling* filling, TableRow* row);
-  Outcome CountReads(uint64_t seed, uint32_t value_bytes, Sample* cold, Sample* known);
+
+  Outcome Fill(uint64_t seed, FullTable* full) {
+    const uint64_t bucket_count = study_.settings.items;
+    auto filling = Filling::Create(
+        {.bucket_count = bucket_count, .bucket_bytes = full->bucket_bytes, .seed = seed},
+        kInlineValueBytes);
+    if (!filling) return std::unexpected(filling.error());
+    bool takes_more = true;
+    for (TableRow& row : study_.rows) {
+      if (row.bucket_bytes != full->bucket_bytes || !takes_more) continue;
+      takes_more = filling->FillTo(CountAt(row.fill_percent - 1));
+      filling->BeginRecent();
+      takes_more = takes_more && filling->FillTo(CountAt(row.fill_percent));
+      if (!takes_more) break;
+      if (auto looked = Look(&*filling, &row); !looked) return looked;
+    }
+    if (takes_more) filling->FillTo(bucket_count);
+    full->fill_percent.Add(Percent(filling->stats().items, bucket_count));
+    full->path_mean.Add(filling->all().mean());
+    full->path_most.Add(static_cast<double>(filling->all().most()));
+    Show(*filling);
+    return {};
+  }
+
+  Outcome Look(Filling* filling, TableRow* row) {
+    const cuckoo::TableStats& stats = filling->stats();
+    row->displaced_percent.Add(Percent(stats.displaced, stats.items));
+    row->overflow_percent.Add(Percent(stats.overflowed_homes, filling->bucket_count()));
+    row->path_mean.Add(filling->recent().mean());
+    row->path_p99.Add(static_cast<double>(filling->recent().Percentile(0.99)));
+    row->path_most.Add(static_cast<double>(filling->recent().most()));
+    const auto hits = filling->MeanReads(Filling::Kind::kHits);
+    if (!hits) return std::unexpected(hits.error());
+    const auto misses = filling->MeanReads(Filling::Kind::kMisses);
+    if (!misses) return std::unexpected(misses.error());
+    row->hit_reads.Add(*hits);
+    row->miss_reads.Add(*misses);
+    return {};
+  }
+
+  Outcome CountReads(uint64_t seed, uint32_t value_bytes, Sample* cold, Sample* known) {
+    const uint64_t items = CountAt(kClaimedFill);
+    const uint64_t record_bytes =
+        verify::RoundUpToWord(verify::RecordBytes(ItemShape().key_bytes, value_bytes));
+    auto filling = Filling::Create({.bucket_count = study_.settings.items,
+                                    .bucket_bytes = kBucketBytes,
+                                    .seed = seed,
+                                    .record_bytes_max = items * record_bytes},
+                                   value_bytes);
+    if (!filling) return std::unexpected(filling.error());
+    if (!filling->FillTo(items)) {
+      return Fail(Code::kNoSpace, "a table refused an item before it was three quarters full");
+    }
+    const auto cold_reads = filling->MeanReads(Filling::Kind::kHits);
+    if (!cold_reads) return std::unexpected(cold_reads.error());
+    const auto known_reads = filling->MeanReads(Filling::Kind::kKnownHits);
+    if (!known_reads) return std::unexpected(known_reads.error());
+    cold->Add(*cold_reads);
+    known->Add(*known_reads);
+    Show(*filling);
+    return {};
+  }
+
   void Show(const Filling& filling) {
     done_items_ += filling.stats().items;
     progress_.Show(done_items_, done_items_ * kBucketBytes);
@@ -141,84 +213,6 @@ class TableBench {
   program::Progress progress_;
   uint64_t done_items_ = 0;
 };
-
-Outcome TableBench::Look(Filling* filling, TableRow* row) {
-  const cuckoo::TableStats& stats = filling->stats();
-  row->displaced_percent.Add(Percent(stats.displaced, stats.items));
-  row->overflow_percent.Add(Percent(stats.overflowed_homes, filling->bucket_count()));
-  row->path_mean.Add(filling->recent().mean());
-  row->path_p99.Add(static_cast<double>(filling->recent().Percentile(0.99)));
-  row->path_most.Add(static_cast<double>(filling->recent().most()));
-  const auto hits = filling->MeanReads(Filling::Kind::kHits);
-  if (!hits) return std::unexpected(hits.error());
-  const auto misses = filling->MeanReads(Filling::Kind::kMisses);
-  if (!misses) return std::unexpected(misses.error());
-  row->hit_reads.Add(*hits);
-  row->miss_reads.Add(*misses);
-  return {};
-}
-
-Outcome TableBench::Fill(uint64_t seed, FullTable* full) {
-  const uint64_t bucket_count = study_.settings.items;
-  auto filling = Filling::Create(
-      {.bucket_count = bucket_count, .bucket_bytes = full->bucket_bytes, .seed = seed},
-      kInlineValueBytes);
-  if (!filling) return std::unexpected(filling.error());
-  bool takes_more = true;
-  for (TableRow& row : study_.rows) {
-    if (row.bucket_bytes != full->bucket_bytes || !takes_more) continue;
-    takes_more = filling->FillTo(CountAt(row.fill_percent - 1));
-    filling->BeginRecent();
-    takes_more = takes_more && filling->FillTo(CountAt(row.fill_percent));
-    if (!takes_more) break;
-    if (auto looked = Look(&*filling, &row); !looked) return looked;
-  }
-  if (takes_more) filling->FillTo(bucket_count);
-  full->fill_percent.Add(Percent(filling->stats().items, bucket_count));
-  full->path_mean.Add(filling->all().mean());
-  full->path_most.Add(static_cast<double>(filling->all().most()));
-  Show(*filling);
-  return {};
-}
-
-Outcome TableBench::CountReads(uint64_t seed, uint32_t value_bytes, Sample* cold, Sample* known) {
-  const uint64_t items = CountAt(kClaimedFill);
-  const uint64_t record_bytes =
-      verify::RoundUpToWord(verify::RecordBytes(ItemShape().key_bytes, value_bytes));
-  auto filling = Filling::Create({.bucket_count = study_.settings.items,
-                                  .bucket_bytes = kBucketBytes,
-                                  .seed = seed,
-                                  .record_bytes_max = items * record_bytes},
-                                 value_bytes);
-  if (!filling) return std::unexpected(filling.error());
-  if (!filling->FillTo(items)) {
-    return Fail(Code::kNoSpace, "a table refused an item before it was three quarters full");
-  }
-  const auto cold_reads = filling->MeanReads(Filling::Kind::kHits);
-  if (!cold_reads) return std::unexpected(cold_reads.error());
-  const auto known_reads = filling->MeanReads(Filling::Kind::kKnownHits);
-  if (!known_reads) return std::unexpected(known_reads.error());
-  cold->Add(*cold_reads);
-  known->Add(*known_reads);
-  Show(*filling);
-  return {};
-}
-
-std::expected<TableStudy, Error> TableBench::Run() {
-  for (uint64_t seed = 1; seed <= study_.settings.seeds; ++seed) {
-    for (FullTable& full : study_.full) {
-      if (auto filled = Fill(seed, &full); !filled) return std::unexpected(filled.error());
-    }
-    ReadsPerGet& reads = study_.reads;
-    for (auto counted :
-         {CountReads(seed, kInlineValueBytes, &reads.inline_cold, &reads.inline_known),
-          CountReads(seed, kRecordValueBytes, &reads.record_cold, &reads.record_known)}) {
-      if (!counted) return std::unexpected(counted.error());
-    }
-  }
-  progress_.Clear();
-  return std::move(study_);
-}
 
 }  // namespace
 

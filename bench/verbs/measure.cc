@@ -36,28 +36,130 @@ class Requester {
   Requester(Endpoint* endpoint, const Run& run);
 
   // Posts the receives of the first replies. Before the server may send.
-  std::expected<void, Error> Open();
+  std::expected<void, Error> Open() {
+    const ReplyBy reply = combination_->reply;
+    if (reply != ReplyBy::kSend && reply != ReplyBy::kSendUd) return {};
+    for (uint64_t slot = 0; slot < window_; ++slot) {
+      auto posted = endpoint_->PostReceive(slot, Endpoint::Into::kSlot);
+      if (!posted) return posted;
+    }
+    return {};
+  }
 
   uint64_t posted() const { return posted_; }
   uint64_t answered() const { return answered_; }
   uint64_t reads() const { return reads_; }
 
   // Posts that many further requests, with one doorbell.
-  std::expected<void, Error> Post(uint64_t count);
+  std::expected<void, Error> Post(uint64_t count) {
+    for (; count > 0; --count, ++posted_) {
+      const uint64_t slot = SlotOf(posted_);
+      std::expected<void, Error> added;
+      if (combination_->request != RequestBy::kNothing) {
+        Fill(Which::kRequest, NumberOf(posted_), endpoint_->outbox(slot), endpoint_->word_count());
+      }
+      switch (combination_->request) {
+        case RequestBy::kNothing:
+          break;
+        case RequestBy::kSend:
+          added = endpoint_->Send(slot);
+          break;
+        case RequestBy::kWrite:
+        case RequestBy::kWriteUc:
+          added = endpoint_->Write(slot);
+          break;
+        case RequestBy::kWriteImm:
+          added = endpoint_->WriteImm(slot);
+          break;
+      }
+      const bool reads =
+          combination_->request == RequestBy::kNothing || combination_->reply == ReplyBy::kRead;
+      if (added && reads) {
+        ++reads_;
+        added = endpoint_->Read(slot, posted_);
+      }
+      if (!added) return added;
+    }
+    return endpoint_->Flush();
+  }
 
   // Takes the replies that have come, in their order. kCorrupt: one is wrong.
-  std::expected<void, Error> Poll();
+  std::expected<void, Error> Poll() {
+    switch (combination_->reply) {
+      case ReplyBy::kSend:
+      case ReplyBy::kSendUd:
+        return PollReceives();
+      case ReplyBy::kWrite:
+        PollMemory();
+        return {};
+      case ReplyBy::kRead:
+      case ReplyBy::kNothing:
+        break;
+    }
+    return PollReads();
+  }
 
   // Why the oldest request has no reply: what is in its place is no reply, or not this one's.
-  std::string Missing() const;
+  std::string Missing() const {
+    const uint64_t slot = SlotOf(answered_);
+    const uint64_t last = verify::LoadWord(endpoint_->inbox(slot) + endpoint_->word_count() - 1);
+    const char* what = last == NumberOf(answered_) ? " came, and is wrong" : " never came";
+    return std::string(combination_->name) + ": the reply to request " + std::to_string(answered_) +
+           what;
+  }
 
  private:
   uint64_t SlotOf(uint64_t operation) const { return operation % window_; }
-  bool HasReply(uint64_t operation) const;
-  std::expected<void, Error> PollReceives();
-  std::expected<void, Error> PollReads();
-  void PollMemory();
-  std::unexpected<Error> Wrong(uint64_t operation) const;
+
+  bool HasReply(uint64_t operation) const {
+    const uint64_t slot = SlotOf(operation);
+    const uint64_t number =
+        NumberOf(combination_->request == RequestBy::kNothing ? slot : operation);
+    return IsWhole(Which::kReply, number, endpoint_->inbox(slot), endpoint_->word_count());
+  }
+
+  // The n-th reply is in the buffer that was posted n-th.
+  std::expected<void, Error> PollReceives() {
+    while (answered_ < posted_) {
+      const auto slot = endpoint_->PollReceive();
+      if (!slot) return std::unexpected(slot.error());
+      if (!*slot) return {};
+      if (**slot != SlotOf(answered_) || !HasReply(answered_)) return Wrong(answered_);
+      auto posted = endpoint_->PostReceive(**slot, Endpoint::Into::kSlot);
+      if (!posted) return posted;
+      ++answered_;
+    }
+    return {};
+  }
+
+  // What a READ found may be too early; then it is READ again.
+  std::expected<void, Error> PollReads() {
+    if (auto polled = endpoint_->PollSends(&done_); !polled) return polled;
+    if (done_.empty()) return {};
+    for (const uint64_t operation : done_) {
+      if (HasReply(operation)) {
+        arrived_[SlotOf(operation)] = true;
+        continue;
+      }
+      if (combination_->request == RequestBy::kNothing) return Wrong(operation);
+      ++reads_;
+      if (auto added = endpoint_->Read(SlotOf(operation), operation); !added) return added;
+    }
+    done_.clear();
+    for (; answered_ < posted_ && arrived_[SlotOf(answered_)]; ++answered_) {
+      arrived_[SlotOf(answered_)] = false;
+    }
+    return endpoint_->Flush();
+  }
+
+  void PollMemory() {
+    while (answered_ < posted_ && HasReply(answered_)) ++answered_;
+  }
+
+  std::unexpected<Error> Wrong(uint64_t operation) const {
+    return Fail(Code::kCorrupt, std::string(combination_->name) + ": the reply to request " +
+                                    std::to_string(operation) + " is not the right one");
+  }
 
   Endpoint* endpoint_;
   const Combination* combination_;
@@ -75,130 +177,66 @@ Requester::Requester(Endpoint* endpoint, const Run& run)
       window_(run.window),
       arrived_(run.window, false) {}
 
-std::expected<void, Error> Requester::Open() {
-  const ReplyBy reply = combination_->reply;
-  if (reply != ReplyBy::kSend && reply != ReplyBy::kSendUd) return {};
-  for (uint64_t slot = 0; slot < window_; ++slot) {
-    auto posted = endpoint_->PostReceive(slot, Endpoint::Into::kSlot);
-    if (!posted) return posted;
-  }
-  return {};
-}
-
-std::expected<void, Error> Requester::Post(uint64_t count) {
-  for (; count > 0; --count, ++posted_) {
-    const uint64_t slot = SlotOf(posted_);
-    std::expected<void, Error> added;
-    if (combination_->request != RequestBy::kNothing) {
-      Fill(Which::kRequest, NumberOf(posted_), endpoint_->outbox(slot), endpoint_->word_count());
-    }
-    switch (combination_->request) {
-      case RequestBy::kNothing:
-        break;
-      case RequestBy::kSend:
-        added = endpoint_->Send(slot);
-        break;
-      case RequestBy::kWrite:
-      case RequestBy::kWriteUc:
-        added = endpoint_->Write(slot);
-        break;
-      case RequestBy::kWriteImm:
-        added = endpoint_->WriteImm(slot);
-        break;
-    }
-    const bool reads =
-        combination_->request == RequestBy::kNothing || combination_->reply == ReplyBy::kRead;
-    if (added && reads) {
-      ++reads_;
-      added = endpoint_->Read(slot, posted_);
-    }
-    if (!added) return added;
-  }
-  return endpoint_->Flush();
-}
-
-std::unexpected<Error> Requester::Wrong(uint64_t operation) const {
-  return Fail(Code::kCorrupt, std::string(combination_->name) + ": the reply to request " +
-                                  std::to_string(operation) + " is not the right one");
-}
-
-bool Requester::HasReply(uint64_t operation) const {
-  const uint64_t slot = SlotOf(operation);
-  const uint64_t number = NumberOf(combination_->request == RequestBy::kNothing ? slot : operation);
-  return IsWhole(Which::kReply, number, endpoint_->inbox(slot), endpoint_->word_count());
-}
-
-// The n-th reply is in the buffer that was posted n-th.
-std::expected<void, Error> Requester::PollReceives() {
-  while (answered_ < posted_) {
-    const auto slot = endpoint_->PollReceive();
-    if (!slot) return std::unexpected(slot.error());
-    if (!*slot) return {};
-    if (**slot != SlotOf(answered_) || !HasReply(answered_)) return Wrong(answered_);
-    auto posted = endpoint_->PostReceive(**slot, Endpoint::Into::kSlot);
-    if (!posted) return posted;
-    ++answered_;
-  }
-  return {};
-}
-
-// What a READ found may be too early; then it is READ again.
-std::expected<void, Error> Requester::PollReads() {
-  if (auto polled = endpoint_->PollSends(&done_); !polled) return polled;
-  if (done_.empty()) return {};
-  for (const uint64_t operation : done_) {
-    if (HasReply(operation)) {
-      arrived_[SlotOf(operation)] = true;
-      continue;
-    }
-    if (combination_->request == RequestBy::kNothing) return Wrong(operation);
-    ++reads_;
-    if (auto added = endpoint_->Read(SlotOf(operation), operation); !added) return added;
-  }
-  done_.clear();
-  for (; answered_ < posted_ && arrived_[SlotOf(answered_)]; ++answered_) {
-    arrived_[SlotOf(answered_)] = false;
-  }
-  return endpoint_->Flush();
-}
-
-void Requester::PollMemory() {
-  while (answered_ < posted_ && HasReply(answered_)) ++answered_;
-}
-
-std::expected<void, Error> Requester::Poll() {
-  switch (combination_->reply) {
-    case ReplyBy::kSend:
-    case ReplyBy::kSendUd:
-      return PollReceives();
-    case ReplyBy::kWrite:
-      PollMemory();
-      return {};
-    case ReplyBy::kRead:
-    case ReplyBy::kNothing:
-      break;
-  }
-  return PollReads();
-}
-
-std::string Requester::Missing() const {
-  const uint64_t slot = SlotOf(answered_);
-  const uint64_t last = verify::LoadWord(endpoint_->inbox(slot) + endpoint_->word_count() - 1);
-  const char* what = last == NumberOf(answered_) ? " came, and is wrong" : " never came";
-  return std::string(combination_->name) + ": the reply to request " + std::to_string(answered_) +
-         what;
-}
-
 // Keeps a window of requests in flight for as long as the run says.
 class Load {
  public:
   Load(Requester* requester, const Run& run) : requester_(requester), run_(run) {}
 
-  std::expected<RunResult, Error> Execute();
+  // Counts from the end of the warm-up to the end of the time, and one request at least.
+  std::expected<RunResult, Error> Execute() {
+    Clock::time_point now = progress_at_ = Clock::now();
+    Clock::time_point begin = now + run_.duration / kWarmUpPart;
+    Clock::time_point end = begin + run_.duration;
+    uint64_t first = 0;
+    RunResult result;
+    while (result.operations == 0 || requester_->answered() < requester_->posted()) {
+      if (!counts_ && now >= begin) {
+        counts_ = true;
+        begin = now;
+        end = now + run_.duration;
+        first = requester_->answered();
+      }
+      const uint64_t room = run_.window - (requester_->posted() - requester_->answered());
+      if (room > 0 && result.operations == 0) {
+        posted_at_ = now;
+        if (auto posted = requester_->Post(room); !posted) return std::unexpected(posted.error());
+      }
+      const auto came = Step();
+      if (!came) return std::unexpected(came.error());
+      now = Clock::now();
+      if (*came) Record(now);
+      if (now - progress_at_ > kReplyWithin) return Fail(Code::kTimeout, requester_->Missing());
+      if (counts_ && now >= end && result.operations == 0) {
+        result.operations = requester_->answered() - first;
+        result.seconds = std::chrono::duration<double>(now - begin).count();
+      }
+    }
+    result.median_us = static_cast<double>(latency_.Percentile(0.5)) / 1e3;
+    result.p99_us = static_cast<double>(latency_.Percentile(0.99)) / 1e3;
+    // Of the whole run: a request under way at the end of the warm-up may have posted its READs
+    // before.
+    result.reads =
+        static_cast<double>(requester_->reads()) / static_cast<double>(requester_->answered());
+    return result;
+  }
 
  private:
-  std::expected<bool, Error> Step();  // whether replies have come
-  void Record(Clock::time_point now);
+  std::expected<bool, Error> Step() {
+    const uint64_t before = requester_->answered();
+    if (auto polled = requester_->Poll(); !polled) return std::unexpected(polled.error());
+    if (requester_->answered() != before) return true;
+    if (++empty_polls_ % kPollsPerYield == 0) std::this_thread::yield();
+    return false;
+  }
+
+  // whether replies have come
+  void Record(Clock::time_point now) {
+    progress_at_ = now;
+    if (counts_ && run_.window == 1) {
+      const std::chrono::nanoseconds taken = now - posted_at_;
+      latency_.Count(static_cast<uint64_t>(taken.count()));
+    }
+  }
 
   Requester* requester_;
   const Run& run_;
@@ -209,111 +247,55 @@ class Load {
   Histogram latency_;  // of single requests
 };
 
-void Load::Record(Clock::time_point now) {
-  progress_at_ = now;
-  if (counts_ && run_.window == 1) {
-    const std::chrono::nanoseconds taken = now - posted_at_;
-    latency_.Count(static_cast<uint64_t>(taken.count()));
-  }
-}
-
-std::expected<bool, Error> Load::Step() {
-  const uint64_t before = requester_->answered();
-  if (auto polled = requester_->Poll(); !polled) return std::unexpected(polled.error());
-  if (requester_->answered() != before) return true;
-  if (++empty_polls_ % kPollsPerYield == 0) std::this_thread::yield();
-  return false;
-}
-
-// Counts from the end of the warm-up to the end of the time, and one request at least.
-std::expected<RunResult, Error> Load::Execute() {
-  Clock::time_point now = progress_at_ = Clock::now();
-  Clock::time_point begin = now + run_.duration / kWarmUpPart;
-  Clock::time_point end = begin + run_.duration;
-  uint64_t first = 0;
-  RunResult result;
-  while (result.operations == 0 || requester_->answered() < requester_->posted()) {
-    if (!counts_ && now >= begin) {
-      counts_ = true;
-      begin = now;
-      end = now + run_.duration;
-      first = requester_->answered();
-    }
-    const uint64_t room = run_.window - (requester_->posted() - requester_->answered());
-    if (room > 0 && result.operations == 0) {
-      posted_at_ = now;
-      if (auto posted = requester_->Post(room); !posted) return std::unexpected(posted.error());
-    }
-    const auto came = Step();
-    if (!came) return std::unexpected(came.error());
-    now = Clock::now();
-    if (*came) Record(now);
-    if (now - progress_at_ > kReplyWithin) return Fail(Code::kTimeout, requester_->Missing());
-    if (counts_ && now >= end && result.operations == 0) {
-      result.operations = requester_->answered() - first;
-      result.seconds = std::chrono::duration<double>(now - begin).count();
-    }
-  }
-  result.median_us = static_cast<double>(latency_.Percentile(0.5)) / 1e3;
-  result.p99_us = static_cast<double>(latency_.Percentile(0.99)) / 1e3;
-  // Of the whole run: a request under way at the end of the warm-up may have posted its READs
-  // before.
-  result.reads =
-      static_cast<double>(requester_->reads()) / static_cast<double>(requester_->answered());
-  return result;
-}
-
 class VerbsMeasurer final : public Measurer {
  public:
   VerbsMeasurer(Device device, fabric::Fd stream)
       : device_(std::move(device)), stream_(std::move(stream)) {}
 
   std::string device() const override { return device_.name; }
-  std::expected<RunResult, Error> Measure(const Run& run) override;
+
+  // What the server has to say of a run that failed is nearer to the cause.
+  std::expected<RunResult, Error> Measure(const Run& run) override {
+    auto endpoint = Endpoint::Create(device_, run, Side::kClient);
+    if (!endpoint) return std::unexpected(endpoint.error());
+    Requester requester(&*endpoint, run);
+    if (auto opened = requester.Open(); !opened) return std::unexpected(opened.error());
+    if (auto begun = Begin(run, &*endpoint); !begun) return std::unexpected(begun.error());
+    auto result = Load(&requester, run).Execute();
+    if (auto sent = stream_.Send(Stop()); !sent) return std::unexpected(sent.error());
+    const auto report = stream_.Receive<Report>(kWithin);
+    if (!report) return std::unexpected(report.error());
+    if (auto outcome = OutcomeOf(report->outcome); !outcome)
+      return std::unexpected(outcome.error());
+    if (!result) return result;
+    const bool is_served = run.combination->request != RequestBy::kNothing;
+    if (is_served && report->replies != requester.answered()) {
+      return Fail(Code::kCorrupt, "the server replied " + std::to_string(report->replies) +
+                                      " times to " + std::to_string(requester.answered()) +
+                                      " requests");
+    }
+    result->server_cpu_us = static_cast<double>(report->cpu_ns) / 1000 /
+                            std::max(1.0, static_cast<double>(requester.answered()));
+    return result;
+  }
 
  private:
-  std::expected<void, Error> Begin(const Run& run, Endpoint* endpoint);
+  std::expected<void, Error> Begin(const Run& run, Endpoint* endpoint) {
+    Order order;
+    order.combination = static_cast<uint32_t>(run.combination - kCombinations.data());
+    order.bytes = run.bytes;
+    order.window = run.window;
+    if (auto sent = stream_.Send(order); !sent) return sent;
+    if (auto sent = stream_.Send(endpoint->introduction()); !sent) return sent;
+    const auto answer = stream_.Receive<Answer>(kWithin);
+    if (!answer) return std::unexpected(answer.error());
+    if (auto ready = OutcomeOf(answer->outcome); !ready) return ready;
+    return endpoint->Connect(answer->introduction);
+  }
 
   Device device_;
   Stream stream_;
 };
-
-std::expected<void, Error> VerbsMeasurer::Begin(const Run& run, Endpoint* endpoint) {
-  Order order;
-  order.combination = static_cast<uint32_t>(run.combination - kCombinations.data());
-  order.bytes = run.bytes;
-  order.window = run.window;
-  if (auto sent = stream_.Send(order); !sent) return sent;
-  if (auto sent = stream_.Send(endpoint->introduction()); !sent) return sent;
-  const auto answer = stream_.Receive<Answer>(kWithin);
-  if (!answer) return std::unexpected(answer.error());
-  if (auto ready = OutcomeOf(answer->outcome); !ready) return ready;
-  return endpoint->Connect(answer->introduction);
-}
-
-// What the server has to say of a run that failed is nearer to the cause.
-std::expected<RunResult, Error> VerbsMeasurer::Measure(const Run& run) {
-  auto endpoint = Endpoint::Create(device_, run, Side::kClient);
-  if (!endpoint) return std::unexpected(endpoint.error());
-  Requester requester(&*endpoint, run);
-  if (auto opened = requester.Open(); !opened) return std::unexpected(opened.error());
-  if (auto begun = Begin(run, &*endpoint); !begun) return std::unexpected(begun.error());
-  auto result = Load(&requester, run).Execute();
-  if (auto sent = stream_.Send(Stop()); !sent) return std::unexpected(sent.error());
-  const auto report = stream_.Receive<Report>(kWithin);
-  if (!report) return std::unexpected(report.error());
-  if (auto outcome = OutcomeOf(report->outcome); !outcome) return std::unexpected(outcome.error());
-  if (!result) return result;
-  const bool is_served = run.combination->request != RequestBy::kNothing;
-  if (is_served && report->replies != requester.answered()) {
-    return Fail(Code::kCorrupt, "the server replied " + std::to_string(report->replies) +
-                                    " times to " + std::to_string(requester.answered()) +
-                                    " requests");
-  }
-  result->server_cpu_us = static_cast<double>(report->cpu_ns) / 1000 /
-                          std::max(1.0, static_cast<double>(requester.answered()));
-  return result;
-}
 
 }  // namespace
 

@@ -50,16 +50,72 @@ class Responder {
   Responder(Endpoint* endpoint, const Run& run);
 
   // Posts the receives of the first requests, writes what READs find. Before the client may send.
-  std::expected<void, Error> Open();
+  std::expected<void, Error> Open() {
+    const RequestBy request = combination_->request;
+    for (uint64_t slot = 0; slot < window_; ++slot) {
+      if (request == RequestBy::kNothing) {
+        Fill(Which::kReply, slot + 1, endpoint_->outbox(slot), endpoint_->word_count());
+      } else if (!combination_->is_polled()) {
+        auto posted = endpoint_->PostReceive(slot, IntoOf(*combination_));
+        if (!posted) return posted;
+      }
+    }
+    return {};
+  }
 
   // Replies to the requests that have come; returns how many. kCorrupt: one is wrong.
-  std::expected<uint64_t, Error> Poll();
+  std::expected<uint64_t, Error> Poll() {
+    uint64_t count = 0;
+    if (combination_->request == RequestBy::kNothing) return count;
+    for (; count < window_; ++count) {
+      const auto has_next = HasNext();
+      if (!has_next) return std::unexpected(has_next.error());
+      if (!*has_next) break;
+      if (auto replied = Reply(); !replied) return std::unexpected(replied.error());
+    }
+    if (count == 0) return count;
+    if (auto flushed = endpoint_->Flush(); !flushed) return std::unexpected(flushed.error());
+    return count;
+  }
 
   uint64_t replied() const { return replied_; }
 
  private:
-  std::expected<bool, Error> HasNext();
-  std::expected<void, Error> Reply();
+  std::expected<bool, Error> HasNext() {
+    const uint64_t slot = replied_ % window_;
+    const auto is_whole = [&] {
+      return IsWhole(Which::kRequest, replied_ + 1, endpoint_->inbox(slot),
+                     endpoint_->word_count());
+    };
+    if (combination_->is_polled()) return is_whole();
+    const auto received = endpoint_->PollReceive();
+    if (!received) return std::unexpected(received.error());
+    if (!*received) return false;
+    if (**received != slot || !is_whole()) {
+      return Fail(Code::kCorrupt, std::string(combination_->name) + ": request " +
+                                      std::to_string(replied_) + " is not the right one");
+    }
+    auto posted = endpoint_->PostReceive(slot, IntoOf(*combination_));
+    if (!posted) return std::unexpected(posted.error());
+    return true;
+  }
+
+  std::expected<void, Error> Reply() {
+    const uint64_t slot = replied_ % window_;
+    Fill(Which::kReply, replied_ + 1, endpoint_->outbox(slot), endpoint_->word_count());
+    ++replied_;
+    switch (combination_->reply) {
+      case ReplyBy::kSend:
+      case ReplyBy::kSendUd:
+        return endpoint_->Send(slot);
+      case ReplyBy::kWrite:
+        return endpoint_->Write(slot);
+      case ReplyBy::kRead:
+      case ReplyBy::kNothing:
+        break;
+    }
+    return {};
+  }
 
   Endpoint* endpoint_;
   const Combination* combination_;
@@ -70,151 +126,84 @@ class Responder {
 Responder::Responder(Endpoint* endpoint, const Run& run)
     : endpoint_(endpoint), combination_(run.combination), window_(run.window) {}
 
-std::expected<void, Error> Responder::Open() {
-  const RequestBy request = combination_->request;
-  for (uint64_t slot = 0; slot < window_; ++slot) {
-    if (request == RequestBy::kNothing) {
-      Fill(Which::kReply, slot + 1, endpoint_->outbox(slot), endpoint_->word_count());
-    } else if (!combination_->is_polled()) {
-      auto posted = endpoint_->PostReceive(slot, IntoOf(*combination_));
-      if (!posted) return posted;
-    }
-  }
-  return {};
-}
-
-std::expected<bool, Error> Responder::HasNext() {
-  const uint64_t slot = replied_ % window_;
-  const auto is_whole = [&] {
-    return IsWhole(Which::kRequest, replied_ + 1, endpoint_->inbox(slot), endpoint_->word_count());
-  };
-  if (combination_->is_polled()) return is_whole();
-  const auto received = endpoint_->PollReceive();
-  if (!received) return std::unexpected(received.error());
-  if (!*received) return false;
-  if (**received != slot || !is_whole()) {
-    return Fail(Code::kCorrupt, std::string(combination_->name) + ": request " +
-                                    std::to_string(replied_) + " is not the right one");
-  }
-  auto posted = endpoint_->PostReceive(slot, IntoOf(*combination_));
-  if (!posted) return std::unexpected(posted.error());
-  return true;
-}
-
-std::expected<void, Error> Responder::Reply() {
-  const uint64_t slot = replied_ % window_;
-  Fill(Which::kReply, replied_ + 1, endpoint_->outbox(slot), endpoint_->word_count());
-  ++replied_;
-  switch (combination_->reply) {
-    case ReplyBy::kSend:
-    case ReplyBy::kSendUd:
-      return endpoint_->Send(slot);
-    case ReplyBy::kWrite:
-      return endpoint_->Write(slot);
-    case ReplyBy::kRead:
-    case ReplyBy::kNothing:
-      break;
-  }
-  return {};
-}
-
-std::expected<uint64_t, Error> Responder::Poll() {
-  uint64_t count = 0;
-  if (combination_->request == RequestBy::kNothing) return count;
-  for (; count < window_; ++count) {
-    const auto has_next = HasNext();
-    if (!has_next) return std::unexpected(has_next.error());
-    if (!*has_next) break;
-    if (auto replied = Reply(); !replied) return std::unexpected(replied.error());
-  }
-  if (count == 0) return count;
-  if (auto flushed = endpoint_->Flush(); !flushed) return std::unexpected(flushed.error());
-  return count;
-}
-
 class Server {
  public:
   Server(Device device, fabric::Fd stream)
       : device_(std::move(device)), stream_(std::move(stream)) {}
 
-  Outcome Run();
+  Outcome Run() {
+    while (true) {
+      if (!stream_.Wait(kSilenceMax)) return Silent();
+      const auto run = NextOrder();
+      if (!run) {
+        if (run.error().code == Code::kUnavailable) return {};  // the client is done
+        return std::unexpected(run.error());
+      }
+      if (auto executed = Execute(*run); !executed) return executed;
+    }
+  }
 
  private:
-  std::expected<bench::Run, Error> NextOrder();
-  Outcome Execute(const bench::Run& run);
-  Outcome Reply(const bench::Run& run, Responder* responder);
+  // Orders come from another machine: nothing of them is believed.
+  std::expected<bench::Run, Error> NextOrder() {
+    const auto order = stream_.Receive<Order>(kWithin);
+    if (!order) return std::unexpected(order.error());
+    if (order->magic != kTalkMagic || order->combination >= kCombinations.size() ||
+        order->bytes < kBytesMin || order->bytes > kBytesMax || order->bytes % 8 != 0 ||
+        order->window == 0 || order->window > kWindowMax) {
+      return Fail(Code::kProtocol, "the client is not a plov-bench of this release");
+    }
+    return bench::Run{.combination = &kCombinations[order->combination],
+                      .bytes = order->bytes,
+                      .window = order->window};
+  }
+
+  // A run that cannot be, or that breaks, is told to the client, and the next may come.
+  Outcome Execute(const bench::Run& run) {
+    const auto theirs = stream_.Receive<Introduction>(kWithin);
+    if (!theirs) return std::unexpected(theirs.error());
+    auto endpoint = Endpoint::Create(device_, run, Side::kServer);
+    Outcome ready;
+    if (!endpoint) {
+      ready = std::unexpected(endpoint.error());
+      return stream_.Send(Answer{WireOutcomeOf(ready), {}});
+    }
+    Responder responder(&*endpoint, run);
+    ready = responder.Open();
+    if (ready) ready = endpoint->Connect(*theirs);
+    if (auto sent = stream_.Send(Answer{WireOutcomeOf(ready), endpoint->introduction()}); !sent) {
+      return sent;
+    }
+    if (!ready) return {};
+    const uint64_t cpu_before = CpuNs();
+    const auto outcome = Reply(run, &responder);
+    const auto stopped = stream_.Receive<Stop>(kSilenceMax);
+    if (!stopped) return std::unexpected(stopped.error());
+    return stream_.Send(Report{WireOutcomeOf(outcome), responder.replied(), CpuNs() - cpu_before});
+  }
+
+  // Until the client says Stop. One that only READs needs nothing of us.
+  Outcome Reply(const bench::Run& run, Responder* responder) {
+    if (run.combination->request == RequestBy::kNothing) {
+      return stream_.Wait(kRunMax) ? Outcome() : Silent();
+    }
+    auto heard_at = Clock::now();
+    uint64_t heard = 0;
+    for (uint32_t polls = 1;; ++polls) {
+      const auto replied = responder->Poll();
+      if (!replied) return std::unexpected(replied.error());
+      if (*replied == 0 && polls % kPollsPerYield == 0) std::this_thread::yield();
+      if (polls % kPollsPerLook != 0) continue;
+      if (stream_.Wait(std::chrono::milliseconds(0))) return {};
+      if (std::exchange(heard, responder->replied()) != responder->replied())
+        heard_at = Clock::now();
+      if (Clock::now() - heard_at > kSilenceMax) return Silent();
+    }
+  }
 
   Device device_;
   Stream stream_;
 };
-
-// Orders come from another machine: nothing of them is believed.
-std::expected<bench::Run, Error> Server::NextOrder() {
-  const auto order = stream_.Receive<Order>(kWithin);
-  if (!order) return std::unexpected(order.error());
-  if (order->magic != kTalkMagic || order->combination >= kCombinations.size() ||
-      order->bytes < kBytesMin || order->bytes > kBytesMax || order->bytes % 8 != 0 ||
-      order->window == 0 || order->window > kWindowMax) {
-    return Fail(Code::kProtocol, "the client is not a plov-bench of this release");
-  }
-  return bench::Run{.combination = &kCombinations[order->combination],
-                    .bytes = order->bytes,
-                    .window = order->window};
-}
-
-// Until the client says Stop. One that only READs needs nothing of us.
-Outcome Server::Reply(const bench::Run& run, Responder* responder) {
-  if (run.combination->request == RequestBy::kNothing) {
-    return stream_.Wait(kRunMax) ? Outcome() : Silent();
-  }
-  auto heard_at = Clock::now();
-  uint64_t heard = 0;
-  for (uint32_t polls = 1;; ++polls) {
-    const auto replied = responder->Poll();
-    if (!replied) return std::unexpected(replied.error());
-    if (*replied == 0 && polls % kPollsPerYield == 0) std::this_thread::yield();
-    if (polls % kPollsPerLook != 0) continue;
-    if (stream_.Wait(std::chrono::milliseconds(0))) return {};
-    if (std::exchange(heard, responder->replied()) != responder->replied()) heard_at = Clock::now();
-    if (Clock::now() - heard_at > kSilenceMax) return Silent();
-  }
-}
-
-// A run that cannot be, or that breaks, is told to the client, and the next may come.
-Outcome Server::Execute(const bench::Run& run) {
-  const auto theirs = stream_.Receive<Introduction>(kWithin);
-  if (!theirs) return std::unexpected(theirs.error());
-  auto endpoint = Endpoint::Create(device_, run, Side::kServer);
-  Outcome ready;
-  if (!endpoint) {
-    ready = std::unexpected(endpoint.error());
-    return stream_.Send(Answer{WireOutcomeOf(ready), {}});
-  }
-  Responder responder(&*endpoint, run);
-  ready = responder.Open();
-  if (ready) ready = endpoint->Connect(*theirs);
-  if (auto sent = stream_.Send(Answer{WireOutcomeOf(ready), endpoint->introduction()}); !sent) {
-    return sent;
-  }
-  if (!ready) return {};
-  const uint64_t cpu_before = CpuNs();
-  const auto outcome = Reply(run, &responder);
-  const auto stopped = stream_.Receive<Stop>(kSilenceMax);
-  if (!stopped) return std::unexpected(stopped.error());
-  return stream_.Send(Report{WireOutcomeOf(outcome), responder.replied(), CpuNs() - cpu_before});
-}
-
-Outcome Server::Run() {
-  while (true) {
-    if (!stream_.Wait(kSilenceMax)) return Silent();
-    const auto run = NextOrder();
-    if (!run) {
-      if (run.error().code == Code::kUnavailable) return {};  // the client is done
-      return std::unexpected(run.error());
-    }
-    if (auto executed = Execute(*run); !executed) return executed;
-  }
-}
 
 }  // namespace
 
