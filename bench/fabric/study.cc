@@ -82,13 +82,13 @@ class FabricBench {
 
   void AddGets(std::string name, const DesignLoad& load, Memory memory) {
     const uint32_t value_bytes = load.items.shape().value_bytes_most;
-    GetRow row;
-    row.name = std::move(name);
-    row.value_bytes = value_bytes;
-    row.remembers = memory == Memory::kOfLocations;
-    row.record_bytes = value_bytes == kInlineValueBytes ? 0 : RecordBytes(value_bytes);
-    sides_.push_back(OursOn({.uri = study_.uri, .remembers = row.remembers, .learned = {}}, load));
-    study_.gets.push_back(std::move(row));
+    const bool remembers = memory == Memory::kOfLocations;
+    sides_.push_back(OursOn({.uri = study_.uri, .remembers = remembers, .learned = {}}, load));
+    study_.gets.push_back(
+        {.name = std::move(name),
+         .value_bytes = value_bytes,
+         .remembers = remembers,
+         .record_bytes = value_bytes == kInlineValueBytes ? 0 : RecordBytes(value_bytes)});
   }
 
   // Both kinds of items have keys of their own.
@@ -106,11 +106,7 @@ class FabricBench {
     AddGets("in a record", *in_record_, Memory::kNone);
     AddGets("in a record, known", *in_record_, Memory::kOfLocations);
     if (!settings.is_rdma) return {};
-    for (const uint32_t bytes : {kBucketBytes, RecordBytes(settings.value_bytes)}) {
-      RawReads raw;
-      raw.bytes = bytes;
-      study_.raw.push_back(std::move(raw));
-    }
+    study_.raw = {{.bytes = kBucketBytes}, {.bytes = RecordBytes(settings.value_bytes)}};
     return {};
   }
 

@@ -31,25 +31,25 @@ struct FabricSettings : StudySettings, FabricChoice {
 // perftest's READs of one size.
 struct RawReads {
   uint32_t bytes = 0;
-  Sample per_second;
-  Sample typical_us;
-  Sample p99_us;
+  Sample per_second = {};
+  Sample typical_us = {};
+  Sample p99_us = {};
 };
 
 // GETs of items of one kind.
 struct GetRow {
-  std::string name;
+  std::string name = {};
   uint32_t value_bytes = 0;
   bool remembers = false;
   uint32_t record_bytes = 0;  // of a READ of one; 0 where there are none
-  Sample per_second;
-  Sample bucket_reads;
-  Sample record_reads;
-  Sample part;       // of the rate that perftest's READs of these sizes and that number allow
-  Sample single_us;  // one at a time
-  Sample single_p99_us;
-  Sample single_reads;
-  Sample single_part;  // of the latency, what perftest's take for as many READs
+  Sample per_second = {};
+  Sample bucket_reads = {};
+  Sample record_reads = {};
+  Sample part = {};       // of the rate that perftest's READs of these sizes and that number allow
+  Sample single_us = {};  // one at a time
+  Sample single_p99_us = {};
+  Sample single_reads = {};
+  Sample single_part = {};  // of the latency, what perftest's take for as many READs
 };
 
 struct FabricStudy {

@@ -164,10 +164,7 @@ std::expected<ScaleStudy, Error> StudyScale(const ScaleSettings& settings) {
   for (const ScaleAxis axis : settings.axes) {
     for (const ScalePoint& point : PointsOf(axis, settings)) {
       if (std::ranges::find(study.rows, point, &ScaleRow::point) != study.rows.end()) continue;
-      ScaleRow row;
-      row.point = point;
-      row.skipped = SkippedOf(point, settings);
-      study.rows.push_back(std::move(row));
+      study.rows.push_back({.point = point, .skipped = SkippedOf(point, settings)});
     }
   }
   for (ScaleRow& row : study.rows) {

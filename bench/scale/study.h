@@ -35,19 +35,19 @@ inline constexpr auto kPaces = std::to_array<Pace>({
 });
 
 struct PaceResult {
-  Sample per_second;
-  Sample p50_us;  // of calls, one at a time
-  Sample p99_us;
-  Sample reads;          // for each GET
-  Sample server_cpu_us;  // for each operation: seconds for a million
+  Sample per_second = {};
+  Sample p50_us = {};  // of calls, one at a time
+  Sample p99_us = {};
+  Sample reads = {};          // for each GET
+  Sample server_cpu_us = {};  // for each operation: seconds for a million
 };
 
 struct ScaleRow {
-  ScalePoint point;
-  std::string skipped;  // why; empty where it was measured
+  ScalePoint point = {};
+  std::string skipped = {};  // why; empty where it was measured
   double load_seconds = 0;
   double memory_per_item = 0;  // of the server, table and record, bytes
-  std::array<PaceResult, kPaces.size()> paces;
+  std::array<PaceResult, kPaces.size()> paces = {};
 };
 
 struct ScaleSettings : StudySettings {

@@ -112,8 +112,9 @@ class TableBench {
   explicit TableBench(const TableSettings& settings) {
     study_.settings = settings;
     for (const uint32_t bytes : settings.bucket_bytes) {
-      for (const uint32_t fill : kFills) study_.rows.push_back(RowOf(bytes, fill));
-      study_.full.emplace_back().bucket_bytes = bytes;
+      for (const uint32_t fill : kFills)
+        study_.rows.push_back({.bucket_bytes = bytes, .fill_percent = fill});
+      study_.full.push_back({.bucket_bytes = bytes});
     }
   }
 
@@ -134,12 +135,6 @@ class TableBench {
   }
 
  private:
-  static TableRow RowOf(uint32_t bucket_bytes, uint32_t fill_percent) {
-    TableRow row;
-    row.bucket_bytes = bucket_bytes;
-    row.fill_percent = fill_percent;
-    return row;
-  }
   uint64_t CountAt(uint32_t percent) const { return study_.settings.items * percent / 100; }
 
   Outcome Fill(uint64_t seed, FullTable* full) {

@@ -24,31 +24,31 @@ struct TableSettings : OutputSettings {
 struct TableRow {
   uint32_t bucket_bytes = 0;
   uint32_t fill_percent = 0;
-  Sample displaced_percent;  // items that are not at home
-  Sample overflow_percent;   // homes with `overflow`
+  Sample displaced_percent = {};  // items that are not at home
+  Sample overflow_percent = {};   // homes with `overflow`
   // Items displaced by a PUT, of the PUTs that filled the last hundredth of the buckets.
-  Sample path_mean;
-  Sample path_p99;
-  Sample path_most;
-  Sample hit_reads;   // bucket READs, mean
-  Sample miss_reads;  // likewise
+  Sample path_mean = {};
+  Sample path_p99 = {};
+  Sample path_most = {};
+  Sample hit_reads = {};   // bucket READs, mean
+  Sample miss_reads = {};  // likewise
 };
 
 // Up to the first PUT that would need growth.
 struct FullTable {
   uint32_t bucket_bytes = 0;
-  Sample fill_percent;
-  Sample path_mean;  // of all PUTs
-  Sample path_most;
+  Sample fill_percent = {};
+  Sample path_mean = {};  // of all PUTs
+  Sample path_most = {};
 };
 
 // READs per GET at three quarters, of buckets and records together, in buckets of 64 bytes: of
 // items that lie in the bucket and of larger ones, and when their locations are remembered.
 struct ReadsPerGet {
-  Sample inline_cold;
-  Sample inline_known;
-  Sample record_cold;
-  Sample record_known;
+  Sample inline_cold = {};
+  Sample inline_known = {};
+  Sample record_cold = {};
+  Sample record_known = {};
 };
 
 struct TableStudy {
@@ -65,7 +65,7 @@ struct TableClaim {
   std::string what;
   enum class Bound { kAtMost, kAtLeast } bound = Bound::kAtMost;
   double claimed = 0;
-  Sample measured;
+  Sample measured = {};
 
   bool holds() const;
 };

@@ -41,11 +41,7 @@ std::expected<VerbsStudy, Error> Study(Measurer* measurer, const VerbsSettings& 
   for (const uint32_t bytes : settings.bytes) {
     for (const uint32_t window : settings.windows) {
       for (const Combination* combination : settings.combinations) {
-        VerbsRow row;
-        row.combination = combination;
-        row.bytes = bytes;
-        row.window = window;
-        study.rows.push_back(std::move(row));
+        study.rows.push_back({.combination = combination, .bytes = bytes, .window = window});
       }
     }
   }

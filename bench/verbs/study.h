@@ -34,12 +34,12 @@ struct VerbsRow {
   const Combination* combination = nullptr;
   uint32_t bytes = 0;
   uint32_t window = 0;
-  Sample rate;  // requests a second
-  Sample median_us;
-  Sample p99_us;
-  Sample server_cpu_us;
-  Sample reads;
-  std::string unsupported;  // why; empty where it was measured
+  Sample rate = {};  // requests a second
+  Sample median_us = {};
+  Sample p99_us = {};
+  Sample server_cpu_us = {};
+  Sample reads = {};
+  std::string unsupported = {};  // why; empty where it was measured
 };
 
 struct VerbsStudy {
