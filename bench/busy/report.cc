@@ -38,14 +38,12 @@ Headline HeadlineOf(const BusyStudy& study) {
   return headline;
 }
 
-std::expected<BusySettings, Error> BusySettingsOf(const Given& given) {
-  BusySettings settings;
+Outcome FillSettings(const Given& given, BusySettings* settings) {
   if (given.On("quick")) {
-    settings.rounds = 2;
-    settings.duration = std::chrono::milliseconds(20);
+    settings->rounds = 2;
+    settings->duration = std::chrono::milliseconds(20);
   }
-  if (auto filled = FillStudy(given, &settings); !filled) return std::unexpected(filled.error());
-  return settings;
+  return FillStudy(given, settings);
 }
 
 }  // namespace
@@ -119,7 +117,7 @@ program::Json JsonOf(const BusyStudy& study) {
 po::options_description BusyOptions() { return StudyOptions("busy", BusySettings()); }
 
 Outcome RunBusy(const Given& given, program::Output* output) {
-  return MeasureAndShow(BusySettingsOf(given), StudyBusy, output);
+  return MeasureAndShow(given, FillSettings, StudyBusy, output);
 }
 
 }  // namespace plov::bench

@@ -151,6 +151,20 @@ Table GoalsOf(const Comparison& comparison) {
                   {"verdict", "verdict"}});
 }
 
+Outcome FillSettings(const Given& given, CompareSettings* settings) {
+  settings->huge_pages = given.On("hugepages");
+  if (given.On("quick")) {
+    settings->items = 200'000;
+    settings->rounds = 3;
+    settings->duration = std::chrono::milliseconds(100);
+  }
+  auto peers = PeersOf(given);
+  if (!peers) return std::unexpected(peers.error());
+  settings->peers = std::move(*peers);
+  return AllOf(
+      {given.Fill("items", kItemsMin, kItemsMax, &settings->items), FillStudy(given, settings)});
+}
+
 }  // namespace
 
 uint64_t StatOf(std::string_view stats, std::string_view name) {
@@ -269,26 +283,8 @@ po::options_description CompareOptions() {
   return options;
 }
 
-std::expected<CompareSettings, Error> CompareSettingsOf(const Given& given) {
-  CompareSettings settings;
-  settings.huge_pages = given.On("hugepages");
-  if (given.On("quick")) {
-    settings.items = 200'000;
-    settings.rounds = 3;
-    settings.duration = std::chrono::milliseconds(100);
-  }
-  auto peers = PeersOf(given);
-  if (!peers) return std::unexpected(peers.error());
-  settings.peers = std::move(*peers);
-  for (auto filled :
-       {given.Fill("items", kItemsMin, kItemsMax, &settings.items), FillStudy(given, &settings)}) {
-    if (!filled) return std::unexpected(filled.error());
-  }
-  return settings;
-}
-
 Outcome RunCompare(const Given& given, program::Output* output) {
-  return MeasureAndShow(CompareSettingsOf(given), Compare, output);
+  return MeasureAndShow(given, FillSettings, Compare, output);
 }
 
 }  // namespace plov::bench

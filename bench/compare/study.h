@@ -25,9 +25,6 @@ struct CompareSettings : StudySettings {
   bool huge_pages = false;  // of plov's server
 };
 
-// kInvalidArgument with one line that says what is wrong; kUnavailable where there is no plovd.
-std::expected<CompareSettings, Error> CompareSettingsOf(const Given& given);
-
 // What one side did of one kind, operations a second.
 struct RateRow {
   std::string_view who;  // kCold, kKnown, a PeerKind's name

@@ -130,6 +130,24 @@ std::string WorkOf(const DesignWork& work) {
   return work.puts ? "plov: PUTs" : fmt::format("{}: GETs", kDesignNames[work.design]);
 }
 
+Outcome FillSettings(const Given& given, DesignsSettings* settings) {
+  if (given.On("quick")) {
+    settings->items = 1000;
+    settings->value_bytes = {64};
+    settings->clients = {1, 2};
+    settings->servers = {1, 2};
+    settings->rounds = 1;
+    settings->duration = std::chrono::milliseconds(20);
+  }
+  return AllOf(
+      {FillFabric(given, settings),
+       FillNumbers(given, "value-bytes", kValueBytesMin, kValueBytesMax, &settings->value_bytes),
+       FillNumbers(given, "clients", 1, kClientsOfDesignMax, &settings->clients),
+       FillNumbers(given, "servers", 1, kServersOfDesignMax, &settings->servers),
+       given.Fill("items", kItemsMin, kItemsMax, &settings->items),
+       given.Fill("window", 1, kSideWindowMax, &settings->window), FillStudy(given, settings)});
+}
+
 }  // namespace
 
 Page PageOf(const DesignsStudy& study) {
@@ -200,30 +218,8 @@ po::options_description DesignsOptions() {
   return options;
 }
 
-std::expected<DesignsSettings, Error> DesignsSettingsOf(const Given& given) {
-  DesignsSettings settings;
-  if (given.On("quick")) {
-    settings.items = 1000;
-    settings.value_bytes = {64};
-    settings.clients = {1, 2};
-    settings.servers = {1, 2};
-    settings.rounds = 1;
-    settings.duration = std::chrono::milliseconds(20);
-  }
-  for (auto filled :
-       {FillFabric(given, &settings),
-        FillNumbers(given, "value-bytes", kValueBytesMin, kValueBytesMax, &settings.value_bytes),
-        FillNumbers(given, "clients", 1, kClientsOfDesignMax, &settings.clients),
-        FillNumbers(given, "servers", 1, kServersOfDesignMax, &settings.servers),
-        given.Fill("items", kItemsMin, kItemsMax, &settings.items),
-        given.Fill("window", 1, kSideWindowMax, &settings.window), FillStudy(given, &settings)}) {
-    if (!filled) return std::unexpected(filled.error());
-  }
-  return settings;
-}
-
 Outcome RunDesigns(const Given& given, program::Output* output) {
-  return MeasureAndShow(DesignsSettingsOf(given), StudyDesigns, output);
+  return MeasureAndShow(given, FillSettings, StudyDesigns, output);
 }
 
 }  // namespace plov::bench

@@ -12,9 +12,6 @@
 
 namespace plov::bench {
 
-// kInvalidArgument with one line that says what is wrong; kUnavailable where there is no plovd.
-std::expected<DesignsSettings, Error> DesignsSettingsOf(const Given& given);
-
 // One work, size of values, window and number of clients; a value of each round's.
 struct DesignRow {
   DesignWork work;

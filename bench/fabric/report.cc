@@ -70,21 +70,16 @@ program::Json JsonOf(const GetRow& row) {
   return object;
 }
 
-std::expected<FabricSettings, Error> FabricSettingsOf(const Given& given) {
-  FabricSettings settings;
+Outcome FillSettings(const Given& given, FabricSettings* settings) {
   if (given.On("quick")) {
-    settings.items = 1000;
-    settings.rounds = 1;
-    settings.duration = std::chrono::milliseconds(50);
+    settings->items = 1000;
+    settings->rounds = 1;
+    settings->duration = std::chrono::milliseconds(50);
   }
-  for (auto filled :
-       {FillFabric(given, &settings), given.Fill("items", kItemsMin, kItemsMax, &settings.items),
-        given.Fill("value-bytes", kValueBytesMin, kValueBytesMax, &settings.value_bytes),
-        given.Fill("window", 1, kWindowMaxOfClient, &settings.window),
-        FillStudy(given, &settings)}) {
-    if (!filled) return std::unexpected(filled.error());
-  }
-  return settings;
+  return AllOf(
+      {FillFabric(given, settings), given.Fill("items", kItemsMin, kItemsMax, &settings->items),
+       given.Fill("value-bytes", kValueBytesMin, kValueBytesMax, &settings->value_bytes),
+       given.Fill("window", 1, kWindowMaxOfClient, &settings->window), FillStudy(given, settings)});
 }
 
 }  // namespace
@@ -160,7 +155,7 @@ po::options_description FabricOptions() {
 }
 
 Outcome RunFabric(const Given& given, program::Output* output) {
-  return MeasureAndShow(FabricSettingsOf(given), StudyFabric, output);
+  return MeasureAndShow(given, FillSettings, StudyFabric, output);
 }
 
 }  // namespace plov::bench

@@ -234,15 +234,11 @@ Page PageOf(const RunStudy& study) {
 }
 
 Outcome RunRun(const Given& given, program::Output* output) {
-  const auto settings = RunSettingsOf(given);
-  if (!settings) return std::unexpected(settings.error());
-  const auto study = StudyRun(*settings);
-  if (!study) {
-    Error error = study.error();
-    if (error.code == Code::kNoSpace) error.message += ": give the server more --memory";
-    return std::unexpected(std::move(error));
+  Outcome shown = MeasureAndShow(given, FillSettings, StudyRun, output);
+  if (!shown && shown.error().code == Code::kNoSpace) {
+    shown.error().message += ": give the server more --memory";
   }
-  return Show(*settings, PageOf(*study), JsonOf(*study), output);
+  return shown;
 }
 
 }  // namespace plov::bench

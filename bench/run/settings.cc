@@ -78,10 +78,9 @@ Outcome FillServer(const Given& given, RunSettings* settings) {
   own.max_value_bytes =
       std::max<uint64_t>(1 << 20, workload.replay ? workload.replay->value_bytes_most()
                                                   : workload.shape.value_bytes_most);
-  for (auto filled : {given.Fill("shards", 1, kShardsMax, &own.shards),
-                      given.Fill("spin-us", 0, kSpinUsMax, &own.spin_us)}) {
-    if (!filled) return filled;
-  }
+  const Outcome filled = AllOf({given.Fill("shards", 1, kShardsMax, &own.shards),
+                                given.Fill("spin-us", 0, kSpinUsMax, &own.spin_us)});
+  if (!filled) return filled;
   if (given.Has("bucket-bytes")) {
     const auto bucket_bytes = program::ParseBucketBytes(given.Text("bucket-bytes"));
     if (!bucket_bytes) return given.Invalid("--bucket-bytes is auto, 64 or 128");
@@ -142,15 +141,11 @@ Outcome FillLoad(const Given& given, RunSettings* settings) {
     }
     drive.rate = *rate;
   }
-  for (auto filled :
-       {given.Fill("clients", 1, kClientsMax, &drive.clients),
-        given.Fill("window", 1, kWindowMax, &drive.window),
-        given.Fill("rounds", 1, kRoundsMax, &settings->rounds),
-        given.Fill("location-cache", 0, kCacheBytesMax, &drive.client.location_cache_bytes)}) {
-    if (!filled) return filled;
-  }
-  if (auto filled = FillTimes(given, settings); !filled) return filled;
-  return FillOutput(given, settings);
+  return AllOf({given.Fill("clients", 1, kClientsMax, &drive.clients),
+                given.Fill("window", 1, kWindowMax, &drive.window),
+                given.Fill("rounds", 1, kRoundsMax, &settings->rounds),
+                given.Fill("location-cache", 0, kCacheBytesMax, &drive.client.location_cache_bytes),
+                FillTimes(given, settings), FillOutput(given, settings)});
 }
 
 }  // namespace
@@ -190,15 +185,12 @@ po::options_description RunOptions() {
   return options;
 }
 
-std::expected<RunSettings, Error> RunSettingsOf(const Given& given) {
-  RunSettings settings;
-  if (auto filled = FillWorkload(given, &settings.workload); !filled) {
-    return std::unexpected(filled.error());
-  }
+Outcome FillSettings(const Given& given, RunSettings* settings) {
+  if (auto filled = FillWorkload(given, &settings->workload); !filled) return filled;
   for (const auto fill : {FillPhases, FillLoad, FillServer}) {
-    if (auto filled = fill(given, &settings); !filled) return std::unexpected(filled.error());
+    if (auto filled = fill(given, settings); !filled) return filled;
   }
-  return settings;
+  return {};
 }
 
 }  // namespace plov::bench

@@ -30,7 +30,7 @@ struct RunSettings : OutputSettings {
 
 // kInvalidArgument with one line that says what is wrong; kUnavailable where there is no plovd;
 // kSystem where a replay cannot be read.
-std::expected<RunSettings, Error> RunSettingsOf(const Given& given);
+Outcome FillSettings(const Given& given, RunSettings* settings);
 
 // Sets the workload by the options --workload to --reads and --replay.
 Outcome FillWorkload(const Given& given, Workload* workload);

@@ -44,20 +44,15 @@ Outcome FillAxes(const Given& given, ScaleSettings* settings) {
   return {};
 }
 
-std::expected<ScaleSettings, Error> SettingsOf(const Given& given) {
-  ScaleSettings settings;
-  settings.memory_bytes = FreeMemory();
+Outcome FillSettings(const Given& given, ScaleSettings* settings) {
+  settings->memory_bytes = FreeMemory();
   if (given.On("quick")) {
-    settings.rounds = 1;
-    settings.duration = std::chrono::milliseconds(30);
+    settings->rounds = 1;
+    settings->duration = std::chrono::milliseconds(30);
   }
-  for (auto filled :
-       {FillAxes(given, &settings),
-        given.Fill("memory", kMemoryMin, kMemoryMax, &settings.memory_bytes),
-        FillFile(given, "markdown", &settings.markdown), FillStudy(given, &settings)}) {
-    if (!filled) return std::unexpected(filled.error());
-  }
-  return settings;
+  return AllOf({FillAxes(given, settings),
+                given.Fill("memory", kMemoryMin, kMemoryMax, &settings->memory_bytes),
+                FillFile(given, "markdown", &settings->markdown), FillStudy(given, settings)});
 }
 
 constexpr size_t kGet = 0;
@@ -263,14 +258,14 @@ po::options_description ScaleOptions() {
 }
 
 Outcome RunScale(const Given& given, program::Output* output) {
-  const auto settings = SettingsOf(given);
-  if (!settings) return std::unexpected(settings.error());
-  const auto study = StudyScale(*settings);
+  ScaleSettings settings;
+  if (auto filled = FillSettings(given, &settings); !filled) return filled;
+  const auto study = StudyScale(settings);
   if (!study) return std::unexpected(study.error());
   const Page page = PageOf(*study);
-  auto shown = Show(*settings, page, JsonOf(*study), output);
-  if (!shown || settings->markdown.empty()) return shown;
-  return Save(settings->markdown, MarkdownOf(page));
+  auto shown = Show(settings, page, JsonOf(*study), output);
+  if (!shown || settings.markdown.empty()) return shown;
+  return Save(settings.markdown, MarkdownOf(page));
 }
 
 }  // namespace plov::bench

@@ -58,6 +58,11 @@ po::options_description StudyOptions(const char* name, const StudySettings& defa
   return options;
 }
 
+Outcome AllOf(std::initializer_list<Outcome> outcomes) {
+  const auto failed = std::ranges::find(outcomes, false, &Outcome::has_value);
+  return failed == outcomes.end() ? Outcome() : *failed;
+}
+
 Outcome FillFile(const Given& given, const char* name, std::string* file) {
   *file = given.Text(name);
   const bool is_empty = given.Has(name) && file->empty();
@@ -78,17 +83,13 @@ Outcome FillOutput(const Given& given, OutputSettings* settings) {
 }
 
 Outcome FillRounds(const Given& given, RoundSettings* settings) {
-  for (auto filled : {given.Fill("rounds", 1, kRoundsMax, &settings->rounds),
-                      given.FillDuration("duration", kDurationMax, &settings->duration),
-                      FillOutput(given, settings)}) {
-    if (!filled) return filled;
-  }
-  return {};
+  return AllOf({given.Fill("rounds", 1, kRoundsMax, &settings->rounds),
+                given.FillDuration("duration", kDurationMax, &settings->duration),
+                FillOutput(given, settings)});
 }
 
 Outcome FillStudy(const Given& given, StudySettings* settings) {
-  const auto filled = FillRounds(given, settings);
-  return filled ? FillPlovd(given, &settings->plovd) : filled;
+  return AllOf({FillRounds(given, settings), FillPlovd(given, &settings->plovd)});
 }
 
 void AddDeviceOptions(po::options_description* options) {

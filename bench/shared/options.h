@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ Outcome FillOutput(const Given& given, OutputSettings* settings);
 Outcome FillRounds(const Given& given, RoundSettings* settings);
 Outcome FillStudy(const Given& given, StudySettings* settings);
 
+// The first that failed, if one did.
+Outcome AllOf(std::initializer_list<Outcome> outcomes);
+
 // What --html or the like says; it is not empty.
 Outcome FillFile(const Given& given, const char* name, std::string* file);
 // --plovd, else the one that is found. kUnavailable: there is none.
@@ -80,15 +84,17 @@ std::string RoundsOf(uint32_t rounds, std::chrono::microseconds duration);
 Outcome Show(const OutputSettings& settings, const Page& page, const program::Json& figures,
              program::Output* output);
 
-// A command: its settings, what it measures, and that shown by PageOf and JsonOf.
+// A command: settings filled from what was given, what they measure, and that shown by PageOf and
+// JsonOf.
 template <typename Settings, typename Study>
-Outcome MeasureAndShow(std::expected<Settings, Error> settings,
+Outcome MeasureAndShow(const Given& given, Outcome (*fill)(const Given&, Settings*),
                        std::expected<Study, Error> (*measure)(const Settings&),
                        program::Output* output) {
-  if (!settings) return std::unexpected(settings.error());
-  const std::expected<Study, Error> study = measure(*settings);
+  Settings settings;
+  if (auto filled = fill(given, &settings); !filled) return filled;
+  const std::expected<Study, Error> study = measure(settings);
   if (!study) return std::unexpected(study.error());
-  return Show(*settings, PageOf(*study), JsonOf(*study), output);
+  return Show(settings, PageOf(*study), JsonOf(*study), output);
 }
 
 }  // namespace plov::bench

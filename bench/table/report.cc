@@ -114,25 +114,24 @@ Headline HeadlineOf(const TableStudy& study) {
                       {"bucket READs a miss, 75 % full", Thousandths(row.miss_reads.median())}}};
 }
 
-std::expected<TableSettings, Error> TableSettingsOf(const Given& given) {
-  TableSettings settings;
+Outcome FillSettings(const Given& given, TableSettings* settings) {
   if (given.On("quick")) {
-    settings.items = kQuickItems;
-    settings.seeds = kQuickSeeds;
+    settings->items = kQuickItems;
+    settings->seeds = kQuickSeeds;
   }
-  for (auto filled : {given.Fill("items", kItemsMin, kItemsMax, &settings.items),
-                      given.Fill("seeds", 1, kSeedsMax, &settings.seeds),
-                      FillNumbers(given, "bucket-bytes", verify::kBucketBytesMin,
-                                  verify::kBucketBytesMax, &settings.bucket_bytes),
-                      FillOutput(given, &settings)}) {
-    if (!filled) return std::unexpected(filled.error());
-  }
-  for (const uint32_t size : settings.bucket_bytes) {
+  if (auto filled = AllOf({given.Fill("items", kItemsMin, kItemsMax, &settings->items),
+                           given.Fill("seeds", 1, kSeedsMax, &settings->seeds),
+                           FillNumbers(given, "bucket-bytes", verify::kBucketBytesMin,
+                                       verify::kBucketBytesMax, &settings->bucket_bytes),
+                           FillOutput(given, settings)});
+      !filled)
+    return filled;
+  for (const uint32_t size : settings->bucket_bytes) {
     if (size != verify::kBucketBytesMin && size != verify::kBucketBytesMax) {
       return given.Invalid("--bucket-bytes: a bucket has 64 bytes or 128");
     }
   }
-  return settings;
+  return {};
 }
 
 }  // namespace
@@ -217,7 +216,7 @@ po::options_description TableOptions() {
 }
 
 Outcome RunTable(const Given& given, program::Output* output) {
-  return MeasureAndShow(TableSettingsOf(given), StudyTable, output);
+  return MeasureAndShow(given, FillSettings, StudyTable, output);
 }
 
 }  // namespace plov::bench

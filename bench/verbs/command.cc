@@ -48,10 +48,9 @@ Outcome FillLoad(const Given& given, VerbsSettings* settings) {
     settings->rounds = 1;
     settings->duration = kQuickDuration;
   }
-  for (auto filled : {FillNumbers(given, "bytes", kBytesMin, kBytesMax, &settings->bytes),
-                      FillNumbers(given, "windows", 1, kWindowMax, &settings->windows)}) {
-    if (!filled) return filled;
-  }
+  const Outcome filled = AllOf({FillNumbers(given, "bytes", kBytesMin, kBytesMax, &settings->bytes),
+                                FillNumbers(given, "windows", 1, kWindowMax, &settings->windows)});
+  if (!filled) return filled;
   if (std::ranges::any_of(settings->bytes, [](uint32_t number) { return number % 8 != 0; })) {
     return given.Invalid("--bytes: sizes are multiples of 8");
   }
@@ -161,29 +160,22 @@ po::options_description VerbsOptions() {
   return options;
 }
 
-std::expected<VerbsSettings, Error> VerbsSettingsOf(const Given& given) {
-  VerbsSettings settings;
-  for (auto filled : {FillRole(given, &settings), FillCombinations(given, &settings),
-                      FillLoad(given, &settings), FillRounds(given, &settings)}) {
-    if (!filled) return std::unexpected(filled.error());
-  }
-  return settings;
-}
-
 Outcome RunVerbs(const Given& given, program::Output* output) {
-  const auto settings = VerbsSettingsOf(given);
-  if (!settings) return std::unexpected(settings.error());
-  switch (settings->role) {
+  VerbsSettings settings;
+  const Outcome filled = AllOf({FillRole(given, &settings), FillCombinations(given, &settings),
+                                FillLoad(given, &settings), FillRounds(given, &settings)});
+  if (!filled) return filled;
+  switch (settings.role) {
     case VerbsSettings::Role::kServer:
-      return RunServer(*settings);
+      return RunServer(settings);
     case VerbsSettings::Role::kBoth:
-      return RunBoth(*settings, output);
+      return RunBoth(settings, output);
     case VerbsSettings::Role::kClient:
       break;
   }
-  auto stream = ConnectTo(settings->host, settings->port);
+  auto stream = ConnectTo(settings.host, settings.port);
   if (!stream) return std::unexpected(stream.error());
-  return RunClient(*settings, std::move(*stream), output);
+  return RunClient(settings, std::move(*stream), output);
 }
 
 }  // namespace plov::bench
