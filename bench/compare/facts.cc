@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "bench/compare/rows.h"
@@ -32,47 +33,53 @@ double SecondsOf(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+// GETs of all clients, by both ways, and how many of them were in calls in which all went well.
+struct Gets {
+  uint64_t asked = 0;
+  uint64_t right = 0;
+  std::optional<Error> error = {};
+};
+
+Gets GetAll(std::initializer_list<Plov*> clients, std::chrono::microseconds duration) {
+  Gets gets;
+  for (Plov* client : clients) {
+    for (const Way way : {Way::kGet, Way::kGetMany}) {
+      const uint64_t before = client->client().stats().gets;
+      const auto rate = client->Rate(way, duration);
+      const uint64_t count = client->client().stats().gets - before;
+      gets.asked += count;
+      if (rate) gets.right += count;
+      if (!rate) gets.error = rate.error();
+    }
+  }
+  return gets;
+}
+
 std::expected<GoalRow, Error> CpuWhileGetting(const program::Process& server,
                                               std::initializer_list<Plov*> clients,
                                               std::chrono::microseconds duration) {
   std::this_thread::sleep_for(kSettle);
   const auto before = server.CpuTime();
   if (!before) return std::unexpected(before.error());
-  uint64_t gets = 0;
-  for (Plov* client : clients) {
-    const uint64_t gets_before = client->client().stats().gets;
-    for (const Way way : {Way::kGet, Way::kGetMany}) {
-      if (auto rate = client->Rate(way, duration); !rate) return std::unexpected(rate.error());
-    }
-    gets += client->client().stats().gets - gets_before;
-  }
+  const Gets gets = GetAll(clients, duration);
+  if (gets.error) return std::unexpected(*gets.error);
   const auto after = server.CpuTime();
   if (!after) return std::unexpected(after.error());
   const double seconds = SecondsOf(*after - *before);
-  GoalRow row = RowOf(kServerCpu);
-  row.own_value = fmt::format("{:.6f} s for {} GETs", seconds, gets);
-  row.measured.Add(seconds / static_cast<double>(gets) * kMillion);
+  GoalRow row(kServerCpu);
+  row.own_value = fmt::format("{:.6f} s for {} GETs", seconds, gets.asked);
+  row.measured.Add(seconds / static_cast<double>(gets.asked) * kMillion);
   return row;
 }
 
 GoalRow GetsWhileStopped(program::Process* server, std::initializer_list<Plov*> clients,
                          std::chrono::microseconds duration) {
-  GoalRow row = RowOf(kServerStopped);
-  uint64_t asked = 0;
-  uint64_t right = 0;
   server->Stop();
-  for (Plov* client : clients) {
-    for (const Way way : {Way::kGet, Way::kGetMany}) {
-      const uint64_t before = client->client().stats().gets;
-      const auto rate = client->Rate(way, duration);
-      const uint64_t gets = client->client().stats().gets - before;
-      asked += gets;
-      if (rate) right += gets;
-    }
-  }
+  const Gets gets = GetAll(clients, duration);
   server->Continue();
-  row.own_value = fmt::format("{} GETs", asked);
-  row.measured.Add(100.0 * static_cast<double>(right) / static_cast<double>(asked));
+  GoalRow row(kServerStopped);
+  row.own_value = fmt::format("{} GETs", gets.asked);
+  row.measured.Add(100.0 * static_cast<double>(gets.right) / static_cast<double>(gets.asked));
   return row;
 }
 
@@ -86,7 +93,7 @@ std::expected<GoalRow, Error> CpuWhenIdle(const program::Process& server,
   const auto after = server.CpuTime();
   if (!after) return std::unexpected(after.error());
   const double used = SecondsOf(*after - *before);
-  GoalRow row = RowOf(kIdleCpu);
+  GoalRow row(kIdleCpu);
   row.own_value = fmt::format("{:.6f} s in {} s", used, duration.count());
   row.measured.Add(100 * used / SecondsOf(Clock::now() - start));
   return row;
@@ -157,7 +164,7 @@ std::expected<ReadCounts, Error> CountReads(const program::OwnServerOptions& opt
 }
 
 GoalRow ReadRow(const FactGoal& goal, double reads, double fill_percent) {
-  GoalRow row = RowOf(goal);
+  GoalRow row(goal);
   row.own_value = fmt::format("{:.4f} at {:.1f} % fill", reads, fill_percent);
   row.measured.Add(reads);
   return row;
@@ -211,7 +218,7 @@ std::expected<double, Error> FillOfTable(uint64_t buckets, uint64_t seed) {
 }
 
 GoalRow FillFact() {
-  GoalRow row = RowOf(kTableFill);
+  GoalRow row(kTableFill);
   for (const uint64_t seed : {1u, 2u, 3u}) {
     const auto fill = FillOfTable(kBuckets, seed);
     if (!fill) {
@@ -229,7 +236,7 @@ GoalRow WireFact(const CompareSettings& settings) {
   fabric.plovd = settings.plovd;
   fabric.rounds = settings.rounds;
   fabric.duration = settings.duration;
-  GoalRow row = RowOf(kWireRate);
+  GoalRow row(kWireRate);
   if (const auto device = FindDevice({}); !device) {
     row.skipped = "no RDMA device";
     return row;

@@ -43,14 +43,14 @@ inline constexpr auto kRateGoals = std::to_array<RateGoal>({
 
 // What is no ratio of rates.
 struct FactGoal {
-  std::string_view name;
-  std::string_view what;
-  std::string_view peer;        // what it is compared with, and
-  std::string_view peer_value;  // what that came to, where it was published
-  Bound bound;
-  double target;
-  std::string_view unit;
-  int digits;  // after the point: as many as the target is stated with are judged
+  std::string_view name = {};
+  std::string_view what = {};
+  std::string_view peer = {};       // what it is compared with, and
+  std::string_view published = {};  // what that came to, where it was published
+  Bound bound = Bound::kAtLeast;
+  double target = 0;
+  std::string_view unit = {};  // of target and measured
+  int digits = -1;  // after the point, as many as the target is stated with: judged; -1: all
 };
 
 inline constexpr FactGoal kServerCpu{

@@ -72,7 +72,7 @@ double MeasuredOf(const GoalRow& row) {
 
 std::string MeasuredText(const GoalRow& row) {
   const double measured = row.measured.median();
-  return (row.digits < 0 ? Number(measured) : Fixed(measured, row.digits)) + row.unit;
+  return (row.digits < 0 ? Number(measured) : Fixed(measured, row.digits)) + std::string(row.unit);
 }
 
 std::string HeadOf(const Comparison& comparison) {
@@ -201,27 +201,13 @@ std::string VerdictOf(const GoalRow& row) {
   return fmt::format("missed by {} %", Number(missed / row.target * 100));
 }
 
-GoalRow RowOf(const FactGoal& goal) {
-  GoalRow row;
-  row.name = goal.name;
-  row.what = goal.what;
-  row.peer = goal.peer;
-  row.peer_value = goal.peer_value;
-  row.bound = goal.bound;
-  row.target = goal.target;
-  row.unit = goal.unit;
-  row.digits = goal.digits;
-  return row;
-}
-
 void AddRateGoals(Comparison* comparison) {
   for (const RateGoal& goal : kRateGoals) {
-    GoalRow row;
-    row.name = goal.name;
-    row.what = goal.what;
-    row.peer = FindPeerKind(goal.peer)->title;
-    row.target = goal.target;
-    row.unit = "x";
+    GoalRow row({.name = goal.name,
+                 .what = goal.what,
+                 .peer = FindPeerKind(goal.peer)->title,
+                 .target = goal.target,
+                 .unit = "x"});
     const RateRow* ours = comparison->FindRate(goal.ours, goal.way);
     const RateRow* theirs = FasterOf(*comparison, goal);
     row.own_value = Spread(ours->per_second);

@@ -26,9 +26,6 @@ std::string VerdictOf(const GoalRow& row);
 // Whether the goal is reached. Needs a row that is measured.
 bool IsReached(const GoalRow& row);
 
-// A row for a fact, without what was measured.
-GoalRow RowOf(const FactGoal& goal);
-
 // Adds a row for each goal that is a ratio of rates.
 void AddRateGoals(Comparison* comparison);
 

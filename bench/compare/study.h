@@ -38,16 +38,12 @@ struct SkippedPeer {
   std::string reason;
 };
 
-struct GoalRow {
-  std::string_view name;
-  std::string what;
-  std::string peer;        // what it is compared with
+// A goal, and what was measured.
+struct GoalRow : FactGoal {
+  explicit GoalRow(const FactGoal& goal = {}) : FactGoal(goal), peer_value(goal.published) {}
+
   std::string peer_value;  // medians with their spread, as text
   std::string own_value;
-  Bound bound = Bound::kAtLeast;
-  double target = 0;
-  std::string unit;     // of target and measured
-  int digits = -1;      // that are judged; -1: all
   Sample measured;      // of ratios one for each round
   std::string skipped;  // why it was not measured; empty: it was
 };

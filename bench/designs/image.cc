@@ -1,10 +1,11 @@
-#include "bench/designs/image.h"
+// The bytes of a layout, as a server writes them.
 
 #include <array>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "bench/designs/layout.h"
 #include "bench/designs/placement.h"
 #include "verify/seal.h"
 #include "verify/words.h"

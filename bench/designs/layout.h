@@ -18,9 +18,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
+#include <span>
 #include <string_view>
 
 #include "bench/load/items.h"
+#include "verify/error.h"
 
 namespace plov::bench {
 
@@ -69,5 +72,11 @@ Layout LayoutOf(Design design, const ItemShape& shape, uint64_t items, const Ite
 
 // Of a key; never 0.
 uint64_t DesignHash(std::string_view key);
+// Of the checksum at a place.
+uint64_t PlaceSeed(uint64_t offset);
+
+// Writes all items of the layout into zeroed memory of region_bytes, once, before anybody READs them.
+// kNoSpace.
+std::expected<void, Error> WriteImage(const Layout& layout, std::span<std::byte> region);
 
 }  // namespace plov::bench

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/designs/image.h"
+#include "bench/designs/layout.h"
 #include "cuckoo/hash.h"
 #include "verify/seal.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/designs/image.h"
+#include "bench/designs/layout.h"
 #include "bench/designs/probe.h"
 #include "fabric/fabric.h"
 #include "fabric/os.h"

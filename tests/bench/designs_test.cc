@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/designs/image.h"
+#include "bench/designs/layout.h"
 #include "bench/designs/placement.h"
 #include "bench/designs/probe.h"
 #include "bench/designs/study.h"
