@@ -160,7 +160,7 @@ void Gets::PrefetchWays(const Get& get) {
   const Link& link = *get.link;
   const cuckoo::Geometry& table = link.view().tables[0];
   for (const uint64_t index : cuckoo::WaysOf(get.lookup.hash(), table.bucket_count)) {
-    verify::Prefetch(link.region().data() + table.BucketOffset(index));
+    verify::PrefetchLines(link.region().data() + table.BucketOffset(index), table.bucket_bytes);
   }
 }
 

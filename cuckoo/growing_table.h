@@ -73,8 +73,15 @@ class GrowingTable {
   // as well, or the home fails its seal.
   Table::FindResult Find(uint64_t hash, std::string_view key, Table::Slot* slot);
   bool Insert(uint64_t hash, const verify::Bucket& item);
-  // As Table's, of the table that is searched first.
-  void PrefetchItems(std::span<const uint64_t> hashes) const { current_->PrefetchItems(hashes); }
+  // As Table's, of the table that is searched first, and of where new keys go the homes.
+  void PrefetchItems(std::span<const uint64_t> hashes) const {
+    if (phase_ == Phase::kMoving) {
+      for (const uint64_t hash : hashes) {
+        other_->Prefetch(HomeOf(hash, other_->geometry().bucket_count));
+      }
+    }
+    current_->PrefetchItems(hashes);
+  }
   // Whether `test` holds for any whole bucket that a key of this hash can be in.
   template <typename Test>
   bool AnyOf(uint64_t hash, Test&& test) {
