@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/designs/serve.h"
+#include "verify/bucket.h"
 
 namespace plov::bench {
 

@@ -215,8 +215,8 @@ TEST(Superblock, ANextTableThatIsNotLaterIsNotPlov) {
 
 // What is stored in a table has to fit in the next.
 TEST(Superblock, TheNextTableHasNoNarrowerBuckets) {
-  for (const uint32_t first : {64, 128}) {
-    for (const uint32_t next : {64, 128}) {
+  for (const uint32_t first : {64u, 128u}) {
+    for (const uint32_t next : {64u, 128u}) {
       const auto verdict = Sealed([&](Superblock* s) {
         s->tables[0] = {3, 4096 * 4, 16, first, 0};
         s->tables[1] = {4, 4096 * 5, 16, next, 0};
