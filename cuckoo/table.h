@@ -117,8 +117,7 @@ class Table {
   void FinishNotes();
   // Tells the processor that a bucket will be looked at.
   void Prefetch(uint64_t index) const {
-    const auto* bucket = reinterpret_cast<const std::byte*>(WordsOf(index));
-    verify::PrefetchLines(bucket, geometry_.bucket_bytes);
+    verify::PrefetchLines(region_ + geometry_.BucketOffset(index), geometry_.bucket_bytes);
   }
   // The same of what Find looks at, for many keys at once: the homes; once they are there, what
   // they lead to; and what the displaced ones' buckets lead to. Nothing is verified or believed.

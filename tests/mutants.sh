@@ -24,6 +24,7 @@ catchers=(
   "warm           server_warm_test   tests/server/server_warm_test"
   "growth         growth_test        tests/client/growth_test"
   "growth-late    growth_late_test   tests/client/growth_late_test"
+  "sim            sim_test           tests/sim/sim_test"
   "link           link_test          tests/client/link_test"
   "client         client_test        tests/client/client_test"
   "torture        plov_torture_cli   torture/plov-torture --duration SECONDS"

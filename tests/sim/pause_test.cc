@@ -1,0 +1,125 @@
+// A GET that pauses until an item has certainly expired, in a run made by hand.
+#include <gtest/gtest.h>
+#include <plov/client.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tests/sim/fiber.h"
+#include "tests/sim/server_process.h"
+
+namespace plov::sim {
+namespace {
+
+constexpr uint64_t kBuckets = 32;
+constexpr uint64_t kStepsMax = 100'000;
+constexpr int32_t kDriftPpm = -900;
+
+class PausedGet : public ::testing::Test {
+ protected:
+  static Scenario Growing() {
+    Scenario scenario;
+    scenario.bucket_count = kBuckets;
+    scenario.grows = true;
+    scenario.memory_bytes = size_t{256} << 10;
+    return scenario;
+  }
+
+  void SetUp() override {
+    server_.Begin({.value_bytes_max = 64, .bucket_count = kBuckets});
+    server_.Listen();
+    for (uint64_t i = 0; i < kBuckets * 3 / 4; ++i) {
+      ASSERT_NE(server_.Put("fill" + std::to_string(i), "value"), 0);
+    }
+    Until([this] { return client_.has_value(); });
+  }
+  void TearDown() override {
+    is_over_ = true;
+    fiber_.Resume();
+  }
+
+  void Live() {
+    client_.emplace(Client::Connect("sim:", {.location_cache_bytes = 0}).value());
+    while (!is_over_) {
+      Fiber::Rest();
+      client_->Poll();
+    }
+    client_.reset();
+  }
+
+  void Step() {
+    if (network_.flights() > 0) network_.Deliver(0);
+    if (!is_stopped_) server_.Turn();
+    fiber_.Resume();
+    host_.Pass(1);
+  }
+  void Until(const std::function<bool()>& done) {
+    for (uint64_t step = 0; !done(); ++step) {
+      ASSERT_LT(step, kStepsMax);
+      Step();
+    }
+  }
+  uint64_t ServerUs() const { return server_.clock().UnixUs(host_.now_us()); }
+  // What a GET came to, as soon as it has: whether the item is there.
+  struct Got {
+    std::optional<bool> found;
+  };
+  void StartGet(std::string_view key, Got* got) {
+    client_->StartGet(key, [got](const Client::GetResult& result) {
+      ASSERT_TRUE(result) << result.error().message;
+      got->found = result->has_value();
+    });
+  }
+
+  VirtualHost host_{1};
+  Random random_{1};
+  Scenario scenario_ = Growing();
+  Network network_{&host_, &random_, scenario_.network};
+  ServerProcess server_{scenario_, &network_, 0, HostClock{.drift_ppm = kDriftPpm}, ""};
+  std::optional<Client> client_;
+  bool is_stopped_ = false;  // the server answers nothing
+  bool is_over_ = false;
+  Fiber fiber_{[this] { Live(); }};
+};
+
+// It begins again, before its pause is over, when the table has grown meanwhile: what it READs then
+// has not expired.
+TEST_F(PausedGet, ThatBeginsAgainEarlyDoesNotTakeTheItemForExpired) {
+  bool stored = false;
+  client_->StartPut("mortal", "value", {.ttl = std::chrono::seconds(3)},
+                    [&stored](const Client::PutResult& result) { stored = result.has_value(); });
+  Until([&stored] { return stored; });
+  Got first;
+  StartGet("mortal", &first);
+  Until([&first] { return first.found.has_value(); });
+  ASSERT_TRUE(*first.found);
+  const uint64_t expiry_us = (ServerUs() + 999'999) / 1'000'000 * 1'000'000 + 3'000'000;
+
+  // Its clock, as the client knows it after three seconds, is perhaps 3 ms slower, and is 2.7 ms.
+  host_.Pass((expiry_us - 300 - ServerUs()) * 1'000'000 / (1'000'000 + kDriftPpm));
+  while (ServerUs() < expiry_us - 290) host_.Pass(1);
+  Got mortal;
+  StartGet("mortal", &mortal);
+  for (int step = 0; step < 10; ++step) Step();
+  ASSERT_FALSE(mortal.found) << "it pauses";
+
+  for (int i = 0; i < 4; ++i) ASSERT_NE(server_.Put("more" + std::to_string(i), "value"), 0);
+  Until([this] { return server_.store().growth().growths() > 0; });
+  is_stopped_ = true;  // so that its clock is not told meanwhile
+  Got other;
+  StartGet("fill0", &other);
+  Until([&other] { return other.found.has_value(); });
+  is_stopped_ = false;
+  EXPECT_TRUE(*other.found);
+  EXPECT_GT(client_->stats().refreshes, 0);
+  ASSERT_LT(ServerUs(), expiry_us);
+  EXPECT_NE(mortal.found, false) << "absent before it has expired";
+
+  host_.Pass(20'000);
+  Until([&mortal] { return mortal.found.has_value(); });
+  EXPECT_FALSE(*mortal.found);
+}
+
+}  // namespace
+}  // namespace plov::sim
