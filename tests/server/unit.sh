@@ -8,7 +8,7 @@ if ! command -v systemd-analyze > /dev/null; then
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/plov-test-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-sed -e "s#^ExecStart=[^ ]*#ExecStart=$2#" -e "s#^ExecStartPost=[^ ]*/plov #ExecStartPost=$3 #" \
+sed -e "s#^ExecStart=[^ ]*#ExecStart=\"$2\"#" -e "s#^ExecStartPost=[^ ]*/plov #ExecStartPost=\"$3\" #" \
   -e '/^Documentation=/d' "$1" > "$work/plovd@main.service"
 
 systemd-analyze verify "$work/plovd@main.service" 2>&1 | tee "$work/said"
