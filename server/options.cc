@@ -34,7 +34,7 @@ po::options_description Described() {
       ("shards", po::value<std::string>(), "parts of keys and memory, each served by one thread (1)")
       ("threads", po::value<std::string>(), "threads that serve the shards, 0 for fewer than processors (0)")
       ("memory", po::value<std::string>(), "memory for tables and items, all shards together (1G)")
-      ("bucket-bytes", po::value<std::string>(), "auto, as suits the items; 64; or 128, which keep items of up to 96 bytes inline (auto)")
+      ("bucket-bytes", po::value<std::string>(), "64, 128 (items of up to 96 bytes are inline) or auto, as suits the items (auto)")
       ("max-value", po::value<std::string>(), "largest value accepted, up to 16M (16M)")
       ("spin-us", po::value<std::string>(), "microseconds a thread spins before it sleeps (50)")
       ("max-clients", po::value<std::string>(), "clients at a time, each with a connection to every shard (10000)")
