@@ -120,7 +120,8 @@ Scan::Outcome Scan::ScanBucket(const Geometry& geometry, uint64_t index, bool is
     if (bucket->kind() == BucketKind::kRetired) return Step::kRetired;
     if (!is_new && bucket->version() == *version) return Step::kDone;
     const Outcome step = ScanItem(bucket);
-    if (step && *step == Step::kAgain) continue;
+    if (!step) return step;  // nobody was told of its item
+    if (*step == Step::kAgain) continue;
     *version = bucket->version();
     changed_ = true;
     return step;
