@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/sim/fiber.h"
-#include "tests/sim/server_process.h"
+#include "tests/sim/run_by_hand.h"
 
 namespace plov::sim {
 namespace {
@@ -27,16 +26,14 @@ class PausedGet : public ::testing::Test {
   }
 
   void SetUp() override {
-    server_.Begin({.value_bytes_max = 64, .bucket_count = kBuckets});
-    server_.Listen();
     for (uint64_t i = 0; i < kBuckets * 3 / 4; ++i) {
-      ASSERT_NE(server_.Put("fill" + std::to_string(i), "value"), 0);
+      ASSERT_NE(run_.server.Put("fill" + std::to_string(i), "value"), 0);
     }
     Until([this] { return client_.has_value(); });
   }
   void TearDown() override {
     is_over_ = true;
-    fiber_.Resume();
+    run_.fiber.Resume();
   }
 
   void Live() {
@@ -48,19 +45,13 @@ class PausedGet : public ::testing::Test {
     client_.reset();
   }
 
-  void Step() {
-    if (network_.flights() > 0) network_.Deliver(0);
-    if (!is_stopped_) server_.Turn();
-    fiber_.Resume();
-    host_.Pass(1);
-  }
   void Until(const std::function<bool()>& done) {
     for (uint64_t step = 0; !done(); ++step) {
       ASSERT_LT(step, kStepsMax);
-      Step();
+      run_.Step();
     }
   }
-  uint64_t ServerUs() const { return server_.clock().UnixUs(host_.now_us()); }
+  uint64_t ServerUs() const { return run_.server.clock().UnixUs(run_.host.now_us()); }
   // What a GET came to, as soon as it has: whether the item is there.
   struct Got {
     std::optional<bool> found;
@@ -72,15 +63,9 @@ class PausedGet : public ::testing::Test {
     });
   }
 
-  VirtualHost host_{1};
-  Random random_{1};
-  Scenario scenario_ = Growing();
-  Network network_{&host_, &random_, scenario_.network};
-  ServerProcess server_{scenario_, &network_, 0, HostClock{.drift_ppm = kDriftPpm}, ""};
   std::optional<Client> client_;
-  bool is_stopped_ = false;  // the server answers nothing
   bool is_over_ = false;
-  Fiber fiber_{[this] { Live(); }};
+  RunByHand run_{Growing(), HostClock{.drift_ppm = kDriftPpm}, [this] { Live(); }};
 };
 
 // It begins again, before its pause is over, when the table has grown meanwhile: what it READs then
@@ -97,26 +82,26 @@ TEST_F(PausedGet, ThatBeginsAgainEarlyDoesNotTakeTheItemForExpired) {
   const uint64_t expiry_us = (ServerUs() + 999'999) / 1'000'000 * 1'000'000 + 3'000'000;
 
   // Its clock, as the client knows it after three seconds, is perhaps 3 ms slower, and is 2.7 ms.
-  host_.Pass((expiry_us - 300 - ServerUs()) * 1'000'000 / (1'000'000 + kDriftPpm));
-  while (ServerUs() < expiry_us - 290) host_.Pass(1);
+  run_.host.Pass((expiry_us - 300 - ServerUs()) * 1'000'000 / (1'000'000 + kDriftPpm));
+  while (ServerUs() < expiry_us - 290) run_.host.Pass(1);
   Got mortal;
   StartGet("mortal", &mortal);
-  for (int step = 0; step < 10; ++step) Step();
+  for (int step = 0; step < 10; ++step) run_.Step();
   ASSERT_FALSE(mortal.found) << "it pauses";
 
-  for (int i = 0; i < 4; ++i) ASSERT_NE(server_.Put("more" + std::to_string(i), "value"), 0);
-  Until([this] { return server_.store().growth().growths() > 0; });
-  is_stopped_ = true;  // so that its clock is not told meanwhile
+  for (int i = 0; i < 4; ++i) ASSERT_NE(run_.server.Put("more" + std::to_string(i), "value"), 0);
+  Until([this] { return run_.server.store().growth().growths() > 0; });
+  run_.is_stopped = true;  // so that its clock is not told meanwhile
   Got other;
   StartGet("fill0", &other);
   Until([&other] { return other.found.has_value(); });
-  is_stopped_ = false;
+  run_.is_stopped = false;
   EXPECT_TRUE(*other.found);
   EXPECT_GT(client_->stats().refreshes, 0);
   ASSERT_LT(ServerUs(), expiry_us);
   EXPECT_NE(mortal.found, false) << "absent before it has expired";
 
-  host_.Pass(20'000);
+  run_.host.Pass(20'000);
   Until([&mortal] { return mortal.found.has_value(); });
   EXPECT_FALSE(*mortal.found);
 }

@@ -6,8 +6,7 @@
 #include <set>
 #include <string>
 
-#include "tests/sim/fiber.h"
-#include "tests/sim/server_process.h"
+#include "tests/sim/run_by_hand.h"
 
 namespace plov::sim {
 namespace {
@@ -19,12 +18,10 @@ constexpr uint64_t kScanStepsMax = 1'000'000;
 class ScanCut {
  public:
   ScanCut() {
-    server_.Begin({.value_bytes_max = 64, .bucket_count = kFewBuckets});
-    server_.Listen();
     for (uint64_t i = 0; i < kItems; ++i) {
-      EXPECT_NE(server_.Put("item" + std::to_string(i), std::string(60, 'v')), 0);
+      EXPECT_NE(run_.server.Put("item" + std::to_string(i), std::string(60, 'v')), 0);
     }
-    EXPECT_GE(server_.store().table().stash().size(), kItems - kFewBuckets);
+    EXPECT_GE(run_.server.store().table().stash().size(), kItems - kFewBuckets);
   }
 
   // Ends the connection once so many READs were posted; returns how many were.
@@ -34,19 +31,16 @@ class ScanCut {
         ADD_FAILURE() << "the scan does not end";
         return 0;
       }
-      if (is_connected_ && network_.reads() >= cut && network_.flights() > 0) {
+      if (is_connected_ && run_.network.reads() >= cut && run_.network.flights() > 0) {
         cut = UINT64_MAX;
-        network_.BreakAny();
+        run_.network.BreakAny();
       }
-      if (network_.flights() > 0) network_.Deliver(0);
-      server_.Turn();
-      fiber_.Resume();
-      host_.Pass(1);
+      run_.Step();
     }
     EXPECT_TRUE(*summary_) << summary_->error().message;
     EXPECT_TRUE((*summary_)->settled);
     EXPECT_EQ(met_.size(), kItems);
-    return network_.reads();
+    return run_.network.reads();
   }
 
  private:
@@ -68,15 +62,10 @@ class ScanCut {
     });
   }
 
-  VirtualHost host_{1};
-  Random random_{1};
-  Scenario scenario_ = Stashing();
-  Network network_{&host_, &random_, scenario_.network};
-  ServerProcess server_{scenario_, &network_, 0, HostClock{}, ""};
   bool is_connected_ = false;
   std::set<std::string> met_;
   std::optional<std::expected<ScanSummary, Error>> summary_;
-  Fiber fiber_{[this] { Live(); }};
+  RunByHand run_{Stashing(), HostClock{}, [this] { Live(); }};
 };
 
 TEST(ScanCut, WhereverItIsEveryItemIsMet) {
