@@ -77,10 +77,7 @@ uint64_t Table::HashOf(const Bucket& bucket) const {
 }
 
 std::string Table::KeyOf(const Bucket& bucket) const {
-  if (bucket.kind() == BucketKind::kReference) {
-    return verify::OwnRecord(region_, bucket.reference().offset).key();
-  }
-  return bucket.inline_item(verify::kBucketBytesMax)->key();
+  return verify::OwnItem(region_, bucket).key();
 }
 
 Table::FindResult Table::Holds(const Bucket& bucket, uint64_t hash, std::string_view key) const {

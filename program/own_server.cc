@@ -23,13 +23,6 @@ bool IsReady(std::string_view said) {
 
 }  // namespace
 
-std::optional<uint32_t> ParseBucketBytes(std::string_view text) {
-  if (text == "auto") return 0;
-  if (text == "64") return 64;
-  if (text == "128") return 128;
-  return std::nullopt;
-}
-
 std::string BucketBytesText(uint32_t bucket_bytes) {
   if (bucket_bytes == kBucketsInTurn) return "in turn";
   return bucket_bytes == 0 ? "auto" : std::to_string(bucket_bytes);

@@ -6,7 +6,6 @@
 #include <expected>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "program/process.h"
@@ -17,8 +16,7 @@ namespace plov::program {
 inline constexpr uint32_t kPlovdSpinUs = 50;  // what plovd does without the option
 inline constexpr uint32_t kBucketsInTurn = 1;
 
-// What plovd's --bucket-bytes takes: 64, 128, and 0 for "auto".
-std::optional<uint32_t> ParseBucketBytes(std::string_view text);
+// As plovd's --bucket-bytes takes it (verify/quantity.h).
 std::string BucketBytesText(uint32_t bucket_bytes);
 
 struct OwnServerOptions {

@@ -7,7 +7,6 @@
 
 namespace plov::server {
 
-using verify::Bucket;
 using verify::BucketKind;
 
 namespace {
@@ -16,14 +15,7 @@ namespace {
 // / 0.4.
 constexpr double kBucketsPerItem = 1.733;
 
-// Flags and expiry, which few have, are not looked for in records.
-size_t PayloadBytes(const Bucket& bucket) {
-  if (bucket.kind() == BucketKind::kReference) {
-    return bucket.reference().record_bytes - verify::kRecordHeaderBytes;
-  }
-  return bucket.inline_item(verify::kBucketBytesMax)->payload_bytes();
-}
-
+// Flags and expiry, which few have, are not looked for.
 uint32_t RecordBytes(size_t payload_bytes, uint32_t bucket_bytes) {
   if (payload_bytes <= verify::InlineBytesMax(bucket_bytes)) return 0;
   return RecordArea::PlacedBytes(verify::kRecordHeaderBytes + payload_bytes);
@@ -41,7 +33,7 @@ BucketChoice ChooseBuckets(cuckoo::Table* table) {
     const auto bucket = table->Load(i * step);
     if (!bucket) continue;
     if (bucket->kind() != BucketKind::kInline && bucket->kind() != BucketKind::kReference) continue;
-    const size_t payload_bytes = PayloadBytes(*bucket);
+    const size_t payload_bytes = verify::PayloadBytes(*bucket);
     items += 1;
     narrow += RecordBytes(payload_bytes, verify::kBucketBytesMin);
     wide += RecordBytes(payload_bytes, verify::kBucketBytesMax);

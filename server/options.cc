@@ -80,11 +80,9 @@ std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) 
                              std::max(server->memory_bytes, kMemoryBytesMin * *shards));
   if (!memory) return std::unexpected(memory.error());
   if (given.Has("bucket-bytes")) {
-    const auto& bucket = given.As<std::string>("bucket-bytes");
-    if (bucket != "auto" && bucket != "64" && bucket != "128") {
-      return Invalid(given.NameOf("bucket-bytes") + " is auto, 64 or 128");
-    }
-    server->bucket_bytes = bucket == "auto" ? 0 : bucket == "64" ? 64 : 128;
+    const auto bucket = ParseBucketBytes(given.As<std::string>("bucket-bytes"));
+    if (!bucket) return Invalid(given.NameOf("bucket-bytes") + " is auto, 64 or 128");
+    server->bucket_bytes = *bucket;
   }
   const auto value = SizeOf(given, "max-value", 1, verify::kValueBytesMax, server->value_bytes_max);
   if (!value) return std::unexpected(value.error());

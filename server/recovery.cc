@@ -199,10 +199,7 @@ void Recovery::Relist(Table* table) {
 }
 
 verify::MaskedItem Recovery::ItemOf(const Bucket& bucket) const {
-  if (bucket.kind() == BucketKind::kInline) {
-    return *bucket.inline_item(verify::kBucketBytesMax);
-  }
-  return verify::OwnRecord(region_->data(), bucket.reference().offset);
+  return verify::OwnItem(region_->data(), bucket);
 }
 
 // Whether the item stays. Its memory is taken over with it.
@@ -305,7 +302,7 @@ void Recovery::DropMoved() {
     }
     Forget(bucket);
     const auto ways = cuckoo::WaysOf(hash, old.geometry().bucket_count);
-    const auto way = static_cast<uint32_t>(std::ranges::find(ways, index) - ways.begin());
+    const uint32_t way = cuckoo::WayOf(ways, index);
     old.Erase(hash, {&old, index, way, bucket});
     ++report_.duplicates;
   }

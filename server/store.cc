@@ -26,16 +26,7 @@ ItemView Store::ItemOf(const Request& request, uint64_t now_us) const {
 }
 
 MaskedItem Store::ItemOf(const Bucket& bucket) const {
-  if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(verify::kBucketBytesMax);
-  return verify::OwnRecord(region_.data(), bucket.reference().offset);
-}
-
-// From sealed bytes, so that a damaged record does not spoil the accounts.
-uint64_t Store::PayloadBytes(const Bucket& bucket) const {
-  if (bucket.kind() == BucketKind::kReference) {
-    return bucket.reference().record_bytes - verify::kRecordHeaderBytes;
-  }
-  return ItemOf(bucket).payload_bytes();
+  return verify::OwnItem(region_.data(), bucket);
 }
 
 bool Store::IsWhole(const Bucket& bucket) const {
@@ -111,7 +102,7 @@ void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
 
 void Store::Retract(const Target& target) {
   if (!target.found) return;
-  Count(Change::kGone, PayloadBytes(target.slot.bucket), target.item.expiry());
+  Count(Change::kGone, verify::PayloadBytes(target.slot.bucket), target.item.expiry());
   if (target.slot.bucket.kind() == BucketKind::kReference) Retract(target.slot.bucket.reference());
 }
 

@@ -187,7 +187,6 @@ class Store : private cuckoo::GrowingTable::Records {
 
   uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
   verify::MaskedItem ItemOf(const verify::Bucket& bucket) const;
-  uint64_t PayloadBytes(const verify::Bucket& bucket) const;
   // True unless the bucket refers to a record that fails its seal. Cost: the record's bytes.
   bool IsWhole(const verify::Bucket& bucket) const;
   bool IsExpired(const verify::MaskedItem& item, uint64_t now_us) const {

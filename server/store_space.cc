@@ -191,7 +191,8 @@ void Store::Relocate(uint64_t offset, size_t record_bytes) {
 
 // A record that fails its seal stays one, so that the damage is seen.
 bool Store::MakeInline(Bucket* item, uint32_t bucket_bytes) {
-  if (PayloadBytes(*item) > verify::InlineBytesMax(bucket_bytes) || !IsWhole(*item)) return false;
+  if (verify::PayloadBytes(*item) > verify::InlineBytesMax(bucket_bytes) || !IsWhole(*item))
+    return false;
   const verify::MaskedItem record = ItemOf(*item);
   std::array<char, verify::kBucketBytesMax> bytes;
   const std::string_view key = record.CopyKey(bytes.data());

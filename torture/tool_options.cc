@@ -131,7 +131,7 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
     return filled;
   }
   if (!given.Has("bucket-bytes")) return {};
-  const auto bucket_bytes = program::ParseBucketBytes(given.Text("bucket-bytes"));
+  const auto bucket_bytes = ParseBucketBytes(given.Text("bucket-bytes"));
   if (!bucket_bytes) return given.Invalid("--bucket-bytes is auto, 64 or 128");
   options->bucket_bytes = *bucket_bytes;
   return {};

@@ -54,6 +54,13 @@ std::expected<std::chrono::microseconds, Error> ParseDuration(std::string_view t
   return std::chrono::microseconds(static_cast<int64_t>(*us));
 }
 
+std::optional<uint32_t> ParseBucketBytes(std::string_view text) {
+  if (text == "auto") return 0;
+  if (text == "64") return 64;
+  if (text == "128") return 128;
+  return std::nullopt;
+}
+
 bool HasPlaceholder(std::string_view text) {
   constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyz_";
   for (size_t at = text.find('%'); at != text.npos; at = text.find('%', at + 1)) {

@@ -1,9 +1,11 @@
-// What users write: sizes "64M", "2G" and durations "100us", "5ms", "2s"; and what no option is.
+// What users write: sizes "64M", "2G", durations "100us", "5ms", "2s" and bucket sizes; and what no
+// option is.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string_view>
 
 #include "verify/error.h"
@@ -15,6 +17,9 @@ std::expected<uint64_t, Error> ParseSize(std::string_view text);
 
 // A decimal number with us, ms, s, m or h; a bare number is seconds. kInvalidArgument.
 std::expected<std::chrono::microseconds, Error> ParseDuration(std::string_view text);
+
+// The size of a table's buckets: 64, 128, or 0 for "auto".
+std::optional<uint32_t> ParseBucketBytes(std::string_view text);
 
 // Whether what a user wrote has a name between percent signs, "%value%". Boost's errors of options
 // replace such names in their own message, those that come from the user too: for ever, if the text

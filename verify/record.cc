@@ -179,6 +179,18 @@ MaskedItem OwnRecord(const std::byte* region, uint64_t record_offset) {
   return MaskedOf(region + record_offset);
 }
 
+MaskedItem OwnItem(const std::byte* region, const Bucket& bucket) {
+  if (bucket.kind() == BucketKind::kInline) return *bucket.inline_item(kBucketBytesMax);
+  return OwnRecord(region, bucket.reference().offset);
+}
+
+size_t PayloadBytes(const Bucket& bucket) {
+  if (bucket.kind() == BucketKind::kReference) {
+    return bucket.reference().record_bytes - kRecordHeaderBytes;
+  }
+  return bucket.inline_item(kBucketBytesMax)->payload_bytes();
+}
+
 std::optional<MaskedItem> CheckRecord(std::span<const std::byte> copy, uint64_t seed) {
   if (copy.size() < kRecordHeaderBytes) return std::nullopt;
   const std::byte* record = copy.data();

@@ -115,7 +115,13 @@ OwnHead OwnRecordHead(const std::byte* region, uint64_t record_offset);
 // The caller's own record, in place: only the shard's thread may look at records without a copy.
 MaskedItem OwnRecord(const std::byte* region, uint64_t record_offset);
 
-// The same if the record is whole; nullopt when it is torn or foreign, or when no request could name
+// The item of an occupied bucket, in place, inline or in its record; likewise.
+MaskedItem OwnItem(const std::byte* region, const Bucket& bucket);
+
+// Bytes of its key and value, from sealed bytes: a damaged record does not change them.
+size_t PayloadBytes(const Bucket& bucket);
+
+// The same of a record alone if it is whole; nullopt when it is torn or foreign, or when no request could name
 // its key.
 std::optional<MaskedItem> CheckRecord(std::span<const std::byte> record, uint64_t seed);
 

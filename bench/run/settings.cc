@@ -8,6 +8,7 @@
 #include "bench/run/study.h"
 #include "bench/shared/command.h"
 #include "program/own_server.h"
+#include "verify/quantity.h"
 
 namespace plov::bench {
 
@@ -82,7 +83,7 @@ Outcome FillServer(const Given& given, RunSettings* settings) {
                                 given.Fill("spin-us", 0, kSpinUsMax, &own.spin_us)});
   if (!filled) return filled;
   if (given.Has("bucket-bytes")) {
-    const auto bucket_bytes = program::ParseBucketBytes(given.Text("bucket-bytes"));
+    const auto bucket_bytes = ParseBucketBytes(given.Text("bucket-bytes"));
     if (!bucket_bytes) return given.Invalid("--bucket-bytes is auto, 64 or 128");
     own.bucket_bytes = *bucket_bytes;
   }
