@@ -21,8 +21,12 @@ TABLE = {
         "ours": ("fabric/", "verify/words.h", "verify/error.h"),
         "libraries": _POSIX,
     },
+    "log": {
+        "ours": ("log/", "verify/", "fabric/os.h"),
+        "libraries": _POSIX,
+    },
     "server": {
-        "ours": ("server/", "fabric/", "cuckoo/", "verify/"),
+        "ours": ("server/", "log/", "fabric/", "cuckoo/", "verify/"),
         "libraries": _DEBIAN + ("jemalloc/",),
     },
     "client": {

@@ -1,0 +1,194 @@
+// GroupCommit: brings a shard's operations to its log in batches, as many at once as came while the disk was
+// busy with the batch before.
+//
+// The shard's thread appends to an open batch and passes it on when the log's thread is idle; it never waits
+// for the disk. The log's thread seals, writes, says what is durable, and wakes the shard. Rules D1 to D4 of
+// plov(7).
+//
+// Threads: two, named at each group of methods. `durable()` is stored with release after the disk has said so
+// and loaded with acquire by the shard.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "log/commit_times.h"
+#include "log/segment_writer.h"
+#include "verify/log.h"
+
+namespace plov::log {
+
+enum class CommitMode : uint8_t {
+  kStrict,  // published when durable, then acknowledged
+  kAcked,   // published, acknowledged when durable
+  kAsync,   // published and acknowledged; durable within the interval
+};
+
+// Memory of a long value, which nobody zeroes first.
+struct Piece {
+  std::unique_ptr<std::byte[]> memory;
+  size_t bytes = 0;
+
+  static Piece OfBytes(size_t bytes) {
+    return {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+  }
+};
+
+class GroupCommit {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Options {
+    CommitMode mode = CommitMode::kStrict;
+    std::chrono::microseconds interval = std::chrono::seconds(1);  // async: between two syncs
+    size_t buffer_bytes = size_t{64} << 20;  // what waits for the disk, at most
+  };
+
+  // `writer` has begun. `wake` is called in the log's thread when something changed that the shard waits for.
+  GroupCommit(SegmentWriter writer, const Options& options, std::function<void()> wake);
+
+  // The shard's thread.
+
+  // False: the disk is behind, and so many bytes more are not taken now; `wake` tells when they may be. One
+  // operation is always taken when nothing waits, however long. bytes: verify::LoggedBytes.
+  bool HasRoom(size_t bytes);
+  // Copies the operation; or, of a long value, takes the piece that holds it and no `operation.value`. Needs
+  // HasRoom, and versions that grow. Returns the number of the batch that it will be in.
+  uint64_t Append(const verify::Logged& operation, Piece value = {});
+  // Passes the open batch on if there is one and the log's thread is idle; if it is busy, `wake` tells when it
+  // no longer is. For the end of each turn.
+  void PassOn();
+  // Appends nothing, but writes a batch that attests what is durable: after a second of quiet. False when a
+  // batch says already that the last operation is durable, or something is under way.
+  bool Attest();
+  // async: what was appended so far becomes durable soon; returns the batch to wait for. In other modes that
+  // batch alone.
+  uint64_t RequestSync();
+
+  // The last batch that has an operation, open or passed on; 0: none since the start, and nothing before.
+  uint64_t last_batch() const;
+  // True while something is appended and not yet durable.
+  bool pending() const { return durable() < last_batch(); }
+
+  // Any thread.
+
+  // The greatest batch that is durable. Acquire.
+  uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
+  // Why writes are refused: kNoSpace or kSystem, kOk when they are not.
+  Code failure() const { return failure_.load(std::memory_order_relaxed); }
+  // The line about it; and how many failures there were so far.
+  std::string failure_message() const;
+  uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
+  const CommitTimes& times() const { return times_; }
+  uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
+  // The segment that is written.
+  uint64_t segment() const { return segment_.load(std::memory_order_relaxed); }
+
+  // The log's thread.
+
+  // Until Stop, which any thread may call; what was passed on is written first, and synced, as far as the
+  // disk goes along.
+  void Run();
+  void Stop();
+  // One thing that Run does, without waiting, for simulators: false when there was nothing to do.
+  // interval_is_over: of async's syncs, and of the second after which a failed disk is tried again.
+  bool Step(bool interval_is_over);
+
+  // After both threads are done with it: what is still open is written, synced and attested. An Error: it
+  // could not be.
+  std::expected<void, Error> Finish();
+
+ private:
+  // A batch on its way to the disk, with the memory that it frees: long values, and the chunks that were full
+  // when it was appended to. The chunk that is not full yet goes on into the batch after it.
+  struct Batch {
+    verify::BatchHead head;
+    std::vector<std::span<std::byte>> pieces;  // of the file, without the zeros behind the batch
+    std::vector<Piece> memory;
+    size_t waiting_bytes = 0;  // what it counts for in HasRoom
+  };
+  // Who has passed_on_ and attested_. The shard's thread while idle, the log's else.
+  enum class LogThread : uint8_t {
+    kIdle,
+    kBusy,
+    kAwaited,  // busy, and the shard wants to be woken when it is not
+  };
+
+  // The shard's thread.
+  void AppendCopy(const verify::Logged& operation, size_t bytes);
+  void AppendLong(const verify::Logged& operation, Piece value);
+  void BeginBatch(verify::BatchHead::Kind kind);
+  std::byte* Extend(size_t bytes);
+  void AddPiece(std::span<std::byte> piece);
+  Piece TakeChunk();
+  void GiveOpen();
+  void WantSync(uint64_t batch);
+
+  // The log's thread.
+  std::expected<void, Error> Drain();
+  void Wait();
+  bool SyncIsDue(bool interval_is_over);
+  void WritePassedOn();
+  void Settle(const std::expected<void, Error>& result, Clock::time_point began);
+  bool SettleFailure(const std::expected<void, Error>& result);
+  bool PublishDurable(Clock::time_point began);
+  void Release();
+  bool BecomeIdle();
+
+  const Options options_;
+
+  // The shard's thread.
+  Batch open_;
+  uint64_t open_number_ = 0;      // of the open batch, when it gets an operation
+  uint64_t last_operations_ = 0;  // the last batch passed on that has one
+  Piece chunk_;                   // memory of the open batch, used up to chunk_used_
+  size_t chunk_used_ = 0;
+  std::vector<Piece> own_chunks_;  // free ones, taken from free_chunks_
+  uint64_t appended_bytes_ = 0;    // since the start; less released_bytes_: what waits
+
+  // From one thread to the other. The owner of passed_on_ and attested_ is told by log_thread_: the shard's
+  // stores before kBusy (release) are seen by the log's thread that loads it (acquire), and the log's before
+  // kIdle (release) by the shard that loads that (acquire).
+  std::atomic<LogThread> log_thread_ = LogThread::kIdle;
+  std::optional<Batch> passed_on_;
+  uint64_t attested_ = 0;  // by the last batch written, at least
+  // Never held while the disk is asked for something. Guards the sleep of the log's thread, free_chunks_ and
+  // failure_message_.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Piece> free_chunks_;
+  std::string failure_message_;
+  std::atomic<uint64_t> sync_wanted_ = 0;  // a batch; stored under mutex_, so no order is needed
+
+  // The log's thread.
+  SegmentWriter writer_;
+  std::function<void()> wake_;
+  std::deque<Batch> undurable_;  // oldest first; its bytes are the writer's until they are durable
+  size_t undurable_bytes_ = 0;
+  uint64_t sync_goal_ = 0;    // the batch that a sync is due for once it is written
+  Clock::time_point due_at_;  // when the interval is over, if something waits for that
+
+  // Told to any thread. Relaxed but for durable_, for nothing else is read on their account.
+  std::atomic<uint64_t> durable_ = 0;  // release, pairs with durable()
+  std::atomic<bool> stopped_ = false;  // stored under mutex_
+  std::atomic<uint64_t> released_bytes_ = 0;
+  std::atomic<Code> failure_ = Code::kOk;
+  std::atomic<uint64_t> failures_ = 0;
+  std::atomic<uint64_t> bytes_written_ = 0;
+  std::atomic<uint64_t> segment_ = 0;
+  CommitTimes times_;
+};
+
+}  // namespace plov::log
