@@ -32,7 +32,7 @@ constexpr uint64_t kTurnsPerStanding = 512;
 // What a call takes at least, and a good deal more; each process has one of them.
 constexpr std::array kDeadlines = {microseconds(3), microseconds(10), microseconds(30),
                                    microseconds(100), microseconds(1000)};
-constexpr size_t kInlineBytesMax = 101;  // of any item in a bucket of any size
+constexpr size_t kInlineBytesMax = 96;  // of any item in a bucket of any size
 constexpr size_t kBytesPerBatch = size_t{1} << 20;
 
 // What a report takes from the client's own counters.
