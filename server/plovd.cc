@@ -8,6 +8,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
 #include "fabric/standard_files.h"
 #include "server/descriptors.h"
 #include "server/options.h"
@@ -35,6 +40,14 @@ int BlockSignals() {
 int Complain(const plov::Error& error, int exit_status) {
   fmt::print(stderr, "plovd: {}\n", error.message);
   return exit_status;
+}
+
+// The exit status: a text that nobody could read was not shown.
+int Show(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return 0;
+  return Complain({plov::Code::kSystem, fmt::format("standard output: {}", std::strerror(errno))},
+                  kExitCannotServe);
 }
 
 int Serve(const plov::server::Options& options) {
@@ -68,11 +81,9 @@ int main(int argc, char** argv) {
   if (!options) return Complain(options.error(), kExitUsage);
   switch (options->action) {
     case plov::server::Options::Action::kHelp:
-      fmt::print("{}", plov::server::HelpText());
-      return 0;
+      return Show(plov::server::HelpText());
     case plov::server::Options::Action::kVersion:
-      fmt::print("plovd {}\n", PLOV_VERSION);
-      return 0;
+      return Show(fmt::format("plovd {}\n", PLOV_VERSION));
     case plov::server::Options::Action::kServe:
       break;
   }

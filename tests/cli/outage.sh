@@ -104,6 +104,9 @@ if [[ -c /dev/full ]]; then
     : > "$work/out"
     check_status 3 "$words" && says 'No space left'
   done
+  status=0
+  timeout 100 "$plovd" --help > /dev/full 2> "$work/err" || status=$?
+  [[ $status == 3 ]] && says 'No space left' || fail 'plovd --help that cannot be written'
 fi
 status=0
 "$plov" get second >&- 2> "$work/err" || status=$?
