@@ -21,6 +21,9 @@ constexpr auto kHostIsFull =
     "the server's host gives it no more memory: plovd's log says which file system or limit is "
     "full";
 
+constexpr auto kLogIsFull =
+    "the disk of the server's log is full: free some of it, and writes go on by themselves";
+
 }  // namespace
 
 Error ErrorOfStatus(Code status, uint64_t version) {
@@ -33,6 +36,7 @@ Error ErrorOfStatus(Code status, uint64_t version) {
       return {status, "the key has another version"};
     case Code::kNoSpace:
       if (version == verify::kHostIsFull) return {status, kHostIsFull};
+      if (version == verify::kLogIsFull) return {status, kLogIsFull};
       return {status, "the server is full: start plovd with a larger --memory"};
     case Code::kTooLarge:
       return {status, "the value is over the server's --max-value"};
@@ -40,6 +44,8 @@ Error ErrorOfStatus(Code status, uint64_t version) {
       return {status, "keys are 1 to 1024 bytes"};
     case Code::kPermission:
       return {status, fabric::kMayNotWrite};
+    case Code::kSystem:
+      return {status, "the server cannot write its log: plovd's own log says why"};
     case Code::kCorrupt:
       return {status, "stored bytes are damaged"};
     case Code::kUnknown:

@@ -51,7 +51,9 @@ class Stash {
   uint64_t added() const { return added_; }
   // Entries are below this index.
   uint64_t end() const { return by_index_.size(); }
-  bool full() const { return free_.empty() && end() == geometry_.bucket_count(); }
+  // Sealed buckets that no item has.
+  uint64_t room() const { return free_.size() + geometry_.bucket_count() - end(); }
+  bool full() const { return room() == 0; }
   const StashGeometry& geometry() const { return geometry_; }
 
   // Memory for it, as the caller takes it; nothing is known of it to anybody but by the superblock.

@@ -24,6 +24,7 @@ class Batch {
     replies.emplace(reply_, client_id);
     handled = 0;
     clock_us = 0;
+    rests_on = 0;
     EndRequest();
     return requests_.has_value();
   }
@@ -40,6 +41,7 @@ class Batch {
   std::optional<verify::MessageWriter> replies;
   uint32_t handled = 0;   // requests that have a reply
   uint64_t clock_us = 0;  // for the reply, when there is a CONFIRM
+  uint64_t rests_on = 0;  // the batch of the log that is to be durable before the replies are sent
 
   // The request that is being handled, when it is not done in one go.
   std::optional<verify::Request> request;  // its strings are in the message

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <chrono>
 #include <optional>
 #include <sstream>
 
@@ -24,6 +25,17 @@ namespace {
 constexpr size_t kMemoryBytesMin = size_t{16} << 20;  // per shard: below, nothing useful fits
 constexpr uint64_t kSpinUsMax = 1'000'000;
 constexpr uint64_t kClientsMax = 1'000'000;
+struct CommitModeName {
+  std::string_view name;
+  log::CommitMode mode;
+};
+constexpr CommitModeName kCommitModes[] = {{"strict", log::CommitMode::kStrict},
+                                           {"acked", log::CommitMode::kAcked},
+                                           {"async", log::CommitMode::kAsync}};
+constexpr uint64_t kLogSizeMin = uint64_t{1} << 20;
+constexpr uint64_t kLogSizeMax = uint64_t{1} << 30;
+constexpr std::chrono::microseconds kLogIntervalMin = std::chrono::milliseconds(1);
+constexpr std::chrono::microseconds kLogIntervalMax = std::chrono::hours(1);
 
 po::options_description Described() {
   po::options_description options("Options", 100);
@@ -43,6 +55,11 @@ po::options_description Described() {
       ("readers", po::value<std::string>(), "users and @groups that may only read (none)")
       ("hugepages", po::bool_switch(), "use huge pages of 2 MiB (vm.nr_hugepages)")
       ("warm", po::value<std::string>(), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
+      ("log", po::value<std::string>(), "keep a log of all writes in this folder and start with what it holds")
+      ("commit", po::value<std::string>(), "strict: a write is seen and acknowledged when it is durable; acked: seen at once; async: acknowledged at once (strict)")
+      ("log-interval", po::value<std::string>(), "with --commit async, time between two syncs (1s)")
+      ("log-segment", po::value<std::string>(), "size of the log's files, 1M to 1G (64M)")
+      ("log-buffer", po::value<std::string>(), "what may wait for the disk in each shard's memory, 1M to 1G (64M)")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
       ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
       ("version,V", "print the version and exit")
@@ -118,6 +135,52 @@ std::expected<void, Error> FillList(const Given& given, const char* option,
   return {};
 }
 
+std::expected<void, Error> FillCommit(const Given& given, LogOptions* log) {
+  if (given.Has("commit")) {
+    const auto& name = given.As<std::string>("commit");
+    const auto* mode = std::ranges::find(kCommitModes, name, &CommitModeName::name);
+    if (mode == std::end(kCommitModes)) {
+      return Invalid(
+          fmt::format("{} {} is not one of strict, acked, async", given.NameOf("commit"), name));
+    }
+    log->mode = mode->mode;
+  }
+  if (!given.Has("log-interval")) return {};
+  const auto& text = given.As<std::string>("log-interval");
+  const auto interval = ParseDuration(text);
+  if (!interval || *interval < kLogIntervalMin || *interval > kLogIntervalMax) {
+    return Invalid(
+        fmt::format("{} {} is no duration of 1ms to 1h", given.NameOf("log-interval"), text));
+  }
+  log->interval = *interval;
+  return {};
+}
+
+std::expected<void, Error> FillLog(const Given& given, ServerOptions* server) {
+  LogOptions* log = &server->log;
+  if (given.Has("log")) log->folder = given.As<std::string>("log");
+  if (given.Has("log") && log->folder.empty()) {
+    return Invalid(given.NameOf("log") + " is empty: name a folder");
+  }
+  for (const char* option : {"commit", "log-interval", "log-segment", "log-buffer"}) {
+    if (given.Has(option) && log->folder.empty()) {
+      return Invalid(given.NameOf(option) + " is for a server with --log");
+    }
+  }
+  if (given.Has("log") && given.Has("warm")) {
+    return Invalid(fmt::format("{} and {} do not go together: choose one", given.NameOf("log"),
+                               given.NameOf("warm")));
+  }
+  if (auto filled = FillCommit(given, log); !filled) return filled;
+  const auto segment = SizeOf(given, "log-segment", kLogSizeMin, kLogSizeMax, log->segment_bytes);
+  if (!segment) return std::unexpected(segment.error());
+  const auto buffer = SizeOf(given, "log-buffer", kLogSizeMin, kLogSizeMax, log->buffer_bytes);
+  if (!buffer) return std::unexpected(buffer.error());
+  log->segment_bytes = *segment / verify::kLogBlockBytes * verify::kLogBlockBytes;
+  log->buffer_bytes = *buffer;
+  return {};
+}
+
 std::expected<Options, Error> Digest(const Given& given) {
   Options options;
   if (given.Has("help")) options.action = Options::Action::kHelp;
@@ -140,6 +203,9 @@ std::expected<Options, Error> Digest(const Given& given) {
   if (given.Has("warm")) options.server.warm_path = given.As<std::string>("warm");
   if (given.Has("warm") && options.server.warm_path.empty()) {
     return Invalid(given.NameOf("warm") + " is empty: name a file");
+  }
+  if (auto filled = FillLog(given, &options.server); !filled) {
+    return std::unexpected(filled.error());
   }
   if (given.As<bool>("hugepages")) options.server.pages = PageKind::kHuge;
   if (given.Has("log-level")) options.log_level = given.As<std::string>("log-level");

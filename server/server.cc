@@ -87,7 +87,9 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
                              .extent = ExtentFor(options),
                              .shard = 0,
                              .shard_count = options.shards,
-                             .hash_seed = fabric::RandomId(),
+                             .hash_seed = log_ != nullptr
+                                              ? log_->hash_seed().value_or(fabric::RandomId())
+                                              : fabric::RandomId(),
                              .clock_offset_us = ClockOffsetUs()};
   uint64_t recovered_items = 0;
   for (; store_options.shard < options.shards; ++store_options.shard) {
@@ -117,12 +119,43 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
   return {};
 }
 
+// Restores all shards at once, each by a thread of its own, and begins their logs.
+std::expected<void, Error> Server::RestoreFromLog(log::CommitMode mode) {
+  std::vector<std::expected<void, Error>> recovered(shards_.size());
+  std::vector<std::jthread> threads;
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    threads.emplace_back([this, shard, &recovered] {
+      recovered[shard] = log_->Recover(shard, shards_[shard]->store_to_restore());
+    });
+  }
+  threads.clear();
+  for (const auto& outcome : recovered) {
+    if (!outcome) return outcome;
+  }
+  std::vector<std::function<void()>> wakes;
+  for (const auto& shard : shards_) wakes.push_back([shard = shard.get()] { shard->Wake(); });
+  const uint64_t hash_seed = shards_.front()->store_to_restore()->superblock().hash_seed;
+  if (auto begun = log_->Begin(hash_seed, std::move(wakes)); !begun) return begun;
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    shards_[shard]->LogTo(log_->of_shard(shard), mode);
+  }
+  return {};
+}
+
 std::expected<void, Error> Server::Open(const ServerOptions& options) {
+  if (!options.log.folder.empty()) {
+    auto log = DurableLog::Open(options.log, options.shards);
+    if (!log) return std::unexpected(log.error());
+    log_ = std::move(*log);
+  }
   admission_ = std::make_shared<fabric::Admission>(
       fabric::Admission::Limits{.clients = options.clients_max,
                                 .clients_per_user = options.clients_per_user_max},
       options.access);
   if (auto opened = OpenStores(options); !opened) return opened;
+  if (log_ != nullptr) {
+    if (auto restored = RestoreFromLog(options.log.mode); !restored) return restored;
+  }
   fabric::ListenOptions listen{.shards = {},
                                .format_version = verify::kFormatVersion,
                                .staging_bytes = StagingBytes(options.value_bytes_max),
@@ -155,6 +188,7 @@ std::expected<void, Error> Server::CreateWorkers(const ServerOptions& options) {
 }
 
 void Server::Start() {
+  if (log_ != nullptr) log_->Start();
   for (const auto& worker : workers_) {
     threads_.emplace_back([worker = worker.get()] { worker->Run(); });
     pthread_setname_np(threads_.back().native_handle(), "plovd-shard");
@@ -182,6 +216,7 @@ void Server::ServeUntil(int stop_fd) {
 Server::~Server() {
   for (const auto& worker : workers_) worker->Stop();
   threads_.clear();
+  log_.reset();
 }
 
 }  // namespace plov::server

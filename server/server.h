@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "server/durable_log.h"
 #include "server/shard.h"
 #include "server/shard_thread.h"
 
@@ -26,7 +27,8 @@ struct ServerOptions {
   uint64_t clients_max = 10'000;
   uint64_t clients_per_user_max = 0;  // 0: no limit
   fabric::Access access = {};         // who may write
-  std::string warm_path = {};         // the file of shard 0; shard N's has ".N" appended
+  LogOptions log = {};
+  std::string warm_path = {};  // the file of shard 0; shard N's has ".N" appended
 };
 
 // Threads: created, run and destroyed by one thread; Stop from any.
@@ -48,10 +50,12 @@ class Server {
   Server() = default;
   std::expected<void, Error> Open(const ServerOptions& options);
   std::expected<void, Error> OpenStores(const ServerOptions& options);
+  std::expected<void, Error> RestoreFromLog(log::CommitMode mode);
   std::expected<void, Error> CreateWorkers(const ServerOptions& options);
 
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
   std::shared_ptr<fabric::Admission> admission_;
+  std::unique_ptr<DurableLog> log_;  // ended by ~Server, before the shards that it wakes
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
   std::vector<std::unique_ptr<ShardThread>> workers_;

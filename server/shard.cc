@@ -49,7 +49,9 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
 
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
-  const bool worked = Step() || store_->OnIdle();
+  bool worked = Step();
+  if (log_ != nullptr) worked = StepLog() || worked;
+  worked = worked || store_->OnIdle();
   warnings_.LookAtHost(*store_);
   return worked;
 }
@@ -100,8 +102,9 @@ bool Shard::StepBatch() {
     waiting_.pop_front();
     const auto it = next.endpoint->peers.find(next.peer);
     if (it == next.endpoint->peers.end()) continue;  // it is gone
-    if (Serve(next.endpoint, next.peer, &it->second) != Outcome::kWaits) return true;
-    writes_wait_ = true;
+    const Outcome outcome = Serve(next.endpoint, next.peer, &it->second);
+    if (outcome != Outcome::kWaits && outcome != Outcome::kLogs) return true;
+    writes_wait_ = writes_wait_ || outcome == Outcome::kWaits;
   }
   return false;
 }
@@ -216,6 +219,7 @@ Shard::Outcome Shard::Serve(Endpoint* endpoint, PeerId id, Peer* peer) {
       break;
     case Outcome::kAgain:
     case Outcome::kWaits:
+    case Outcome::kLogs:
       waiting_.push_back({endpoint, id});
       break;
     case Outcome::kReads:
@@ -262,7 +266,16 @@ void Shard::DropForGarbage(Endpoint* endpoint, PeerId id) {
   Drop(endpoint, id);
 }
 
+// Rule D4: what the replies say is durable before anybody is told.
 void Shard::Finish(Endpoint* endpoint, PeerId id, Peer* peer) {
+  if (log_ != nullptr && peer->batch->rests_on != 0) {
+    unsettled_.push_back({endpoint, id});
+  } else {
+    SendReplies(endpoint, id, peer);
+  }
+}
+
+void Shard::SendReplies(Endpoint* endpoint, PeerId id, Peer* peer) {
   // One that has just connected can have READ a superblock whose table is gone since.
   if (peer->confirmed_version != 0 &&
       peer->confirmed_version < store_->growth().released_version()) {
@@ -317,16 +330,22 @@ Shard::Outcome Shard::HandleWrite(Endpoint* endpoint, PeerId id, Peer* peer, Rep
   const Request& request = *peer->batch->request;
   if (!IsOurs(request.key)) return Outcome::kBroken;
   WriteReply write;
+  bool rests = log_ != nullptr && commit_mode_ != log::CommitMode::kAsync;
   if (!Answered(peer, request, &write)) {
     const uint64_t now_us = MonotonicUs();
     const Growth& growth = store_->growth();
     peer->batch->writing.room.may_wait =
         growth.draining() && peer->confirmed_version >= growth.awaited_version();
-    Outcome outcome = Outcome::kDone;
-    if (request.rendezvous) {
+    peer->batch->writing.client_id = peer->owner.client_id;
+    Outcome outcome = AskLog(peer, &write);
+    if (outcome != Outcome::kDone) return outcome;
+    if (write.status != Code::kOk) {  // nothing is written until the disk is
+      rests = false;
+      store_->Abandon(&peer->batch->writing);
+    } else if (request.rendezvous) {
       outcome = HandleLarge(endpoint, id, peer, &write);
     } else if (request.operation == Operation::kDelete) {
-      write = store_->Delete(request, now_us);
+      write = store_->Delete(request, now_us, peer->owner.client_id);
     } else {
       outcome =
           Applied(store_->Write(request, now_us, &peer->batch->writing), *peer->batch, &write);
@@ -334,6 +353,7 @@ Shard::Outcome Shard::HandleWrite(Endpoint* endpoint, PeerId id, Peer* peer, Rep
     if (outcome != Outcome::kDone) return outcome;
     peer->session->Remember(request.sequence, write);
   }
+  if (rests) peer->batch->rests_on = log_->last_batch();
   reply->status = write.status;
   reply->version = write.version;
   return Outcome::kDone;

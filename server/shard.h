@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "log/group_commit.h"
 #include "server/batch.h"
 #include "server/clock.h"
 #include "server/confirmations.h"
@@ -61,6 +63,11 @@ class Shard {
 
   // Who counts those that are refused; before the first turn.
   void Show(const fabric::Admission* admission) { admission_ = admission; }
+  // What it writes goes to this log, which outlives the last turn; the log's `wake` is Wake. Before the
+  // first turn.
+  void LogTo(log::GroupCommit* log, log::CommitMode mode);
+  // For DurableLog::Recover; before LogTo.
+  Store* store_to_restore() { return store_.get(); }
   // How many shards its thread serves, this one included; before the first turn.
   void ShareThread(size_t shards) { thread_shards_ = shards; }
 
@@ -117,6 +124,7 @@ class Shard {
     kDone,
     kAgain,   // there is more to do
     kWaits,   // for memory that clients give back
+    kLogs,    // goes on when the disk has caught up
     kReads,   // goes on when a value has arrived
     kBroken,  // no client of ours sends this
   };
@@ -142,6 +150,13 @@ class Shard {
   bool IsOurs(std::string_view key) const;
   Outcome Handle(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
   void Finish(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
+  void SendReplies(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
+  // The log, in server/shard_log.cc: whether it takes the write at hand, and what is due at a turn's end.
+  Outcome AskLog(Peer* peer, WriteReply* refusal);
+  bool StepLog();
+  void SendSettled();
+  void TellOfLog();
+  void AttestLog();
   std::unique_ptr<Batch> TakeBatch();
   void EndBatch(Peer* peer);
 
@@ -157,13 +172,16 @@ class Shard {
   Outcome Applied(const std::optional<WriteReply>& applied, const Batch& batch,
                   WriteReply* write) const;
   void ReleaseHeld(Peer* peer, uint64_t until_us);
-  bool NeedsTicks() const { return holds_ > 0 || store_->growth().draining(); }
+  bool NeedsTicks() const {
+    return holds_ > 0 || store_->growth().draining() || (log_ != nullptr && unattested_);
+  }
   void Tick();
   void ReleaseTables(uint64_t now_us);
   void Confirm(Peer* peer, uint64_t version);
   void ReleaseConfirmed();
   void DropUnconfirmed();
   std::string StatsText() const;
+  void AddLogStats(const std::function<void(std::string_view, uint64_t)>& line) const;
 
   std::unique_ptr<Store> store_;
   ClientTimeouts timeouts_;
@@ -175,6 +193,13 @@ class Shard {
   const fabric::Admission* admission_ = nullptr;
   Sessions sessions_;
   ShardCounters counters_;
+  log::GroupCommit* log_ = nullptr;
+  log::CommitMode commit_mode_ = log::CommitMode::kStrict;
+  std::deque<Waiting> unsettled_;  // whose replies wait until the log is durable
+  uint64_t appended_batch_ = 0;    // the last that this shard knows of
+  bool unattested_ = false;        // nothing in the log says yet that it is durable
+  uint64_t log_failures_ = 0;      // told
+  bool log_fails_ = false;
   size_t thread_shards_ = 1;
   uint64_t started_us_;
   uint64_t holds_ = 0;

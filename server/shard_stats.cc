@@ -6,6 +6,17 @@
 
 namespace plov::server {
 
+void Shard::AddLogStats(const std::function<void(std::string_view, uint64_t)>& line) const {
+  line("log_durable_batch", log_->durable());
+  line("log_pending_batches", log_->pending() ? log_->last_batch() - log_->durable() : 0);
+  line("log_commit_us_p50", log_->times().Quantile(0.5));
+  line("log_commit_us_p99", log_->times().Quantile(0.99));
+  line("log_commit_us_max", log_->times().max_us());
+  line("log_bytes", log_->bytes_written());
+  line("log_segment", log_->segment());
+  line("log_failed", log_->failure() != Code::kOk);
+}
+
 std::string Shard::StatsText() const {
   const cuckoo::TableStats table = store_->table().stats();
   const StoreStats& stats = store_->stats();
@@ -67,6 +78,7 @@ std::string Shard::StatsText() const {
   line("retries_answered", counters_.retries_answered);
   line("protocol_errors", counters_.protocol_errors);
   line("sleeps", counters_.sleeps);
+  if (log_ != nullptr) AddLogStats(line);
   line("cpu_us", ClockUs(CLOCK_THREAD_CPUTIME_ID) / thread_shards_);
   line("uptime_us", MonotonicUs() - started_us_);
   line("clock_us", store_->UnixUs(MonotonicUs()));

@@ -17,7 +17,7 @@ using verify::Request;
 
 // An item lives at least its time, so the second is rounded up; at most what the format holds.
 ItemView Store::ItemOf(const Request& request, uint64_t now_us) const {
-  uint64_t expiry = 0;
+  uint64_t expiry = restored_ != nullptr ? restored_->expiry : 0;
   if (request.ttl_seconds != 0) {
     expiry = (UnixUs(now_us) + 999'999) / 1'000'000 + request.ttl_seconds;
   }
@@ -170,9 +170,11 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   item.mask = masks_.Next();
   Bucket bucket;
   bucket.SetInline(item, verify::kBucketBytesMax);
+  if (defers_) return Defer(request, target, bucket, item, writing);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) return Refuse(*status, target);
+  LogPut(request, item, writing);
   ++stats_.puts;
   Count(Change::kStored, item.key.size() + item.value.size(), item.expiry);
   return WriteReply{Code::kOk, item.version};
@@ -184,7 +186,7 @@ void Store::Erase(const Target& target) {
   FreeOld(target);
 }
 
-WriteReply Store::Delete(const Request& request, uint64_t now_us) {
+WriteReply Store::Delete(const Request& request, uint64_t now_us, uint64_t client_id) {
   RoomSearch share;
   Work(&share, 0);
   Target target{};
@@ -193,6 +195,11 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us) {
   }
   if (!target.found) return {Code::kNotFound, 0};
   const uint64_t version = target.item.version();
+  if (target.present) LogDelete(request, client_id);
+  if (target.present && defers_) {
+    DeferDelete(request.key, target.hash);
+    return {Code::kOk, version};
+  }
   Erase(target);
   ++stats_.deletes;
   return target.present ? WriteReply{Code::kOk, version} : WriteReply{Code::kNotFound, 0};
@@ -226,6 +233,7 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
 }
 
 void Store::EraseExpired(const Target& target) {
+  if (pending_hashes_.contains(target.hash)) return;  // it is about to be replaced
   Erase(target);
   ++stats_.expired;
 }

@@ -6,14 +6,18 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "cuckoo/growing_table.h"
+#include "log/group_commit.h"
 #include "server/expiries.h"
 #include "server/growth.h"
 #include "server/masks.h"
@@ -23,6 +27,7 @@
 #include "server/region.h"
 #include "server/room.h"
 #include "server/sessions.h"
+#include "verify/log.h"
 #include "verify/message.h"
 #include "verify/record.h"
 #include "verify/superblock.h"
@@ -79,6 +84,9 @@ class Store : private cuckoo::GrowingTable::Records {
     std::vector<uint64_t> arrival_masks;
     size_t settled_bytes = 0;              // of the value, which lie under `mask`
     std::optional<uint64_t> value_digest;  // of a long value that has arrived
+    uint64_t client_id = 0;                // whose write it is, for the log
+    std::shared_ptr<log::Piece> logged;    // a copy of the settled bytes, when there is a log
+    size_t copied_bytes = 0;               // of these
   };
 
   // PUT, ADD, REPLACE with the value in the request. `now_us`: monotonic, for expiry. nullopt: a
@@ -106,7 +114,27 @@ class Store : private cuckoo::GrowingTable::Records {
   // The work done so far, in bytes copied, sealed or looked at, for who hands out slices of it.
   uint64_t work() const { return work_bytes_ + records_.moved_bytes(); }
 
-  WriteReply Delete(const verify::Request& request, uint64_t now_us);
+  WriteReply Delete(const verify::Request& request, uint64_t now_us, uint64_t client_id = 0);
+
+  // What a log holds becomes true again, operation by operation in its order; before LogTo, and while
+  // nobody is connected. kOk, kNoSpace, kTooLarge.
+  Code Restore(const verify::Logged& operation, uint64_t now_us);
+  // Versions go on beyond all that a log holds.
+  void GoOnBeyond(uint64_t version);
+  // From now on every write is appended to the log, which takes it: the caller asks HasRoom first. It
+  // outlives the last write. strict: a write is in the table only once PublishDurable has put it there,
+  // and no other write of its key may come before.
+  void LogTo(log::GroupCommit* log, log::CommitMode mode);
+  bool IsPending(std::string_view key) const {
+    return !pending_.empty() && pending_hashes_.contains(HashOf(key));
+  }
+  // Publishes what is durable, in the order of the log, at most so many. False: there was nothing.
+  bool PublishDurable(size_t count_max);
+  // The batch of the oldest write that is not in the table yet; UINT64_MAX: all are.
+  uint64_t first_pending_batch() const {
+    return pending_.empty() ? UINT64_MAX : pending_.front().batch;
+  }
+  size_t pending() const { return pending_.size(); }
 
   // Tells the processor of the keys that come next, at most kPrefetchedMax, so that it waits for
   // memory once and not for each.
@@ -180,10 +208,14 @@ class Store : private cuckoo::GrowingTable::Records {
   uint64_t Publish();
   void RaiseVersionLimit();
   uint64_t NextVersion() {
+    if (restored_ != nullptr) return restored_->version;
     ++last_version_;
     if (last_version_ >= superblock_.version_limit) RaiseVersionLimit();
     return last_version_;
   }
+
+  // Versions between two rewrites of the superblock, and what a restart skips of them.
+  static constexpr uint64_t kVersionStep = uint64_t{1} << 30;
 
   uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
   verify::MaskedItem ItemOf(const verify::Bucket& bucket) const;
@@ -219,6 +251,28 @@ class Store : private cuckoo::GrowingTable::Records {
   void Relocate(uint64_t offset, size_t record_bytes);
 
   void DrawArrivalMasks(Writing* writing);
+  // The log, in server/store_log.cc.
+  void CopyForLog(Writing* writing);
+  void LogPut(const verify::Request& request, const verify::ItemView& item, Writing* writing);
+  void LogDelete(const verify::Request& request, uint64_t client_id);
+  // A write that is in the log and not yet in the table.
+  struct Pending {
+    uint64_t batch;
+    uint64_t hash;
+    std::string key;
+    std::optional<verify::Bucket> item;  // none: it is deleted
+    bool inserts;                        // the key was absent: room in the stash is kept for it
+    size_t payload_bytes;
+    uint32_t expiry;
+    std::optional<Writing::Place> place;  // of its record, pinned
+  };
+  bool KeepStashRoom(size_t key_bytes);
+  WriteReply Defer(const verify::Request& request, const Target& target, const verify::Bucket& item,
+                   const verify::ItemView& view, Writing* writing);
+  void DeferDelete(std::string_view key, uint64_t hash);
+  void Pend(Pending pending);
+  void Publish(const Pending& pending);
+  void PublishPut(const Pending& pending, const Target& target);
   std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
                                         Writing* writing);
   std::optional<Code> Replace(const Target& target, const verify::Bucket& item, uint64_t now_us,
@@ -269,7 +323,14 @@ class Store : private cuckoo::GrowingTable::Records {
   std::optional<Growth> growth_;
   RecoveryReport recovery_;
   std::vector<HeldRecord> held_;
-  verify::Bucket hit_;  // what a Hit of an inline item points into
+  log::GroupCommit* log_ = nullptr;
+  bool defers_ = false;          // strict
+  std::deque<Pending> pending_;  // in the order of the log
+  std::unordered_set<uint64_t> pending_hashes_;
+  uint64_t pending_inserts_ = 0;
+  bool publishes_ = false;                    // what room in the stash is kept for
+  const verify::Logged* restored_ = nullptr;  // what is being restored
+  verify::Bucket hit_;                        // what a Hit of an inline item points into
 };
 
 }  // namespace plov::server

@@ -17,8 +17,6 @@ namespace {
 
 // A table of 256 KiB: doubled a dozen times on the way to ten million items, at a cost nobody sees.
 constexpr uint64_t kFirstBuckets = 4096;
-// Versions between two rewrites of the superblock, and what a restart skips of them.
-constexpr uint64_t kVersionStep = uint64_t{1} << 30;
 
 constexpr auto kNoHeap =
     "no memory for what the server keeps of a table, a byte for each bucket: free some of the "

@@ -82,6 +82,7 @@ void Store::Settle(Writing* writing, size_t bytes) {
       verify::StoreWord(at, verify::LoadWord(at) ^ change);
     }
   }
+  if (log_ != nullptr) CopyForLog(writing);
 }
 
 void Store::Abandon(Writing* writing) {
@@ -116,12 +117,14 @@ std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us,
   bucket.SetReference({target.hash, item.version, place.offset,
                        static_cast<uint32_t>(place.record_bytes), 0, item.mask.word()},
                       verify::kBucketBytesMax);
+  if (defers_) return Defer(request, target, bucket, item, writing);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) {
     Abandon(writing);
     return Refuse(*status, target);
   }
+  LogPut(request, item, writing);
   records_.Unpin(place.offset, place.record_bytes);
   writing->place.reset();
   ++stats_.puts;

@@ -80,10 +80,11 @@ bool Store::TakeStashExtent() {
 // Keys that collide find room as long as there is memory; when memory or table is full, no others do.
 bool Store::MakeStashRoom(size_t key_bytes, bool grows) {
   const cuckoo::Stash& stash = table_->stash();
+  if (publishes_) return !stash.full();
   if (!options_.stashes || (!grows && percent_full() >= 100)) return false;
   memory_.set_heap_bytes(stash.heap_bytes());
   if (cuckoo::Stash::HeapBytes(key_bytes) > memory_.available_bytes()) return false;
-  return !stash.full() || ExtendStash();
+  return stash.room() > pending_inserts_ || ExtendStash();
 }
 
 // What lies beyond the part that is sealed is taken, and committed as it is wanted.

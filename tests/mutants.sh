@@ -19,6 +19,7 @@ catchers=(
   "cuckoo         cuckoo_test        tests/cuckoo/cuckoo_test"
   "cuckoo-stores  cuckoo_store_test  tests/cuckoo/cuckoo_store_test"
   "store-stores   server_store_test  tests/server/server_store_test"
+  "log            log_test           tests/log/log_test"
   "fabric         fabric_test        tests/fabric/fabric_test"
   "server         server_test        tests/server/server_test"
   "warm           server_warm_test   tests/server/server_warm_test"

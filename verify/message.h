@@ -88,6 +88,8 @@ struct Request {
 
 // The version of a kNoSpace reply when the server's host gives it no memory, though its budget would.
 inline constexpr uint64_t kHostIsFull = 1;
+// The same when the disk of its log is full.
+inline constexpr uint64_t kLogIsFull = 2;
 
 struct Reply {
   Code status = Code::kOk;

@@ -17,9 +17,11 @@ namespace {
 // Of these the whole server has what its largest shard has; of all others the sum. A client is
 // connected to every shard, and a shard is full on its own.
 constexpr auto kNotSummed = std::to_array<std::string_view>(
-    {"bucket_bytes", "bucket_bytes_auto", "item_bytes_64", "item_bytes_128", "clients", "sessions",
-     "uptime_us", "clock_us", "full_percent", "host_refuses", "table_percent", "generation",
-     "growing", "clients_refused"});
+    {"bucket_bytes",      "bucket_bytes_auto", "item_bytes_64",     "item_bytes_128",
+     "clients",           "sessions",          "uptime_us",         "clock_us",
+     "full_percent",      "host_refuses",      "table_percent",     "generation",
+     "growing",           "clients_refused",   "log_durable_batch", "log_commit_us_p50",
+     "log_commit_us_p99", "log_commit_us_max", "log_segment",       "log_failed"});
 
 program::Json Total(const program::Json& shards) {
   program::Json total = program::Json::object();
@@ -82,6 +84,12 @@ void AddSpace(size_t shard_count, Table* table) {
         fmt::format("{} of the items", program::Percent(t["items_displaced"], t["items"])));
   t.Add("keys and values", program::Bytes(t["payload_bytes"]));
   t.AddCount("growths", "growths");
+  if (t["log_segment"] != 0) {
+    t.Add("log", fmt::format("{} written, a commit takes {} us, 1 in 100 over {}{}",
+                             program::Bytes(t["log_bytes"]), t["log_commit_us_p50"],
+                             t["log_commit_us_p99"],
+                             t["log_failed"] != 0 ? "; FAILS: plovd's log says why" : ""));
+  }
   if (t["recovered_items"] != 0) t.AddCount("recovered items", "recovered_items");
   if (t["recovered_damaged"] != 0) t.AddCount("recovered damaged", "recovered_damaged");
 }

@@ -27,6 +27,12 @@ void CheckOptions(const server::Options& options) {
         "--max-value");
   Check(server.spin_us <= 1'000'000, "--spin-us");
   Check(!server.uris.empty(), "--listen");
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  const server::LogOptions& log = server.log;
+  Check(log.segment_bytes >= kMiB && log.segment_bytes <= 1024 * kMiB, "--log-segment");
+  Check(log.buffer_bytes >= kMiB && log.buffer_bytes <= 1024 * kMiB, "--log-buffer");
+  Check(log.interval.count() >= 1000, "--log-interval");
+  Check(log.folder.empty() || server.warm_path.empty(), "--log and --warm");
 }
 
 void TestConfig(std::string_view text) {

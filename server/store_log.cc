@@ -1,0 +1,195 @@
+// The store's log: what of a write is appended to it, and how what it holds is restored.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "server/store.h"
+#include "verify/mask.h"
+#include "verify/record.h"
+
+namespace plov::server {
+
+using verify::ItemView;
+using verify::Logged;
+using verify::Operation;
+using verify::Request;
+
+// The settled bytes of a value that was READ lie in its record, under the item's own mask.
+void Store::CopyForLog(Writing* writing) {
+  const Writing::Place& place = *writing->place;
+  const size_t value_bytes = place.record_bytes - place.at;
+  if (!writing->logged) {
+    writing->logged = std::make_shared<log::Piece>(log::Piece::OfBytes(value_bytes));
+    writing->copied_bytes = 0;
+  }
+  const size_t from = writing->copied_bytes;
+  const size_t at = place.at + from;
+  verify::CopyMasked(writing->logged->memory.get() + from, region_.data() + place.offset + at,
+                     writing->settled_bytes - from, verify::MaskAt(writing->mask.word(), at));
+  writing->copied_bytes = writing->settled_bytes;
+}
+
+void Store::LogPut(const Request& request, const ItemView& item, Writing* writing) {
+  if (log_ == nullptr) return;
+  const Logged operation{.kind = Logged::Kind::kPut,
+                         .version = item.version,
+                         .client_id = writing->client_id,
+                         .sequence = request.sequence,
+                         .flags = item.flags,
+                         .expiry = item.expiry,
+                         .key = request.key,
+                         .value = request.value};
+  if (request.rendezvous && !writing->logged) {  // a short one came under its own mask
+    writing->settled_bytes = request.value_bytes;
+    CopyForLog(writing);
+  }
+  if (writing->logged) {
+    log_->Append(operation, std::move(*writing->logged));
+    writing->logged.reset();
+  } else {
+    log_->Append(operation);
+  }
+}
+
+void Store::LogDelete(const Request& request, uint64_t client_id) {
+  if (log_ == nullptr) return;
+  log_->Append({.kind = Logged::Kind::kDelete,
+                .version = NextVersion(),
+                .client_id = client_id,
+                .sequence = request.sequence,
+                .key = request.key});
+}
+
+// An item that has expired meanwhile is not stored, but what it replaced is gone.
+Code Store::Restore(const Logged& operation, uint64_t now_us) {
+  const bool has_expired = operation.expiry != 0 && operation.expiry <= UnixSeconds(now_us);
+  const StoreStats before = stats_;
+  restored_ = &operation;
+  Request request;
+  request.key = operation.key;
+  WriteReply reply;
+  if (operation.kind == Logged::Kind::kDelete || has_expired) {
+    request.operation = Operation::kDelete;
+    reply = Delete(request, now_us);
+    if (reply.status == Code::kNotFound) reply.status = Code::kOk;
+  } else {
+    request.operation = Operation::kPut;
+    request.flags = operation.flags;
+    request.value = operation.value;
+    reply = Write(request, now_us);
+  }
+  restored_ = nullptr;
+  stats_.puts = before.puts;
+  stats_.deletes = before.deletes;
+  growth_->OnConfirmed(UINT64_MAX);  // nobody READs a table that is history
+  return reply.status;
+}
+
+void Store::GoOnBeyond(uint64_t version) {
+  last_version_ = std::max(last_version_, version + kVersionStep);
+  if (last_version_ >= superblock_.version_limit) {
+    superblock_.version_limit = last_version_;
+    RaiseVersionLimit();
+  }
+}
+
+void Store::LogTo(log::GroupCommit* log, log::CommitMode mode) {
+  log_ = log;
+  defers_ = mode == log::CommitMode::kStrict;
+}
+
+// An insert that is deferred must not fail when it is published: what finds no bucket then has a place in
+// the stash that nobody else takes.
+bool Store::KeepStashRoom(size_t key_bytes) {
+  if (!MakeStashRoom(key_bytes, false)) return false;
+  ++pending_inserts_;
+  return true;
+}
+
+void Store::Pend(Pending pending) {
+  pending_hashes_.insert(pending.hash);
+  pending_.push_back(std::move(pending));
+}
+
+// Rule D3, strict: the outcome is settled and in the log; the table changes once that is durable. Nobody
+// decides anything by this key before.
+WriteReply Store::Defer(const Request& request, const Target& target, const verify::Bucket& item,
+                        const ItemView& view, Writing* writing) {
+  if (!target.found && !KeepStashRoom(request.key.size())) {
+    Abandon(writing);
+    return Refuse(Code::kNoSpace, target);
+  }
+  const size_t value_bytes =
+      writing->place ? writing->place->record_bytes - writing->place->at : view.value.size();
+  LogPut(request, view, writing);
+  Pend({.batch = log_->last_batch(),
+        .hash = target.hash,
+        .key = std::string(request.key),
+        .item = item,
+        .inserts = !target.found,
+        .payload_bytes = request.key.size() + value_bytes,
+        .expiry = view.expiry,
+        .place = std::exchange(writing->place, std::nullopt)});
+  return {Code::kOk, view.version};
+}
+
+void Store::DeferDelete(std::string_view key, uint64_t hash) {
+  Pend({.batch = log_->last_batch(),
+        .hash = hash,
+        .key = std::string(key),
+        .item = std::nullopt,
+        .inserts = false,
+        .payload_bytes = 0,
+        .expiry = 0,
+        .place = std::nullopt});
+}
+
+bool Store::PublishDurable(size_t count_max) {
+  if (pending_.empty()) return false;
+  const uint64_t durable = log_->durable();
+  size_t count = 0;
+  for (; count < count_max && first_pending_batch() <= durable; ++count) {
+    Publish(pending_.front());
+    pending_hashes_.erase(pending_.front().hash);
+    pending_.pop_front();
+  }
+  return count > 0;
+}
+
+// The slot is looked for anew, for records and buckets have moved since.
+void Store::Publish(const Pending& pending) {
+  Target target{};
+  target.hash = pending.hash;
+  const auto found = table_->Find(target.hash, pending.key, &target.slot);
+  target.found = found == cuckoo::Table::FindResult::kFound;
+  if (target.found) target.item = ItemOf(target.slot.bucket);
+  if (pending.item) {
+    PublishPut(pending, target);
+  } else if (target.found) {
+    Erase(target);
+    ++stats_.deletes;
+  }
+}
+
+void Store::PublishPut(const Pending& pending, const Target& target) {
+  if (pending.place) records_.Unpin(pending.place->offset, pending.place->record_bytes);
+  publishes_ = true;
+  Retract(target);
+  bool stored = true;
+  if (target.found) {
+    table_->Replace(target.slot, *pending.item);
+  } else {
+    stored = table_->Insert(target.hash, *pending.item);
+  }
+  FreeOld(target);
+  publishes_ = false;
+  if (pending.inserts) --pending_inserts_;
+  if (stored) {
+    ++stats_.puts;
+    return Count(Change::kStored, pending.payload_bytes, pending.expiry);
+  }
+  ++stats_.corrupt;  // its home was damaged meanwhile
+  if (pending.place) records_.Free(pending.place->offset, pending.place->record_bytes);
+}
+
+}  // namespace plov::server

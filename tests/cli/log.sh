@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# plovd --log: what was acknowledged is there again, what the log cannot vouch for is refused.
+# Called with the paths of plovd and plov.
+# shellcheck source=tests/cli/common.sh
+source "$(dirname "$0")/common.sh"
+dir=$work/log
+
+# restart SIGNAL [OPTION...]: ends the server and starts it on the same log.
+restart() {
+  local signal=$1
+  shift
+  end_server "$signal"
+  start_server --log "$dir" --log-segment 1M "$@"
+}
+# is KEY VALUE / is_absent KEY
+is() {
+  expect 0 get "$1"
+  [[ $(cat "$work/out") == "$2" ]] || fail "$1 is '$(cat "$work/out")', not '$2'"
+}
+is_absent() { expect 1 get "$1"; }
+# checksums: of all files but the lock.
+checksums() { find "$dir" -type f ! -name '*.lock' -exec cksum {} + 2> /dev/null | sort || true; }
+# refused WHAT STATUS TEXT [OPTION...]: plovd does not start, says why in one line, and changes nothing.
+refused() {
+  local what=$1 wanted=$2 text=$3 status=0 before after
+  shift 3
+  before=$(checksums)
+  timeout 60 "$plovd" --listen "$uri" --log-level off --memory 64M --log "$dir" "$@" \
+    > "$work/out" 2> "$work/err" || status=$?
+  after=$(checksums)
+  [[ $status == "$wanted" ]] || fail "$what: status $status"
+  [[ $(wc -l < "$work/err") == 1 ]] || fail "$what: not one line: $(cat "$work/err")"
+  grep -q -- "$text" "$work/err" || fail "$what: $(cat "$work/err")"
+  [[ $before == "$after" ]] || fail "$what: files were changed"
+}
+# flip FILE OFFSET
+flip() {
+  local byte
+  byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+  # shellcheck disable=SC2059
+  printf "\\x$(printf %x $((byte ^ 1)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# A killed server loses nothing that was acknowledged, and what was deleted stays deleted.
+start_server --log "$dir" --log-segment 1M
+expect 0 put kept first
+expect 0 put kept second
+expect 0 put gone x
+expect 0 delete gone
+head -c 3000000 /dev/urandom | base64 -w 0 > "$work/long"
+expect 0 put long - < "$work/long"
+expect 0 put lives shortly --ttl 1h
+expect 0 stats --json
+shows '"log_failed": *0'
+restart KILL
+is kept second
+is_absent gone
+expect 0 get long
+cmp -s "$work/out" "$work/long" || [[ $(cat "$work/out") == "$(cat "$work/long")" ]] || fail 'the long value differs'
+is lives shortly
+
+# Again and again, and also after clean stops; versions go on growing.
+for round in 1 2 3 4 5; do
+  expect 0 put round "$round"
+  expect 0 put "round$round" "$round"
+  if ((round % 2 == 0)); then restart TERM; else restart KILL --commit async; fi
+  # async may lose the end when it is killed; what acked acknowledged is there.
+  ((round % 2 == 0)) || expect 0 put "round$round" "$round"
+done
+restart TERM
+for round in 1 2 3 4 5; do is "round$round" "$round"; done
+is kept second
+
+# Another server, other shards, a warm file beside it.
+status=0
+timeout 60 "$plovd" --listen "$uri.2" --memory 64M --log "$dir" > "$work/out" 2> "$work/err" || status=$?
+[[ $status == 3 ]] && says 'another plovd serves' || fail 'a second server on one folder'
+end_server TERM
+refused 'other shards' 3 'start with --shards 1' --shards 2
+refused 'with --warm' 2 'do not go together' --warm "$work/warm"
+refused 'too small values' 3 'larger --max-value' --max-value 1K
+
+# Damage where the log vouches for it.
+first=$dir/0.1.log
+cp -a "$dir" "$work/copy"
+flip "$first" 4104
+refused 'a damaged batch' 3 'offset 4096'
+rm -rf "$dir" && cp -a "$work/copy" "$dir"
+flip "$first" 100
+refused 'a damaged head' 3 '0.1.log'
+rm -rf "$dir" && cp -a "$work/copy" "$dir"
+mv "$dir/0.2.log" "$work/away"
+refused 'a missing segment' 3 '0.2.log'
+mkdir "$dir/0.2.log"
+refused 'a folder for a file' 3 '0.2.log'
+rmdir "$dir/0.2.log"
+: > "$dir/0.2.log"
+refused 'an empty file' 3 '0.2.log'
+cp "$first" "$dir/0.2.log"
+refused 'a file under another name' 3 '0.2.log'
+cp "$work/away" "$dir/0.2.log"
+start_server --log "$dir" --log-segment 1M
+is kept second
+end_server TERM
+
+# A folder that is none, or cannot be had.
+dir=$work/file
+: > "$dir"
+refused 'a file for a folder' 3 "$dir"
+dir=$work/none/at/all
+refused 'no parent' 3 "$dir"

@@ -1,0 +1,142 @@
+// A shard and its log: replies wait for the disk, and what the disk's troubles mean to clients.
+#include <gtest/gtest.h>
+
+#include "tests/server/shard_world.h"
+#include "tests/server/test_log.h"
+
+namespace plov::server {
+namespace {
+
+using log::CommitMode;
+using verify::Operation;
+
+StoreOptions GrowingOptions() {
+  StoreOptions options = StoreWorld::SmallOptions();
+  options.grows = true;
+  options.stashes = true;
+  return options;
+}
+
+class LoggedShard : public ShardWorld {
+ public:
+  explicit LoggedShard(CommitMode mode) : ShardWorld(GrowingOptions()), log(mode) {
+    shard.LogTo(&log.commit(), mode);
+  }
+
+  // Sends without waiting for the reply.
+  void Send(const Client& client, const std::vector<verify::Request>& requests) {
+    port.Script(Kind::kMessage, client.peer, client.id, Encode(client.id, requests));
+    TurnSome();
+  }
+  void TurnSome() {
+    for (int i = 0; i < 50; ++i) shard.Turn();
+  }
+  // The disk has done all it was given, again and again.
+  void Commit() {
+    for (int i = 0; i < 5; ++i) {
+      log.Commit();
+      TurnSome();
+    }
+  }
+  std::vector<Replied> LastReplies(const Client& client) {
+    return Decode(client.id, port.sent.back().message);
+  }
+
+  TestLog log;
+};
+
+verify::Request AddOf(std::string_view key, std::string_view value, uint64_t sequence) {
+  auto request = PutOf(key, value, sequence);
+  request.operation = Operation::kAdd;
+  return request;
+}
+
+class ShardLog : public ::testing::TestWithParam<CommitMode> {};
+
+TEST_P(ShardLog, NobodyIsToldOfAWriteBeforeItIsDurable) {
+  LoggedShard world(GetParam());
+  const auto client = world.Connect(7);
+  const size_t sent = world.port.sent.size();
+  world.Send(client, {PutOf("a", "1", 1), PutOf("b", std::string(5000, 'b'), 2)});
+  EXPECT_EQ(world.port.sent.size(), sent);
+  world.Commit();
+  ASSERT_EQ(world.port.sent.size(), sent + 1);
+  for (const Replied& reply : world.LastReplies(client)) EXPECT_EQ(reply.status, Code::kOk);
+  EXPECT_EQ(world.AskOne(client, GetOf("a")).value, "1");
+}
+
+TEST_P(ShardLog, ARefusalWaitsForTheWriteThatItTellsOf) {
+  LoggedShard world(GetParam());
+  const auto client = world.Connect(7);
+  const auto other = world.Connect(8);
+  world.Send(client, {PutOf("a", "1", 1)});
+  const size_t sent = world.port.sent.size();
+  world.Send(other, {AddOf("a", "2", 1)});
+  EXPECT_EQ(world.port.sent.size(), sent);
+  world.Commit();
+  ASSERT_EQ(world.port.sent.size(), sent + 2);
+  EXPECT_EQ(world.LastReplies(other).front().status, Code::kExists);
+}
+
+TEST_P(ShardLog, ARetryWaitsAsTheWriteDoes) {
+  LoggedShard world(GetParam());
+  const auto client = world.Connect(7);
+  world.Send(client, {PutOf("a", "1", 1)});
+  const auto again = world.Connect(7);
+  const size_t sent = world.port.sent.size();
+  auto retry = PutOf("a", "1", 1);
+  retry.retry = true;
+  world.Send(again, {retry});
+  EXPECT_EQ(world.port.sent.size(), sent);
+  world.Commit();
+  ASSERT_EQ(world.port.sent.size(), sent + 1);
+  EXPECT_EQ(world.LastReplies(again).front().status, Code::kOk);
+}
+
+INSTANTIATE_TEST_SUITE_P(Durable, ShardLog,
+                         ::testing::Values(CommitMode::kStrict, CommitMode::kAcked));
+
+TEST(ShardLogStrict, WritesOfAKeyComeOneAfterTheOther) {
+  LoggedShard world(CommitMode::kStrict);
+  const auto client = world.Connect(7);
+  const size_t sent = world.port.sent.size();
+  world.Send(client, {PutOf("a", "1", 1), PutOf("a", "2", 2), GetOf("a", 3)});
+  world.Commit();
+  ASSERT_EQ(world.port.sent.size(), sent + 1);
+  const auto replies = world.LastReplies(client);
+  ASSERT_EQ(replies.size(), 3u);
+  EXPECT_LT(replies[0].version, replies[1].version);
+  EXPECT_EQ(world.AskOne(client, GetOf("a")).value, "2");
+}
+
+TEST(ShardLogAsync, AWriteIsAnsweredAtOnce) {
+  LoggedShard world(CommitMode::kAsync);
+  const auto client = world.Connect(7);
+  EXPECT_EQ(world.AskOne(client, PutOf("a", "1", 1)).status, Code::kOk);
+  EXPECT_TRUE(world.log.commit().pending());
+}
+
+TEST(ShardLogStrict, AFullDiskRefusesWritesAndServesGets) {
+  LoggedShard world(CommitMode::kStrict);
+  const auto client = world.Connect(7);
+  const auto other = world.Connect(8);
+  world.Send(client, {PutOf("a", "1", 1)});
+  world.Commit();
+  world.log.disk().SetFull(true);
+  world.log.disk().FailNext(test::SimulatedDisk::Call::kWrite, Code::kNoSpace);
+  world.Send(client, {PutOf("b", "1", 2)});
+  world.Commit();
+  const Replied refused = world.AskOne(other, PutOf("c", "1", 1));
+  EXPECT_EQ(refused.status, Code::kNoSpace);
+  EXPECT_EQ(refused.version, verify::kLogIsFull);
+  EXPECT_EQ(world.AskOne(other, GetOf("a")).value, "1");
+  EXPECT_EQ(world.AskOne(other, GetOf("b")).status, Code::kNotFound);
+
+  world.log.disk().ClearFaults();
+  world.Commit();
+  EXPECT_EQ(world.LastReplies(client).front().status, Code::kOk);
+  EXPECT_EQ(world.AskOne(other, GetOf("b")).value, "1");
+}
+
+}  // namespace
+}  // namespace plov::server
