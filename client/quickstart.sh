@@ -154,7 +154,7 @@ read_speed() {
 }
 
 start_server() {
-  "$build/server/plovd" --listen "$uri" > "$work/server.log" 2>&1 &
+  "$build/server/plovd" --listen "$uri" --log "$work/log" > "$work/server.log" 2>&1 &
   server=$!
   for ((tries = 0; tries < 600; ++tries)); do
     if grep -q 'plovd: ready on' "$work/server.log"; then return; fi
@@ -199,6 +199,16 @@ read_speed --many
 
 say "What the server says of itself: plov stats"
 "$plov" stats
+
+say "Killing the server, and starting it again on its log"
+before=$("$plov" dump | sort | cksum)
+kill -KILL "$server"
+wait "$server" 2> /dev/null || true
+start_server
+grep -E 'restored|ready' "$work/server.log"
+[[ $("$plov" dump | sort | cksum) == "$before" ]] || fail "the items are not the same"
+printf 'every item is the same; package:bash: '
+"$plov" get package:bash | head -n 1
 
 # As one types it, also where a folder has a space in its name.
 printf -v shown '%q' "$build"
