@@ -170,7 +170,7 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   item.mask = masks_.Next();
   Bucket bucket;
   bucket.SetInline(item, verify::kBucketBytesMax);
-  if (defers_) return Defer(request, target, bucket, item, writing);
+  if (defers_) return Defer(request, now_us, {target, bucket, item}, writing);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) return Refuse(*status, target);

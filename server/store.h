@@ -267,8 +267,14 @@ class Store : private cuckoo::GrowingTable::Records {
     std::optional<Writing::Place> place;  // of its record, pinned
   };
   bool KeepStashRoom(size_t key_bytes);
-  WriteReply Defer(const verify::Request& request, const Target& target, const verify::Bucket& item,
-                   const verify::ItemView& view, Writing* writing);
+  // A write whose outcome is settled: the place of its key, and what is stored there.
+  struct Deferred {
+    const Target& target;
+    const verify::Bucket& item;
+    const verify::ItemView& view;
+  };
+  std::optional<WriteReply> Defer(const verify::Request& request, uint64_t now_us,
+                                  const Deferred& deferred, Writing* writing);
   void DeferDelete(std::string_view key, uint64_t hash);
   void Pend(Pending pending);
   void Publish(const Pending& pending);

@@ -113,9 +113,11 @@ void Store::Pend(Pending pending) {
 
 // Rule D3, strict: the outcome is settled and in the log; the table changes once that is durable. Nobody
 // decides anything by this key before.
-WriteReply Store::Defer(const Request& request, const Target& target, const verify::Bucket& item,
-                        const ItemView& view, Writing* writing) {
+std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
+                                       const Deferred& deferred, Writing* writing) {
+  const auto& [target, item, view] = deferred;
   if (!target.found && !KeepStashRoom(request.key.size())) {
+    if (MakeRoom(&writing->room, 0, now_us)) return std::nullopt;
     Abandon(writing);
     return Refuse(Code::kNoSpace, target);
   }
@@ -130,7 +132,7 @@ WriteReply Store::Defer(const Request& request, const Target& target, const veri
         .payload_bytes = request.key.size() + value_bytes,
         .expiry = view.expiry,
         .place = std::exchange(writing->place, std::nullopt)});
-  return {Code::kOk, view.version};
+  return WriteReply{Code::kOk, view.version};
 }
 
 void Store::DeferDelete(std::string_view key, uint64_t hash) {

@@ -117,7 +117,7 @@ std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us,
   bucket.SetReference({target.hash, item.version, place.offset,
                        static_cast<uint32_t>(place.record_bytes), 0, item.mask.word()},
                       verify::kBucketBytesMax);
-  if (defers_) return Defer(request, target, bucket, item, writing);
+  if (defers_) return Defer(request, now_us, {target, bucket, item}, writing);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) {

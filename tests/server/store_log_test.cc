@@ -156,6 +156,25 @@ TEST(StoreLog, EveryWriteThatWasTakenCanBePublished) {
   for (const auto& [key, value] : taken) ASSERT_EQ(world.Get(key), value) << key;
 }
 
+// What expired makes room for it, as for a write that is not deferred.
+TEST(StoreLog, AFullTableOfExpiredItemsTakesAWrite) {
+  LoggedWorld world(CommitMode::kStrict);
+  world.Begin();
+  bool is_full = false;
+  for (int i = 0; i < 300'000 && !is_full; ++i) {
+    is_full = world.Put("key" + std::to_string(i), "v", {.ttl_seconds = 10}).status != Code::kOk;
+    if (i % 1000 == 999 || is_full) {
+      world.CommitAndPublish();
+      world.store().growth().OnConfirmed(UINT64_MAX);
+    }
+  }
+  ASSERT_TRUE(is_full);
+  world.now_us += 100'000'000;
+  EXPECT_EQ(world.Put("another", "v").status, Code::kOk);
+  world.CommitAndPublish();
+  EXPECT_EQ(world.Get("another"), "v");
+}
+
 // Random writes with conditions, times to live and deletes, in each mode: what was durable comes back as the
 // table had it, version and all.
 void ExpectRestored(CommitMode mode) {
