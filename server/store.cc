@@ -112,13 +112,18 @@ void Store::FreeOld(const Target& target) {
 }
 
 // W3 for an overwrite: the old record's `live` to 0, then the bucket, then (by the caller) the
-// acknowledgement; the old memory is freed last. nullopt: again.
-std::optional<Code> Store::Replace(const Target& target, const Bucket& item, uint64_t now_us,
-                                   RoomSearch* room) {
-  if (!target.found) return Insert(target.hash, item, now_us, room);
+// acknowledgement; the old memory is freed last.
+void Store::Overwrite(const Target& target, const Bucket& item) {
   Retract(target);
   table_->Replace(target.slot, item);
   FreeOld(target);
+}
+
+// nullopt: again.
+std::optional<Code> Store::Replace(const Target& target, const Bucket& item, uint64_t now_us,
+                                   RoomSearch* room) {
+  if (!target.found) return Insert(target.hash, item, now_us, room);
+  Overwrite(target, item);
   return Code::kOk;
 }
 

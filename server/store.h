@@ -281,6 +281,7 @@ class Store : private cuckoo::GrowingTable::Records {
   void PublishPut(const Pending& pending, const Target& target);
   std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
                                         Writing* writing);
+  void Overwrite(const Target& target, const verify::Bucket& item);
   std::optional<Code> Replace(const Target& target, const verify::Bucket& item, uint64_t now_us,
                               RoomSearch* room);
   bool FitsInline(const verify::Request& request, uint64_t now_us) const {

@@ -175,16 +175,14 @@ void Store::Publish(const Pending& pending) {
 
 void Store::PublishPut(const Pending& pending, const Target& target) {
   if (pending.place) records_.Unpin(pending.place->offset, pending.place->record_bytes);
-  publishes_ = true;
-  Retract(target);
   bool stored = true;
   if (target.found) {
-    table_->Replace(target.slot, *pending.item);
+    Overwrite(target, *pending.item);
   } else {
+    publishes_ = true;
     stored = table_->Insert(target.hash, *pending.item);
+    publishes_ = false;
   }
-  FreeOld(target);
-  publishes_ = false;
   if (pending.inserts) --pending_inserts_;
   if (stored) {
     ++stats_.puts;
