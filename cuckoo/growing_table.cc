@@ -90,6 +90,14 @@ void GrowingTable::UnstashOne(uint64_t index) {
   const auto item = stash_.Load(index);
   if (!item || !current_->InsertIfFree(entry->hash, *item)) return;
   Erase(entry->hash, SlotOf(*entry, *item));
+  if (pass_ != nullptr) pass_->meet(*item);
+}
+
+void GrowingTable::SetPass(Table::PassPlace* pass, const Table* place) {
+  pass_ = pass;
+  for (Table* table : {current_.get(), other_.get()}) {
+    if (table != nullptr) table->set_pass(table == place ? pass : nullptr);
+  }
 }
 
 void GrowingTable::KeepStashed(uint64_t index, const verify::Bucket& item) {

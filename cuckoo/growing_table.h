@@ -112,6 +112,9 @@ class GrowingTable {
   void KeepStashed(uint64_t index, const verify::Bucket& item);
   void FinishStash();
 
+  // The pass that reads all tables one after the other, and the one that it is in or null; null: none.
+  void SetPass(Table::PassPlace* pass, const Table* place);
+
   Phase phase() const { return phase_; }
 
   // Growth, step by step; each needs the phase before it. `geometry`: the next generation's, whose
@@ -162,6 +165,7 @@ class GrowingTable {
   Stash stash_;
   StashRoom stash_room_;
   Records* records_;
+  Table::PassPlace* pass_ = nullptr;
   uint64_t unstash_at_ = 0;    // the next of the stash to look at
   uint64_t unstash_left_ = 0;  // so many of them since a bucket became free
   Phase phase_ = Phase::kSteady;

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -125,6 +126,15 @@ class Table {
   static constexpr size_t kPrefetchedMax = 64;
   void PrefetchItems(std::span<const uint64_t> hashes) const;
 
+  // How far a pass over all buckets has come (cuckoo/table_pass.h): it read those below `read_end`, and an
+  // item that moves there from beyond is told of, for the pass would never meet it.
+  struct PassPlace {
+    uint64_t read_end = 0;
+    std::move_only_function<void(const verify::Bucket&)> meet;
+  };
+  // Null: no pass is in this table.
+  void set_pass(PassPlace* pass) { pass_ = pass; }
+
   // The private copy of one bucket; nullopt when it fails its seal.
   std::optional<verify::Bucket> Load(uint64_t index);
 
@@ -170,6 +180,7 @@ class Table {
   Geometry geometry_;
   uint64_t hash_seed_;
   uint64_t* journal_;
+  PassPlace* pass_ = nullptr;
   TableStats stats_;
   PathSearch path_search_;
   // Displaced keys per home that no directory entry lists. calloc: untouched pages cost nothing.
