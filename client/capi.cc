@@ -270,6 +270,14 @@ plov_code plov_server_stats(plov_client* client, plov_text_callback each, void* 
   });
 }
 
+plov_code plov_sync(plov_client* client) {
+  if (client == nullptr) return RefuseNull(client);
+  return Run(client, [&] {
+    const auto synced = client->client.Sync();
+    return synced ? PLOV_OK : Note(&client->last, synced.error());
+  });
+}
+
 plov_code plov_stats(const plov_client* client, plov_client_stats* stats, size_t stats_bytes) {
   if (client == nullptr || stats == nullptr) return PLOV_INVALID_ARGUMENT;
   const plov::ClientStats s = client->client.stats();

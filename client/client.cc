@@ -178,21 +178,36 @@ std::expected<ScanSummary, Error> Client::Scan(ScanCallback item) {
 std::expected<std::chrono::nanoseconds, Error> Client::Ping() {
   return Call(engine_.get(), [&]() -> std::expected<std::chrono::nanoseconds, Error> {
     const auto start = std::chrono::steady_clock::now();
-    const auto reply = engine_->Control(0, verify::Operation::kPing);
-    if (!reply) return std::unexpected(reply.error());
+    const auto replies = engine_->Control(verify::Operation::kPing, 1);
+    if (!replies) return std::unexpected(replies.error());
     return std::chrono::steady_clock::now() - start;
   });
 }
 
 std::expected<std::vector<std::string>, Error> Client::ServerStats() {
   return Call(engine_.get(), [&]() -> std::expected<std::vector<std::string>, Error> {
+    auto replies = engine_->Control(verify::Operation::kStats);
+    if (!replies) return std::unexpected(replies.error());
     std::vector<std::string> texts;
-    for (uint32_t shard = 0; shard < engine_->shard_count(); ++shard) {
-      auto reply = engine_->Control(shard, verify::Operation::kStats);
-      if (!reply) return std::unexpected(reply.error());
-      texts.push_back(std::move(*reply));
-    }
+    for (Controls::Reply& reply : *replies) texts.push_back(std::move(reply.text));
     return texts;
+  });
+}
+
+std::expected<void, Error> Client::Sync() {
+  return Call(engine_.get(), [&] { return engine_->Sync(); });
+}
+
+std::expected<std::vector<uint64_t>, Error> Client::Snapshot() {
+  return Call(engine_.get(), [&]() -> std::expected<std::vector<uint64_t>, Error> {
+    const auto replies = engine_->Control(verify::Operation::kSnapshot);
+    if (!replies && replies.error().code == Code::kInvalidArgument) {
+      return Fail(Code::kInvalidArgument, "this server takes no snapshots (plovd --log)");
+    }
+    if (!replies) return std::unexpected(replies.error());
+    std::vector<uint64_t> numbers;
+    for (const Controls::Reply& reply : *replies) numbers.push_back(reply.version);
+    return numbers;
   });
 }
 

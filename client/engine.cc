@@ -34,6 +34,13 @@ constexpr auto kLifeOver =
 constexpr auto kClosed =
     "the client was closed with this write under way: whether it was applied cannot be told";
 
+constexpr auto kNoLog = "this server keeps no log (plovd --log)";
+constexpr auto kNotDurable =
+    "not everything is durable yet: the server's disk is behind or fails, or the server is stopped";
+constexpr auto kLifeOverUnsynced =
+    "the server died or restarted after writes that no Sync had told of: whether its log has them "
+    "cannot be told";
+
 // Runs at the end of a scope, also when memory runs out in it.
 template <typename Body>
 struct Finally {
@@ -116,10 +123,7 @@ bool Engine::Reconnect() {
   }
   backoff_ = {};
   ++former_.reconnects;
-  if (control_id_ != 0) {
-    control_id_ = 0;
-    control_reply_ = Fail(Code::kUnavailable, "the server went away");
-  }
+  controls_.OnReconnect();
   return true;
 }
 
@@ -130,15 +134,7 @@ void Engine::Reset() noexcept {
 
 void Engine::OnReply(uint32_t shard, const verify::Reply& reply) {
   if (reply.request_id < kControlIds) return life_->writes(shard).OnReply(reply);
-  if (reply.request_id != control_id_ || shard != control_shard_) {
-    return gets_.OnAnswer(shard, reply);
-  }
-  control_id_ = 0;
-  if (reply.status == Code::kOk) {
-    control_reply_ = std::string(reply.value);
-  } else {
-    control_reply_ = std::unexpected(ErrorOfStatus(reply.status));
-  }
+  if (!controls_.OnReply(shard, reply)) gets_.OnAnswer(shard, reply);
 }
 
 void Engine::TakeReplies(uint32_t shard, bool* moved) {
@@ -332,27 +328,36 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
   }
 }
 
-std::expected<std::string, Error> Engine::Control(uint32_t shard, verify::Operation operation) {
+Controls::Result Engine::Control(verify::Operation operation, uint32_t shards_max) {
   const Deadline deadline = DeadlineFromNow();
-  control_reply_.reset();
-  control_shard_ = shard;
-  const Finally end{[this] { control_id_ = 0; }};
-  while (!control_reply_) {
-    if (control_id_ == 0 && alive() && shard < shard_count()) {
-      verify::Request request;
-      request.operation = operation;
-      request.request_id = life_->link(shard).NextControlId();
-      if (life_->link(shard).SendControl(request)) control_id_ = request.request_id;
-    }
+  controls_.Begin(operation, shards_max);
+  const Finally end{[this] { controls_.End(); }};
+  while (!controls_.done()) {
+    if (alive()) controls_.Send(life_.get());
     const bool moved = Pump();
-    if (control_reply_) break;
+    if (controls_.done()) break;
     if (Clock::now() >= deadline) {
       if (!alive()) return std::unexpected(down_);
       return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
     }
     if (!moved) Idle(deadline);
   }
-  return std::move(*control_reply_);
+  return controls_.Take();
+}
+
+// The present life of the server can vouch only for what it has acknowledged itself.
+std::expected<void, Error> Engine::Sync() {
+  const uint64_t puts = stats().puts;
+  const auto replies = Control(verify::Operation::kSync);
+  if (!replies) {
+    const Code code = replies.error().code;
+    if (code == Code::kInvalidArgument) return Fail(code, kNoLog);
+    return Fail(code, code == Code::kTimeout ? kNotDurable : replies.error().message);
+  }
+  const bool is_lost = former_.puts > synced_puts_;
+  synced_puts_ = std::max(puts, former_.puts);
+  if (is_lost) return Fail(Code::kUnknown, kLifeOverUnsynced);
+  return {};
 }
 
 std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "client/callbacks.h"
+#include "client/controls.h"
 #include "client/gets.h"
 #include "client/life.h"
 #include "client/scan.h"
@@ -45,7 +46,9 @@ class Engine {
   Client::PutResult DoWrite(Write write);
   void PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
                void* context);
-  std::expected<std::string, Error> Control(uint32_t shard, verify::Operation operation);
+  // Asks the first `shards_max` shards at once.
+  Controls::Result Control(verify::Operation operation, uint32_t shards_max = UINT32_MAX);
+  std::expected<void, Error> Sync();
   std::expected<ScanSummary, Error> Scan(ScanCallback* item);
 
   // Asynchronous. May throw std::bad_alloc; then `done` is as it was.
@@ -124,9 +127,8 @@ class Engine {
   Started started_;
   bool more_ = false;  // Poll stopped before it ran out of work
 
-  uint64_t control_id_ = 0;  // of the reply that Control waits for; 0 = none
-  uint32_t control_shard_ = 0;
-  std::optional<std::expected<std::string, Error>> control_reply_;
+  Controls controls_;
+  uint64_t synced_puts_ = 0;  // of stats().puts, those that the last Sync has told of
 
   Deadline next_attempt_{};
   std::chrono::microseconds backoff_{};

@@ -23,6 +23,8 @@ class File {
   virtual ~File() = default;
 
   virtual uint64_t bytes() const = 0;
+  // Somebody keeps it under another name too, and would see what is written into it.
+  virtual bool has_other_names() const = 0;
   // All of `to`, or kCorrupt: the file ends before. kSystem.
   virtual std::expected<void, Error> Read(uint64_t offset, std::span<std::byte> to) = 0;
   // All pieces one after the other, from `offset` on. kNoSpace, kSystem: some of it may be there.

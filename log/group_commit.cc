@@ -289,7 +289,10 @@ void GroupCommit::WritePassedOn() {
 // After each call of the writer: says what became of it, and wakes the shard if it may wait for that.
 void GroupCommit::Settle(const std::expected<void, Error>& result, Clock::time_point began) {
   bytes_written_.store(writer_.bytes_written(), std::memory_order_relaxed);
-  segment_.store(writer_.segment(), std::memory_order_relaxed);
+  if (writer_.segment() != segment_.load(std::memory_order_relaxed)) {
+    segment_.store(writer_.segment(), std::memory_order_release);  // pairs with segment()
+    if (options_.on_segment) options_.on_segment();
+  }
   bool is_news = SettleFailure(result);
   is_news |= PublishDurable(began);
   if (result) is_news |= BecomeIdle();

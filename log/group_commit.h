@@ -54,6 +54,7 @@ class GroupCommit {
     CommitMode mode = CommitMode::kStrict;
     std::chrono::microseconds interval = std::chrono::seconds(1);  // async: between two syncs
     size_t buffer_bytes = size_t{64} << 20;  // what waits for the disk, at most
+    std::function<void()> on_segment = {};   // a segment has begun; called in the log's thread
   };
 
   // `writer` has begun. `wake` is called in the log's thread when something changed that the shard waits for.
@@ -77,6 +78,8 @@ class GroupCommit {
   // batch alone.
   uint64_t RequestSync();
 
+  // The batch that the next operation will be in, or one before it.
+  uint64_t open_batch() const { return open_number_; }
   // The last batch that has an operation, open or passed on; 0: none since the start, and nothing before.
   uint64_t last_batch() const;
   // True while something is appended and not yet durable.
@@ -93,8 +96,8 @@ class GroupCommit {
   uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
   const CommitTimes& times() const { return times_; }
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
-  // The segment that is written.
-  uint64_t segment() const { return segment_.load(std::memory_order_relaxed); }
+  // The segment that is written; those before it are complete. Acquire.
+  uint64_t segment() const { return segment_.load(std::memory_order_acquire); }
 
   // The log's thread.
 
@@ -187,7 +190,7 @@ class GroupCommit {
   std::atomic<Code> failure_ = Code::kOk;
   std::atomic<uint64_t> failures_ = 0;
   std::atomic<uint64_t> bytes_written_ = 0;
-  std::atomic<uint64_t> segment_ = 0;
+  std::atomic<uint64_t> segment_ = 0;  // release, pairs with segment()
   CommitTimes times_;
 };
 

@@ -56,6 +56,10 @@ class PosixFile final : public File {
       : path_(std::move(path)), fd_(std::move(fd)), bytes_(bytes) {}
 
   uint64_t bytes() const override { return bytes_; }
+  bool has_other_names() const override {
+    struct stat status;
+    return ::fstat(fd_.get(), &status) != 0 || status.st_nlink > 1;
+  }
 
   std::expected<void, Error> Read(uint64_t offset, std::span<std::byte> to) override {
     while (!to.empty()) {

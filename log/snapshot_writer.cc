@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "log/folder.h"
-#include "log/snapshot_reader.h"
 
 namespace plov::log {
 
@@ -12,14 +11,6 @@ namespace {
 
 // So much is dirty at most: a sync of it does not hold up the log's own for long.
 constexpr uint64_t kSyncBytes = uint64_t{16} << 20;
-
-// The next block is whole, or the end; else what the caller of Finish is told.
-std::expected<bool, Error> HasNext(SnapshotReader* reader) {
-  const auto block = reader->Next();
-  if (!block) return std::unexpected(block.error());
-  if (!*block) return Fail(Code::kCorrupt, block->error().Line());
-  return (*block)->has_value();
-}
 
 }  // namespace
 
@@ -78,43 +69,47 @@ std::expected<void, Error> SnapshotWriter::Write(std::span<std::byte> block, uin
   return at_ - synced_ < kSyncBytes ? std::expected<void, Error>() : Sync();
 }
 
-std::expected<void, Error> SnapshotWriter::Finish(const Total& total) {
-  const verify::SnapshotFooter footer{.digest = digest_,
-                                      .items = total.items,
-                                      .payload_bytes = total.payload_bytes,
-                                      .start_batch = head_.first_batch,
-                                      .needs_batch = total.needs_batch,
-                                      .last_version = total.last_version};
+std::expected<void, Error> SnapshotWriter::Close(const verify::SnapshotFooter& total) {
+  verify::SnapshotFooter footer = total;
+  footer.digest = digest_;
+  footer.start_batch = head_.first_batch;
   const uint64_t seed = verify::SnapshotSeed(head_.id, at_);
   const auto bytes = verify::SealSnapshotFooter(footer, blocks_, seed);
   if (const auto written = Append(bytes); !written) return written;
   if (const auto synced = Sync(); !synced) return synced;
-  const auto named = Settled(disk_->Rename(Unfinished(name_), name_));
-  if (!named) return named;
-  const auto durable = Settled(disk_->SyncNames());
-  if (!durable) return durable;
-  return ReadBack();
+  file_.reset();
+  return Settled(OpenToReadBack());
 }
 
 // What the disk has of it, not the system's memory: Sync dropped that.
-std::expected<void, Error> SnapshotWriter::ReadBack() {
-  file_.reset();
-  const auto read_all = [this] -> std::expected<void, Error> {
-    auto reader = SnapshotReader::Open(disk_, name_);
-    if (!reader) return std::unexpected(reader.error());
-    if (!*reader) return Fail(Code::kCorrupt, reader->error().Line());
-    std::expected<bool, Error> more = true;
-    while (more && *more) more = HasNext(&**reader);
-    if (!more) return std::unexpected(more.error());
-    return {};
-  };
-  const auto whole = Settled(read_all());
-  if (!whole) std::ignore = disk_->Remove(name_);  // a next start would call it damaged, too
-  return whole;
+std::expected<void, Error> SnapshotWriter::OpenToReadBack() {
+  auto reader = SnapshotReader::Open(disk_, Unfinished(name_));
+  if (!reader) return std::unexpected(reader.error());
+  if (!*reader) return Fail(Code::kCorrupt, reader->error().Line());
+  reader_ = std::move(**reader);
+  return {};
+}
+
+std::expected<bool, Error> SnapshotWriter::ReadBack() {
+  if (failed_) return std::unexpected(*failed_);
+  const auto block = reader_->Next();
+  if (block && *block && **block) return true;
+  if (block && *block) return Publish();
+  failed_ = block ? Error{Code::kCorrupt, block->error().Line()} : block.error();
+  return std::unexpected(*failed_);
+}
+
+// Not before it was read back: it may take the place of a snapshot that the log rests on.
+std::expected<bool, Error> SnapshotWriter::Publish() {
+  auto named = Settled(disk_->Rename(Unfinished(name_), name_));
+  if (named) named = Settled(disk_->SyncNames());
+  if (!named) return std::unexpected(named.error());
+  return false;
 }
 
 void SnapshotWriter::Abandon() {
   file_.reset();
+  reader_.reset();
   failed_ = Error{Code::kSystem, disk_->PathOf(name_) + ": this snapshot was abandoned"};
   std::ignore = disk_->Remove(Unfinished(name_));
 }

@@ -1,5 +1,5 @@
-// SnapshotWriter: writes a snapshot of a shard, block by block, and gives it its name when it is whole and
-// read back.
+// SnapshotWriter: writes a snapshot of a shard, block by block, and gives it its name once all of it was read
+// back.
 //
 // Threads: one at a time; not the shard's, for each call may wait for the disk.
 #pragma once
@@ -13,6 +13,7 @@
 #include <string>
 
 #include "log/disk.h"
+#include "log/snapshot_reader.h"
 #include "verify/log.h"
 
 namespace plov::log {
@@ -28,29 +29,29 @@ class SnapshotWriter {
   std::expected<void, Error> Write(std::span<std::byte> block, uint32_t operations);
   uint64_t bytes_written() const { return at_; }
 
-  // The footer, sync, the file's name, SyncNames; then reads all of it back. The caller knows that the log is
-  // durable through `needs_batch` (rule S3). kCorrupt: what was read back is not what `total` says or was
-  // written; the file is removed, as it is when it cannot be read. kNoSpace, kSystem: Abandon.
-  struct Total {
-    uint64_t items = 0;
-    uint64_t payload_bytes = 0;
-    uint64_t needs_batch = 0;
-    uint64_t last_version = 0;
-  };
-  std::expected<void, Error> Finish(const Total& total);
+  // The footer, and sync; then ReadBack until it returns false. The caller knows that the log is durable
+  // through `needs_batch` (rule S3). An error of any of them: Abandon. kNoSpace, kSystem.
+  // Of `total` digest and start batch are the writer's own.
+  std::expected<void, Error> Close(const verify::SnapshotFooter& total);
+  // Reads the next block of the file as the disk has it; false: all is what was written, and the file has its
+  // name, in place of a former one. kCorrupt, kSystem.
+  std::expected<bool, Error> ReadBack();
+  uint64_t bytes_read_back() const { return reader_ ? reader_->bytes_read() : 0; }
   // Removes the unfinished file.
   void Abandon();
 
  private:
   std::expected<void, Error> Append(std::span<const std::byte> bytes);
   std::expected<void, Error> Sync();
-  std::expected<void, Error> ReadBack();
+  std::expected<void, Error> OpenToReadBack();
+  std::expected<bool, Error> Publish();
   std::expected<void, Error> Settled(std::expected<void, Error> result);
 
   Disk* disk_ = nullptr;
   verify::LogHead head_;
   std::string name_;  // once it is finished
   std::unique_ptr<File> file_;
+  std::optional<SnapshotReader> reader_;
   std::optional<Error> failed_;  // the first error, which is final for the file (rule D8)
   uint64_t at_ = 0;
   uint64_t synced_ = 0;

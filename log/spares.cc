@@ -39,7 +39,7 @@ void Spares::Found(const std::string& name) {
     std::from_chars(name.data() + kSpareName.size(), name.data() + name.size(), number);
     next_ = std::max(next_, number + 1);
   }
-  if (wants() && HasUsualSize(name)) {
+  if (wants() && IsReusable(name)) {
     ready_.push_back(name);
   } else {
     (void)disk_->Remove(name);  // in the way of nothing if it stays
@@ -48,9 +48,9 @@ void Spares::Found(const std::string& name) {
 
 std::string Spares::NextName() { return std::string(kSpareName) + std::to_string(next_++); }
 
-bool Spares::HasUsualSize(const std::string& name) {
+bool Spares::IsReusable(const std::string& name) {
   const auto file = disk_->Open(name, Disk::Mode::kRead);
-  return file && (*file)->bytes() == file_bytes_;
+  return file && (*file)->bytes() == file_bytes_ && !(*file)->has_other_names();
 }
 
 // It gets its name when it is whole, so that no part of one is ever taken for a spare.
@@ -95,7 +95,7 @@ bool Spares::Recycle(const std::string& from, const std::string& to) {
 
 void Spares::Give(const std::string& name) {
   std::string to;
-  if (HasUsualSize(name)) {
+  if (IsReusable(name)) {
     const std::lock_guard lock(mutex_);
     if (wants()) {
       to = NextName();

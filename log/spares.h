@@ -20,7 +20,7 @@ class Spares {
  public:
   static constexpr size_t kMax = 2;
 
-  // found: spares that lie there; those of another size are removed.
+  // found: spares that lie there; those of another size, or that somebody has linked, are removed.
   Spares(Disk* disk, uint64_t file_bytes, std::vector<std::string> found);
 
   uint64_t file_bytes() const { return file_bytes_; }
@@ -30,7 +30,7 @@ class Spares {
   std::expected<std::string, Error> Take();
   // One of a size of its own.
   std::expected<std::string, Error> MakeOf(uint64_t bytes);
-  // Recycles a file of the usual size that nobody needs any more, or removes it.
+  // Recycles a file of the usual size that nobody needs any more and that has no other name, or removes it.
   void Give(const std::string& name);
 
   // For the maker's thread: waits until a spare is wanted; false once Stop was called. After a Make that
@@ -46,7 +46,7 @@ class Spares {
   void Found(const std::string& name);
 
   std::expected<void, Error> MakeFile(const std::string& name, uint64_t bytes);
-  bool HasUsualSize(const std::string& name);
+  bool IsReusable(const std::string& name);
   bool Recycle(const std::string& from, const std::string& to);
 
   Disk* disk_;

@@ -55,7 +55,7 @@ std::expected<verify::LogHead, Error> ReadHead(Disk* disk, const std::string& na
   const auto head = verify::CheckLogHead(kind, block);
   if (!head) return FailHead(path, head.error());
   const std::string own_name = NameFor(kind, *head);
-  if (own_name != name)
+  if (own_name != name && Unfinished(own_name) != name)
     return Fail(Code::kCorrupt, path + ": its head says that it is " + own_name);
   if ((*file)->bytes() < head->file_bytes) {
     return Fail(Code::kCorrupt, path + ": the file is shorter than its head says");

@@ -34,6 +34,8 @@ constexpr CommitModeName kCommitModes[] = {{"strict", log::CommitMode::kStrict},
                                            {"async", log::CommitMode::kAsync}};
 constexpr uint64_t kLogSizeMin = uint64_t{1} << 20;
 constexpr uint64_t kLogSizeMax = uint64_t{1} << 30;
+constexpr uint64_t kSnapshotRateMax = uint64_t{64} << 30;
+constexpr uint64_t kSnapshotsMax = 100;
 constexpr std::chrono::microseconds kLogIntervalMin = std::chrono::milliseconds(1);
 constexpr std::chrono::microseconds kLogIntervalMax = std::chrono::hours(1);
 
@@ -60,6 +62,8 @@ po::options_description Described() {
       ("log-interval", po::value<std::string>(), "with --commit async, time between two syncs (1s)")
       ("log-segment", po::value<std::string>(), "size of the log's files, 1M to 1G (64M)")
       ("log-buffer", po::value<std::string>(), "what may wait for the disk in each shard's memory, 1M to 1G (64M)")
+      ("snapshot-rate", po::value<std::string>(), "what snapshots may write in a second, 1M to 64G (200M)")
+      ("snapshot-keep", po::value<std::string>(), "snapshots that are kept, with the log since the oldest, 1 to 100 (1)")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
       ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
       ("version,V", "print the version and exit")
@@ -162,7 +166,8 @@ std::expected<void, Error> FillLog(const Given& given, ServerOptions* server) {
   if (given.Has("log") && log->folder.empty()) {
     return Invalid(given.NameOf("log") + " is empty: name a folder");
   }
-  for (const char* option : {"commit", "log-interval", "log-segment", "log-buffer"}) {
+  for (const char* option :
+       {"commit", "log-interval", "log-segment", "log-buffer", "snapshot-rate", "snapshot-keep"}) {
     if (given.Has(option) && log->folder.empty()) {
       return Invalid(given.NameOf(option) + " is for a server with --log");
     }
@@ -176,6 +181,12 @@ std::expected<void, Error> FillLog(const Given& given, ServerOptions* server) {
   if (!segment) return std::unexpected(segment.error());
   const auto buffer = SizeOf(given, "log-buffer", kLogSizeMin, kLogSizeMax, log->buffer_bytes);
   if (!buffer) return std::unexpected(buffer.error());
+  const auto rate =
+      SizeOf(given, "snapshot-rate", kLogSizeMin, kSnapshotRateMax, log->snapshots.rate_bytes);
+  if (!rate) return std::unexpected(rate.error());
+  const auto keep = SizeOf(given, "snapshot-keep", 1, kSnapshotsMax, log->snapshots.keep);
+  if (!keep) return std::unexpected(keep.error());
+  log->snapshots = {.rate_bytes = *rate, .keep = *keep};
   log->segment_bytes = *segment / verify::kLogBlockBytes * verify::kLogBlockBytes;
   log->buffer_bytes = *buffer;
   return {};

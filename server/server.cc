@@ -32,7 +32,7 @@ uint64_t StagingBytes(uint32_t value_bytes_max) {
   return std::max(kStagingBytesMin, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
 }
 
-void LogRecovery(const RecoveryReport& report, const StoreOptions& options) {
+void TellOfRecovery(const RecoveryReport& report, const StoreOptions& options) {
   if (!report.warm) return;
   const double seconds = static_cast<double>(report.microseconds) / 1e6;
   spdlog::info("shard {}: recovered {} items of {} in {:.3f} s ({} second copies of moves dropped)",
@@ -98,10 +98,16 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
       if (store_options.shard > 0)
         store_options.warm_path += fmt::format(".{}", store_options.shard);
     }
+    if (log_ != nullptr) {
+      const auto snapshot = log_->snapshot_of(store_options.shard);
+      store_options.expected_items = snapshot ? snapshot->items : 0;
+      store_options.expected_bucket_bytes =
+          snapshot ? static_cast<uint32_t>(snapshot->bucket_bytes) : 0;
+    }
     auto opened = Store::Create(store_options);
     if (!opened) return std::unexpected(opened.error());
     const RecoveryReport& recovery = (*opened)->recovery();
-    LogRecovery(recovery, store_options);
+    TellOfRecovery(recovery, store_options);
     LogRoom((*opened)->region(), store_options);
     recovered_items += recovery.items;
     if (recovered_items > 0 && !recovery.warm) {
@@ -137,7 +143,7 @@ std::expected<void, Error> Server::RestoreFromLog(log::CommitMode mode) {
   const uint64_t hash_seed = shards_.front()->store_to_restore()->superblock().hash_seed;
   if (auto begun = log_->Begin(hash_seed, std::move(wakes)); !begun) return begun;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
-    shards_[shard]->LogTo(log_->of_shard(shard), mode);
+    shards_[shard]->LogTo(log_->of_shard(shard), mode, log_->feed_of_shard(shard));
   }
   return {};
 }

@@ -300,7 +300,7 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   Reply reply;
   reply.request_id = request.request_id;
   Outcome outcome = Outcome::kDone;
-  if (verify::IsWrite(request.operation) && !peer->may_write) {
+  if (verify::IsForWriters(request.operation) && !peer->may_write) {
     reply.status = Code::kPermission;
   } else if (verify::IsWrite(request.operation)) {
     outcome = HandleWrite(endpoint, id, peer, &reply);
@@ -314,6 +314,10 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
     batch.clock_us = store_->UnixUs(MonotonicUs());
   } else if (request.operation == Operation::kStats) {
     ReplyStats(room, &reply);
+  } else if (request.operation == Operation::kSync) {
+    AnswerSync(&batch, &reply);
+  } else if (request.operation == Operation::kSnapshot) {
+    AnswerSnapshot(&reply);
   }
   if (outcome != Outcome::kDone) return outcome;
   return batch.replies->Add(reply) ? Outcome::kDone : Outcome::kBroken;

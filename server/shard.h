@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +20,7 @@
 #include "server/clock.h"
 #include "server/confirmations.h"
 #include "server/sessions.h"
+#include "server/shard_snapshot.h"
 #include "server/store.h"
 #include "server/warnings.h"
 #include "verify/message.h"
@@ -65,7 +67,8 @@ class Shard {
   void Show(const fabric::Admission* admission) { admission_ = admission; }
   // What it writes goes to this log, which outlives the last turn; the log's `wake` is Wake. Before the
   // first turn.
-  void LogTo(log::GroupCommit* log, log::CommitMode mode);
+  // `feed` takes its snapshots; null: there are none.
+  void LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed = nullptr);
   // For DurableLog::Recover; before LogTo.
   Store* store_to_restore() { return store_.get(); }
   // How many shards its thread serves, this one included; before the first turn.
@@ -153,6 +156,8 @@ class Shard {
   void SendReplies(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
   // The log, in server/shard_log.cc: whether it takes the write at hand, and what is due at a turn's end.
   Outcome AskLog(Peer* peer, WriteReply* refusal);
+  void AnswerSync(Batch* batch, verify::Reply* reply);
+  void AnswerSnapshot(verify::Reply* reply);
   bool StepLog();
   void SendSettled();
   void TellOfLog();
@@ -195,6 +200,7 @@ class Shard {
   ShardCounters counters_;
   log::GroupCommit* log_ = nullptr;
   log::CommitMode commit_mode_ = log::CommitMode::kStrict;
+  std::optional<ShardSnapshot> snapshot_;
   std::deque<Waiting> unsettled_;  // whose replies wait until the log is durable
   uint64_t appended_batch_ = 0;    // the last that this shard knows of
   bool unattested_ = false;        // nothing in the log says yet that it is durable

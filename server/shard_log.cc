@@ -17,11 +17,12 @@ constexpr size_t kPublishedPerTurn = 64;
 
 }  // namespace
 
-void Shard::LogTo(log::GroupCommit* log, log::CommitMode mode) {
+void Shard::LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed) {
   log_ = log;
   commit_mode_ = mode;
   appended_batch_ = log->last_batch();
   store_->LogTo(log, mode);
+  if (feed != nullptr) snapshot_.emplace(store_.get(), log, feed);
 }
 
 // kDone: it takes the write, or `refusal` says why not.
@@ -33,9 +34,25 @@ Shard::Outcome Shard::AskLog(Peer* peer, WriteReply* refusal) {
   }
   const verify::Request& request = *peer->batch->request;
   if (store_->IsPending(request.key) || store_->pending() >= kPendingMax) return Outcome::kLogs;
+  if (snapshot_ && snapshot_->is_behind()) return Outcome::kLogs;
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
   return log_->HasRoom(verify::LoggedBytes(request.key.size(), value_bytes)) ? Outcome::kDone
                                                                              : Outcome::kLogs;
+}
+
+// The reply waits as one to a write does (rule D4), in every mode.
+void Shard::AnswerSync(Batch* batch, verify::Reply* reply) {
+  if (log_ == nullptr) {
+    reply->status = Code::kInvalidArgument;
+    return;
+  }
+  if (!log_->pending()) return;
+  if (const Code failure = log_->failure(); failure != Code::kOk) {
+    reply->status = failure;
+    reply->version = failure == Code::kNoSpace ? verify::kLogIsFull : 0;
+    return;
+  }
+  batch->rests_on = std::max(batch->rests_on, log_->RequestSync());
 }
 
 bool Shard::StepLog() {
@@ -48,7 +65,8 @@ bool Shard::StepLog() {
   const bool published = store_->PublishDurable(kPublishedPerTurn);
   const size_t waiting = unsettled_.size();
   SendSettled();
-  return published || unsettled_.size() != waiting;
+  const bool has_read = snapshot_ && snapshot_->Step();
+  return published || has_read || unsettled_.size() != waiting;
 }
 
 // In the order in which they were finished; none rests on a later batch than those after it.
@@ -85,6 +103,14 @@ void Shard::AttestLog() {
   if (!unattested_ || log_->pending()) return;
   log_->Attest();
   unattested_ = false;
+}
+
+void Shard::AnswerSnapshot(verify::Reply* reply) {
+  if (snapshot_) {
+    reply->version = snapshot_->feed().Ask();
+  } else {
+    reply->status = Code::kInvalidArgument;
+  }
 }
 
 }  // namespace plov::server

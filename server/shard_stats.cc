@@ -15,6 +15,19 @@ void Shard::AddLogStats(const std::function<void(std::string_view, uint64_t)>& l
   line("log_bytes", log_->bytes_written());
   line("log_segment", log_->segment());
   line("log_failed", log_->failure() != Code::kOk);
+  if (!snapshot_) return;
+  const log::SnapshotFeed::Stats snapshots = snapshot_->feed().stats();
+  line("snapshots", snapshots.taken);
+  line("snapshot_failures", snapshots.failed);
+  line("snapshot_running", snapshots.running);
+  line("snapshot_written_bytes", snapshots.written_bytes);
+  line("snapshot_items", snapshots.items);
+  line("snapshot_bytes", snapshots.bytes);
+  if (snapshots.taken > 0) {
+    const auto age = std::chrono::steady_clock::now() - snapshots.taken_at;
+    line("snapshot_age_s",
+         static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(age).count()));
+  }
 }
 
 std::string Shard::StatsText() const {

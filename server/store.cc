@@ -37,6 +37,17 @@ bool Store::IsWhole(const Bucket& bucket) const {
       .has_value();
 }
 
+std::optional<Store::Hit> Store::HitOf(const Bucket& bucket) const {
+  const MaskedItem item = ItemOf(bucket);
+  if (bucket.kind() != BucketKind::kReference) return Hit{item, 0, 0};
+  const verify::Reference reference = bucket.reference();
+  const bool is_meant =
+      item.version() == reference.version &&
+      verify::RecordBytes(item.key_bytes(), item.value_bytes()) == reference.record_bytes;
+  if (!is_meant) return std::nullopt;
+  return Hit{item, reference.offset, reference.record_bytes};
+}
+
 // What a damaged record says is not believed where it would hide an item: its key, for a GET that
 // finds nothing under the hash, and its expiry. Writes heal other damage by replacing the record,
 // and Get looks for itself.

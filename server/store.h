@@ -44,11 +44,14 @@ struct StoreOptions {
   uint32_t shard_count = 1;
   uint64_t hash_seed = 0;       // the same in all shards
   int64_t clock_offset_us = 0;  // Unix time minus monotonic clock, the same in all shards
-  uint64_t bucket_count = 0;    // at first; 0: a small table
-  bool grows = true;            // false keeps the table as large as it is, for tests
-  bool stashes = true;          // false: what finds no bucket is refused, for tests
-  size_t block_bytes = 0;       // of the record area; 0: by the memory's size
-  std::string warm_path = {};   // the file to keep the memory in; empty: none
+  uint64_t bucket_count = 0;    // at first; 0: a small table, or one for expected_items
+  // What a snapshot holds, which is about to be restored, and the buckets it suited where each growth chooses.
+  uint64_t expected_items = 0;
+  uint32_t expected_bucket_bytes = 0;
+  bool grows = true;           // false keeps the table as large as it is, for tests
+  bool stashes = true;         // false: what finds no bucket is refused, for tests
+  size_t block_bytes = 0;      // of the record area; 0: by the memory's size
+  std::string warm_path = {};  // the file to keep the memory in; empty: none
 };
 
 struct StoreStats {
@@ -116,8 +119,8 @@ class Store : private cuckoo::GrowingTable::Records {
 
   WriteReply Delete(const verify::Request& request, uint64_t now_us, uint64_t client_id = 0);
 
-  // What a log holds becomes true again, operation by operation in its order; before LogTo, and while
-  // nobody is connected. kOk, kNoSpace, kTooLarge.
+  // What a log holds becomes true again, operation by operation in its order, after the items of a snapshot;
+  // before LogTo, and while nobody is connected. kOk, kNoSpace, kTooLarge.
   Code Restore(const verify::Logged& operation, uint64_t now_us);
   // Versions go on beyond all that a log holds.
   void GoOnBeyond(uint64_t version);
@@ -152,6 +155,11 @@ class Store : private cuckoo::GrowingTable::Records {
   std::expected<Hit, Code> Get(std::string_view key, uint64_t now_us,
                                size_t verified_bytes_max = SIZE_MAX);
 
+  // What an occupied bucket of the store's leads to; nullopt when its record is not the one it means. And
+  // whether all of that is whole, in one go.
+  std::optional<Hit> HitOf(const verify::Bucket& bucket) const;
+  bool IsWhole(const verify::Bucket& bucket) const;
+
   // Digests of long values, for slices; and what one says of the record that was hit.
   verify::ValueDigest DigestOf(const Writing& writing) const;
   verify::ValueDigest DigestOf(const Hit& hit) const;
@@ -165,6 +173,8 @@ class Store : private cuckoo::GrowingTable::Records {
   const Region& region() const { return region_; }
   const Memory& memory() const { return memory_; }
   const cuckoo::GrowingTable& table() const { return *table_; }
+  // For a pass over all items (cuckoo/table_pass.h).
+  cuckoo::GrowingTable* table_to_read() { return &*table_; }
   const RecordArea& records() const { return records_; }
   const StoreStats& stats() const { return stats_; }
   // The shard says when clients have confirmed a table, and asks what to do when idle.
@@ -200,6 +210,11 @@ class Store : private cuckoo::GrowingTable::Records {
   Store(const StoreOptions& options, Region region, const verify::Superblock& superblock);
   static std::expected<verify::Superblock, Error> SuperblockFor(const StoreOptions& options,
                                                                 const Region& region);
+  struct FirstTable {
+    uint64_t bucket_count;
+    uint32_t bucket_bytes;
+  };
+  FirstTable FirstTableOf() const;
   std::expected<void, Error> OpenFresh();
   std::expected<void, Error> OpenFormer();
   std::unexpected<Error> TooSmall() const;
@@ -219,8 +234,6 @@ class Store : private cuckoo::GrowingTable::Records {
 
   uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
   verify::MaskedItem ItemOf(const verify::Bucket& bucket) const;
-  // True unless the bucket refers to a record that fails its seal. Cost: the record's bytes.
-  bool IsWhole(const verify::Bucket& bucket) const;
   bool IsExpired(const verify::MaskedItem& item, uint64_t now_us) const {
     return item.expiry() != 0 && item.expiry() <= UnixSeconds(now_us);
   }

@@ -17,6 +17,9 @@ namespace {
 
 // A table of 256 KiB: doubled a dozen times on the way to ten million items, at a cost nobody sees.
 constexpr uint64_t kFirstBuckets = 4096;
+// How full one is with the items that are expected, in percent, and the part of the memory that it may take.
+constexpr uint64_t kExpectedPercent = 70;
+constexpr uint64_t kExpectedPart = 2;
 
 constexpr auto kNoHeap =
     "no memory for what the server keeps of a table, a byte for each bucket: free some of the "
@@ -180,10 +183,24 @@ std::expected<void, Error> Store::MakeTable(const Geometry& geometry) {
   return {};
 }
 
+// The items of a snapshot come in the order of their homes: a table that grew with them would be filled from its
+// begin. Where memory is small it grows all the same.
+Store::FirstTable Store::FirstTableOf() const {
+  uint32_t bytes = options_.bucket_bytes;
+  if (bytes == 0) {
+    const bool is_wide = options_.expected_bucket_bytes == verify::kBucketBytesMax;
+    bytes = is_wide ? verify::kBucketBytesMax : verify::kBucketBytesMin;
+  }
+  if (options_.bucket_count != 0) return {options_.bucket_count, bytes};
+  const uint64_t buckets_per_page = kPageBytes / bytes;
+  const uint64_t wanted = options_.expected_items * 100 / kExpectedPercent;
+  const uint64_t most = memory_.budget_bytes() / kExpectedPart / bytes;
+  const uint64_t count = std::clamp(wanted, kFirstBuckets, std::max(kFirstBuckets, most));
+  return {(count + buckets_per_page - 1) / buckets_per_page * buckets_per_page, bytes};
+}
+
 std::expected<void, Error> Store::OpenFresh() {
-  const uint64_t bucket_count = options_.bucket_count != 0 ? options_.bucket_count : kFirstBuckets;
-  const uint32_t bucket_bytes =
-      options_.bucket_bytes != 0 ? options_.bucket_bytes : verify::kBucketBytesMin;
+  const auto [bucket_count, bucket_bytes] = FirstTableOf();
   const size_t table_bytes = bucket_count * bucket_bytes;
   const auto offset = memory_.Take(table_bytes, kPageBytes, Memory::End::kHigh);
   if (!offset || !region_.Commit(0, verify::kRegionHeadBytes) ||

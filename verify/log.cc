@@ -265,6 +265,7 @@ std::array<std::byte, kSnapshotFooterBytes> SealSnapshotFooter(const SnapshotFoo
   PutNumber(at + 56, footer.start_batch);
   PutNumber(at + 64, footer.needs_batch);
   PutNumber(at + 72, footer.last_version);
+  PutNumber(at + 80, footer.bucket_bytes);
   PutNumber(at, SealedWith(bytes, seed));
   return bytes;
 }
@@ -303,7 +304,8 @@ std::optional<SnapshotFooter> CheckSnapshotFooter(std::span<const std::byte> byt
                         .payload_bytes = NumberAt<uint64_t>(bytes, 48),
                         .start_batch = NumberAt<uint64_t>(bytes, 56),
                         .needs_batch = NumberAt<uint64_t>(bytes, 64),
-                        .last_version = NumberAt<uint64_t>(bytes, 72)};
+                        .last_version = NumberAt<uint64_t>(bytes, 72),
+                        .bucket_bytes = NumberAt<uint64_t>(bytes, 80)};
 }
 
 }  // namespace plov::verify

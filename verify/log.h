@@ -59,6 +59,7 @@
 //      56    8 start batch      replay begins with it
 //      64    8 needs batch      the log reaches at least to its end
 //      72    8 last version     no version in the snapshot is greater
+//      80    8 bucket bytes     of the table: what suited its items; 0 is not known
 // A snapshot is whole if and only if its head, every block and the footer at the file's end are.
 //
 // Who reads these bytes takes every one for hostile; nothing is trusted but by a checksum.
@@ -81,7 +82,7 @@ inline constexpr uint32_t kLogFormat = 1;
 inline constexpr size_t kBatchHeadBytes = 64;
 inline constexpr size_t kLoggedHeadBytes = 40;
 inline constexpr size_t kSnapshotBlockHeadBytes = 32;
-inline constexpr size_t kSnapshotFooterBytes = 80;
+inline constexpr size_t kSnapshotFooterBytes = 88;
 // Of a batch and of a snapshot's block: what its length can say, in whole blocks.
 inline constexpr size_t kBatchBytesMax = size_t{1} << 30;
 
@@ -188,6 +189,7 @@ struct SnapshotFooter {
   uint64_t start_batch = 0;
   uint64_t needs_batch = 0;
   uint64_t last_version = 0;
+  uint64_t bucket_bytes = 0;
   bool operator==(const SnapshotFooter&) const = default;
 };
 

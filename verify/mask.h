@@ -129,6 +129,8 @@ class MaskedItem {
     return {bytes_.words + bytes_.at + key_bytes(), value_bytes()};
   }
   uint64_t mask() const { return mask_; }
+  // As the value's first byte sees it.
+  uint64_t value_mask() const { return MaskAt(mask_, bytes_.at + key_bytes()); }
   const Bytes& bytes() const { return bytes_; }
 
  private:

@@ -63,10 +63,19 @@ enum class Operation : uint8_t {
   kConfirm = 8,  // the client has taken over the superblock of the version expected_version, and no
                  // READ by an older one is under way or will be: a table that no later superblock
                  // lists is nothing to it. Sent after connecting and after every change of view.
+  kSync = 9,     // replied to when everything that this shard has answered is durable
+  // Asks for a snapshot of the log; the reply's version is the number of snapshots, taken or failed,
+  // that the shard will have finished when this one is.
+  kSnapshot = 10,
 };
 
 constexpr bool IsWrite(Operation operation) {
   return operation >= Operation::kPut && operation <= Operation::kDelete;
+}
+
+// Writes, and what makes the server's disk work: a client that may only read is refused.
+constexpr bool IsForWriters(Operation operation) {
+  return IsWrite(operation) || operation == Operation::kSync || operation == Operation::kSnapshot;
 }
 
 struct Request {

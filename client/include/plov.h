@@ -311,6 +311,18 @@ PLOV_API plov_code plov_ping(plov_client* client, uint64_t* round_trip_ns);
 // What the server says of itself, for each shard. Cost: one message and its reply per shard.
 PLOV_API plov_code plov_server_stats(plov_client* client, plov_text_callback each, void* context);
 
+// Returns when everything that the server has acknowledged before, to whomever, is durable in its
+// log. With --commit async a loss of power takes the last second of it otherwise. Operations that
+// were started and have not ended are not waited for.
+//
+// Errors: PLOV_INVALID_ARGUMENT (the server keeps no log: plovd --log), PLOV_NO_SPACE and
+//         PLOV_SYSTEM (the log cannot be written), PLOV_TIMEOUT (not durable within the deadline),
+//         PLOV_PERMISSION (this client may only read); PLOV_UNKNOWN, once, when the server died or
+//         restarted after a write of this client that no plov_sync had told of: it may be lost, what
+//         came later is durable.
+// Cost:   one message and its reply per shard, and a sync of its log where something waits for it.
+PLOV_API plov_code plov_sync(plov_client* client);
+
 // stats_bytes: sizeof(*stats); a library that counts less leaves the rest 0.
 PLOV_API plov_code plov_stats(const plov_client* client, plov_client_stats* stats,
                               size_t stats_bytes);

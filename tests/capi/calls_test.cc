@@ -158,6 +158,26 @@ TEST_F(CapiCalls, PingMeasuresTheRoundTrip) {
   EXPECT_EQ(plov_ping(client_.get(), nullptr), PLOV_OK);
 }
 
+TEST_F(CapiCalls, SyncNeedsALog) {
+  EXPECT_EQ(plov_sync(client_.get()), PLOV_INVALID_ARGUMENT);
+  EXPECT_EQ(LastMessage(client_.get()), "this server keeps no log (plovd --log)");
+}
+
+TEST(CapiSync, WaitsForTheLog) {
+  const TemporaryFolder folder;
+  const Plovd server({"--memory", "64M", "--log", folder.path() + "/log", "--commit", "async",
+                      "--log-interval", "1h"});
+  const CClient client = ConnectInC(server.uri());
+  ASSERT_EQ(plov_put(client.get(), plov_text("k"), plov_text("v"), nullptr, nullptr), PLOV_OK);
+  EXPECT_EQ(plov_sync(client.get()), PLOV_OK);
+  std::string text;
+  const auto keep = [](void* context, uint32_t, const char* said) {
+    *static_cast<std::string*>(context) = said;
+  };
+  ASSERT_EQ(plov_server_stats(client.get(), keep, &text), PLOV_OK);
+  EXPECT_NE(text.find("log_pending_batches 0\n"), std::string::npos) << text;
+}
+
 TEST_F(CapiCalls, StatsCountWhatWasDone) {
   ASSERT_EQ(plov_put(client_.get(), plov_text("k"), plov_text("v"), nullptr, nullptr), PLOV_OK);
   EXPECT_EQ(Value(client_.get(), "k"), "v");

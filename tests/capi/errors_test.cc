@@ -89,6 +89,7 @@ TEST_F(CapiErrors, AStoppedServerIsATimeoutAndGetsGoOn) {
   EXPECT_EQ(Put(client.get(), "k", "w"), PLOV_TIMEOUT);
   EXPECT_EQ(plov_delete(client.get(), plov_text("other"), 0), PLOV_TIMEOUT);
   EXPECT_EQ(plov_ping(client.get(), nullptr), PLOV_TIMEOUT);
+  EXPECT_EQ(plov_sync(client.get()), PLOV_TIMEOUT);
   const auto ignore = [](void*, uint32_t, const char*) {};
   EXPECT_EQ(plov_server_stats(client.get(), ignore, nullptr), PLOV_TIMEOUT);
   EXPECT_EQ(Value(client.get(), "k"), "v");
@@ -104,6 +105,7 @@ TEST_F(CapiErrors, ADeadServerIsUnavailable) {
   EXPECT_EQ(Put(client.get(), "k", "v"), PLOV_UNAVAILABLE);
   EXPECT_EQ(plov_get(client.get(), plov_text("k"), &item), PLOV_UNAVAILABLE);
   EXPECT_EQ(plov_ping(client.get(), nullptr), PLOV_UNAVAILABLE);
+  EXPECT_EQ(plov_sync(client.get()), PLOV_UNAVAILABLE);
   EXPECT_NE(
       plov_scan(
           client.get(), [](void*, plov_view, const plov_item*) { return true; }, nullptr, nullptr),

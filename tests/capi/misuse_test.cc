@@ -39,6 +39,7 @@ TEST(CapiNullClient, IsRefusedByEveryCall) {
            plov_poll(nullptr, nullptr),
            plov_scan(nullptr, OnItem, nullptr, nullptr),
            plov_ping(nullptr, nullptr),
+           plov_sync(nullptr),
            plov_server_stats(nullptr, OnText, nullptr),
            plov_stats(nullptr, &stats, sizeof(stats)),
            plov_last_error(nullptr)->code,
@@ -186,6 +187,7 @@ void ExpectAllRefused(plov_client* client) {
            plov_scan(client, OnItem, nullptr, nullptr),
            plov_ping(client, nullptr),
            plov_server_stats(client, OnText, nullptr),
+           plov_sync(client),
            plov_close(client),
        }) {
     EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);

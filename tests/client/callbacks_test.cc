@@ -128,13 +128,15 @@ TEST_F(Callbacks, ACallOfAnotherThreadIsRefused) {
       refused += is_refusal(client.Put("k1", "v"));
       refused += is_refusal(client.Delete("k1"));
       refused += is_refusal(client.Ping());
+      refused += is_refusal(client.Sync());
+      refused += is_refusal(client.Snapshot());
       client.StartGet("k1", [&](Client::GetResult result) { refused += is_refusal(result); });
       client.GetMany(std::span(keys).first(2),
                      [&](size_t, Client::GetResult result) { refused += is_refusal(result); });
     });
     other.join();
   });
-  EXPECT_EQ(refused, 7u);
+  EXPECT_EQ(refused, 9u);
   EXPECT_EQ(right, keys.size());
   ExpectUsable();
 }
@@ -146,6 +148,7 @@ TEST_F(Callbacks, AClientThatWasMovedFromRefusesEverything) {
   EXPECT_EQ(client.Get("k1").error().code, Code::kInvalidArgument);
   EXPECT_EQ(client.Put("k1", "v").error().code, Code::kInvalidArgument);
   EXPECT_EQ(client.Scan([](auto...) { return true; }).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(client.Sync().error().code, Code::kInvalidArgument);
   size_t refused = 0;
   client.StartPut("k1", "v", {}, [&](Client::PutResult result) {
     refused += result.error().code == Code::kInvalidArgument;

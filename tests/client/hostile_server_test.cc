@@ -46,6 +46,8 @@ void CallAll(Client* client) {
   client->PutMany(items, [&](size_t, const Client::PutResult&) { ++answers; });
   (void)client->Ping();
   (void)client->ServerStats();
+  (void)client->Sync();
+  (void)client->Snapshot();
   (void)client->Scan([](std::string_view, const Item&) { return true; });
   EXPECT_EQ(answers, keys.size() + items.size());
 }

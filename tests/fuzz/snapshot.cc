@@ -119,7 +119,8 @@ void ChangeHead(Input* input, verify::LogHead* head) {
 
 void ChangeFooter(Input* input, SnapshotFooter* footer) {
   const std::array fields = {&footer->digest,      &footer->items,       &footer->payload_bytes,
-                             &footer->start_batch, &footer->needs_batch, &footer->last_version};
+                             &footer->start_batch, &footer->needs_batch, &footer->last_version,
+                             &footer->bucket_bytes};
   *fields[input->Take<uint8_t>() % fields.size()] = input->Take<uint16_t>();
 }
 

@@ -231,6 +231,14 @@ TEST_F(PosixDiskTest, AnOldSegmentIsASpareUntilThereAreEnough) {
   EXPECT_EQ(*spares.Take(), "spare.1");
 }
 
+TEST_F(PosixDiskTest, AFileWithAnotherNameIsNoSpare) {
+  Spares spares(disk(), kSpareBytes, {});
+  Make("0.1.log", kSpareBytes);
+  ASSERT_TRUE(disk()->Link("0.1.log", "somebody's"));
+  spares.Give("0.1.log");
+  EXPECT_EQ(Names(), std::vector<std::string>{"somebody's"});
+}
+
 TEST_F(PosixDiskTest, TheMakerMakesWhatIsTaken) {
   Spares spares(disk(), 4096, {});
   std::thread maker([&spares] {

@@ -33,6 +33,10 @@ class SimulatedDisk::OpenFile : public log::File {
     const std::lock_guard lock(disk_->mutex_);
     return content_->bytes.size();
   }
+  bool has_other_names() const override {
+    const std::lock_guard lock(disk_->mutex_);
+    return std::ranges::count(disk_->directory_, content_, &Directory::value_type::second) > 1;
+  }
   Fallible Read(uint64_t offset, std::span<std::byte> to) override {
     const std::lock_guard lock(disk_->mutex_);
     if (auto fails = disk_->Enter(Call::kRead, name_); !fails) return fails;

@@ -51,6 +51,12 @@ verify::Request AddOf(std::string_view key, std::string_view value, uint64_t seq
   return request;
 }
 
+verify::Request SyncOf(uint64_t request_id) {
+  auto request = Ping(request_id);
+  request.operation = Operation::kSync;
+  return request;
+}
+
 class ShardLog : public ::testing::TestWithParam<CommitMode> {};
 
 TEST_P(ShardLog, NobodyIsToldOfAWriteBeforeItIsDurable) {
@@ -93,6 +99,28 @@ TEST_P(ShardLog, ARetryWaitsAsTheWriteDoes) {
   EXPECT_EQ(world.LastReplies(again).front().status, Code::kOk);
 }
 
+TEST_P(ShardLog, ASyncWaitsForOthersWrites) {
+  LoggedShard world(GetParam());
+  const auto client = world.Connect(7);
+  const auto other = world.Connect(8);
+  world.Send(client, {PutOf("a", "1", 1)});
+  const size_t sent = world.port.sent.size();
+  world.Send(other, {SyncOf(5)});
+  EXPECT_EQ(world.port.sent.size(), sent);
+  world.Commit();
+  ASSERT_EQ(world.port.sent.size(), sent + 2);
+  EXPECT_EQ(world.LastReplies(other).front().status, Code::kOk);
+}
+
+TEST_P(ShardLog, ASyncIsAnsweredAtOnceWhenNothingPends) {
+  LoggedShard world(GetParam());
+  const auto client = world.Connect(7);
+  EXPECT_EQ(world.AskOne(client, SyncOf(5)).status, Code::kOk);
+  world.Send(client, {PutOf("a", "1", 1)});
+  world.Commit();
+  EXPECT_EQ(world.AskOne(client, SyncOf(6)).status, Code::kOk);
+}
+
 INSTANTIATE_TEST_SUITE_P(Durable, ShardLog,
                          ::testing::Values(CommitMode::kStrict, CommitMode::kAcked));
 
@@ -114,6 +142,111 @@ TEST(ShardLogAsync, AWriteIsAnsweredAtOnce) {
   const auto client = world.Connect(7);
   EXPECT_EQ(world.AskOne(client, PutOf("a", "1", 1)).status, Code::kOk);
   EXPECT_TRUE(world.log.commit().pending());
+}
+
+// The log's interval is never over here: nothing but the request makes it sync.
+TEST(ShardLogAsync, ASyncIsAnsweredWhenAllIsDurableAndNotBefore) {
+  LoggedShard world(CommitMode::kAsync);
+  const auto client = world.Connect(7);
+  const auto other = world.Connect(8);
+  EXPECT_EQ(world.AskOne(client, PutOf("a", "1", 1)).status, Code::kOk);
+  const size_t sent = world.port.sent.size();
+  world.Send(other, {SyncOf(5)});
+  EXPECT_EQ(world.port.sent.size(), sent);
+  for (int i = 0; i < 10; ++i) {
+    world.log.commit().Step(false);
+    world.TurnSome();
+    EXPECT_EQ(world.port.sent.size() > sent, !world.log.commit().pending());
+  }
+  ASSERT_EQ(world.port.sent.size(), sent + 1);
+  EXPECT_EQ(world.LastReplies(other).front().status, Code::kOk);
+  EXPECT_EQ(world.AskOne(client, SyncOf(6)).status, Code::kOk) << "nothing is left to wait for";
+}
+
+TEST(ShardLogAsync, ASyncCountsTheWritesOfItsOwnMessage) {
+  LoggedShard world(CommitMode::kAsync);
+  const auto client = world.Connect(7);
+  const size_t sent = world.port.sent.size();
+  world.Send(client, {PutOf("a", "1", 1), SyncOf(5), GetOf("a", 6)});
+  EXPECT_EQ(world.port.sent.size(), sent);
+  world.Commit();
+  ASSERT_EQ(world.port.sent.size(), sent + 1);
+  const auto replies = world.LastReplies(client);
+  ASSERT_EQ(replies.size(), 3u);
+  EXPECT_EQ(replies[1].status, Code::kOk);
+  EXPECT_EQ(replies[2].value, "1");
+}
+
+// Writes may come all the while.
+TEST(ShardLogAsync, ASyncDoesNotWaitForLaterWrites) {
+  LoggedShard world(CommitMode::kAsync);
+  const auto client = world.Connect(7);
+  const auto other = world.Connect(8);
+  world.Send(client, {PutOf("a", "1", 1)});
+  world.Send(other, {SyncOf(5)});
+  world.Send(client, {PutOf("b", "1", 2)});
+  ASSERT_TRUE(world.log.commit().Step(false));  // writes the first
+  ASSERT_TRUE(world.log.commit().Step(false));  // syncs it
+  const size_t sent = world.port.sent.size();
+  world.TurnSome();
+  ASSERT_EQ(world.port.sent.size(), sent + 1);
+  EXPECT_EQ(world.LastReplies(other).front().status, Code::kOk);
+  EXPECT_TRUE(world.log.commit().pending());
+}
+
+TEST(ShardLogAsync, ASyncOfAFailingLogIsItsError) {
+  for (const Code code : {Code::kNoSpace, Code::kSystem}) {
+    LoggedShard world(CommitMode::kAsync);
+    const auto client = world.Connect(7);
+    EXPECT_EQ(world.AskOne(client, PutOf("a", "1", 1)).status, Code::kOk);
+    // Once each: of the write, and of the next file.
+    world.log.disk().FailNext(test::SimulatedDisk::Call::kWrite, code);
+    world.log.disk().FailNext(test::SimulatedDisk::Call::kCreate, code);
+    world.TurnSome();
+    ASSERT_TRUE(world.log.commit().Step(false));
+    ASSERT_EQ(world.log.commit().failure(), code);
+    const Replied refused = world.AskOne(client, SyncOf(5));
+    EXPECT_EQ(refused.status, code);
+    EXPECT_EQ(refused.version, code == Code::kNoSpace ? verify::kLogIsFull : 0);
+
+    world.log.disk().ClearFaults();
+    world.Commit();
+    EXPECT_EQ(world.AskOne(client, SyncOf(6)).status, Code::kOk);
+  }
+}
+
+// Nobody knows how long the disk will fail.
+TEST(ShardLogAsync, ASyncUnderWayWaitsForALogThatBeginsToFail) {
+  LoggedShard world(CommitMode::kAsync);
+  const auto client = world.Connect(7);
+  world.Send(client, {PutOf("a", "1", 1)});
+  world.log.disk().SetFull(true);
+  world.log.disk().FailNext(test::SimulatedDisk::Call::kWrite, Code::kNoSpace);
+  const size_t sent = world.port.sent.size();
+  world.Send(client, {SyncOf(5)});
+  world.Commit();
+  EXPECT_EQ(world.port.sent.size(), sent);
+  world.log.disk().ClearFaults();
+  world.Commit();
+  ASSERT_EQ(world.port.sent.size(), sent + 1);
+  EXPECT_EQ(world.LastReplies(client).front().status, Code::kOk);
+}
+
+TEST(ShardLogAsync, AReaderCannotMakeTheDiskWork) {
+  LoggedShard world(CommitMode::kAsync);
+  EXPECT_EQ(world.AskOne(world.Connect(7), PutOf("a", "1", 1)).status, Code::kOk);
+  world.port.may_write = false;
+  const auto reader = world.Connect(8);
+  auto snapshot = SyncOf(6);
+  snapshot.operation = Operation::kSnapshot;
+  EXPECT_EQ(world.AskOne(reader, SyncOf(5)).status, Code::kPermission);
+  EXPECT_EQ(world.AskOne(reader, snapshot).status, Code::kPermission);
+}
+
+TEST(ShardWithoutALog, HasNothingToSync) {
+  ShardWorld world;
+  const auto client = world.Connect(7);
+  EXPECT_EQ(world.AskOne(client, SyncOf(5)).status, Code::kInvalidArgument);
 }
 
 TEST(ShardLogStrict, AFullDiskRefusesWritesAndServesGets) {

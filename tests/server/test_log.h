@@ -16,7 +16,9 @@ namespace plov::server {
 class TestLog {
  public:
   explicit TestLog(log::CommitMode mode) : mode_(mode), spares_(&disk_, kSegmentBytes, {}) {
-    log::SegmentWriter writer(&disk_, &spares_, {.id = {1, 2}, .hash_seed = 0x5eed}, {});
+    log::SegmentWriter writer(
+        &disk_, &spares_,
+        {.id = {1, 2}, .hash_seed = 0x5eed, .durable_writes = mode != log::CommitMode::kAsync}, {});
     EXPECT_TRUE(writer.Begin());
     commit_.emplace(std::move(writer), log::GroupCommit::Options{.mode = mode}, [] {});
   }

@@ -117,7 +117,8 @@ bool IsSnapshotBlock(Bytes image, uint64_t seed = kSeedHere) {
   return head && CheckSnapshotBlock(image, *head, seed);
 }
 
-constexpr SnapshotFooter kFooter = {0xd19e57d19e57d19e, 1000, 123456, 17, 29, 0x0123456789abcdef};
+constexpr SnapshotFooter kFooter = {0xd19e57d19e57d19e, 1000, 123456, 17, 29,
+                                    0x0123456789abcdef, 128};
 
 Image FooterImage(const SnapshotFooter& footer) {
   const auto bytes = SealSnapshotFooter(footer, 3, kSeedHere);
@@ -151,10 +152,10 @@ std::vector<LogFormat> LogFormats() {
            SnapshotBlockOf({PutOf(100), PutOf(7)}), SnapshotBlockOf({PutOf(101), PutOf(8)}, 4),
            [](Bytes image) { return IsSnapshotBlock(image); }},
           {"SnapshotFooter",
-           "afe2e3c8b124eed5 706c736650000000 0300000000000000 0000000000000000 "
+           "1ac052ed8e702032 706c736658000000 0300000000000000 0000000000000000 "
            "9ed1579ed1579ed1 e803000000000000 40e2010000000000 1100000000000000 "
-           "1d00000000000000 efcdab8967452301",
-           FooterImage(kFooter), FooterImage({1, 2, 3, 4, 5, 6}), IsFooter}};
+           "1d00000000000000 efcdab8967452301 8000000000000000",
+           FooterImage(kFooter), FooterImage({1, 2, 3, 4, 5, 6, 7}), IsFooter}};
 }
 
 class EachLogFormat : public ::testing::TestWithParam<LogFormat> {};

@@ -179,10 +179,16 @@ TEST(Message, OnlyWritesAreWrites) {
   for (const auto write :
        {Operation::kPut, Operation::kAdd, Operation::kReplace, Operation::kDelete}) {
     EXPECT_TRUE(IsWrite(write));
+    EXPECT_TRUE(IsForWriters(write));
   }
   for (const auto read :
        {Operation::kGet, Operation::kPing, Operation::kStats, Operation::kConfirm}) {
     EXPECT_FALSE(IsWrite(read));
+    EXPECT_FALSE(IsForWriters(read));
+  }
+  for (const auto disk : {Operation::kSync, Operation::kSnapshot}) {
+    EXPECT_FALSE(IsWrite(disk));
+    EXPECT_TRUE(IsForWriters(disk));
   }
 }
 

@@ -232,6 +232,28 @@ class PLOV_EXPORT Client {
   // What the server says of itself, one text of "name value\n" lines per shard.
   std::expected<std::vector<std::string>, Error> ServerStats();
 
+  // Returns when everything that the server has acknowledged before, to whomever, is durable in its
+  // log. With --commit async a loss of power takes the last second of it otherwise; with strict and
+  // acked there is seldom anything to wait for. Operations that were started and have not ended are
+  // not waited for.
+  //
+  // Errors: kInvalidArgument (the server keeps no log: plovd --log), kNoSpace and kSystem (the log
+  //         cannot be written), kTimeout (not durable within the deadline), kPermission (this client
+  //         may only read); kUnknown, once, when the server died or restarted after a write of this
+  //         Client that no Sync had told of: it may be lost, what came later is durable.
+  // Cost:   one message and its reply per shard, and a sync of its log where something waits for it.
+  std::expected<void, Error> Sync();
+
+  // Asks every shard for a snapshot of its log, from which the next start begins, and does not wait
+  // for it.
+  //
+  // Returns: a number for each shard. Its snapshot is over once `snapshots` and `snapshot_failures`
+  //          in that shard's ServerStats add up to so much.
+  // Errors:  kInvalidArgument (the server takes no snapshots), kPermission (this client may only
+  //          read).
+  // Cost:    one message and its reply per shard.
+  std::expected<std::vector<uint64_t>, Error> Snapshot();
+
   ClientStats stats() const;
   uint32_t shard_count() const;
 

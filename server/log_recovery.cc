@@ -1,0 +1,228 @@
+#include "server/log_recovery.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "server/clock.h"
+
+namespace plov::server {
+
+using log::Damage;
+using log::SnapshotReader;
+using log::Walk;
+
+std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string folder,
+                                                    uint32_t shards) {
+  LogRecovery recovery(disk, std::move(folder), shards);
+  if (auto looked = recovery.Look(); !looked) return std::unexpected(looked.error());
+  return recovery;
+}
+
+std::unexpected<Error> LogRecovery::Refuse(const Damage& damage) const {
+  return Fail(
+      Code::kCorrupt,
+      fmt::format("--log {}: {}; nothing was changed: bring the file back from a backup, or "
+                  "go on without what is damaged (plov log cut {} NEWDIR, or plov log salvage)",
+                  folder_, damage.Line(), folder_));
+}
+
+std::expected<void, Error> LogRecovery::CheckHead(const verify::LogHead& head,
+                                                  uint32_t shard) const {
+  if (head.shard_count != shards_.size()) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("--log {} holds the log of {} shards: start with --shards {}", folder_,
+                            head.shard_count, head.shard_count));
+  }
+  if (hash_seed_ && *hash_seed_ != head.hash_seed) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("--log {} holds logs of two servers: shard {} is of another one than "
+                            "the shards before it",
+                            folder_, shard));
+  }
+  return {};
+}
+
+std::expected<void, Error> LogRecovery::Look() {
+  auto found = log::Folder::List(disk_);
+  if (!found) return std::unexpected(found.error());
+  found_ = std::move(*found);
+  for (const auto& [shard, files] : found_.shards) {
+    std::optional<Damage> damage;
+    const auto beginning = Begin(shard, UINT64_MAX, &damage);
+    if (!beginning) return std::unexpected(beginning.error());
+    const verify::LogHead& head = beginning->walk.head();
+    if (auto checked = CheckHead(head, shard); !checked) return checked;
+    hash_seed_ = head.hash_seed;
+    if (beginning->snapshot) shards_[shard].snapshot = beginning->snapshot->footer();
+  }
+  return SyncFound();
+}
+
+// After a sync that failed the system may hold pages that the disk does not.
+std::expected<void, Error> LogRecovery::SyncFound() const {
+  const auto sync = [this](const std::string& name) -> std::expected<void, Error> {
+    auto file = disk_->Open(name, log::Disk::Mode::kWrite);
+    if (!file) return std::unexpected(file.error());
+    if (auto synced = (*file)->Sync(); !synced) return synced;
+    (*file)->DropCache();
+    return {};
+  };
+  for (const auto& [shard, files] : found_.shards) {
+    for (const uint64_t number : files.segments) {
+      if (auto synced = sync(log::SegmentName(shard, number)); !synced) return synced;
+    }
+    for (const uint64_t number : files.snapshots) {
+      if (auto synced = sync(log::SnapshotName(shard, number)); !synced) return synced;
+    }
+  }
+  return disk_->SyncNames();
+}
+
+std::expected<std::optional<SnapshotReader>, Error> LogRecovery::NewestSnapshot(
+    uint32_t shard, uint64_t before, std::optional<Damage>* damage) const {
+  const auto& snapshots = found_.shards.at(shard).snapshots;
+  for (auto number = std::make_reverse_iterator(snapshots.lower_bound(before));
+       number != snapshots.rend(); ++number) {
+    auto reader = SnapshotReader::Open(disk_, log::SnapshotName(shard, *number));
+    if (!reader) return std::unexpected(reader.error());
+    if (*reader) return std::move(**reader);
+    if (!*damage) *damage = reader->error();
+  }
+  return std::nullopt;
+}
+
+std::expected<LogRecovery::Beginning, Error> LogRecovery::Begin(
+    uint32_t shard, uint64_t before, std::optional<Damage>* damage) const {
+  auto snapshot = NewestSnapshot(shard, before, damage);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  Walk::Start start{.shard = shard, .segment = 1, .batch = 1};
+  if (*snapshot) {
+    start.segment = (*snapshot)->head().number;
+    start.batch = (*snapshot)->footer().start_batch;
+    start.needs = (*snapshot)->footer().needs_batch;
+  }
+  auto walk = Walk::Open(disk_, found_.shards.at(shard), start);
+  if (!walk) return std::unexpected(walk.error());
+  if (!*walk) return Refuse(damage->value_or(walk->error()));
+  if (*snapshot && (*snapshot)->head().id != (*walk)->head().id) {
+    return Refuse({.file = disk_->PathOf(log::SnapshotName(shard, start.segment)),
+                   .what = "its head is of another log than that of the segments"});
+  }
+  return Beginning{std::move(*snapshot), std::move(**walk)};
+}
+
+std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) const {
+  const char* why = "an item cannot be stored";
+  if (status == Code::kNoSpace) why = "what it holds needs a larger --memory";
+  if (status == Code::kTooLarge) why = "it holds values that need a larger --max-value";
+  return Fail(status, fmt::format("--log {}: shard {}: {}", folder_, shard, why));
+}
+
+// The walk and the reader have checked that they are whole. Several at once, so that memory is waited for once.
+std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered* recovered,
+                                                Store* store) const {
+  std::array<verify::Logged, Store::kPrefetchedMax> some;
+  std::array<std::string_view, Store::kPrefetchedMax> keys;
+  while (true) {
+    size_t count = 0;
+    for (; count < some.size(); ++count) {
+      const auto operation = verify::TakeLogged(&operations);
+      if (!operation) break;
+      some[count] = *operation;
+      keys[count] = operation->key;
+    }
+    if (count == 0) return {};
+    store->Prefetch(std::span(keys).first(count));
+    for (const verify::Logged& operation : std::span(some).first(count)) {
+      const Code status = store->Restore(operation, MonotonicUs());
+      if (status != Code::kOk) return CannotRestore(store->superblock().shard, status);
+    }
+    recovered->operations += count;
+  }
+}
+
+LogRecovery::Loaded LogRecovery::Load(SnapshotReader* snapshot, Recovered* recovered,
+                                      Store* store) const {
+  while (true) {
+    const auto block = snapshot->Next();
+    if (!block) return std::unexpected(block.error());
+    if (!*block) return block->error();
+    if (!**block) return std::nullopt;
+    if (auto restored = Restore(***block, recovered, store); !restored) {
+      return std::unexpected(restored.error());
+    }
+  }
+}
+
+std::expected<void, Error> LogRecovery::Replay(Walk* walk, Recovered* recovered,
+                                               Store* store) const {
+  while (true) {
+    const auto next = walk->Next();
+    if (!next) return std::unexpected(next.error());
+    if (!*next) return Refuse(next->error());
+    if (!**next) return {};
+    if (auto restored = Restore((**next)->operations, recovered, store); !restored) return restored;
+  }
+}
+
+// A snapshot holds what was true at some time after the log that is replayed on it began: every later write of
+// a key is there and comes last. So do items of one that turns out to be damaged no harm.
+std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store) {
+  if (!found_.shards.contains(shard)) return {};
+  Recovered& recovered = shards_[shard];
+  const uint64_t began_us = MonotonicUs();
+  std::optional<Damage> damage;
+  auto beginning = Begin(shard, UINT64_MAX, &damage);
+  while (beginning && beginning->snapshot) {
+    const auto damaged = Load(&*beginning->snapshot, &recovered, store);
+    if (!damaged) return std::unexpected(damaged.error());
+    if (!*damaged) break;
+    if (!damage) damage = *damaged;
+    beginning = Begin(shard, beginning->snapshot->head().number, &damage);
+  }
+  if (!beginning) return std::unexpected(beginning.error());
+  if (damage) {
+    spdlog::warn("shard {}: {}: what lies before it is read instead, and the log since", shard,
+                 damage->Line());
+  }
+  Walk& walk = beginning->walk;
+  if (auto replayed = Replay(&walk, &recovered, store); !replayed) return replayed;
+  recovered.id = walk.head().id;
+  recovered.end = walk.end();
+  recovered.log_bytes = walk.bytes_total();
+  if (beginning->snapshot) {
+    recovered.snapshot_bytes = beginning->snapshot->bytes_total();
+    recovered.end.last_version =
+        std::max(recovered.end.last_version, beginning->snapshot->footer().last_version);
+  }
+  store->GoOnBeyond(std::max(recovered.end.last_version, walk.head().floor));
+  spdlog::info("shard {}: restored {} items by {} operations of --log {} in {:.3f} s", shard,
+               store->table().stats().items, recovered.operations, folder_,
+               static_cast<double>(MonotonicUs() - began_us) / 1e6);
+  if (const auto& torn = walk.torn()) {
+    spdlog::warn(
+        "shard {}: the log ends at offset {} of {}: {} bytes behind were never durable and are "
+        "left out",
+        shard, torn->offset, torn->file, torn->bytes);
+  }
+  return {};
+}
+
+std::expected<void, Error> LogRecovery::CheckAllThere() const {
+  const bool holds_any =
+      std::ranges::any_of(shards_, [](const Recovered& shard) { return shard.operations > 0; });
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    if (!holds_any || shards_[shard].id) continue;
+    return Fail(Code::kCorrupt,
+                fmt::format("--log {}: the files of shard {} are missing: bring them back, or "
+                            "move the folder away, and plovd starts empty",
+                            folder_, shard));
+  }
+  return {};
+}
+
+}  // namespace plov::server

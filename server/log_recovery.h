@@ -1,0 +1,87 @@
+// LogRecovery: reads and judges what lies in a log's folder, and makes it true in the stores. Changes nothing
+// there.
+//
+// Threads: one; but Recover may be called for several shards at once.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "log/disk.h"
+#include "log/folder.h"
+#include "log/snapshot_reader.h"
+#include "log/walk.h"
+#include "server/store.h"
+
+namespace plov::server {
+
+class LogRecovery {
+ public:
+  // Looks at all heads, syncs what is there and drops it from the system's memory (rule D9). kInvalidArgument
+  // (a log of another number of shards), kCorrupt, kProtocol, kSystem. `folder`: as messages name it. `disk`
+  // outlives it.
+  static std::expected<LogRecovery, Error> Open(log::Disk* disk, std::string folder,
+                                                uint32_t shards);
+
+  // Of the log that is there: what routes keys to shards.
+  std::optional<uint64_t> hash_seed() const { return hash_seed_; }
+  const log::Folder& found() const { return found_; }
+
+  // What a shard's newest snapshot says of its table, before Recover; nullopt: there is none.
+  std::optional<verify::SnapshotFooter> snapshot_of(uint32_t shard) const {
+    return shards_[shard].snapshot;
+  }
+  // Restores a shard: its newest whole snapshot, and the log from there. kCorrupt, kNoSpace, kTooLarge,
+  // kSystem.
+  std::expected<void, Error> Recover(uint32_t shard, Store* store);
+  // kCorrupt: one shard has files, and another none.
+  std::expected<void, Error> CheckAllThere() const;
+
+  // After Recover, but for `snapshot`.
+  struct Recovered {
+    std::optional<verify::SnapshotFooter> snapshot;
+    std::optional<verify::LogId> id;  // nullopt: there was no log
+    log::LogEnd end;
+    uint64_t operations = 0;      // restored, items of a snapshot among them
+    uint64_t log_bytes = 0;       // files from the snapshot on
+    uint64_t snapshot_bytes = 0;  // 0: there was none
+  };
+  const Recovered& of_shard(uint32_t shard) const { return shards_[shard]; }
+
+ private:
+  // Where a shard's recovery begins.
+  struct Beginning {
+    std::optional<log::SnapshotReader> snapshot;
+    log::Walk walk;
+  };
+  using Loaded = std::expected<std::optional<log::Damage>, Error>;
+
+  LogRecovery(log::Disk* disk, std::string folder, uint32_t shards)
+      : disk_(disk), folder_(std::move(folder)), shards_(shards) {}
+
+  std::expected<void, Error> Look();
+  std::expected<void, Error> SyncFound() const;
+  // The newest before the one of this number; `damage` is what the first damaged one has.
+  std::expected<Beginning, Error> Begin(uint32_t shard, uint64_t before,
+                                        std::optional<log::Damage>* damage) const;
+  std::expected<std::optional<log::SnapshotReader>, Error> NewestSnapshot(
+      uint32_t shard, uint64_t before, std::optional<log::Damage>* damage) const;
+  std::expected<void, Error> CheckHead(const verify::LogHead& head, uint32_t shard) const;
+  Loaded Load(log::SnapshotReader* snapshot, Recovered* recovered, Store* store) const;
+  std::expected<void, Error> Replay(log::Walk* walk, Recovered* recovered, Store* store) const;
+  std::expected<void, Error> Restore(log::Bytes operations, Recovered* recovered,
+                                     Store* store) const;
+  std::unexpected<Error> Refuse(const log::Damage& damage) const;
+  std::unexpected<Error> CannotRestore(uint32_t shard, Code status) const;
+
+  log::Disk* disk_;
+  std::string folder_;
+  log::Folder found_;
+  std::optional<uint64_t> hash_seed_;
+  std::vector<Recovered> shards_;
+};
+
+}  // namespace plov::server

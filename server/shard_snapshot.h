@@ -1,0 +1,70 @@
+// ShardSnapshot: the shard's part of a snapshot: reads the store a slice at a time, between its writes, and
+// gives the items to who writes them (log/snapshots.h). Rules S1 to S3 of plov(7).
+//
+// What is written after the beginning is left to the log, and S3 waits for that: so an item is taken as it was
+// at the beginning or not at all. What fails its checksum is not left out: then there is no snapshot, and the
+// log, which has it, stays.
+//
+// Thread safety: one thread, the shard's.
+// Memory: two blocks, and what waits to be copied; a record is kept until it is.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "cuckoo/table_pass.h"
+#include "log/group_commit.h"
+#include "log/snapshot_feed.h"
+#include "server/store.h"
+#include "verify/record.h"
+
+namespace plov::server {
+
+class ShardSnapshot {
+ public:
+  // All outlive it.
+  ShardSnapshot(Store* store, log::GroupCommit* log, log::SnapshotFeed* feed)
+      : store_(store), log_(log), feed_(feed) {}
+  ~ShardSnapshot() { Drop(); }
+
+  // A slice of it; for the end of each turn. False when there was nothing to do.
+  bool Step();
+  // Writes that move items wait while so many items that they moved have not been copied.
+  bool is_behind() const { return met_.size() >= kMetMax; }
+  log::SnapshotFeed& feed() { return *feed_; }
+  const log::SnapshotFeed& feed() const { return *feed_; }
+
+ private:
+  static constexpr size_t kMetMax = 4096;
+
+  enum class Copy { kMore, kDone, kFull, kDamaged };
+
+  void Begin();
+  bool Read();
+  void Meet(const verify::Bucket& bucket);
+  Copy CopyFirst(size_t* budget);
+  Copy CopyLong(const Store::Hit& hit, size_t* budget);
+  bool BeginItem(const Store::Hit& hit);
+  void EndItem(const Store::Hit& hit);
+  void TakeFirst();
+  void GiveBlock();
+  void Fail();
+  void Drop();
+
+  Store* store_;
+  log::GroupCommit* log_;
+  log::SnapshotFeed* feed_;
+  std::optional<cuckoo::TablePass> pass_;
+  bool is_read_ = false;  // all was met
+  bool is_damaged_ = false;
+  uint64_t last_version_ = 0;  // at the beginning
+  std::deque<verify::Bucket> met_;
+  std::optional<log::SnapshotBlock> block_;
+  size_t item_at_ = 0;  // of the item that is copied: where its value goes, 0: none is
+  size_t copied_ = 0;   // of its value
+  std::optional<verify::ValueDigest> digest_;
+  log::SnapshotFeed::Total total_;
+};
+
+}  // namespace plov::server

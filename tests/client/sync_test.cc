@@ -1,0 +1,99 @@
+// Sync and Snapshot against a real plovd and its log.
+
+#include <gtest/gtest.h>
+#include <plov/client.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/support/folder.h"
+#include "tests/support/plovd.h"
+
+namespace plov {
+namespace {
+
+using test::Plovd;
+using test::TemporaryFolder;
+
+// A server whose log makes nothing durable by itself within a test.
+class ClientSync : public testing::Test {
+ protected:
+  // Adds up one line of the shards' statistics.
+  static uint64_t StatOf(Client* client, const std::string& name) {
+    uint64_t sum = 0;
+    const auto texts = client->ServerStats();
+    EXPECT_TRUE(texts);
+    for (const std::string& text : *texts) {
+      const size_t at = ("\n" + text).find("\n" + name + " ");
+      EXPECT_NE(at, std::string::npos) << name;
+      sum += std::stoull(text.substr(at + name.size() + 1));
+    }
+    return sum;
+  }
+  void Restart(int signal) {
+    server_.Signal(signal);
+    server_.Wait();
+    server_.Restart();
+  }
+
+  const TemporaryFolder folder_;
+  Plovd server_{{"--memory", "64M", "--shards", "2", "--log", folder_.path() + "/log", "--commit",
+                 "async", "--log-interval", "1h"}};
+};
+
+TEST_F(ClientSync, EveryShardIsDurableThen) {
+  Client client = server_.Connect();
+  Client other = server_.Connect();
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(other.Put("key" + std::to_string(i), "v"));
+  EXPECT_EQ(StatOf(&client, "log_durable_batch"), 0u);
+  const auto synced = client.Sync();
+  EXPECT_TRUE(synced) << synced.error().message;
+  EXPECT_GE(StatOf(&client, "log_durable_batch"), 2u);
+  EXPECT_EQ(StatOf(&client, "log_pending_batches"), 0u);
+  EXPECT_TRUE(client.Sync()) << "with nothing to wait for";
+}
+
+// What a life has acknowledged before it ended, no later life can vouch for.
+TEST_F(ClientSync, AServerThatRestartedMayHaveLostWrites) {
+  Client client = server_.Connect();
+  ASSERT_TRUE(client.Put("key", "v"));
+  Restart(SIGKILL);
+  const auto told = client.Sync();
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, Code::kUnknown) << told.error().message;
+  EXPECT_TRUE(client.Sync()) << "told once";
+  ASSERT_TRUE(client.Put("key", "w"));
+  EXPECT_TRUE(client.Sync());
+}
+
+TEST_F(ClientSync, WhatWasSyncedOutlivesTheServer) {
+  Client client = server_.Connect();
+  ASSERT_TRUE(client.Put("key", "v"));
+  ASSERT_TRUE(client.Sync());
+  Restart(SIGKILL);
+  EXPECT_TRUE(client.Sync());
+  const auto hit = client.Get("key");
+  ASSERT_TRUE(hit && *hit);
+  EXPECT_EQ((*hit)->value, "v");
+}
+
+TEST_F(ClientSync, AStoppedServerIsATimeout) {
+  Client client = server_.Connect({.timeout = std::chrono::milliseconds(200)});
+  server_.Signal(SIGSTOP);
+  EXPECT_EQ(client.Sync().error().code, Code::kTimeout);
+  server_.Signal(SIGCONT);
+}
+
+TEST(ClientSyncWithoutALog, IsRefused) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  const auto refused = client.Sync();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(refused.error().message, "this server keeps no log (plovd --log)");
+  EXPECT_EQ(client.Snapshot().error().code, Code::kInvalidArgument);
+  EXPECT_TRUE(client.Put("key", "v")) << "the client stays usable";
+}
+
+}  // namespace
+}  // namespace plov
