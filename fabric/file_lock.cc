@@ -39,6 +39,17 @@ std::expected<FileLock, Error> FileLock::Take(const std::string& name, const std
   return Fail(Code::kInUse, "cannot lock " + path);
 }
 
+std::expected<bool, Error> FileLock::IsTaken(const std::string& name) {
+  const std::string path = name + ".lock";
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd && (errno == ENOENT || errno == ENOTDIR)) return false;
+  if (!fd) return FailErrno("cannot open " + path, errno);
+  // Others who ask do not see each other; it is given back at once.
+  if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return false;
+  if (errno == EWOULDBLOCK) return true;
+  return FailErrno("cannot lock " + path, errno);
+}
+
 FileLock::~FileLock() {
   if (fd_) ::unlink(path_.c_str());
 }

@@ -18,6 +18,9 @@ class FileLock {
   // the lock file), kSystem.
   static std::expected<FileLock, Error> Take(const std::string& path, const std::string& taken);
 
+  // Whether somebody has it, without making the lock file. kPermission, kSystem.
+  static std::expected<bool, Error> IsTaken(const std::string& path);
+
   FileLock(FileLock&&) = default;
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();

@@ -24,10 +24,21 @@ double Progress::seconds() const {
   return std::max(passed.count(), 1e-9);
 }
 
-void Progress::Show(uint64_t items, uint64_t bytes) {
-  if (!on_ || Clock::now() < next_) return;
+bool Progress::IsDue() {
+  if (!on_ || Clock::now() < next_) return false;
   next_ = Clock::now() + kInterval;
   shown_ = true;
+  return true;
+}
+
+void Progress::Show(uint64_t bytes) {
+  if (!IsDue()) return;
+  const auto rate = static_cast<uint64_t>(static_cast<double>(bytes) / seconds());
+  fmt::print(stderr, "\r\033[K{}, {}/s", Bytes(bytes), Bytes(rate));
+}
+
+void Progress::Show(uint64_t items, uint64_t bytes) {
+  if (!IsDue()) return;
   const auto rate = static_cast<uint64_t>(static_cast<double>(items) / seconds());
   fmt::print(stderr, "\r\033[K{} items, {}, {}/s", Grouped(items), Bytes(bytes), Grouped(rate));
 }

@@ -13,6 +13,7 @@ class Progress {
 
   // At most twice a second.
   void Show(uint64_t items, uint64_t bytes);
+  void Show(uint64_t bytes);
 
   // Makes room for other lines.
   void Clear();
@@ -21,6 +22,8 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  bool IsDue();
 
   bool on_;
   bool shown_ = false;

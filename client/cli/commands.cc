@@ -37,13 +37,35 @@ constexpr auto kCommands = std::to_array<Command>({
     {"stats", "", "", "print the counters of the server",
      "With --json: {\"shards\":[...],\"total\":{...}} with every number.\n", 0, 0, "", Stats},
     {"ping", "", "", "print how long a message to the server and back takes", "", 0, 0, "", Ping},
+    {"sync", "", "", "wait until everything that the server has acknowledged is durable",
+     "Of a server with --log; worth its time with --commit async. Prints nothing; with --json: an\n"
+     "object with server and seconds.\n",
+     0, 0, "", Sync},
+    {"snapshot", "", "", "let the server take a snapshot of its log, and wait for it",
+     "Of a server with --log. Prints how many items it has, in how many bytes, and how long that\n"
+     "took. Ends with 3 when a shard could not take it.\n"
+     "With --json: an object with server, items, bytes, seconds and failed, the shards that could\n"
+     "not; with --no-wait too, the server and awaited: for each shard what its snapshots and\n"
+     "snapshot_failures in stats --json add up to when its snapshot is over.\n",
+     0, 0, "no-wait", Snapshot},
+    {"log", "", "check|list|export|salvage DIR, cut DIR NEWDIR",
+     "read the log of a plovd --log DIR that is stopped",
+     "check: reads all of it, changes nothing, and says of each shard how it ends.\n"
+     "list: prints every operation in order, a line each: shard, batch, version, put or delete,\n"
+     "key, bytes of the value, flags, expiry.\n"
+     "export: prints the items as dump does, for load into any other server.\n"
+     "cut: copies what lies before damage into a new folder, NEWDIR, which plovd starts on.\n"
+     "salvage: prints the items as export does, but goes on behind damage.\n"
+     "check ends with 1 when a tail is torn, which the next start of plovd cuts, and salvage when\n"
+     "it skipped something; the others end with 3 at damage. With --json: objects, one a line.\n",
+     1, 3, "shard snapshot", Log},
     {"doctor", "", "", "check whether plov can work on this machine, and work fast",
      "Needs no server, but tests a running one; --server rdma://HOST:PORT names one over RDMA. "
      "Each\n"
      "finding is ok, a note or a PROBLEM, with the command that fixes it. Ends with 0 when there "
      "is\n"
      "no PROBLEM, with 3 otherwise.\n",
-     0, 0, "memory", Doctor},
+     0, 0, "memory log", Doctor},
 });
 
 }  // namespace

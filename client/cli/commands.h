@@ -40,6 +40,9 @@ Outcome Load(const Options& options, program::Output* output);
 Outcome Dump(const Options& options, program::Output* output);
 Outcome Stats(const Options& options, program::Output* output);
 Outcome Ping(const Options& options, program::Output* output);
+Outcome Sync(const Options& options, program::Output* output);
+Outcome Snapshot(const Options& options, program::Output* output);
+Outcome Log(const Options& options, program::Output* output);
 Outcome Doctor(const Options& options, program::Output* output);
 
 }  // namespace plov::cli

@@ -35,6 +35,9 @@ Findings Examine(const Options& options) {
   ProbePages(machine, options.memory_bytes, &findings);
   ProbeProcessors(machine, &findings);
   ProbeRdma(machine, options.server, options.memory_bytes, &findings);
+  if (!options.log_folder.empty()) {
+    ProbeLog(machine, options.log_folder, options.memory_bytes, &findings);
+  }
   ProbeServer(options.server, options.timeout, &findings);  // after RDMA, which it may depend on
   return findings;
 }

@@ -46,8 +46,8 @@ po::options_description GlobalOptions() {
 
 po::options_description CommandOptions() {
   po::options_description options(
-      "Options of put (--if-version also of delete), of load (--json-lines) and of doctor "
-      "(--memory)",
+      "Options of put (--if-version also of delete), of load (--json-lines), of snapshot "
+      "(--no-wait), of log list (--shard, --snapshot) and of doctor (--memory, --log)",
       100);
   // clang-format off
   options.add_options()
@@ -60,8 +60,13 @@ po::options_description CommandOptions() {
       ("if-version", po::value<std::string>()->value_name("N"),
        "only over this version of KEY, as get --json shows it")
       ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
+      ("no-wait", po::bool_switch(), "do not wait for the snapshot")
       ("memory", po::value<std::string>()->value_name("SIZE"),
-       "hold the machine against a server with this much, as 512M or 2G (1G)");
+       "hold the machine against a server with this much, as 512M or 2G (1G)")
+      ("log", po::value<std::string>()->value_name("DIR"),
+       "look at the folder that a server is to keep its log in, and at the disk below it")
+      ("shard", po::value<std::string>()->value_name("N"), "only this shard of the log")
+      ("snapshot", po::bool_switch(), "the items of the log's snapshots, too");
   // clang-format on
   return options;
 }
@@ -216,6 +221,7 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   options.server = ValueOf(given, "server").value_or(options.server);
   options.json = given["json"].as<bool>();
   options.json_lines = given["json-lines"].as<bool>();
+  options.no_wait = given["no-wait"].as<bool>();
   const auto timeout = DurationOf(given, "timeout", options.timeout, kTimeoutMax);
   if (!timeout) return std::unexpected(timeout.error());
   options.timeout = *timeout;
@@ -228,6 +234,12 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   const auto memory = SizeOf(given, "memory", options.memory_bytes);
   if (!memory) return std::unexpected(memory.error());
   options.memory_bytes = *memory;
+  const auto shard = NumberOf<uint32_t>(given, "shard", 0);
+  if (!shard) return std::unexpected(shard.error());
+  if (given.count("shard") > 0) options.log_shard = *shard;
+  options.log_snapshot = given["snapshot"].as<bool>();
+  options.log_folder = ValueOf(given, "log").value_or("");
+  if (given.count("log") > 0 && options.log_folder.empty()) return Invalid("--log '' is no folder");
   return options;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,13 @@ struct Options {
   std::chrono::microseconds wait{};  // for a server to be there
   bool json = false;
   bool json_lines = false;  // of load
+  bool no_wait = false;     // of snapshot
   PutOptions put;           // of put; delete uses expected_version
   // Of doctor: the --memory of the server; what plovd takes when it is given none.
   uint64_t memory_bytes = uint64_t{1} << 30;
+  std::string log_folder = {};             // of doctor: the --log of the server; empty: it has none
+  std::optional<uint32_t> log_shard = {};  // of log list
+  bool log_snapshot = false;
 };
 
 // kInvalidArgument with one line that says what is wrong.

@@ -1,5 +1,6 @@
 // The probes of `plov doctor`: each looks at a few things and says what it found. None needs a
-// server or a right that users do not have, and none changes anything.
+// server or a right that users do not have, and none changes anything; ProbeLog writes to a file
+// that has no name.
 // memory_bytes: the --memory of the server that there is or shall be.
 #pragma once
 
@@ -32,6 +33,10 @@ void ProbePages(const program::Machine& machine, uint64_t memory_bytes, Findings
 
 // What ulimit limits.
 void ProbeLimits(uint64_t memory_bytes, Findings* findings);
+
+// The folder of plovd --log, and the disk below it.
+void ProbeLog(const program::Machine& machine, const std::string& folder, uint64_t memory_bytes,
+              Findings* findings);
 
 // The kernel, processors and clock.
 void ProbeKernel(const program::Machine& machine, Findings* findings);

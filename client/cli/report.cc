@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace plov::cli {
 
@@ -46,6 +47,11 @@ std::string Printable(std::string_view text) {
     }
   }
   return printable;
+}
+
+std::unexpected<Error> NoUsageError(Error error) {
+  if (error.code == Code::kInvalidArgument) error.code = Code::kSystem;
+  return std::unexpected(std::move(error));
 }
 
 int Complain(std::string_view command, const Error& error) {

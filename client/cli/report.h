@@ -3,6 +3,7 @@
 
 #include <plov/error.h>
 
+#include <expected>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,10 @@ int ExitStatusOf(Code code);
 
 // Control characters as \xNN, so that a key or a path in a message cannot break its line.
 std::string Printable(std::string_view text);
+
+// The error of a command without words, by which the server refuses what it was not started for: the
+// command line is right.
+std::unexpected<Error> NoUsageError(Error error);
 
 // Prints "plov: COMMAND: what happened and what to do" and returns the exit status.
 int Complain(std::string_view command, const Error& error);

@@ -21,7 +21,8 @@ constexpr auto kNotSummed = std::to_array<std::string_view>(
      "clients",           "sessions",          "uptime_us",         "clock_us",
      "full_percent",      "host_refuses",      "table_percent",     "generation",
      "growing",           "clients_refused",   "log_durable_batch", "log_commit_us_p50",
-     "log_commit_us_p99", "log_commit_us_max", "log_segment",       "log_failed"});
+     "log_commit_us_p99", "log_commit_us_max", "log_segment",       "log_failed",
+     "snapshot_running",  "snapshot_age_s"});
 
 program::Json Total(const program::Json& shards) {
   program::Json total = program::Json::object();
@@ -89,6 +90,16 @@ void AddSpace(size_t shard_count, Table* table) {
                              program::Bytes(t["log_bytes"]), t["log_commit_us_p50"],
                              t["log_commit_us_p99"],
                              t["log_failed"] != 0 ? "; FAILS: plovd's log says why" : ""));
+  }
+  if (t["snapshots"] + t["snapshot_failures"] + t["snapshot_running"] != 0) {
+    const uint64_t failures = t["snapshot_failures"];
+    t.Add("snapshots",
+          fmt::format(
+              "{} taken, the last {} ago, {} items in {}{}{}", t["snapshots"],
+              program::Duration(static_cast<double>(t["snapshot_age_s"])),
+              program::Grouped(t["snapshot_items"]), program::Bytes(t["snapshot_bytes"]),
+              t["snapshot_running"] != 0 ? "; one is being taken" : "",
+              failures != 0 ? fmt::format("; {} failed: plovd's log says why", failures) : ""));
   }
   if (t["recovered_items"] != 0) t.AddCount("recovered items", "recovered_items");
   if (t["recovered_damaged"] != 0) t.AddCount("recovered damaged", "recovered_damaged");

@@ -81,6 +81,14 @@ refused 'with --warm' 2 'do not go together' --warm "$work/warm"
 refused 'too small values' 3 'larger --max-value' --max-value 1K
 
 # Damage where the log vouches for it.
+dir=$work/damaged
+start_server --log "$dir" --log-segment 2M
+expect 0 put kept second
+for size in 2M 8M; do  # so long that no snapshot is due
+  end_server KILL
+  start_server --log "$dir" --log-segment "$size"
+done
+end_server TERM
 first=$dir/0.1.log
 cp -a "$dir" "$work/copy"
 flip "$first" 4104
@@ -101,6 +109,64 @@ refused 'a file under another name' 3 '0.2.log'
 cp "$work/away" "$dir/0.2.log"
 start_server --log "$dir" --log-segment 1M
 is kept second
+end_server TERM
+
+# A snapshot takes the place of the log before it, and is believed only when it is whole.
+dir=$work/snapshots
+start_server --log "$dir" --log-segment 1M
+for i in {1..2000}; do printf 'key%d\tvalue %d\n' "$i" "$i"; done > "$work/items"
+expect 0 load "$work/items"
+restart KILL
+expect 0 snapshot && shows 'snapshot of 2000 items'
+[[ ! -e $dir/0.1.log && -e $dir/0.2.snapshot ]] || fail "not one snapshot: $(ls "$dir")"
+ln "$dir/0.2.log" "$work/linked"
+cp "$work/linked" "$work/copied"
+restart KILL
+expect 0 snapshot --json && is_json
+[[ ! -e $dir/0.2.log ]] || fail 'the log before the second snapshot is there'
+expect 0 load "$work/items"
+cmp "$work/linked" "$work/copied" || fail 'a file that somebody has linked was written again'
+expect 0 put key8 'after the snapshot'
+expect 0 delete key7
+restart KILL
+is_absent key7
+is key8 'after the snapshot'
+is key2000 'value 2000'
+end_server TERM
+snapshot=$(echo "$dir"/0.*.snapshot)
+rm -rf "$work/copy" && cp -a "$dir" "$work/copy"
+flip "$snapshot" 4200
+refused 'a damaged snapshot' 3 "$(basename "$snapshot")"
+: > "$snapshot"
+refused 'an empty snapshot' 3 "$(basename "$snapshot")"
+rm "$snapshot"
+mkdir "$snapshot"
+refused 'a folder for a snapshot' 3 "$(basename "$snapshot")"
+rmdir "$snapshot"
+refused 'a missing snapshot' 3 '0.1.log'
+rm -rf "$dir" && cp -a "$work/copy" "$dir"
+start_server --log "$dir" --log-segment 1M
+is key2000 'value 2000'
+end_server TERM
+
+# async acknowledges what is not durable yet; sync waits until it is.
+dir=$work/async
+durable() {
+  expect 0 stats --json
+  shows "\"log_pending_batches\": *$1[,}]"
+}
+start_server --log "$dir" --log-segment 1M --commit async --log-interval 1h
+expect 0 put a Ada
+durable 1
+expect 0 sync && out ''
+durable 0
+expect 0 sync --json && is_json && shows '"seconds": *[0-9]'
+restart KILL --commit async --log-interval 1h
+is a Ada
+end_server TERM
+start_server
+expect 3 sync && says 'this server keeps no log (plovd --log)' && out ''
+expect 3 snapshot && says 'takes no snapshots'
 end_server TERM
 
 # A folder that is none, or cannot be had.

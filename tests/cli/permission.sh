@@ -57,7 +57,7 @@ for options in '--writers @0' '--readers 65534' '--writers root --readers @65534
   nobody 0 get large
   cmp -s <(head -c 100000 "$work/out") "$work/large" || fail "a reader's large value"
   nobody 0 ping
-  for words in 'put a b' 'delete a' "put c $(printf 'x%.0s' {1..2000})"; do
+  for words in 'put a b' 'delete a' sync snapshot "put c $(printf 'x%.0s' {1..2000})"; do
     # shellcheck disable=SC2086
     nobody 3 $words && says 'this client may only read'
   done

@@ -3,6 +3,8 @@
 #include "client/cli/probes.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -164,6 +166,54 @@ TEST(Machine, AnEmptyMachineMakesNoProbeFail) {
   for (const Finding& finding : findings.all()) {
     EXPECT_NE(finding.severity, Severity::kProblem) << finding.subject;
   }
+}
+
+// A folder on a disk that the machine's files describe as they say.
+class LogProbes : public Probes {
+ protected:
+  Finding FindOn(const std::string& mount, const std::string& cache, const std::string& subject) {
+    struct stat status;
+    EXPECT_EQ(::stat(root_.c_str(), &status), 0);
+    const std::string device =
+        std::to_string(major(status.st_dev)) + ":" + std::to_string(minor(status.st_dev));
+    Write("/proc/self/mountinfo", "22 1 0:5 / /proc rw - proc proc rw\n23 1 " + device +
+                                      " / / rw,relatime shared:1 - " + mount + "\n");
+    const std::string queue = "/sys/dev/block/" + device + "/queue/write_cache";
+    if (cache.empty()) {
+      std::filesystem::remove(root_ + queue);
+    } else {
+      Write(queue, cache);
+    }
+    Findings findings;
+    ProbeLog(program::Machine(root_), root_, 1, &findings);
+    for (const Finding& finding : findings.all()) {
+      if (finding.subject == subject) return finding;
+    }
+    return {Severity::kOk, subject, "", ""};
+  }
+  Severity FileSystem(const std::string& mount) {
+    return FindOn(mount, "", "log file system").severity;
+  }
+  Finding Flush(const std::string& mount, const std::string& cache) {
+    return FindOn(mount, cache, "log flush");
+  }
+};
+
+TEST_F(LogProbes, NetworksAndMemoryAreNoDisk) {
+  EXPECT_EQ(FileSystem("ext4 /dev/sda1 rw"), Severity::kOk);
+  EXPECT_EQ(FileSystem("tmpfs tmpfs rw"), Severity::kNote);
+  EXPECT_EQ(FileSystem("nfs4 host:/export rw"), Severity::kProblem);
+  EXPECT_EQ(FileSystem("fuse.sshfs host: rw"), Severity::kProblem);
+}
+
+TEST_F(LogProbes, FlushesAreToldWhereTheyCanBe) {
+  const std::string disk = "ext4 /dev/none rw";
+  EXPECT_NE(Flush(disk, "write back\n").meaning.find("each sync flushes"), std::string::npos);
+  EXPECT_NE(Flush(disk, "write through\n").meaning.find("needs none"), std::string::npos);
+  EXPECT_NE(Flush(disk, "").meaning.find("unknown"), std::string::npos);
+  EXPECT_EQ(Flush("ext4 /dev/none rw,barrier=0", "write back").severity, Severity::kProblem);
+  EXPECT_EQ(Flush("xfs /dev/none rw,nobarrier", "write back").severity, Severity::kProblem);
+  EXPECT_EQ(Flush("tmpfs tmpfs rw", "").meaning, "");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-commands=(get put delete mget load dump stats ping doctor)
+commands=(get put delete mget load dump stats ping sync snapshot log doctor)
 
 expect 2 && says 'which command'
 expect 2 nonsense && says "no command 'nonsense' (try"
@@ -14,7 +14,7 @@ expect 2 get a --nonsens=3 && says '\-\-nonsens'
 expect 2 get && says 'usage: plov get KEY'
 expect 2 get a b && expect 2 put && expect 2 put a b c && expect 2 delete && expect 2 delete a b
 expect 2 mget && expect 2 load && expect 2 load a b && expect 2 dump a && expect 2 stats a
-expect 2 ping a && expect 2 doctor a
+expect 2 ping a && expect 2 doctor a && expect 2 sync a && expect 2 snapshot a
 expect 2 get a --server && says 'missing'
 expect 2 --json --json get a
 expect 2 --server http://x get a && says 'http://x'
@@ -31,6 +31,7 @@ for text in -1 '' 4294967296 1x; do expect 2 put a b --flags="$text" && says '\-
 for text in -1 '' 0 1x; do expect 2 put a b --if-version="$text" && says '\-\-if-version'; done
 expect 2 put a b --add --replace && says 'exclude' && expect 2 put a b --add --if-version 1
 expect 2 get a --ttl 3s && says '\-\-ttl is not an option of get'
+expect 2 sync --no-wait && says '\-\-no-wait is not an option of sync'
 expect 2 delete a --add && expect 2 load - --flags 1 && expect 2 mget a --replace
 
 expect 0 --version && shows '^plov [0-9]'
@@ -46,7 +47,8 @@ done
 expect 2 help nonsense && expect 2 nonsense --help
 
 # No server: the address comes from --server, else PLOV_SERVER, else it is shm:default.
-for words in 'get a' 'put a b' 'delete a' 'mget a' 'load /dev/null' dump stats ping; do
+for words in 'get a' 'put a b' 'delete a' 'mget a' 'load /dev/null' dump stats ping sync snapshot \
+  'snapshot --no-wait'; do
   # shellcheck disable=SC2086
   expect 3 $words && says "no server on $work/s.sock: start plovd" && out ''
 done
