@@ -107,7 +107,7 @@ bool Memory::Commit(uint64_t offset, size_t bytes) {
   const size_t fresh_bytes = to - from - region_->CommittedIn(from, to - from);
   const size_t committed_bytes = region_->committed_bytes() + fresh_bytes;
   const size_t wanted_bytes = committed_bytes + heap_bytes_;
-  if (wanted_bytes > budget_bytes()) ReleaseFree(wanted_bytes - budget_bytes());
+  if (wanted_bytes > region_->limit_bytes()) ReleaseFree(wanted_bytes - region_->limit_bytes());
   return region_->Commit(offset, bytes);
 }
 

@@ -60,7 +60,8 @@ class Memory {
   void set_heap_bytes(size_t bytes) { heap_bytes_ = bytes; }
   size_t used_bytes() const { return used_bytes_ + heap_bytes_; }
   size_t available_bytes() const {
-    return used_bytes() < budget_bytes() ? budget_bytes() - used_bytes() : 0;
+    const size_t limit_bytes = region_->limit_bytes();
+    return used_bytes() < limit_bytes ? limit_bytes - used_bytes() : 0;
   }
 
  private:

@@ -252,7 +252,7 @@ bool Region::Commit(size_t offset, size_t bytes) {
   const size_t to = RoundUp(offset + bytes, page_bytes_) / page_bytes_;
   const size_t fresh_bytes = (to - from - committed_.Count(from, to)) * page_bytes_;
   if (fresh_bytes == 0) return true;
-  if (committed_bytes_ + fresh_bytes > budget_bytes_) return false;
+  if (committed_bytes_ + fresh_bytes > limit_bytes()) return false;
   if (!host_.MayAsk()) return false;
   if (Allocate(fd_, 0, from * page_bytes_, (to - from) * page_bytes_) != 0) {
     host_.Refused(errno);

@@ -84,6 +84,9 @@ class Region {
   int fd() const { return fd_; }
   size_t page_bytes() const { return page_bytes_; }
   size_t budget_bytes() const { return budget_bytes_; }
+  // Until it is 0 again a sparse region may take so much beyond its budget.
+  void set_slack_bytes(size_t bytes) { slack_bytes_ = bytes; }
+  size_t limit_bytes() const { return budget_bytes_ + slack_bytes_; }
   size_t committed_bytes() const { return committed_bytes_; }
 
  private:
@@ -106,6 +109,7 @@ class Region {
   size_t page_bytes_ = kPageBytes;
   Extent extent_;
   size_t budget_bytes_;
+  size_t slack_bytes_ = 0;
   size_t file_bytes_ = 0;  // as found
   size_t committed_bytes_ = 0;
   PageSet committed_;

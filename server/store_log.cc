@@ -14,6 +14,13 @@ using verify::Logged;
 using verify::Operation;
 using verify::Request;
 
+namespace {
+
+// While a log is replayed memory may be exceeded by this part of it.
+constexpr size_t kRestoreSlackPart = 4;
+
+}  // namespace
+
 // The settled bytes of a value that was READ lie in its record, under the item's own mask.
 void Store::CopyForLog(Writing* writing) {
   const Writing::Place& place = *writing->place;
@@ -60,8 +67,10 @@ void Store::LogDelete(const Request& request, uint64_t client_id) {
                 .key = request.key});
 }
 
-// An item that has expired meanwhile is not stored, but what it replaced is gone.
+// Memory that was full with these items may be too small for them in another order, or in a table that has
+// grown at other times. An item that has expired meanwhile is not stored, but what it replaced is gone.
 Code Store::Restore(const Logged& operation, uint64_t now_us) {
+  region_.set_slack_bytes(region_.budget_bytes() / kRestoreSlackPart);
   const bool has_expired = operation.expiry != 0 && operation.expiry <= UnixSeconds(now_us);
   const StoreStats before = stats_;
   restored_ = &operation;
@@ -94,6 +103,7 @@ void Store::GoOnBeyond(uint64_t version) {
 }
 
 void Store::LogTo(log::GroupCommit* log, log::CommitMode mode) {
+  region_.set_slack_bytes(0);
   log_ = log;
   defers_ = mode == log::CommitMode::kStrict;
 }

@@ -81,7 +81,8 @@ bool Store::TakeStashExtent() {
 bool Store::MakeStashRoom(size_t key_bytes, bool grows) {
   const cuckoo::Stash& stash = table_->stash();
   if (publishes_) return !stash.full();
-  if (!options_.stashes || (!grows && percent_full() >= 100)) return false;
+  const bool may_be_full = grows || restored_ != nullptr;
+  if (!options_.stashes || (!may_be_full && percent_full() >= 100)) return false;
   memory_.set_heap_bytes(stash.heap_bytes());
   if (cuckoo::Stash::HeapBytes(key_bytes) > memory_.available_bytes()) return false;
   return stash.room() > pending_inserts_ || ExtendStash();

@@ -46,12 +46,13 @@ class DurableLives {
       : random_(seed),
         mode_(mode),
         keys_(OneIn(4) ? 1500 : 20 + Below(400)),
+        fills_memory_(OneIn(8)),
         disk_(std::make_unique<test::SimulatedDisk>(seed)) {}
 
   void Live() {
     Begin();
     if (testing::Test::HasFatalFailure()) return;
-    const uint64_t steps = 200 + Below(OneIn(3) ? 20'000 : 3'000);
+    const uint64_t steps = 200 + Below(OneIn(3) && !fills_memory_ ? 20'000 : 3'000);
     deletes_ = 1 + Below(4);
     snapshot_every_ = OneIn(3) ? 100 : 2000;
     const bool fails = OneIn(3);
@@ -70,7 +71,7 @@ class DurableLives {
     return {.folder = "sim",
             .mode = mode_,
             .segment_bytes = (16 + 16 * Below(3)) << 10,
-            .buffer_bytes = size_t{1} << 20,
+            .buffer_bytes = size_t{8} << 20,
             .snapshots = {.rate_bytes = uint64_t{1} << 30, .keep = 1 + Below(2)}};
   }
 
@@ -182,7 +183,8 @@ class DurableLives {
   void Write() {
     log::GroupCommit& commit = *log_->of_shard(0);
     const std::string key = Key(Below(keys_));
-    if (commit.failure() != Code::kOk || !commit.HasRoom(verify::LoggedBytes(10, 3000))) return;
+    const size_t bytes = 100 + Below(fills_memory_ ? 300'000 : 400);
+    if (commit.failure() != Code::kOk || !commit.HasRoom(verify::LoggedBytes(10, bytes))) return;
     if (store_->IsPending(key) || snapshot_->is_behind()) return;
     if (OneIn(deletes_ + 1)) {
       const auto request = RequestOf(verify::Operation::kDelete, key, {});
@@ -191,8 +193,7 @@ class DurableLives {
       return;
     }
     const uint64_t number = ++written_;
-    const std::string value =
-        OneIn(2) ? InlineValue(number) : RecordValue(number, 100 + Below(400));
+    const std::string value = OneIn(2) ? InlineValue(number) : RecordValue(number, bytes);
     const auto request = RequestOf(verify::Operation::kPut, key, value);
     const WriteReply reply = store_->Write(request, kStartUs);
     if (reply.status == Code::kNoSpace) return;
@@ -214,6 +215,7 @@ class DurableLives {
   std::mt19937_64 random_;
   CommitMode mode_;
   uint64_t keys_;
+  bool fills_memory_;  // with values that do not fit all at once
   uint64_t deletes_ = 1;
   uint64_t snapshot_every_ = 100;
   uint64_t written_ = 0;
