@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks a model of the protocol exhaustively with spin, or shows that it needs one of its rules;
-# see --help.
+# Checks a model of the protocol or the log exhaustively with spin, or shows that it needs one of its
+# rules; see --help.
 set -euo pipefail
 
 usage() {
