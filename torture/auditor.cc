@@ -32,8 +32,9 @@ uint64_t Audited::of(Outcome outcome) const {
   return sum;
 }
 
-Auditor::Auditor(RunMemory* memory, size_t lanes)
-    : memory_(memory), open_(lanes, false), checker_(std::in_place) {
+Auditor::Auditor(RunMemory* memory, size_t lanes, std::optional<LifeChecker> lives)
+    : memory_(memory), open_(lanes, false), checker_(std::in_place), lives_(std::move(lives)) {
+  if (lives_) lives_->Begin(Now());
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -75,15 +76,38 @@ void Auditor::Bury(size_t lane) {
 
 void Auditor::EndHistory() {
   Do([this] {
-    while (TakeAll() > 0) {
-    }
-    checker_->Finish();
-    Collect();
+    Finish();
     ++audited_.histories;
-    audited_.undecided += checker_->undecided();
-    checker_.emplace();
-    unknown_.store(0, std::memory_order_relaxed);
+    restarts_.clear();
+    if (lives_) lives_->Begin(Now());
   });
+}
+
+// What comes then is checked from what the survey has found.
+void Auditor::EndLife(Instant restart, std::span<const Operation> survey) {
+  Do([this, restart, survey] {
+    Finish();
+    for (Violation& violation : lives_->End(restart, survey)) Take(std::move(violation));
+    audited_.gone_back = lives_->gone_back();
+    for (const Operation& get : survey) {
+      checker_->Restore(get.key, StateOf(get));
+      ++audited_.operations[static_cast<size_t>(get.kind)][static_cast<size_t>(get.outcome)];
+    }
+  });
+}
+
+void Auditor::NoteRestart(Instant restart) {
+  Do([this, restart] { restarts_.push_back({.at = restart}); });
+}
+
+void Auditor::Finish() {
+  while (TakeAll() > 0) {
+  }
+  checker_->Finish();
+  Collect();
+  audited_.undecided += checker_->undecided();
+  checker_.emplace();
+  unknown_.store(0, std::memory_order_relaxed);
 }
 
 void Auditor::Feed(const Operation& operation) {
@@ -96,6 +120,7 @@ void Auditor::Feed(const Operation& operation) {
     unknown_.fetch_add(1, std::memory_order_relaxed);
   }
   checker_->Feed(operation);
+  if (lives_) lives_->Feed(operation);
 }
 
 // The horizon is that of all lanes, after what each of them had was taken.
@@ -125,10 +150,20 @@ size_t Auditor::TakeAll() {
 void Auditor::Collect() {
   for (Violation& violation : checker_->TakeViolations()) {
     if (violation.reason == Reason::kTooAmbiguous) continue;
-    ++audited_.violations;
-    violations_.fetch_add(1, std::memory_order_relaxed);
-    if (audited_.found.size() < kFoundMax) audited_.found.push_back(std::move(violation));
+    const Settled before = lives_ ? lives_->before(violation.key) : Settled{};
+    if (before.form == Settled::Form::kPresent) {
+      const Operation restored = RestoredAs(violation.key, before, lives_->begin());
+      violation.window.insert(violation.window.begin(), restored);
+    }
+    violation.restarts = restarts_;
+    Take(std::move(violation));
   }
+}
+
+void Auditor::Take(Violation violation) {
+  ++audited_.violations;
+  violations_.fetch_add(1, std::memory_order_relaxed);
+  if (audited_.found.size() < kFoundMax) audited_.found.push_back(std::move(violation));
 }
 
 bool Auditor::RunTask() {

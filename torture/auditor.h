@@ -4,6 +4,7 @@
 //   auditor.Open(lane);        before a client process starts in it
 //   auditor.Bury(lane);        when its process has ended: what it had under way is unknown
 //   auditor.EndHistory();      when all are parked: what comes then is a history of its own
+//   auditor.EndLife(restart, survey);   likewise: the server was killed and is there again
 //
 // Memory: 24 bytes a key, the recent operations, and what is open. When more is open than
 //         kHeldMax, because one operation does not end, only the lane that this one is in is
@@ -17,10 +18,12 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "torture/interval_checker.h"
+#include "torture/life_checker.h"
 #include "torture/run_memory.h"
 
 namespace plov::torture {
@@ -34,6 +37,7 @@ struct Audited {
   uint64_t histories = 0;
   uint64_t undecided = 0;  // keys
   uint64_t violations = 0;
+  uint64_t gone_back = 0;        // keys, at restarts
   std::vector<Violation> found;  // the first of them
 
   uint64_t total() const;
@@ -45,7 +49,8 @@ class Auditor {
   static constexpr size_t kHeldMax = size_t{1} << 20;  // operations and the like: 100 MiB
   static constexpr size_t kFoundMax = 8;
 
-  Auditor(RunMemory* memory, size_t lanes);
+  // commit: of a server with a log that is killed and goes on with it.
+  Auditor(RunMemory* memory, size_t lanes, std::optional<LifeChecker> lives = {});
   Auditor(const Auditor&) = delete;
   Auditor& operator=(const Auditor&) = delete;
   ~Auditor();
@@ -53,6 +58,10 @@ class Auditor {
   void Open(size_t lane);
   void Bury(size_t lane);
   void EndHistory();
+  // survey: a GET of every key, before clients go on. Only where there are `lives`.
+  void EndLife(Instant restart, std::span<const Operation> survey);
+  // Of a restart that loses nothing: operations may reach over it.
+  void NoteRestart(Instant restart);
 
   // Of operations, violations, and of the history under way what is held and got no answer.
   uint64_t checked() const { return checked_.load(std::memory_order_relaxed); }
@@ -69,11 +78,15 @@ class Auditor {
   bool RunTask();
   size_t TakeAll();
   void Feed(const Operation& operation);
+  void Finish();
   void Collect();
+  void Take(Violation violation);
 
   RunMemory* memory_;
   std::vector<bool> open_;  // by lane
   std::optional<IntervalChecker> checker_;
+  std::optional<LifeChecker> lives_;
+  std::vector<Restart> restarts_;  // of the history under way
   Audited audited_;
   uint64_t fed_ = 0;
   uint64_t looks_ = 0;

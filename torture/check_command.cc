@@ -22,6 +22,7 @@ po::options_description Described() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   // clang-format off
   options.add_options()
+      ("commit", text("MODE"), "what a kill of the store may lose: strict nothing, acked what was only read, async any last writes (as FILE says, else strict)")
       ("html", text("FILE"), "write what is wrong there, as a page")
       ("json", text("FILE"), "write the verdict there")
       ("help,h", po::bool_switch(), "print this help and exit");
@@ -79,9 +80,15 @@ int RunCheck(std::span<const std::string> words) {
       return Complain(given->Invalid(fmt::format("name a {}", name)).error(), kExitUsage);
     }
   }
+  std::optional<Commit> commit;
+  if (given->Has("commit")) {
+    commit = CommitNamed(given->Text("commit"));
+    if (!commit)
+      return Complain(given->Invalid("--commit is strict, acked or async").error(), kExitUsage);
+  }
   const auto recorded = ReadRecorded(given->Text("file"));
   if (!recorded) return Complain(recorded.error(), kExitCannotRead);
-  const Checked checked = CheckRecorded(*recorded);
+  const Checked checked = CheckRecorded(*recorded, commit);
   fmt::print("{}", CheckedText(checked));
   const auto saved = Save(checked, *given);
   if (!saved) Complain(saved.error(), kExitCannotRead);

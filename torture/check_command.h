@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,7 +29,8 @@ struct Checked {
   int exit_status() const;
 };
 
-Checked CheckRecorded(const Recorded& recorded);
+// commit: what a kill may lose; std::nullopt: as the file says, else nothing.
+Checked CheckRecorded(const Recorded& recorded, std::optional<Commit> commit = {});
 
 std::string CheckedText(const Checked& checked);
 std::string CheckedJson(const Checked& checked, const std::string& file);

@@ -8,6 +8,7 @@
 
 #include "torture/check_command.h"
 #include "torture/interval_checker.h"
+#include "torture/lives.h"
 #include "torture/register_checker.h"
 #include "torture/report.h"
 #include "torture/shrink.h"
@@ -23,13 +24,44 @@ std::string NameOf(const RecordedKey& key) {
   return key.name.empty() ? "the register" : "key " + key.name;
 }
 
-Excerpt ExcerptOf(const Recorded& recorded, const RecordedKey& key) {
-  std::vector<RegisterCall> calls = ShrinkRegister(key.calls);
-  const size_t impossible = CheckRegister(calls).impossible;
+// The reason, where the loss of something at a kill explains it; else "".
+std::string LossOf(const std::vector<RegisterCall>& calls, RegisterOptions options) {
+  const auto is_right = [&](Commit commit) {
+    options.commit = commit;
+    return CheckRegister(calls, options).verdict == SearchResult::kGood;
+  };
+  const Commit commit = options.commit;
+  if (options.kills.empty()) return {};
+  if (commit == Commit::kStrict && is_right(Commit::kAcked)) {
+    return std::string(ReasonText(Reason::kReadThenLost));
+  }
+  if (commit != Commit::kAsync && is_right(Commit::kAsync)) {
+    return std::string(ReasonText(Reason::kLost));
+  }
+  return {};
+}
+
+void AddKills(const std::vector<RegisterCall>& calls, std::span<const Instant> kills,
+              Excerpt* excerpt) {
+  if (calls.empty()) return;
+  const Instant first = calls.front().start;
+  for (const Instant kill : kills) {
+    if (kill <= first || kill > excerpt->instant) continue;
+    AddRow(KillRow(kill), excerpt);
+  }
+}
+
+Excerpt ExcerptOf(const Recorded& recorded, const RecordedKey& key,
+                  const RegisterOptions& options) {
+  std::vector<RegisterCall> calls = ShrinkRegister(key.calls, options);
+  const size_t impossible = CheckRegister(calls, options).impossible;
   const RegisterCall wrong = calls[impossible];
   const RecordedCall& told = recorded.calls[wrong.source];
+  const std::string loss = LossOf(calls, options);
   Excerpt excerpt;
-  excerpt.title = fmt::format("{}: no order explains line {}: {} {} → {}", NameOf(key), told.line,
+  excerpt.title = fmt::format("{}: {}: {} {} → {}", NameOf(key),
+                              loss.empty() ? fmt::format("no order explains line {}", told.line)
+                                           : fmt::format("{}, line {}", loss, told.line),
                               told.process, told.call, told.result);
   excerpt.before = "absent";
   excerpt.instant = wrong.end;
@@ -46,31 +78,58 @@ Excerpt ExcerptOf(const Recorded& recorded, const RecordedKey& key) {
                             .call = text.call,
                             .result = text.result});
   }
+  AddKills(calls, options.kills, &excerpt);
   return excerpt;
 }
 
 // By versions, as this tool's own runs are judged.
-void CheckVersions(const RecordedKey& key, Checked* checked) {
-  IntervalChecker checker({.initial = key.initial, .recent_count = key.operations.size()});
-  for (const Operation& operation : key.operations) checker.Feed(operation);
-  checker.Finish();
-  for (const Violation& violation : checker.TakeViolations()) {
+std::vector<Violation> ViolationsOf(const RecordedKey& key, Commit commit) {
+  std::vector<Violation> violations;
+  if (key.restarts.empty() || commit == Commit::kStrict) {
+    IntervalChecker checker({.initial = key.initial, .recent_count = key.operations.size()});
+    for (const Operation& operation : key.operations) checker.Feed(operation);
+    checker.Finish();
+    violations = checker.TakeViolations();
+  } else {
+    const SearchResult result = CheckLives(key.operations, {key.initial, key.restarts, commit});
+    if (result == SearchResult::kGood) return {};
+    const bool is_bad = result == SearchResult::kBad;
+    const auto loss = LossIn(key.operations, {key.initial, key.restarts, commit});
+    violations.push_back(
+        {.reason = is_bad ? loss.value_or(Reason::kNoOrder) : Reason::kTooAmbiguous,
+         .instant = std::ranges::max(key.operations, {}, &Operation::end).end,
+         .window = key.operations,
+         .window_is_whole = true});
+  }
+  for (Violation& violation : violations) {
+    violation.restarts = key.restarts;
+    violation.commit = commit;
+  }
+  return violations;
+}
+
+void CheckVersions(const RecordedKey& key, Commit commit, Checked* checked) {
+  for (const Violation& violation : ViolationsOf(key, commit)) {
     if (violation.reason == Reason::kTooAmbiguous) {
       checked->undecided.push_back(NameOf(key));
       continue;
     }
-    Excerpt excerpt = ExcerptOf(Explain(violation, key.initial));
-    excerpt.title = fmt::format("{}: {}, at {} ns", NameOf(key), ReasonText(violation.reason),
-                                violation.instant);
+    const Finding finding = Explain(violation, key.initial);
+    Excerpt excerpt = ExcerptOf(finding);
+    excerpt.title = fmt::format("{}: {}, at {} ns", NameOf(key), finding.reason, violation.instant);
     checked->findings.push_back({key.name, std::move(excerpt)});
   }
 }
 
-void CheckValues(const Recorded& recorded, const RecordedKey& key, Checked* checked) {
-  const RegisterResult result = CheckRegister(key.calls);
+void CheckValues(const Recorded& recorded, const RecordedKey& key, Commit commit,
+                 Checked* checked) {
+  std::vector<Instant> kills;
+  for (const Restart& restart : key.restarts) kills.push_back(restart.at);
+  const RegisterOptions options = {.kills = kills, .commit = commit};
+  const RegisterResult result = CheckRegister(key.calls, options);
   if (result.verdict == SearchResult::kUndecided) checked->undecided.push_back(NameOf(key));
   if (result.verdict != SearchResult::kBad) return;
-  checked->findings.push_back({key.name, ExcerptOf(recorded, key)});
+  checked->findings.push_back({key.name, ExcerptOf(recorded, key, options)});
 }
 
 std::string_view VerdictName(int exit_status) {
@@ -85,15 +144,16 @@ int Checked::exit_status() const {
   return operations == 0 || !undecided.empty() ? 4 : 0;
 }
 
-Checked CheckRecorded(const Recorded& recorded) {
+Checked CheckRecorded(const Recorded& recorded, std::optional<Commit> commit) {
   Checked checked;
   checked.keys = recorded.keys.size();
   for (const RecordedKey& key : recorded.keys) {
+    const Commit of_key = commit.value_or(key.commit.value_or(Commit::kStrict));
     checked.operations += key.calls.size() + key.operations.size();
     if (key.operations.empty()) {
-      CheckValues(recorded, key, &checked);
+      CheckValues(recorded, key, of_key, &checked);
     } else {
-      CheckVersions(key, &checked);
+      CheckVersions(key, of_key, &checked);
     }
   }
   return checked;

@@ -14,12 +14,10 @@ namespace {
 
 struct EdnEvent {
   Instant time;
-  bool is_end;   // starts come before ends of the same instant: they are concurrent
+  int place;     // at one instant: starts, restarts, ends, so that operations are concurrent
   size_t index;  // of its operation
   std::string text;
 };
-
-bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
 
 // Of one that contradicts itself not before its start: no event of EDN can be.
 Instant EndOf(const Operation& operation) { return std::max(operation.start, operation.end); }
@@ -40,7 +38,8 @@ std::vector<size_t> Lanes(std::span<const Operation> sorted) {
 
 class EdnWriter {
  public:
-  explicit EdnWriter(const Finding& finding) : sorted_(ByStart(finding.history)) {
+  explicit EdnWriter(const Finding& finding)
+      : sorted_(ByStart(finding.history)), restarts_(finding.restarts) {
     if (finding.initial == Initial::kAnything) sorted_.insert(sorted_.begin(), ForeignStore());
     for (const Operation& operation : sorted_) {
       const bool names = (IsStore(operation.kind) || operation.kind == Kind::kGet) &&
@@ -55,13 +54,16 @@ class EdnWriter {
     for (size_t i = 0; i < sorted_.size(); ++i) {
       const Operation& operation = sorted_[i];
       const std::string process = std::to_string(lanes[i]);
-      events.push_back({operation.start, false, i, Map(operation, process, ":invoke")});
+      events.push_back({operation.start, 0, i, Map(operation, process, ":invoke")});
       if (!IsOpen(operation)) {
-        events.push_back({EndOf(operation), true, i, Map(operation, process, Type(operation))});
+        events.push_back({EndOf(operation), 2, i, Map(operation, process, Type(operation))});
       }
     }
+    for (const Restart& restart : restarts_) {
+      events.push_back({restart.at, 1, 0, ":process :nemesis, :type :info, :f :kill, :value nil"});
+    }
     std::ranges::sort(events, {}, [](const EdnEvent& event) {
-      return std::tuple(event.time, event.is_end, event.index);
+      return std::tuple(event.time, event.place, event.index);
     });
     std::string text;
     for (size_t i = 0; i < events.size(); ++i) {
@@ -141,6 +143,7 @@ class EdnWriter {
   }
 
   std::vector<Operation> sorted_;
+  std::vector<Restart> restarts_;
   std::map<uint64_t, ValueId> values_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace plov::torture {
 
@@ -47,6 +48,20 @@ class Columns {
 };
 
 }  // namespace
+
+ExcerptRow KillRow(Instant at) {
+  ExcerptRow row;
+  row.start = row.end = at;
+  row.process = "server";
+  row.call = "KILL";
+  row.result = "started again";
+  return row;
+}
+
+void AddRow(ExcerptRow row, Excerpt* excerpt) {
+  const auto at = std::ranges::lower_bound(excerpt->rows, row.start, {}, &ExcerptRow::start);
+  excerpt->rows.insert(at, std::move(row));
+}
 
 std::string TimelineText(const Excerpt& excerpt, size_t rows_max) {
   const std::span<const ExcerptRow> all = excerpt.rows;

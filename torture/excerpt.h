@@ -30,6 +30,11 @@ struct Excerpt {
   std::vector<ExcerptRow> rows = {};  // by start
 };
 
+// The row of a restart of the server that was killed.
+ExcerptRow KillRow(Instant at);
+// Before those that start at the same instant.
+void AddRow(ExcerptRow row, Excerpt* excerpt);
+
 // One line per operation in the order of their starts, with a bar for its interval:
 //
 //   key 7: one version was seen with two values, at 40 ns

@@ -25,6 +25,8 @@ class Expiries {
   // Puts an item, or gets one. Returns what was wrong, if anything. history: the present one; items
   // of former ones are forgotten.
   std::optional<std::string> Turn(Client* client, uint32_t history);
+  // Of items that may be lost nothing is known.
+  void Forget() { items_ = {}; }
   // The numbers of all keys of so many processes, from the first on.
   static constexpr uint64_t kFirstKey = 3 * (kKeysMax / 2);  // behind those of all other keys
   static constexpr uint64_t KeysOf(uint32_t processes) { return uint64_t{processes} * kItems; }

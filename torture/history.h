@@ -57,6 +57,8 @@ inline constexpr ValueId kForeign = 0;
 inline constexpr uint32_t kSequenceBits = 40;
 // Who did what happened before the operations at hand. Processes of a run have lower numbers.
 inline constexpr uint32_t kBefore = (uint32_t{1} << 24) - 1;
+// The tool itself, which gets all keys after a restart of the server.
+inline constexpr uint32_t kTool = kBefore - 1;
 
 // sequence: from 1 on, so that no value is kForeign by accident.
 constexpr ValueId MakeValueId(uint32_t process, uint64_t sequence) {
@@ -99,6 +101,21 @@ constexpr uint64_t HeldVersion(const Operation& operation) {
   if (operation.outcome != Outcome::kOk) return 0;
   if (IsConditional(operation.kind)) return operation.expected;
   return IsStore(operation.kind) ? 0 : operation.version;
+}
+
+constexpr bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
+
+constexpr bool IsHit(const Operation& operation) {
+  return operation.kind == Kind::kGet && operation.outcome == Outcome::kOk;
+}
+
+constexpr bool IsStored(const Operation& operation) {
+  return IsStore(operation.kind) && operation.outcome == Outcome::kOk;
+}
+
+// A version that the key had at some instant, 0 when the operation tells of none.
+constexpr uint64_t KnownVersion(const Operation& operation) {
+  return IsStored(operation) ? operation.version : HeldVersion(operation);
 }
 
 // Whether the operation can be one at all: outcome and fields that its kind allows. What is not is

@@ -24,6 +24,8 @@ constexpr microseconds kBetweenMax = milliseconds(150);
 constexpr microseconds kStopMin{100};
 constexpr microseconds kStopMax = milliseconds(40);
 constexpr uint64_t kEmptyLifeOneIn = 3;
+// A log is read whole at each start; beyond this the next life begins with an empty one.
+constexpr uint64_t kLogBytesMax = uint64_t{512} << 20;
 
 }  // namespace
 
@@ -52,6 +54,7 @@ std::expected<void, Error> Runner::Inject(Fault fault) {
     case Fault::kKillClient:
       return fleet_.Replace(random_.Below(fleet_.size()));
     case Fault::kKillServer:
+      if (!options_.log.empty()) return InjectKillLogged();
       // One in three, the first of them the second.
       if (++kills_ % kEmptyLifeOneIn == 2) return InjectEmptyLife();
       return InjectKillServer();
@@ -106,6 +109,73 @@ std::expected<void, Error> Runner::InjectEmptyLife() {
   }
   fleet_.Release();
   return served;
+}
+
+// The next life goes on with the log.
+std::expected<void, Error> Runner::InjectKillLogged() {
+  if (target_->log_folder_bytes() > kLogBytesMax) return InjectEmptyLife();
+  ++evidence_.server_lives;
+  auto restarted = options_.commit == Commit::kStrict ? InjectRestart() : InjectLoss();
+  if (!restarted) {
+    // It was there a moment ago, with the same options and the same disk.
+    Wrong("after a kill " + restarted.error().message);
+    return {};
+  }
+  // A start takes a while, and the life after it is to have some load.
+  next_fault_ = Clock::now() + Draw(kBetweenMin, kBetweenMax);
+  return restarted;
+}
+
+// Nothing may be lost: the history goes on, and the tool's GETs are operations like any other.
+std::expected<void, Error> Runner::InjectRestart() {
+  const size_t lane = options_.clients;
+  target_->Kill();
+  std::this_thread::sleep_for(Draw(microseconds(0), kStopMax));
+  auditor_.NoteRestart(Now());
+  if (auto started = target_->Restart(program::Life::kWarm); !started) return started;
+  auditor_.Open(lane);
+  Lane& to = memory()->lanes[lane];
+  const auto looked = LookAtKeys([&to](std::span<const Operation> operations) {
+    while (!to.HasRoom(operations.size())) std::this_thread::sleep_for(milliseconds(1));
+    for (size_t i = 0; i < operations.size(); ++i) to.Next(i) = operations[i];
+    to.Issue(operations.size());
+    to.Finish(Now());
+  });
+  auditor_.Bury(lane);
+  return looked;
+}
+
+// The clients' calls go on when the server dies, and end before the next one starts: each belongs to
+// one life.
+std::expected<void, Error> Runner::InjectLoss() {
+  target_->Kill();
+  fleet_.Park();
+  if (const auto hangs = fleet_.AwaitParked()) {
+    Wrong(*hangs);
+    return {};
+  }
+  const Instant restart = Now();
+  if (auto started = target_->Restart(program::Life::kWarm); !started) return started;
+  std::vector<Operation> survey;
+  const auto looked = LookAtKeys([&survey](std::span<const Operation> operations) {
+    survey.insert(survey.end(), operations.begin(), operations.end());
+  });
+  if (!looked) return looked;
+  auditor_.EndLife(restart, survey);
+  memory()->life.fetch_add(1, std::memory_order_relaxed);
+  fleet_.Release();
+  return {};
+}
+
+std::expected<void, Error> Runner::LookAtKeys(const Survey::Take& take) {
+  const uint64_t open = memory()->keys_open.load(std::memory_order_relaxed);
+  const uint64_t keys = std::max<uint64_t>(open, options_.hot_keys);
+  Survey survey(target_->client(), memory()->plan.run,
+                memory()->history.load(std::memory_order_relaxed));
+  const auto looked = survey.GetAll(keys, take);
+  if (survey.lie()) Wrong(*survey.lie());
+  evidence_.surveyed += keys;
+  return looked;
 }
 
 void Runner::InjectFull() {

@@ -42,6 +42,13 @@ void IntervalChecker::Remember(const Operation& operation) {
   ++fed_;
 }
 
+void IntervalChecker::Restore(uint64_t key, const Settled& state) {
+  Key& restored = KeyOf(key);
+  restored.version = state.version;
+  restored.value = state.value;
+  restored.form = state.form;
+}
+
 void IntervalChecker::Feed(const Operation& operation) {
   Remember(operation);
   const bool says_nothing =
@@ -129,10 +136,14 @@ size_t IntervalChecker::size() const {
 }
 
 SearchResult CheckIntervals(std::span<const Operation> history, Initial initial) {
-  KeySweep sweep;
   const auto form =
       initial == Initial::kAnything ? Settled::Form::kAnything : Settled::Form::kAbsent;
-  sweep.Reset({.form = form});
+  return CheckIntervals(history, Settled{.form = form});
+}
+
+SearchResult CheckIntervals(std::span<const Operation> history, const Settled& before) {
+  KeySweep sweep;
+  sweep.Reset(before);
   for (const Operation& operation : history) {
     if (operation.outcome != Outcome::kRefused || !IsWellFormed(operation)) sweep.Feed(operation);
   }
@@ -143,13 +154,17 @@ SearchResult CheckIntervals(std::span<const Operation> history, Initial initial)
 }
 
 std::string_view ReasonText(Reason reason) {
-  constexpr std::array<std::string_view, 6> kTexts = {
+  constexpr std::array<std::string_view, 10> kTexts = {
       "an operation contradicts itself",
       "one version was stored, or deleted, twice",
       "one version was seen with two values",
       "what an operation met was gone before it started",
       "no order of the operations explains what they came to",
       "too ambiguous to decide",
+      "lost: acknowledged, then gone after a kill",
+      "read, then lost: returned by a GET, then gone after a kill",
+      "lost, though a later write of the shard was kept",
+      "after a kill there was what the key had been at no moment of the life before",
   };
   return kTexts[static_cast<size_t>(reason)];
 }

@@ -26,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "torture/durability.h"
 #include "torture/key_sweep.h"
 #include "torture/search_checker.h"
 
@@ -46,11 +47,17 @@ struct Violation {
   // whether they are all that there ever were.
   std::vector<Operation> window = {};
   bool window_is_whole = false;
+  // The lives of the server that the window reaches over.
+  std::vector<Restart> restarts = {};
+  Commit commit = Commit::kStrict;
 };
 
 class IntervalChecker {
  public:
   explicit IntervalChecker(const IntervalOptions& options = {});
+
+  // Before its first operation: what the key is.
+  void Restore(uint64_t key, const Settled& state);
 
   void Feed(const Operation& operation);
   void Advance(Instant horizon);
@@ -116,6 +123,7 @@ class IntervalChecker {
 
 // The whole history of one key at once.
 SearchResult CheckIntervals(std::span<const Operation> history, Initial initial = Initial::kAbsent);
+SearchResult CheckIntervals(std::span<const Operation> history, const Settled& before);
 
 std::string_view ReasonText(Reason reason);
 

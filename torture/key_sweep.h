@@ -55,6 +55,11 @@ enum class Reason : uint8_t {
   kStale,         // what an operation met was gone before the operation started
   kNoOrder,       // at `instant` some operation had ended that fits into no order
   kTooAmbiguous,  // undecided: beyond the limits above
+  // Between two lives of the server (torture/durability.h).
+  kLost,          // acknowledged, or there since an earlier life, then gone
+  kReadThenLost,  // returned by a GET, then gone
+  kGap,           // gone, though a later write of the shard is there
+  kNeverWas,      // there, though the life before never had it
 };
 
 struct Problem {

@@ -64,6 +64,9 @@ int Run(ToolOptions options) {
     fmt::print("{:<16} {}\n", "written", path);
   }
   if (!saved) Complain(saved.error(), kExitCannotRun);
+  if (verdict.exit_status() == 1 && !options.log.empty()) {
+    fmt::print("{:<16} {}\n", "kept", options.log);
+  }
   // A violation is told by the exit status, whatever else went wrong.
   return saved || verdict.exit_status() == 1 ? verdict.exit_status() : kExitCannotRun;
 }

@@ -12,18 +12,22 @@
 //   :cas        [expected new]
 //
 // Values are [key value] where the history is of several keys (jepsen.independent), or the map has
-// a :key. Events of processes that are not numbers (:nemesis) are left out.
+// a :key. Of processes that are not numbers (:nemesis) only events with the :f :kill are looked at:
+// the store was killed then.
 //
 // Our own JSON (torture/report.h, Json): an object or a list of objects with "operations". With
 // versions, which a store told with every write, the history is judged by them
-// (torture/history.h); without, "expected" of PUT-IF and DELETE-IF is a value.
+// (torture/history.h); without, "expected" of PUT-IF and DELETE-IF is a value. "kills" and "commit"
+// are those of torture/durability.h.
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "torture/durability.h"
 #include "torture/register_history.h"
 #include "verify/error.h"
 
@@ -42,6 +46,8 @@ struct RecordedKey {
   std::vector<RegisterCall> calls = {};    // `source` is an index of Recorded::calls
   std::vector<Operation> operations = {};  // instead, when the store told versions
   Initial initial = Initial::kAbsent;      // of these
+  std::vector<Restart> restarts = {};      // of the store that was killed
+  std::optional<Commit> commit = {};       // where the file says it
 };
 
 struct Recorded {

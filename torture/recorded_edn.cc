@@ -25,7 +25,7 @@ bool IsNumber(const EdnValue& value) {
          std::ranges::all_of(value.text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-enum class Function : uint8_t { kRead, kWrite, kDelete, kCas };
+enum class Function : uint8_t { kRead, kWrite, kDelete, kCas, kKill };
 
 std::optional<Function> FunctionOf(const EdnValue& f) {
   constexpr std::pair<std::string_view, Function> kFunctions[] = {
@@ -81,6 +81,7 @@ class EdnHistory {
   std::map<std::string, RegisterValue> numbers_;
   std::map<std::string, size_t> keys_;
   std::map<std::string, Open> open_;  // by process
+  std::vector<Restart> kills_;
   Recorded recorded_;
 };
 
@@ -97,6 +98,7 @@ std::expected<Recorded, Error> EdnHistory::Parse(std::string_view text) {
   }
   // What failed has not happened: its place is marked by the end before the start.
   for (RecordedKey& key : recorded_.keys) {
+    key.restarts = kills_;
     std::erase_if(key.calls,
                   [](const RegisterCall& call) { return !call.is_open && call.end < call.start; });
   }
@@ -127,7 +129,10 @@ std::expected<void, Error> EdnHistory::AddEvent(const EdnValue& map) {
   if (type == nullptr || process == nullptr || f == nullptr) {
     return Wrong(map.line, "an operation has :type, :process and :f");
   }
-  if (!IsNumber(*process)) return {};
+  if (!IsNumber(*process)) {
+    if (f->IsKeyword("kill")) events_.push_back({&map, &nil_, "", "", Function::kKill});
+    return {};
+  }
   constexpr std::string_view kTypes[] = {"invoke", "ok", "fail", "info"};
   if (std::ranges::none_of(kTypes, [&](std::string_view name) { return type->IsKeyword(name); })) {
     return Wrong(map.line, ":type is :invoke, :ok, :fail or :info, not " + type->Canonical());
@@ -144,6 +149,7 @@ std::expected<void, Error> EdnHistory::AddEvent(const EdnValue& map) {
 // Whether every value is a pair, and of compare-and-sets one whose second is a pair.
 bool EdnHistory::IsKeyed() const {
   return std::ranges::all_of(events_, [](const Event& event) {
+    if (event.function == Function::kKill) return true;
     if (event.map->Find("key") != nullptr) return false;
     // What failed or crashed may say why instead.
     if (event.type != "invoke" && event.type != "ok") return true;
@@ -167,6 +173,10 @@ RecordedKey& EdnHistory::KeyOf(const EdnValue& key) {
 }
 
 std::expected<void, Error> EdnHistory::Take(const Event& event, Instant instant) {
+  if (event.function == Function::kKill) {
+    kills_.push_back({.at = instant});
+    return {};
+  }
   return event.type == "invoke" ? Invoke(event, instant) : End(event, instant);
 }
 

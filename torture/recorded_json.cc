@@ -69,6 +69,7 @@ class JsonHistory {
 
  private:
   std::expected<void, Error> ReadObject(const EdnValue& object);
+  std::expected<void, Error> ReadKills(const EdnValue& object, RecordedKey* key) const;
   std::expected<Told, Error> ReadOperation(const EdnValue& map) const;
   std::expected<void, Error> ReadInterval(const EdnValue& map, Operation* operation) const;
   RegisterCall CallOf(const Told& told);
@@ -78,8 +79,6 @@ class JsonHistory {
   std::map<std::string, RegisterValue> numbers_;
   Recorded recorded_;
 };
-
-bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
 
 // A store tells versions when it told one with each write that it acknowledged.
 bool HasVersions(const std::vector<Told>& all) {
@@ -127,6 +126,7 @@ std::expected<void, Error> JsonHistory::ReadObject(const EdnValue& object) {
   const EdnValue* initial = object.Find("initial");
   const bool is_anything = initial != nullptr && initial->text == "anything";
   key.initial = is_anything ? Initial::kAnything : Initial::kAbsent;
+  if (auto read = ReadKills(object, &key); !read) return read;
   if (HasVersions(all)) {
     for (const Told& told : all) key.operations.push_back(told.operation);
   } else if (is_anything) {
@@ -139,6 +139,23 @@ std::expected<void, Error> JsonHistory::ReadObject(const EdnValue& object) {
     }
   }
   recorded_.keys.push_back(std::move(key));
+  return {};
+}
+
+std::expected<void, Error> JsonHistory::ReadKills(const EdnValue& object, RecordedKey* key) const {
+  if (const EdnValue* commit = object.Find("commit"); commit != nullptr) {
+    key->commit = CommitNamed(commit->text);
+    if (!key->commit) return Wrong(commit->line, "\"commit\" is strict, acked or async");
+  }
+  const EdnValue* kills = object.Find("kills");
+  if (kills == nullptr) return {};
+  if (kills->type != Type::kSequence) return Wrong(kills->line, "\"kills\" is a list");
+  for (const EdnValue& kill : kills->items) {
+    const auto at = NumberIn(kill.Find("restart"));
+    if (!at) return Wrong(kill.line, "\"restart\" is a number of nanoseconds");
+    key->restarts.push_back({static_cast<Instant>(*at), NumberIn(kill.Find("kept")).value_or(0)});
+  }
+  std::ranges::sort(key->restarts, {}, &Restart::at);
   return {};
 }
 
@@ -160,6 +177,7 @@ std::expected<Told, Error> JsonHistory::ReadOperation(const EdnValue& map) const
   if (const EdnValue* process = map.Find("process"); process != nullptr) {
     const auto name = StoreNamed(process->text + "#0");
     told.operation.process = name ? static_cast<uint32_t>(*name >> kSequenceBits) : 0;
+    if (process->text == "tool") told.operation.process = kTool;
   }
   const EdnValue* value = map.Find("value");
   const bool needs_value = IsStore(*kind) || (*kind == Kind::kGet && *outcome == Outcome::kOk);
@@ -224,6 +242,7 @@ RegisterCall JsonHistory::CallOf(const Told& told) {
   const Operation& operation = told.operation;
   RegisterCall call;
   call.is_open = IsOpen(operation);
+  call.is_write = operation.kind != Kind::kGet;
   call.stores = operation.kind != Kind::kGet && (operation.outcome == Outcome::kOk || call.is_open);
   if (IsStore(operation.kind)) call.next = NumberOf(told.value);
   if (operation.kind != Kind::kGet || !call.is_open) SetNeeds(told, &call);

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "torture/durability.h"
 #include "torture/register_history.h"
 #include "torture/search_checker.h"
 
@@ -30,8 +31,13 @@ struct RegisterResult {
   size_t impossible = 0;
 };
 
+// A kill ends a life of the store: the register may go back to what it held before, as far as
+// `commit` lets it (torture/durability.h). Like an operation, it takes effect at one instant for all,
+// and what is under way then may have happened before it or happens after it.
 struct RegisterOptions {
   size_t configs_max = size_t{1} << 18;  // at one time; more is kUndecided
+  std::span<const Instant> kills = {};   // in order
+  Commit commit = Commit::kStrict;
 };
 
 // history: of one register that is absent before, in any order.
@@ -40,6 +46,7 @@ RegisterResult CheckRegister(std::span<const RegisterCall> history,
 
 // What is left of a wrong history when everything is left out without which it is still wrong. Only
 // steps are taken after which a right history would still be right; the impossible operation stays.
-std::vector<RegisterCall> ShrinkRegister(std::vector<RegisterCall> history);
+std::vector<RegisterCall> ShrinkRegister(std::vector<RegisterCall> history,
+                                         const RegisterOptions& options = {});
 
 }  // namespace plov::torture

@@ -31,6 +31,7 @@ struct RegisterCall {
   Needs needs = Needs::kNothing;
   bool stores = false;  // it holds `next` afterwards, which may be kAbsentValue
   bool is_open = false;
+  bool is_write = false;  // with an answer, whether it stores or not
   RegisterValue needed = kAbsentValue;
   RegisterValue next = kAbsentValue;
   Instant start = 0;

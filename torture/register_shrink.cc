@@ -17,7 +17,8 @@ constexpr size_t kLooksMax = size_t{1} << 24;
 
 class Shrinker {
  public:
-  explicit Shrinker(History history) : history_(std::move(history)) {}
+  Shrinker(History history, const RegisterOptions& options)
+      : history_(std::move(history)), options_(options) {}
 
   History Run() {
     if (!IsWrong(history_)) return history_;
@@ -34,7 +35,7 @@ class Shrinker {
   bool IsWrong(const History& history) {
     looks_ += history.size();
     if (looks_ > kLooksMax) return false;
-    const RegisterResult result = CheckRegister(history);
+    const RegisterResult result = CheckRegister(history, options_);
     if (result.verdict != SearchResult::kBad) return false;
     impossible_ = result.impossible;
     return true;
@@ -99,6 +100,7 @@ class Shrinker {
   }
 
   History history_;
+  RegisterOptions options_;
   size_t impossible_ = 0;
   size_t looks_ = 0;
   bool has_changed_ = false;
@@ -106,8 +108,9 @@ class Shrinker {
 
 }  // namespace
 
-std::vector<RegisterCall> ShrinkRegister(std::vector<RegisterCall> history) {
-  return Shrinker(std::move(history)).Run();
+std::vector<RegisterCall> ShrinkRegister(std::vector<RegisterCall> history,
+                                         const RegisterOptions& options) {
+  return Shrinker(std::move(history), options).Run();
 }
 
 }  // namespace plov::torture

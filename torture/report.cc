@@ -9,6 +9,7 @@ namespace plov::torture {
 namespace {
 
 std::string ProcessName(uint32_t process) {
+  if (process == kTool) return "tool";
   return process == kBefore ? "before" : "p" + std::to_string(process);
 }
 
@@ -18,8 +19,6 @@ std::string ValueName(ValueId value) {
   return ProcessName(static_cast<uint32_t>(value >> kSequenceBits)) + "#" +
          std::to_string(sequence);
 }
-
-bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
 
 bool ShowsValue(const Operation& operation) {
   if (IsStore(operation.kind)) return true;
@@ -59,6 +58,13 @@ void MarkImpossible(Excerpt* excerpt) {
   if (last != nullptr) last->is_impossible = true;
 }
 
+// A kill of the server ends its life where the next one begins.
+ExcerptRow RowOf(const Restart& restart) {
+  ExcerptRow row = KillRow(restart.at);
+  if (restart.kept != 0) row.result += ", version " + std::to_string(restart.kept) + " was kept";
+  return row;
+}
+
 }  // namespace
 
 Excerpt ExcerptOf(const Finding& finding) {
@@ -79,6 +85,7 @@ Excerpt ExcerptOf(const Finding& finding) {
                             .result = ResultText(operation)});
   }
   MarkImpossible(&excerpt);
+  for (const Restart& restart : finding.restarts) AddRow(RowOf(restart), &excerpt);
   return excerpt;
 }
 
@@ -100,13 +107,21 @@ std::string Json(const Finding& finding) {
     if (IsConditional(operation.kind)) one["expected"] = operation.expected;
     operations.push_back(std::move(one));
   }
-  const nlohmann::ordered_json whole = {
+  nlohmann::ordered_json whole = {
       {"key", finding.key},
       {"reason", finding.reason},
       {"instant", finding.instant},
       {"initial", finding.initial == Initial::kAbsent ? "absent" : "anything"},
-      {"minimal", finding.is_minimal},
-      {"operations", std::move(operations)}};
+      {"minimal", finding.is_minimal}};
+  if (!finding.restarts.empty()) {
+    auto kills = nlohmann::ordered_json::array();
+    for (const Restart& restart : finding.restarts) {
+      kills.push_back({{"restart", restart.at}, {"kept", restart.kept}});
+    }
+    whole["commit"] = CommitName(finding.commit);
+    whole["kills"] = std::move(kills);
+  }
+  whole["operations"] = std::move(operations);
   return whole.dump(2) + "\n";
 }
 

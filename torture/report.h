@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "torture/durability.h"
 #include "torture/excerpt.h"
 #include "torture/history.h"
 #include "verify/error.h"
@@ -19,6 +20,8 @@ struct Finding {
   Initial initial = Initial::kAbsent;
   bool is_minimal = false;  // nothing can be left out of `history` without making it right
   std::vector<Operation> history;
+  std::vector<Restart> restarts = {};  // of the server, between its lives
+  Commit commit = Commit::kStrict;     // says what they may have lost
 };
 
 Excerpt ExcerptOf(const Finding& finding);
@@ -26,7 +29,8 @@ Excerpt ExcerptOf(const Finding& finding);
 // TimelineText of it.
 std::string Timeline(const Finding& finding, size_t operations_max = SIZE_MAX);
 
-// One object; instants in nanoseconds as in the history, "end" null for unknown operations.
+// One object; instants in nanoseconds as in the history, "end" null for unknown operations. With
+// restarts "commit" and "kills".
 std::string Json(const Finding& finding);
 
 // One map per line and event, in the order of time, as Jepsen writes histories and Knossos reads
@@ -34,7 +38,8 @@ std::string Json(const Finding& finding);
 // store. What that model cannot say is weakened, never strengthened: a DELETE is a write of
 // :absent, REPLACE a write, a condition on a version whose value nobody saw is dropped, and what
 // did not hold is :fail. The rest stands in the maps under keys of our own (:kind, :client,
-// :version, :expected). A :process is a lane of operations that do not overlap.
+// :version, :expected). A :process is a lane of operations that do not overlap; a restart is an
+// event of the process :nemesis.
 std::string Edn(const Finding& finding);
 
 // Errors: kSystem.

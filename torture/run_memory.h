@@ -36,6 +36,7 @@ struct Plan {
   bool short_deadlines = false;
   bool shifted_clocks = false;
   bool standing_items = false;
+  bool loses_answered = false;  // a kill of the server may, with --commit async
 };
 
 // What READs cost a client process, from its ClientStats; numbers of errors by code follow.
@@ -79,10 +80,11 @@ struct RunMemory {
   Plan plan;
   alignas(64) std::atomic<uint64_t> barrier = 1;
   std::atomic<bool> stop = false;
-  std::atomic<uint32_t> history = 0;    // changes only while all are parked
+  std::atomic<uint32_t> history = 0;  // changes only while all are parked
+  std::atomic<uint32_t> life = 0;     // likewise: of the server, with a log that may lose something
   std::atomic<uint64_t> keys_open = 0;  // of plan.keys, those in use
   std::array<ClientReport, kClientsMax> reports;
-  std::array<Lane, kClientsMax> lanes;  // committed as used
+  std::array<Lane, kClientsMax + 1> lanes;  // committed as used; one for the tool
 };
 
 // Maps it; the memory is that of a file descriptor without a name.

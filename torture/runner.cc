@@ -30,6 +30,7 @@ void CountFrom(Instant began, Violation* violation) {
     operation.start -= began;
     operation.end -= began;
   }
+  for (Restart& restart : violation->restarts) restart.at -= began;
 }
 
 void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Plan* plan) {
@@ -44,7 +45,14 @@ void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Pla
   plan->pauses = options.has(Fault::kPause);
   plan->short_deadlines = options.has(Fault::kDeadline);
   plan->shifted_clocks = options.has(Fault::kClock);
+  plan->loses_answered = options.commit == Commit::kAsync;
   plan->standing_items = options.has_own_server() && options.servers > 1;
+}
+
+// What a kill of the server may lose is judged life by life, else no life ends for the auditor.
+std::optional<LifeChecker> LivesOf(const ToolOptions& options) {
+  if (options.commit == Commit::kStrict || !options.has(Fault::kKillServer)) return std::nullopt;
+  return LifeChecker(options.commit, options.shards == 1);
 }
 
 }  // namespace
@@ -68,7 +76,7 @@ Runner::Runner(const ToolOptions& options, RunMapping mapping, std::unique_ptr<T
     : options_(options),
       mapping_(std::move(mapping)),
       target_(std::move(target)),
-      auditor_(memory(), options.clients),
+      auditor_(memory(), options.clients + 1, LivesOf(options)),
       fleet_(&mapping_, &auditor_),
       random_(options.seed) {
   Write(options, target_->uri(), run, &memory()->plan);
@@ -100,7 +108,7 @@ std::expected<Evidence, Error> Runner::Run() {
 bool Runner::IsOver() {
   if (Clock::now() >= end_ || auditor_.violations() > 0 || fleet_.has_lie()) return true;
   if (const auto exit = fleet_.UnexpectedExit()) Wrong(*exit);
-  if (target_->is_own() && target_->process().HasEnded()) {
+  if (evidence_.wrongs.empty() && target_->is_own() && target_->process().HasEnded()) {
     Wrong("the server ended: " + target_->process().ending() + ": " + target_->log());
   }
   return !evidence_.interrupt.empty() || !evidence_.wrongs.empty();
@@ -198,6 +206,7 @@ Evidence Runner::Finish() {
   for (const std::string& lie : fleet_.lies()) {
     Wrong(lie);
   }
+  if (auditor_.violations() > 0 || !evidence_.wrongs.empty()) target_->KeepLog();
   evidence_.options = options_;
   evidence_.audited = auditor_.audited();
   for (Violation& violation : evidence_.audited.found) CountFrom(began_, &violation);

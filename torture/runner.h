@@ -23,6 +23,7 @@
 #include "torture/choices.h"
 #include "torture/fleet.h"
 #include "torture/run_memory.h"
+#include "torture/survey.h"
 #include "torture/target.h"
 #include "torture/verdict.h"
 
@@ -63,6 +64,10 @@ class Runner {
   std::expected<void, Error> Inject(Fault fault);
   void InjectStop();
   std::expected<void, Error> InjectKillServer();
+  std::expected<void, Error> InjectKillLogged();
+  std::expected<void, Error> InjectRestart();
+  std::expected<void, Error> InjectLoss();
+  std::expected<void, Error> LookAtKeys(const Survey::Take& take);
   std::expected<void, Error> InjectEmptyLife();
   void InjectFull();
   std::chrono::microseconds Draw(std::chrono::microseconds least, std::chrono::microseconds most);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "torture/interval_checker.h"
+#include "torture/lives.h"
 #include "torture/report.h"
 
 namespace plov::torture {

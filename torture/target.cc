@@ -83,11 +83,20 @@ std::expected<void, Error> Target::GuardKeys(const ToolOptions& options) {
 }
 
 std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
-  const bool warm = options.has(Fault::kKillServer);
+  if (!options.log.empty()) {
+    auto log_folder = LogFolder::Open(options.log);
+    if (!log_folder) return std::unexpected(log_folder.error());
+    log_folder->TellServers(options.commit);
+    log_folder_ = std::move(*log_folder);
+  }
+  const bool warm = options.has(Fault::kKillServer) && !log_folder_;
   auto folder = program::MakeFolder(warm ? program::Place::kMemory : program::Place::kDisk);
   if (!folder) return std::unexpected(folder.error());
   folder_ = *folder;
-  auto janitor = program::Janitor::Start([path = folder_] { program::RemoveFolder(path); });
+  auto janitor = program::Janitor::Start([path = folder_, log = log_folder_] {
+    program::RemoveFolder(path);
+    if (log) log->Remove();
+  });
   if (!janitor) return std::unexpected(janitor.error());
   janitor_.emplace(std::move(*janitor));
   const std::string plovd = options.plovd.empty() ? program::FindPlovd() : options.plovd;
@@ -101,10 +110,13 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
       .shards = options.shards,
       .bucket_bytes = options.bucket_bytes,
       .is_warm = warm};
-  if (options.servers > 1) return OpenTwo(own);
-  servers_.emplace_back(own);
+  return options.servers > 1 ? OpenTwo(own) : OpenOne(own);
+}
+
+std::expected<void, Error> Target::OpenOne(const program::OwnServerOptions& options) {
+  servers_.emplace_back(options);
   uri_ = server().uri();
-  return server().Start(program::Life::kFirst);
+  return Restart(program::Life::kFirst);
 }
 
 // Each in a folder of its own; the name is a link to the socket of one of them. One has buckets
@@ -171,6 +183,7 @@ std::expected<void, Error> Target::Connect(std::chrono::microseconds timeout) {
 
 Target::~Target() {
   Close();
+  if (log_folder_ && !keeps_log_) log_folder_->Remove();
   if (!folder_.empty()) program::RemoveFolder(folder_);
 }
 
@@ -180,7 +193,16 @@ void Target::Kill() {
   tally_.EndLife();
 }
 
-std::expected<void, Error> Target::Restart(program::Life life) { return server().Start(life); }
+std::expected<void, Error> Target::Restart(program::Life life) {
+  if (log_folder_ && life == program::Life::kEmpty) log_folder_->Clear();
+  auto started = server().Start(life);
+  if (started || !log_folder_) return started;
+  // It may well be the log: the server's last line alone.
+  const std::string& message = started.error().message;
+  std::string_view line = std::string_view(message).substr(message.rfind('\n') + 1);
+  if (const size_t said = line.find("plovd: "); said != line.npos) line.remove_prefix(said + 7);
+  return Fail(started.error().code, "the server does not start with its log: " + std::string(line));
+}
 
 bool Target::Observe() {
   const auto texts = client_->ServerStats();

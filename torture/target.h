@@ -12,6 +12,7 @@
 
 #include "program/own_server.h"
 #include "program/scratch.h"
+#include "torture/log_folder.h"
 #include "torture/server_tally.h"
 #include "torture/tool_options.h"
 
@@ -32,9 +33,15 @@ class Target {
   program::Process& process() { return server().process(); }  // of the tool's own
   std::string log() const { return is_own() ? servers_[active_].Log() : std::string(); }
 
-  // Kills and starts again the tool's own.
+  // Kills and starts again the tool's own. With a log kWarm goes on with it.
   void Kill();
   std::expected<void, Error> Restart(program::Life life);
+  uint64_t log_folder_bytes() const { return log_folder_ ? log_folder_->bytes() : 0; }
+  // For somebody to look at what a violation was about: the log is not removed.
+  void KeepLog() { keeps_log_ = true; }
+
+  // For a survey.
+  Client* client() { return &*client_; }
 
   // With two servers: starts the one that does not serve, now and then without what it held before,
   // and gives it the standing items. Then FailOver gives it the name and kills the other one.
@@ -62,6 +69,7 @@ class Target {
   Target(uint32_t run, std::string uri) : run_(run), uri_(std::move(uri)) {}
   std::expected<void, Error> Connect(std::chrono::microseconds timeout);
   std::expected<void, Error> OpenOwn(const ToolOptions& options);
+  std::expected<void, Error> OpenOne(const program::OwnServerOptions& options);
   std::expected<void, Error> OpenTwo(const program::OwnServerOptions& options);
   program::OwnServer& server() { return servers_[active_]; }
   // Makes the name lead to a server.
@@ -73,6 +81,8 @@ class Target {
   uint32_t run_;
   std::string uri_;
   std::string folder_;  // empty: none
+  std::optional<LogFolder> log_folder_;
+  bool keeps_log_ = false;
   std::optional<program::Janitor> janitor_;
   std::vector<program::OwnServer> servers_;  // none, one, or two that take turns
   size_t active_ = 0;

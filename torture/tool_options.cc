@@ -25,6 +25,8 @@ constexpr std::chrono::hours kDurationMax{24 * 365};
 constexpr std::chrono::seconds kTimeoutMax{30};          // less than a client is waited for
 constexpr uint64_t kValueBytesMax = uint64_t{16} << 20;  // what any server takes
 constexpr uint64_t kMemoryBytesMin = uint64_t{16} << 20;
+// A disk fills it in about a second.
+constexpr uint64_t kMemoryBytesWithLog = uint64_t{64} << 20;
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 40;
 constexpr uint64_t kShardsMax = 256;
 
@@ -44,10 +46,12 @@ po::options_description Described() {
       ("server", text("URI"), "a running server, shm:NAME, shm:/path or rdma://HOST:PORT (one of its own)")
       ("listen", text("URI"), "where its own server listens (a socket in a new folder)")
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
-      ("memory", text("SIZE"), "memory of its own server (128M)")
+      ("memory", text("SIZE"), "memory of its own server (128M, with --log 64M)")
       ("servers", text("N"), "servers of its own behind one name, 1 or 2; 2 needs shared memory (2)")
       ("shards", text("N"), "shards of its own server (1)")
       ("bucket-bytes", text("N"), "bucket size of its own server, auto, 64 or 128 (in turn)")
+      ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed")
+      ("commit", text("MODE"), "of the log: strict, acked or async, as plovd (strict)")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
       ("html", text("FILE"), "write the verdict there as a page, with the operations around a violation")
       ("version", po::bool_switch(), "print the version and exit")
@@ -105,6 +109,23 @@ std::expected<void, Error> FillSeed(const program::Given& given, ToolOptions* op
   return given.Invalid(fmt::format("--seed '{}' is not a number from 0 to {}", text, UINT64_MAX));
 }
 
+std::expected<void, Error> FillLog(const program::Given& given, ToolOptions* options) {
+  if (given.Has("commit") && !given.Has("log")) return given.Invalid("--commit needs --log");
+  if (!given.Has("log")) return {};
+  options->log = given.Text("log");
+  if (options->log.empty()) return given.Invalid("--log is empty: name a folder");
+  if (given.Has("servers") && options->servers > 1) {
+    return given.Invalid("--servers 2 is without --log: one server has the log");
+  }
+  options->servers = 1;
+  options->memory_bytes = kMemoryBytesWithLog;
+  if (!given.Has("commit")) return {};
+  const auto commit = CommitNamed(given.Text("commit"));
+  if (!commit) return given.Invalid("--commit is strict, acked or async");
+  options->commit = *commit;
+  return {};
+}
+
 std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* options) {
   options->server = given.Text("server");
   if (given.Has("server") && options->server.empty()) return given.Invalid("--server is empty");
@@ -112,7 +133,8 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
   options->listen = given.Text("listen");
   if (given.Has("listen") && options->listen.empty()) return given.Invalid("--listen is empty");
   if (options->listen.size() >= kTextBytes) return given.Invalid("--listen is too long");
-  for (const char* own : {"plovd", "listen", "memory", "servers", "shards", "bucket-bytes"}) {
+  for (const char* own :
+       {"plovd", "listen", "memory", "servers", "shards", "bucket-bytes", "log", "commit"}) {
     if (given.Has("server") && given.Has(own)) {
       return given.Invalid(
           fmt::format("--{} is for a server of the tool's own, without --server", own));
@@ -124,6 +146,7 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
   if (options->servers > 1 && !options->listen.empty()) {
     return given.Invalid("--servers 2 chooses where its servers listen, without --listen");
   }
+  if (auto filled = FillLog(given, options); !filled) return filled;
   if (auto filled = given.Fill("shards", 1, kShardsMax, &options->shards); !filled) return filled;
   const uint64_t least = kMemoryBytesMin * options->shards;
   options->memory_bytes = std::max(options->memory_bytes, least);

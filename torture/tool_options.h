@@ -7,6 +7,7 @@
 #include <string>
 
 #include "program/own_server.h"
+#include "torture/durability.h"
 #include "torture/faults.h"
 #include "verify/error.h"
 
@@ -32,6 +33,8 @@ struct ToolOptions {
   uint32_t shards = 1;
   uint32_t servers = 2;  // of its own, behind one name
   uint32_t bucket_bytes = program::kBucketsInTurn;
+  std::string log;  // a folder; empty: its server keeps none
+  Commit commit = Commit::kStrict;
   std::string json;  // a path; empty: none
   std::string html;  // likewise
 

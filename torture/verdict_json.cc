@@ -38,7 +38,9 @@ Object OptionsJson(const ToolOptions& options) {
           {"memory_bytes", options.memory_bytes},
           {"servers", options.servers},
           {"shards", options.shards},
-          {"bucket_bytes", program::BucketBytesText(options.bucket_bytes)}};
+          {"bucket_bytes", program::BucketBytesText(options.bucket_bytes)},
+          {"log", options.log},
+          {"commit", options.log.empty() ? "" : CommitName(options.commit)}};
 }
 
 Object OperationsJson(const Audited& audited) {
@@ -81,6 +83,8 @@ Object CountsJson(const Evidence& evidence) {
           {"record_memory_bytes", evidence.server.record_memory_bytes},
           {"server_lives", evidence.server_lives},
           {"fail_overs", evidence.fail_overs},
+          {"surveyed", evidence.surveyed},
+          {"gone_back", audited.gone_back},
           {"undecided", audited.undecided},
           {"violations", audited.violations + evidence.wrongs.size()}};
 }

@@ -98,6 +98,11 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
   lines->Add("errors", "{}", ErrorText(counts));
   lines->Add("faults", "{}; server lives: {}, fail-overs: {}", InjectedText(evidence),
              Grouped(evidence.server_lives), Grouped(evidence.fail_overs));
+  if (!evidence.options.log.empty()) {
+    lines->Add("log", "commit {}: {} keys looked at after kills, {} of them had gone back",
+               CommitName(evidence.options.commit), Grouped(evidence.surveyed),
+               Grouped(audited.gone_back));
+  }
   lines->Add("undecided", "{} keys", Grouped(audited.undecided));
   lines->Add("violations", "{}", Grouped(audited.violations + evidence.wrongs.size()));
 }

@@ -7,8 +7,6 @@ namespace plov::torture {
 
 namespace {
 
-bool IsOpen(const Operation& operation) { return operation.outcome == Outcome::kUnknown; }
-
 Instant EndOf(const Operation& operation) { return IsOpen(operation) ? kForever : operation.end; }
 
 bool NeedsAbsence(const Operation& operation) {

@@ -147,8 +147,11 @@ bool Worker::AwaitRun() {
     Rest();
   }
   const uint32_t history = memory_->history.load(std::memory_order_relaxed);
-  if (history != history_) choices_.Forget();
+  const uint32_t life = memory_->life.load(std::memory_order_relaxed);
+  if (history != history_ || life != life_) choices_.Forget();
+  if (life != life_ && expiries_ && memory_->plan.loses_answered) expiries_->Forget();
   history_ = history;
+  life_ = life;
   return !stopped();
 }
 

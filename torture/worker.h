@@ -74,6 +74,7 @@ class Worker {
   Choices choices_;
   uint32_t process_;
   uint32_t history_ = 0;
+  uint32_t life_ = 0;
   uint64_t keys_open_ = 0;
   uint64_t turns_ = 0;
   std::optional<Client> client_;

@@ -90,6 +90,23 @@ TEST_F(AuditorTest, AnotherHistoryKnowsNothingOfTheFormer) {
   EXPECT_EQ(auditor_.audited().histories, 2);
 }
 
+// The next life is judged from what the survey has found, and not from what was acknowledged.
+TEST_F(AuditorTest, ALifeGoesOnWithWhatIsLeft) {
+  Auditor auditor(&memory(), 2, LifeChecker(Commit::kAsync, true));
+  auditor.Open(0);
+  auditor.Open(1);
+  Write(0, {Put(10, 20, 1, 5), Put(30, 40, 2, 6)});
+  auditor.EndLife(100, std::vector{Get(110, 120, 1, 5)});
+  EXPECT_EQ(auditor.violations(), 0);
+  Write(1, {Get(130, 140, 1, 5)});
+  auditor.EndLife(200, std::vector{Get(210, 220, 1, 5)});
+  EXPECT_EQ(auditor.violations(), 0);
+  EXPECT_EQ(auditor.audited().gone_back, 1);
+  Write(1, {Get(230, 240, 2, 6)});
+  auditor.EndHistory();
+  EXPECT_EQ(auditor.violations(), 1) << "back from the dead";
+}
+
 TEST(Lane, HoldsBackTheHorizonForWhatIsUnderWay) {
   auto mapping = RunMapping::Create();
   Lane& lane = mapping->memory()->lanes[0];

@@ -98,6 +98,59 @@ TEST(Recorded, ADeletedRegisterIsAbsent) {
   EXPECT_EQ(CheckEdn(begin + "{:type :ok, :process 0, :f :read, :value 1}").exit_status(), 1);
 }
 
+constexpr std::string_view kKill = "{:type :info, :process :nemesis, :f :kill, :value nil}";
+
+// Exit statuses of strict, acked and async.
+std::string StatusesOf(const std::expected<Recorded, Error>& recorded) {
+  std::string statuses;
+  for (const Commit commit : {Commit::kStrict, Commit::kAcked, Commit::kAsync}) {
+    statuses += recorded ? std::to_string(CheckRecorded(*recorded, commit).exit_status()) : "?";
+  }
+  return statuses;
+}
+
+TEST(Recorded, AKillLosesWhatTheModeLets) {
+  const auto read = [](const char* value) {
+    return std::string("{:type :invoke, :process 2, :f :read, :value nil}") +
+           "{:type :ok, :process 2, :f :read, :value " + value + "}";
+  };
+  const std::string acknowledged = std::string(kWriteOne);
+  const std::string open = "{:type :invoke, :process 1, :f :write, :value 1}";
+  const std::string kill(kKill);
+  EXPECT_EQ(StatusesOf(ParseEdnHistory(acknowledged + kill + read("1"))), "000");
+  EXPECT_EQ(StatusesOf(ParseEdnHistory(acknowledged + kill + read("nil"))), "110");
+  EXPECT_EQ(StatusesOf(ParseEdnHistory(open + read("1") + kill + read("nil"))), "100");
+  EXPECT_EQ(StatusesOf(ParseEdnHistory(open + read("1") + kill + read("nil") + read("1"))), "111");
+  EXPECT_EQ(StatusesOf(ParseEdnHistory(acknowledged + read("nil") + kill)), "111");
+  const Checked checked = CheckEdn(open + read("1") + kill + read("nil"));
+  EXPECT_EQ(
+      CheckedText(checked).substr(0, 90),
+      "the register: read, then lost: returned by a GET, then gone after a kill, line 1: p2 read ");
+  EXPECT_NE(CheckedText(checked).find("KILL"), std::string::npos);
+}
+
+TEST(Recorded, OurOwnHistoriesCarryTheirKills) {
+  Finding finding;
+  finding.history = {Put(10, 20, MakeValueId(1, 1), 5), Unknown(Put(30, 0, MakeValueId(2, 1), 0)),
+                     Hit(40, 50, MakeValueId(2, 1), 7), Hit(110, 120, MakeValueId(1, 1), 5)};
+  finding.restarts = {{100, 0}};
+  finding.commit = Commit::kAcked;
+  const auto own = ParseJsonHistory(Json(finding));
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->keys[0].commit, Commit::kAcked);
+  EXPECT_EQ(own->keys[0].restarts, finding.restarts);
+  EXPECT_EQ(CheckRecorded(*own).exit_status(), 0);
+  EXPECT_EQ(StatusesOf(own), "100");
+  EXPECT_EQ(StatusesOf(ParseEdnHistory(Edn(finding))), "100");
+  finding.restarts = {{100, 8}};  // a later version of another key
+  EXPECT_EQ(StatusesOf(ParseJsonHistory(Json(finding))), "111");
+  EXPECT_EQ(Refusal("{\"operations\": [], \"commit\": \"some\"}"),
+            "1: \"commit\" is strict, acked or async");
+  EXPECT_EQ(Refusal("{\"operations\": [], \"kills\": [{}]}"),
+            "1: \"restart\" is a number of nanoseconds");
+  EXPECT_EQ(Refusal("{\"operations\": [], \"kills\": 5}"), "1: \"kills\" is a list");
+}
+
 TEST(Recorded, NothingIsTooLittle) { EXPECT_EQ(CheckEdn("").exit_status(), 4); }
 
 TEST(Recorded, WhatIsMalformedIsRefusedWithItsLine) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "tests/torture/generate.h"
 #include "torture/register_checker.h"
@@ -80,6 +81,89 @@ TEST(Register, IsAsEveryOrderSays) {
   }
   EXPECT_GT(wrong, 2'000U);
   EXPECT_LT(wrong, 18'000U);
+}
+
+// As AnyOrder, with kills: each is one more thing that happens at its instant, after which the
+// register holds what it held or, by the mode, what it held before.
+class KillOrders {
+ public:
+  KillOrders(const std::vector<RegisterCall>& calls, const std::vector<Instant>& kills,
+             Commit commit)
+      : calls_(calls), kills_(kills), commit_(commit) {}
+
+  bool Any(uint32_t done, size_t killed, RegisterValue held, std::set<RegisterValue> back) const {
+    const Instant kill = killed < kills_.size() ? kills_[killed] : kForever;
+    Instant first_end = kill;
+    bool is_done = killed == kills_.size();
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      if ((done >> i & 1) != 0 || calls_[i].is_open) continue;
+      is_done = false;
+      first_end = std::min(first_end, calls_[i].end);
+    }
+    if (is_done) return true;
+    if (kill <= first_end && killed < kills_.size()) {
+      back.insert(held);
+      for (const RegisterValue value : back) {
+        if (Any(done, killed + 1, value, {})) return true;
+      }
+      back.erase(held);
+    }
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      const RegisterCall& call = calls_[i];
+      if ((done >> i & 1) != 0 || call.start > first_end || !Allows(call, held)) continue;
+      std::set<RegisterValue> after = back;
+      if (call.stores) after.insert(held);
+      if (commit_ == Commit::kAcked && !call.is_open && (call.stores || call.is_write)) after = {};
+      if (commit_ == Commit::kStrict) after = {};
+      if (Any(done | 1U << i, killed, call.stores ? call.next : held, after)) return true;
+    }
+    return false;
+  }
+
+ private:
+  const std::vector<RegisterCall>& calls_;
+  const std::vector<Instant>& kills_;
+  Commit commit_;
+};
+
+TEST(Register, IsAsEveryOrderSaysAcrossKills) {
+  for (const Commit commit : {Commit::kStrict, Commit::kAcked, Commit::kAsync}) {
+    size_t wrong = 0;
+    for (uint64_t seed = 0; seed < 6'000; ++seed) {
+      Random random(seed + 5'000'000);
+      auto history = AnyRegisterHistory(&random);
+      for (RegisterCall& call : history) call.is_write = call.stores || Chance(&random, 20);
+      std::vector<Instant> kills = {static_cast<Instant>(Below(&random, 16))};
+      if (Chance(&random, 40)) kills.push_back(kills[0] + static_cast<Instant>(Below(&random, 5)));
+      const bool is_right = KillOrders(history, kills, commit).Any(0, 0, kAbsentValue, {});
+      ASSERT_EQ(CheckRegister(history, {.kills = kills, .commit = commit}).verdict,
+                is_right ? SearchResult::kGood : SearchResult::kBad)
+          << CommitName(commit) << " seed " << seed;
+      wrong += is_right ? 0 : 1;
+    }
+    EXPECT_GT(wrong, 300U);
+    EXPECT_LT(wrong, 5'700U);
+  }
+}
+
+TEST(Register, AKillLosesWhatTheModeLets) {
+  const std::vector<Instant> kills = {50};
+  const auto is_right = [&kills](const std::vector<RegisterCall>& history, Commit commit) {
+    return CheckRegister(history, {.kills = kills, .commit = commit}).verdict ==
+           SearchResult::kGood;
+  };
+  const std::vector lost = {Write(0, 1, 1), Write(2, 3, 2), Read(60, 61, 1)};
+  EXPECT_FALSE(is_right(lost, Commit::kStrict));
+  EXPECT_FALSE(is_right(lost, Commit::kAcked));
+  EXPECT_TRUE(is_right(lost, Commit::kAsync));
+  const std::vector read = {Write(0, 1, 1), Open(Write(2, 0, 2)), Read(4, 5, 2), Read(60, 61, 1)};
+  EXPECT_FALSE(is_right(read, Commit::kStrict));
+  EXPECT_TRUE(is_right(read, Commit::kAcked));
+  EXPECT_TRUE(is_right(read, Commit::kAsync));
+  std::vector back = read;
+  back.push_back(Read(70, 71, 2));
+  EXPECT_FALSE(is_right(back, Commit::kAcked));
+  EXPECT_FALSE(is_right(back, Commit::kAsync));
 }
 
 TEST(Register, WhatIsShrunkIsWrongByItself) {
