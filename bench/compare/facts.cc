@@ -83,22 +83,6 @@ GoalRow GetsWhileStopped(program::Process* server, std::initializer_list<Plov*> 
   return row;
 }
 
-std::expected<GoalRow, Error> CpuWhenIdle(const program::Process& server,
-                                          std::chrono::seconds duration) {
-  std::this_thread::sleep_for(kSettle);
-  const auto before = server.CpuTime();
-  if (!before) return std::unexpected(before.error());
-  const auto start = Clock::now();
-  std::this_thread::sleep_for(duration);
-  const auto after = server.CpuTime();
-  if (!after) return std::unexpected(after.error());
-  const double used = SecondsOf(*after - *before);
-  GoalRow row(kIdleCpu);
-  row.own_value = fmt::format("{:.6f} s in {} s", used, duration.count());
-  row.measured.Add(100 * used / SecondsOf(Clock::now() - start));
-  return row;
-}
-
 double ReadsPerGet(const ClientStats& before, const ClientStats& after) {
   return static_cast<double>(after.reads - before.reads) /
          static_cast<double>(after.gets - before.gets);
@@ -171,6 +155,22 @@ GoalRow ReadRow(const FactGoal& goal, double reads, double fill_percent) {
 }
 
 }  // namespace
+
+std::expected<GoalRow, Error> CpuWhenIdle(const program::Process& server,
+                                          std::chrono::seconds duration) {
+  std::this_thread::sleep_for(kSettle);
+  const auto before = server.CpuTime();
+  if (!before) return std::unexpected(before.error());
+  const auto start = Clock::now();
+  std::this_thread::sleep_for(duration);
+  const auto after = server.CpuTime();
+  if (!after) return std::unexpected(after.error());
+  const double used = SecondsOf(*after - *before);
+  GoalRow row(kIdleCpu);
+  row.own_value = fmt::format("{:.6f} s in {} s", used, duration.count());
+  row.measured.Add(100 * used / SecondsOf(Clock::now() - start));
+  return row;
+}
 
 std::expected<std::vector<GoalRow>, Error> ServerFacts(program::Process* server, Plov* cold,
                                                        Plov* known,

@@ -98,14 +98,7 @@ const RateRow* FasterOf(const Comparison& comparison, const RateGoal& goal) {
 }
 
 Headline HeadlineOf(const Comparison& comparison) {
-  size_t measured = 0;
-  size_t reached = 0;
-  for (const GoalRow& row : comparison.goals) {
-    if (!row.skipped.empty()) continue;
-    ++measured;
-    if (IsReached(row)) ++reached;
-  }
-  Headline headline{.text = fmt::format("{} of {} goals reached", reached, measured)};
+  Headline headline{.text = ReachedOf(comparison.goals)};
   for (const auto& [who, way, what] :
        {std::tuple{kKnown, Way::kGet, "GETs a second, known"},
         std::tuple{kCold, Way::kGetMany, "GETs a second, 32 in flight"},
@@ -113,42 +106,6 @@ Headline HeadlineOf(const Comparison& comparison) {
     headline.figures.push_back({what, Compact(comparison.FindRate(who, way)->per_second.median())});
   }
   return headline;
-}
-
-program::Json JsonOf(const GoalRow& row) {
-  program::Json object = {
-      {"name", row.name},     {"what", row.what},
-      {"peer", row.peer},     {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
-      {"target", row.target}, {"unit", row.unit}};
-  if (row.skipped.empty()) {
-    object["measured"] = JsonOf(row.measured);
-    object["reached"] = IsReached(row);
-  } else {
-    object["skipped"] = row.skipped;
-  }
-  return object;
-}
-
-// The figures of both sides stand in the table as texts.
-Table GoalsOf(const Comparison& comparison) {
-  program::Json rows = program::Json::array();
-  for (const GoalRow& row : comparison.goals) {
-    rows.push_back({{"what", row.what},
-                    {"peer", row.peer},
-                    {"theirs", row.peer_value},
-                    {"ours", row.own_value},
-                    {"measured", row.measured.empty() ? "-" : MeasuredText(row)},
-                    {"target", TargetOf(row)},
-                    {"verdict", VerdictOf(row)}});
-  }
-  return TableOf("", rows,
-                 {{"what", "what"},
-                  {"beside", "peer"},
-                  {"the peer's", "theirs"},
-                  {"plov's", "ours"},
-                  {"measured", "measured"},
-                  {"target", "target"},
-                  {"verdict", "verdict"}});
 }
 
 Outcome FillSettings(const Given& given, CompareSettings* settings) {
@@ -201,6 +158,52 @@ std::string VerdictOf(const GoalRow& row) {
   return fmt::format("missed by {} %", Number(missed / row.target * 100));
 }
 
+std::string ReachedOf(const std::vector<GoalRow>& goals) {
+  size_t measured = 0;
+  size_t reached = 0;
+  for (const GoalRow& row : goals) {
+    if (!row.skipped.empty()) continue;
+    ++measured;
+    if (IsReached(row)) ++reached;
+  }
+  return fmt::format("{} of {} goals reached", reached, measured);
+}
+
+Table TableOf(const std::vector<GoalRow>& goals) {
+  program::Json rows = program::Json::array();
+  for (const GoalRow& row : goals) {
+    rows.push_back({{"what", row.what},
+                    {"peer", row.peer},
+                    {"theirs", row.peer_value},
+                    {"ours", row.own_value},
+                    {"measured", row.measured.empty() ? "-" : MeasuredText(row)},
+                    {"target", TargetOf(row)},
+                    {"verdict", VerdictOf(row)}});
+  }
+  return TableOf("", rows,
+                 {{"what", "what"},
+                  {"beside", "peer"},
+                  {"the peer's", "theirs"},
+                  {"plov's", "ours"},
+                  {"measured", "measured"},
+                  {"target", "target"},
+                  {"verdict", "verdict"}});
+}
+
+program::Json JsonOf(const GoalRow& row) {
+  program::Json object = {
+      {"name", row.name},     {"what", row.what},
+      {"peer", row.peer},     {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
+      {"target", row.target}, {"unit", row.unit}};
+  if (row.skipped.empty()) {
+    object["measured"] = JsonOf(row.measured);
+    object["reached"] = IsReached(row);
+  } else {
+    object["skipped"] = row.skipped;
+  }
+  return object;
+}
+
 void AddRateGoals(Comparison* comparison) {
   for (const RateGoal& goal : kRateGoals) {
     GoalRow row({.name = goal.name,
@@ -226,7 +229,7 @@ Page PageOf(const Comparison& comparison) {
   Page page{.title = "plov-bench compare",
             .headline = HeadlineOf(comparison),
             .facts = FactsOfRun(),
-            .parts = {Paragraph{HeadOf(comparison)}, GoalsOf(comparison)}};
+            .parts = {Paragraph{HeadOf(comparison)}, TableOf(comparison.goals)}};
   const program::Json rates = JsonOf(comparison)["rates"];
   for (const std::string_view way : kWayNames) {
     page.parts.push_back(TableOf("", RowsWith(rates, {{"what", way}}),

@@ -3,6 +3,7 @@
 // Threads: as program::Process, the main thread.
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -26,6 +27,13 @@ std::string VerdictOf(const GoalRow& row);
 // Whether the goal is reached. Needs a row that is measured.
 bool IsReached(const GoalRow& row);
 
+// "5 of 7 goals reached", of those that were measured.
+std::string ReachedOf(const std::vector<GoalRow>& goals);
+
+// The figures of both sides stand in it as texts.
+Table TableOf(const std::vector<GoalRow>& goals);
+program::Json JsonOf(const GoalRow& row);
+
 // Adds a row for each goal that is a ratio of rates.
 void AddRateGoals(Comparison* comparison);
 
@@ -34,6 +42,10 @@ void AddRateGoals(Comparison* comparison);
 std::expected<std::vector<GoalRow>, Error> ServerFacts(program::Process* server, Plov* cold,
                                                        Plov* known,
                                                        const CompareSettings& settings);
+
+// The CPU time of a server that nobody asks. Errors: it has ended.
+std::expected<GoalRow, Error> CpuWhenIdle(const program::Process& server,
+                                          std::chrono::seconds duration);
 
 // READs, of small servers of their own whose tables are filled to 75 %. `folder`: theirs.
 std::expected<std::vector<GoalRow>, Error> ReadFacts(const std::string& plovd,

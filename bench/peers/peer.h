@@ -70,6 +70,9 @@ struct PeerPlace {
   std::string folder;         // of sockets and logs
   std::string memory_folder;  // of what is to lie in memory
   std::string plov;  // the URI of a plovd that holds the items, for the limit of its memory
+  // Redis: where it appends its writes to a file, and its appendfsync; empty: it does not.
+  std::string log_folder = {};
+  std::string log_sync = {};
 };
 
 using PeerStart = StartedPeer (*)(const Work& work, const PeerPlace& place);

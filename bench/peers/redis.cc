@@ -1,7 +1,7 @@
-// Redis, on a private socket and keeping nothing: asked by hiredis over a Unix socket, one request at
-// a time or 32 and then their replies; and by redis-benchmark -P 32, which keeps it busier than one
-// connection can, with fifty of them. That has keys of its own, key:000000000000 and on, as long as
-// those of the work, and looks at no value.
+// Redis, on a private socket, keeping nothing or what it appends to a file: asked by hiredis over a
+// Unix socket, one request at a time or 32 and then their replies; and by redis-benchmark -P 32, which
+// keeps it busier than one connection can, with fifty of them. That has keys of its own,
+// key:000000000000 and on, as long as those of the work, and looks at no value.
 
 #include <fmt/core.h>
 #include <hiredis/hiredis.h>
@@ -83,17 +83,23 @@ class RedisClient {
 
 class RedisServer {
  public:
-  // The socket and what Redis writes lie in `folder`, as `name`.
-  RedisServer(const std::string& folder, const std::string& name)
-      : folder_(folder), socket_(folder + "/" + name + ".sock") {}
+  // The socket lies in the place's folder, as `name`.
+  RedisServer(const PeerPlace& place, const std::string& name)
+      : place_(place), socket_(place.folder + "/" + name + ".sock") {}
 
   // Returns the first client. Errors: kUnavailable (it is not installed), kSystem.
   std::expected<RedisClient, Error> Start() {
-    const PeerProgram program{
+    const bool has_log = !place_.log_folder.empty();
+    PeerProgram program{
         .name = "redis-server",
         .package = "redis-server",
         .arguments = {"--port", "0", "--unixsocket", socket_, "--unixsocketperm", "700", "--dir",
-                      folder_, "--save", "", "--appendonly", "no", "--maxmemory", "0"}};
+                      has_log ? place_.log_folder : place_.folder, "--save", "", "--maxmemory", "0",
+                      "--appendonly", has_log ? "yes" : "no"}};
+    if (has_log) {  // and never written anew, which would be measured at times
+      program.arguments.insert(program.arguments.end(), {"--appendfsync", place_.log_sync,
+                                                         "--auto-aof-rewrite-percentage", "0"});
+    }
     auto process =
         StartPeerServer(program, [this] { return RedisClient::Connect(socket_).has_value(); });
     if (!process) return std::unexpected(process.error());
@@ -104,7 +110,7 @@ class RedisServer {
   const std::string& socket() const { return socket_; }
 
  private:
-  std::string folder_;
+  PeerPlace place_;
   std::string socket_;
   std::optional<program::Process> process_;
 };
@@ -165,8 +171,8 @@ class Redis final : public Peer {
 
 class RedisBenchmark final : public Peer {
  public:
-  RedisBenchmark(const Work& work, const std::string& folder)
-      : Peer(work), server_(folder, "redis-benchmark") {}
+  RedisBenchmark(const Work& work, const PeerPlace& place)
+      : Peer(work), server_(place, "redis-benchmark") {}
 
   std::expected<void, Error> Open() {
     if (program::FindInPath("redis-benchmark").empty()) {
@@ -234,13 +240,13 @@ std::expected<double, Error> ParseRedisBenchmark(std::string_view text, std::str
 }
 
 StartedPeer StartRedisBenchmark(const Work& work, const PeerPlace& place) {
-  auto benchmark = std::make_unique<RedisBenchmark>(work, place.folder);
+  auto benchmark = std::make_unique<RedisBenchmark>(work, place);
   if (auto opened = benchmark->Open(); !opened) return std::unexpected(opened.error());
   return benchmark;
 }
 
 StartedPeer StartRedis(const Work& work, const PeerPlace& place) {
-  auto server = std::make_shared<RedisServer>(place.folder, "redis");
+  auto server = std::make_shared<RedisServer>(place, "redis");
   auto client = server->Start();
   if (!client) return std::unexpected(client.error());
   auto redis = std::make_unique<Redis>(work, std::move(server), std::move(*client));

@@ -34,6 +34,8 @@ constexpr auto kCommands = std::to_array<Command>({
      RunCompare},
     {"designs", "GETs of the designs that plov comes from, and of plov, over the same fabric",
      DesignsOptions, RunDesigns},
+    {"durable", "what a log on disk costs, beside the disk itself and Redis, with a verdict",
+     DurableOptions, RunDurable},
     {"fabric", "GETs beside perftest's READs over the same fabric, in one run", FabricOptions,
      RunFabric},
     {"table", "how full the cuckoo table becomes, and what lookups and PUTs cost in it",

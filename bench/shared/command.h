@@ -19,6 +19,8 @@ boost::program_options::options_description BusyOptions();
 Outcome RunBusy(const Given& given, program::Output* output);
 boost::program_options::options_description CompareOptions();
 Outcome RunCompare(const Given& given, program::Output* output);
+boost::program_options::options_description DurableOptions();
+Outcome RunDurable(const Given& given, program::Output* output);
 boost::program_options::options_description VerbsOptions();
 Outcome RunVerbs(const Given& given, program::Output* output);
 boost::program_options::options_description FabricOptions();

@@ -1,6 +1,9 @@
 // ScratchFolder: a folder of a run's own, which goes with it, also when the tool is killed.
 #pragma once
 
+#include <stdlib.h>
+
+#include <cerrno>
 #include <expected>
 #include <string>
 #include <utility>
@@ -17,9 +20,15 @@ class ScratchFolder {
   static std::expected<ScratchFolder, Error> Make(program::Place place = program::Place::kDisk) {
     auto path = program::MakeFolder(place, "plov-bench");
     if (!path) return std::unexpected(path.error());
-    auto janitor = program::Janitor::Start([path = *path] { program::RemoveFolder(path); });
-    if (!janitor) return std::unexpected(janitor.error());
-    return ScratchFolder(std::move(*path), std::move(*janitor));
+    return Keep(std::move(*path));
+  }
+  // In a folder that is there. Errors: kSystem.
+  static std::expected<ScratchFolder, Error> MakeIn(const std::string& parent) {
+    std::string path = parent + "/plov-bench-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+      return FailErrno("cannot make a folder in " + parent, errno);
+    }
+    return Keep(std::move(path));
   }
   ScratchFolder(ScratchFolder&& other) noexcept
       : path_(std::exchange(other.path_, {})), janitor_(std::move(other.janitor_)) {}
@@ -31,6 +40,11 @@ class ScratchFolder {
   const std::string& path() const { return path_; }
 
  private:
+  static std::expected<ScratchFolder, Error> Keep(std::string path) {
+    auto janitor = program::Janitor::Start([path] { program::RemoveFolder(path); });
+    if (!janitor) return std::unexpected(janitor.error());
+    return ScratchFolder(std::move(path), std::move(*janitor));
+  }
   ScratchFolder(std::string path, program::Janitor janitor)
       : path_(std::move(path)), janitor_(std::move(janitor)) {}
 

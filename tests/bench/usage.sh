@@ -57,6 +57,8 @@ for text in 0 999 x; do expect 2 compare --items "$text" && says '\-\-items'; do
 for text in 'memory,' '' nonsense; do expect 2 compare --peers "$text" && says 'there are memory,lmdb'; done
 for text in 0 1001 x; do expect 2 compare --rounds "$text" && says '\-\-rounds'; done
 for text in 0 1001 x; do expect 2 busy --rounds "$text" && says '\-\-rounds'; done
+for text in 0 999 x; do expect 2 durable --items "$text" && says '\-\-items'; done
+expect 2 durable --dir '' && says 'dir is empty'
 expect 2 compare --duration 25h && says '\-\-duration'
 expect 2 compare --html '' && says 'html is empty'
 
@@ -124,7 +126,7 @@ expect 2 scale --markdown '' && says 'markdown is empty'
 
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help -h help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in run busy compare designs fabric scale table verbs; do
+for command in run busy compare designs durable fabric scale table verbs; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
@@ -139,3 +141,4 @@ expect 3 run --quick --server "shm:$work/none.sock" && says 'none.sock'
 expect 3 busy --quick --plovd "$work/none" && says 'did not start'
 expect 3 compare --quick --plovd "$work/none" && says 'did not start'
 expect 3 designs --quick --plovd "$work/none" && says 'did not start'
+expect 3 durable --quick --plovd "$work/none" && says 'did not start'

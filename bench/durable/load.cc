@@ -1,0 +1,105 @@
+#include "bench/durable/load.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "bench/load/process_pool.h"
+#include "client/write_queue.h"
+
+namespace plov::bench {
+
+namespace {
+
+// Of a client's part, so that what is prepared stays small.
+constexpr size_t kPutsMax = size_t{1} << 16;
+// In one call: at its end less is in flight.
+constexpr size_t kPutsPerCall = size_t{1} << 13;
+
+TimedResult PutInFlight(Client* client, const Puts& puts, std::chrono::microseconds duration) {
+  Timed timed;
+  std::expected<void, Error> outcome;
+  std::array<int64_t, kWritesMax> since{};  // when what is in flight took its place
+  const int64_t start = NowNs();
+  int64_t now = start;
+  for (size_t first = 0; now < start + duration.count() * 1000 && outcome;) {
+    if (first >= puts.items().size()) first = 0;
+    const size_t count = std::min(kPutsPerCall, puts.items().size() - first);
+    since.fill(now);
+    size_t done = 0;
+    client->PutMany(puts.items().subspan(first, count), [&](size_t, const auto& result) {
+      now = NowNs();
+      if (!result && outcome) outcome = std::unexpected(result.error());
+      int64_t& place = since[done++ % since.size()];
+      timed.latency.Count(static_cast<uint64_t>(now - place));
+      place = now;
+    });
+    first += count;
+  }
+  if (!outcome) return std::unexpected(outcome.error());
+  timed.per_second =
+      static_cast<double>(timed.latency.count()) * 1e9 / static_cast<double>(now - start);
+  return timed;
+}
+
+}  // namespace
+
+TimedResult TimeCalls(std::chrono::microseconds duration,
+                      const std::function<std::expected<void, Error>()>& call) {
+  Timed timed;
+  const int64_t start = NowNs();
+  int64_t now = start;
+  do {
+    const int64_t began = now;
+    if (auto called = call(); !called) return std::unexpected(called.error());
+    now = NowNs();
+    timed.latency.Count(static_cast<uint64_t>(now - began));
+  } while (now < start + duration.count() * 1000);
+  timed.per_second =
+      static_cast<double>(timed.latency.count()) * 1e9 / static_cast<double>(now - start);
+  return timed;
+}
+
+TimedResult OneAtATime(const Work& work, Peer* peer, Way way, std::chrono::microseconds duration) {
+  size_t next = 0;
+  return TimeCalls(duration, [&] {
+    if (next == work.count()) next = 0;
+    return peer->Do(way, {next++, 1});
+  });
+}
+
+Puts::Puts(const Work& work, Turn part) {
+  const size_t count = std::min(part.count, kPutsMax);
+  values_.resize(count * work.value_bytes());
+  items_.reserve(count);
+  std::string value;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t place = part.first + i;
+    const std::string_view key = work.keys()[place];
+    work.items().FillValue(work.order()[place], key, &value);
+    char* const to = values_.data() + i * value.size();
+    std::ranges::copy(value, to);
+    items_.push_back({.key = key, .value = {to, value.size()}});
+  }
+}
+
+TimedResult PutsInFlight(std::span<const std::unique_ptr<Plov>> clients,
+                         std::span<const Puts> parts, std::chrono::microseconds duration) {
+  std::vector<TimedResult> results(clients.size());
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < clients.size(); ++i) {
+      threads.emplace_back(
+          [&, i] { results[i] = PutInFlight(&clients[i]->client(), parts[i], duration); });
+    }
+  }
+  Timed all;
+  for (const TimedResult& one : results) {
+    if (!one) return one;
+    all.per_second += one->per_second;
+    all.latency.Add(one->latency);
+  }
+  return all;
+}
+
+}  // namespace plov::bench

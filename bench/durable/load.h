@@ -1,0 +1,51 @@
+// Loads of a durable study: one call after the other, or as many PUTs in flight as a client can have; and the
+// time that each took.
+#pragma once
+
+#include <plov/client.h>
+
+#include <chrono>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bench/load/histogram.h"
+#include "bench/peers/plov.h"
+#include "bench/peers/work.h"
+#include "verify/error.h"
+
+namespace plov::bench {
+
+struct Timed {
+  double per_second = 0;
+  Histogram latency = {};
+};
+using TimedResult = std::expected<Timed, Error>;
+
+// One call after the other, for a time. Errors: the first call's that failed.
+TimedResult TimeCalls(std::chrono::microseconds duration,
+                      const std::function<std::expected<void, Error>()>& call);
+
+// The same of a peer's GETs or PUTs, in the order of its work.
+TimedResult OneAtATime(const Work& work, Peer* peer, Way way, std::chrono::microseconds duration);
+
+// What a client puts: a part of a work, written out before it is measured. The work outlives it.
+class Puts {
+ public:
+  Puts(const Work& work, Turn part);
+  std::span<const PutItem> items() const { return items_; }
+
+ private:
+  std::vector<char> values_;
+  std::vector<PutItem> items_;
+};
+
+// Each client puts its own part, again and again for a time, with all the writes in flight that it can have
+// (255), all clients at once, each in a thread. A latency is the time from when a write took its place among
+// those in flight. Errors: the first PUT's that failed.
+TimedResult PutsInFlight(std::span<const std::unique_ptr<Plov>> clients,
+                         std::span<const Puts> parts, std::chrono::microseconds duration);
+
+}  // namespace plov::bench
