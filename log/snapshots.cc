@@ -214,6 +214,7 @@ std::expected<size_t, Error> Snapshots::RemoveNeedless(uint32_t shard, uint64_t 
   if (files.snapshots.size() < options_.keep) return 0;
   const uint64_t oldest =
       *std::prev(files.snapshots.end(), static_cast<std::ptrdiff_t>(options_.keep));
+  // Snapshots first: who links the files of one and still finds it then has all of its log.
   for (const uint64_t number : files.snapshots) {
     if (number >= oldest) break;
     std::ignore = disk_->Remove(SnapshotName(shard, number));  // in the way of nothing if it stays

@@ -59,6 +59,18 @@ constexpr auto kCommands = std::to_array<Command>({
      "check ends with 1 when a tail is torn, which the next start of plovd cuts, and salvage when\n"
      "it skipped something; the others end with 3 at damage. With --json: objects, one a line.\n",
      1, 3, "shard snapshot", Log},
+    {"backup", "", "DIR TARGET", "copy the log of a plovd --log DIR that may be running",
+     "Reads files, as the server's user. TARGET is a folder that is empty or not there, best on\n"
+     "the same file system: files are linked there, and copied to another one. The copy is\n"
+     "durable, checked, and holds all that was durable when it began.\n"
+     "Prints a line for each shard; with --json: objects, one a line.\n",
+     2, 2, "", Backup},
+    {"restore", "", "TARGET DIR", "make a folder DIR, for plovd --log DIR, from a backup",
+     "A copy of TARGET that is durable and checked; DIR is empty or not there.\n"
+     "With --until-version the log of a shard ends behind its last operation of at most that\n"
+     "version; plov log list TARGET shows them.\n"
+     "Prints a line for each shard; with --json: objects, one a line.\n",
+     2, 2, "until-version", Restore},
     {"doctor", "", "", "check whether plov can work on this machine, and work fast",
      "Needs no server, but tests a running one; --server rdma://HOST:PORT names one over RDMA. "
      "Each\n"

@@ -43,6 +43,8 @@ Outcome Ping(const Options& options, program::Output* output);
 Outcome Sync(const Options& options, program::Output* output);
 Outcome Snapshot(const Options& options, program::Output* output);
 Outcome Log(const Options& options, program::Output* output);
+Outcome Backup(const Options& options, program::Output* output);
+Outcome Restore(const Options& options, program::Output* output);
 Outcome Doctor(const Options& options, program::Output* output);
 
 }  // namespace plov::cli

@@ -43,15 +43,6 @@ std::unexpected<Error> NoSuchCommand(const std::string& word) {
                                                   word, program::DidYouMean(word, names)));
 }
 
-std::string CountOf(uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-std::string RangeOf(std::string_view what, uint64_t first, uint64_t last) {
-  if (last < first || last == 0) return fmt::format("no {}", what);
-  return fmt::format("{} {} to {}", what, first, last);
-}
-
 // How a shard's log ends, in words.
 std::string EndText(const Report& report) {
   if (report.damages.empty() && report.torn) {
@@ -109,6 +100,15 @@ program::Json ReportJson(const Report& report) {
 
 }  // namespace
 
+std::string CountOf(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string RangeOf(std::string_view what, uint64_t first, uint64_t last) {
+  if (last < first || last == 0) return fmt::format("no {}", what);
+  return fmt::format("{} {} to {}", what, first, last);
+}
+
 Error AboutFiles(Error error) {
   error.code = Code::kSystem;
   return error;
@@ -121,8 +121,7 @@ std::unexpected<Error> FailDamaged(const std::string& folder, std::string_view w
                           what, folder, folder));
 }
 
-std::expected<std::unique_ptr<log::PosixDisk>, Error> OpenLog(const Options& options) {
-  const std::string& folder = options.words[1];
+std::expected<std::unique_ptr<log::PosixDisk>, Error> OpenLog(const std::string& folder) {
   auto disk = log::PosixDisk::OpenForReading(folder);
   if (!disk) return std::unexpected(AboutFiles(disk.error()));
   const auto is_taken = fabric::FileLock::IsTaken(folder + "/log");
@@ -134,8 +133,26 @@ std::expected<std::unique_ptr<log::PosixDisk>, Error> OpenLog(const Options& opt
   return disk;
 }
 
+std::expected<NewFolder, Error> NewFolder::Open(const std::string& folder) {
+  const std::string taken = fmt::format("a plovd serves {}", folder);
+  auto disk = log::PosixDisk::Open(folder);
+  if (!disk) return std::unexpected(AboutFiles(disk.error()));
+  const auto is_taken = fabric::FileLock::IsTaken(folder + "/log");
+  if (!is_taken) return std::unexpected(AboutFiles(is_taken.error()));
+  if (*is_taken) return Fail(Code::kSystem, taken + ": name a folder that is not there");
+  const auto names = (*disk)->List();
+  if (!names) return std::unexpected(AboutFiles(names.error()));
+  if (!names->empty()) {
+    return Fail(Code::kSystem,
+                fmt::format("{} is not empty: name a folder that is not there", folder));
+  }
+  auto lock = fabric::FileLock::Take(folder + "/log", taken);
+  if (!lock) return std::unexpected(AboutFiles(lock.error()));
+  return NewFolder{*std::move(disk), *std::move(lock)};
+}
+
 Outcome LogCheck(const Options& options, program::Output* output) {
-  const auto disk = OpenLog(options);
+  const auto disk = OpenLog(options.words[1]);
   if (!disk) return std::unexpected(disk.error());
   ReadProgress progress;
   const auto reports =

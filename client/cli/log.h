@@ -9,19 +9,33 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/options.h"
+#include "fabric/file_lock.h"
 #include "log/offline/shards.h"
 #include "log/posix_disk.h"
 #include "program/progress.h"
 
 namespace plov::cli {
 
-// The folder that the command line names, which no server uses. Every error is of the files: kSystem.
-std::expected<std::unique_ptr<log::PosixDisk>, Error> OpenLog(const Options& options);
+// A log's folder that no server uses. Every error is of the files: kSystem.
+std::expected<std::unique_ptr<log::PosixDisk>, Error> OpenLog(const std::string& folder);
+
+// A folder that is empty, or is made, to copy a log to. No server begins there while this lives.
+struct NewFolder {
+  std::unique_ptr<log::PosixDisk> disk;
+  fabric::FileLock lock;
+
+  // As OpenLog.
+  static std::expected<NewFolder, Error> Open(const std::string& folder);
+};
 
 // An error of a file as an error of the command: nothing is wrong with the command line.
 Error AboutFiles(Error error);
 // What to do about damage in the folder.
 std::unexpected<Error> FailDamaged(const std::string& folder, std::string_view what);
+
+// "1 shard", "2 shards"; "batches 3 to 5", "no batches" where there is none.
+std::string CountOf(uint64_t count, std::string_view what);
+std::string RangeOf(std::string_view what, uint64_t first, uint64_t last);
 
 // Counts what is read, for the line on the terminal.
 class ReadProgress {

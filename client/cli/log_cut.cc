@@ -7,7 +7,6 @@
 
 #include "client/cli/log.h"
 #include "client/cli/report.h"
-#include "fabric/file_lock.h"
 #include "log/offline/cut.h"
 #include "program/json.h"
 
@@ -41,33 +40,17 @@ program::Json CuttingJson(const Cutting& cutting) {
   return object;
 }
 
-// A folder that is empty, or is made.
-std::expected<std::unique_ptr<log::PosixDisk>, Error> OpenNewFolder(const std::string& folder) {
-  auto disk = log::PosixDisk::Open(folder);
-  if (!disk) return std::unexpected(AboutFiles(disk.error()));
-  const auto names = (*disk)->List();
-  if (!names) return std::unexpected(AboutFiles(names.error()));
-  if (names->empty()) return disk;
-  return Fail(Code::kSystem,
-              fmt::format("{} is not empty: name a folder that is not there", folder));
-}
-
 }  // namespace
 
 Outcome LogCut(const Options& options, program::Output* output) {
-  const auto from = OpenLog(options);
+  const auto from = OpenLog(options.words[1]);
   if (!from) return std::unexpected(from.error());
   const auto cuttings = log::offline::PlanCut(from->get());
   if (!cuttings) return std::unexpected(AboutFiles(cuttings.error()));
-  const std::string& folder = options.words[2];
-  const auto to = OpenNewFolder(folder);
+  const auto to = NewFolder::Open(options.words[2]);
   if (!to) return std::unexpected(to.error());
-  // No server begins there before all of it is there.
-  const auto lock =
-      fabric::FileLock::Take(folder + "/log", fmt::format("a plovd serves {}", folder));
-  if (!lock) return std::unexpected(AboutFiles(lock.error()));
   program::Progress progress;
-  const auto reports = log::offline::CopyCut(from->get(), to->get(), *cuttings,
+  const auto reports = log::offline::CopyCut(from->get(), to->disk.get(), *cuttings,
                                              [&](uint64_t bytes) { progress.Show(bytes); });
   progress.Clear();
   if (!reports) return std::unexpected(AboutFiles(reports.error()));

@@ -137,7 +137,7 @@ Outcome IndexShard(const Options& options, log::Disk* disk, const Shard& shard,
 }  // namespace
 
 Outcome LogList(const Options& options, program::Output* output) {
-  const auto disk = OpenLog(options);
+  const auto disk = OpenLog(options.words[1]);
   if (!disk) return std::unexpected(disk.error());
   const auto shards = log::offline::Look(disk->get());
   if (!shards) return std::unexpected(AboutFiles(shards.error()));
@@ -158,7 +158,7 @@ Outcome LogList(const Options& options, program::Output* output) {
 
 // Nothing is written before all shards were read and found whole.
 Outcome LogExport(const Options& options, program::Output* output) {
-  const auto disk = OpenLog(options);
+  const auto disk = OpenLog(options.words[1]);
   if (!disk) return std::unexpected(disk.error());
   ReadProgress progress;
   const auto shards =
@@ -188,7 +188,7 @@ Outcome LogExport(const Options& options, program::Output* output) {
 }
 
 Outcome LogSalvage(const Options& options, program::Output* output) {
-  const auto disk = OpenLog(options);
+  const auto disk = OpenLog(options.words[1]);
   if (!disk) return std::unexpected(disk.error());
   Index index(Index::Deletes::kRemember);
   ReadProgress progress;

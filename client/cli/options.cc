@@ -47,7 +47,8 @@ po::options_description GlobalOptions() {
 po::options_description CommandOptions() {
   po::options_description options(
       "Options of put (--if-version also of delete), of load (--json-lines), of snapshot "
-      "(--no-wait), of log list (--shard, --snapshot) and of doctor (--memory, --log)",
+      "(--no-wait), of log list (--shard, --snapshot), of restore (--until-version) and of doctor "
+      "(--memory, --log)",
       100);
   // clang-format off
   options.add_options()
@@ -66,7 +67,9 @@ po::options_description CommandOptions() {
       ("log", po::value<std::string>()->value_name("DIR"),
        "look at the folder that a server is to keep its log in, and at the disk below it")
       ("shard", po::value<std::string>()->value_name("N"), "only this shard of the log")
-      ("snapshot", po::bool_switch(), "the items of the log's snapshots, too");
+      ("snapshot", po::bool_switch(), "the items of the log's snapshots, too")
+      ("until-version", po::value<std::vector<std::string>>()->value_name("SHARD:VERSION"),
+       "nothing of this shard that is later; may be given for each shard");
   // clang-format on
   return options;
 }
@@ -238,6 +241,9 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   if (!shard) return std::unexpected(shard.error());
   if (given.count("shard") > 0) options.log_shard = *shard;
   options.log_snapshot = given["snapshot"].as<bool>();
+  if (given.count("until-version") > 0) {
+    options.until_versions = given["until-version"].as<std::vector<std::string>>();
+  }
   options.log_folder = ValueOf(given, "log").value_or("");
   if (given.count("log") > 0 && options.log_folder.empty()) return Invalid("--log '' is no folder");
   return options;

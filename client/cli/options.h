@@ -32,6 +32,7 @@ struct Options {
   std::string log_folder = {};             // of doctor: the --log of the server; empty: it has none
   std::optional<uint32_t> log_shard = {};  // of log list
   bool log_snapshot = false;
+  std::vector<std::string> until_versions = {};  // of restore, as they were given
 };
 
 // kInvalidArgument with one line that says what is wrong.

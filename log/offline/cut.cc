@@ -5,16 +5,13 @@
 #include <ranges>
 #include <utility>
 
+#include "log/offline/copier.h"
 #include "log/offline/padded_disk.h"
 #include "log/offline/scan.h"
 
 namespace plov::log::offline {
 
 namespace {
-
-constexpr uint64_t kCopyBytes = uint64_t{4} << 20;
-// A head, and room for a batch that none will be written to.
-constexpr uint64_t kNextSegmentBytes = 2 * verify::kLogBlockBytes;
 
 // A start leaves out so many versions (plov-log(5)); that of a segment whose head is damaged is not known.
 constexpr uint64_t kVersionsOfAStart = uint64_t{1} << 30;
@@ -170,96 +167,22 @@ std::expected<Cutting, Error> PlanShard(Disk* disk, const Shard& shard) {
   return Refuse(report->damages.back());
 }
 
-class Copier {
- public:
-  Copier(Disk* from, Disk* to, const std::function<void(uint64_t)>& copied)
-      : from_(from), to_(to), copied_(copied) {}
-
-  std::expected<void, Error> Copy(const Cutting& cutting) {
-    for (const uint64_t number : cutting.files.snapshots) {
-      auto done = CopyFile(SnapshotName(cutting.shard, number), UINT64_MAX);
-      if (!done) return done;
-    }
-    // The next one has its name before those that need it to be judged.
-    if (cutting.next) {
-      if (auto begun = Begin(*cutting.next); !begun) return begun;
-    }
-    for (const uint64_t number : cutting.files.segments | std::views::reverse) {
-      const bool is_cut = number == cutting.cut_segment;
-      auto done =
-          CopyFile(SegmentName(cutting.shard, number), is_cut ? cutting.cut_offset : UINT64_MAX);
-      if (!done) return done;
-    }
-    return {};
+std::expected<void, Error> CopyShard(const Cutting& cutting, Copier* copier) {
+  for (const uint64_t number : cutting.files.snapshots) {
+    auto done = copier->CopyFile(SnapshotName(cutting.shard, number), {});
+    if (!done) return done;
   }
-
-  // A log that lacks its first segment is refused: so it is whole when the last one has its name.
-  std::expected<void, Error> Finish() {
-    for (std::string& name : made_) {
-      const std::string unfinished = std::exchange(name, name.substr(0, name.rfind('.')));
-      if (auto renamed = to_->Rename(unfinished, name); !renamed) {
-        name = unfinished;
-        return renamed;
-      }
-    }
-    return to_->SyncNames();
+  // The next one has its name before those that need it to be judged.
+  if (cutting.next) {
+    if (auto begun = copier->MakeSegment(*cutting.next, nullptr, 0); !begun) return begun;
   }
-
-  void Remove() {
-    for (const std::string& name : made_) static_cast<void>(to_->Remove(name));
+  for (const uint64_t number : cutting.files.segments | std::views::reverse) {
+    Copier::Part part;
+    if (number == cutting.cut_segment) part = {cutting.cut_offset, cutting.tail};
+    auto done = copier->CopyFile(SegmentName(cutting.shard, number), part);
+    if (!done) return done;
   }
-
- private:
-  std::expected<std::unique_ptr<File>, Error> Create(const std::string& name) {
-    auto file = to_->Open(Unfinished(name), Disk::Mode::kCreate);
-    if (file) made_.push_back(Unfinished(name));
-    return file;
-  }
-
-  std::expected<void, Error> CopyFile(const std::string& name, uint64_t keep_bytes) {
-    const auto source = from_->Open(name, Disk::Mode::kRead);
-    if (!source) return std::unexpected(source.error());
-    const auto target = Create(name);
-    if (!target) return std::unexpected(target.error());
-    std::vector<std::byte> piece;
-    for (uint64_t at = 0; at < (*source)->bytes(); at += piece.size()) {
-      piece.assign(std::min(kCopyBytes, (*source)->bytes() - at), std::byte{0});
-      const uint64_t keep = std::min(keep_bytes - std::min(keep_bytes, at), piece.size());
-      auto done = (*source)->Read(at, std::span(piece).first(keep));
-      if (!done) return done;
-      const Bytes written(piece);
-      if (done = (*target)->Write(at, {&written, 1}); !done) return done;
-      bytes_ += piece.size();
-      if (copied_) copied_(bytes_);
-    }
-    return (*target)->Sync();
-  }
-
-  std::expected<void, Error> Begin(const verify::LogHead& head) {
-    const auto target = Create(SegmentName(head.shard, head.number));
-    if (!target) return std::unexpected(target.error());
-    const verify::LogBlock block = verify::SealLogHead(verify::LogFile::kSegment, head);
-    std::vector<std::byte> zeros(head.file_bytes - block.size());
-    const std::vector<Bytes> pieces = {Bytes(block), Bytes(zeros)};
-    if (auto written = (*target)->Write(0, pieces); !written) return written;
-    return (*target)->Sync();
-  }
-
-  Disk* from_;
-  Disk* to_;
-  const std::function<void(uint64_t)>& copied_;
-  std::vector<std::string> made_;  // unfinished names, in the order in which they are renamed
-  uint64_t bytes_ = 0;
-};
-
-std::expected<std::vector<Report>, Error> CheckCopy(Disk* disk) {
-  auto reports = Check(disk, nullptr);
-  if (!reports) return reports;
-  for (const Report& report : *reports) {
-    if (report.damages.empty()) continue;
-    return Fail(Code::kCorrupt, "the copy is damaged: " + report.damages.front().Line());
-  }
-  return reports;
+  return {};
 }
 
 }  // namespace
@@ -283,14 +206,16 @@ std::expected<std::vector<Cutting>, Error> PlanCut(Disk* disk) {
 
 std::expected<std::vector<Report>, Error> CopyCut(Disk* from, Disk* to,
                                                   const std::vector<Cutting>& cuttings,
-                                                  const std::function<void(uint64_t)>& copied) {
+                                                  const Copied& copied) {
   PaddedDisk padded(from);
   Copier copier(&padded, to, copied);
   std::expected<void, Error> done;
   for (const Cutting& cutting : cuttings) {
-    if (done) done = copier.Copy(cutting);
+    if (done) done = CopyShard(cutting, &copier);
   }
+  // A log that lacks its first segment is refused: so it is whole when the last one has its name.
   if (done) done = copier.Finish();
+  if (done) done = to->SyncNames();
   std::expected<std::vector<Report>, Error> reports;
   if (done) reports = CheckCopy(to);
   if (!done) reports = std::unexpected(done.error());

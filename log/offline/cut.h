@@ -1,17 +1,22 @@
 // Cut: copies of a log what a server can go on from, where it cannot go on from all of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "log/offline/check.h"
+#include "log/offline/copier.h"
 #include "log/offline/shards.h"
+#include "verify/log.h"
 
 namespace plov::log::offline {
+
+// Of the segment that is begun behind the end: a head, and room for a batch that none will be written to.
+inline constexpr uint64_t kNextSegmentBytes = 2 * verify::kLogBlockBytes;
 
 // What is copied of a shard.
 struct Cutting {
@@ -21,6 +26,7 @@ struct Cutting {
   // Of the last segment that is copied; behind this offset it is zeros in the copy. 0: all of it is copied.
   uint64_t cut_segment = 0;
   uint64_t cut_offset = 0;
+  std::vector<std::byte> tail = {};  // lies there before the zeros: the begin of a batch
   // Where the copy's log ends. The segment that is begun behind it says so, and that versions go on beyond
   // all that were ever given out.
   std::optional<verify::LogHead> next;
@@ -36,6 +42,6 @@ std::expected<std::vector<Cutting>, Error> PlanCut(Disk* disk);
 // copy. It removes what it has made when it fails. `copied` is told how many bytes there are so far.
 std::expected<std::vector<Report>, Error> CopyCut(Disk* from, Disk* to,
                                                   const std::vector<Cutting>& cuttings,
-                                                  const std::function<void(uint64_t)>& copied);
+                                                  const Copied& copied);
 
 }  // namespace plov::log::offline

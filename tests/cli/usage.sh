@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-commands=(get put delete mget load dump stats ping sync snapshot log doctor)
+commands=(get put delete mget load dump stats ping sync snapshot log backup restore doctor)
 
 expect 2 && says 'which command'
 expect 2 nonsense && says "no command 'nonsense' (try"
