@@ -12,7 +12,7 @@ readonly run_packages=(
 )
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache
-  procps python3 spin
+  procps python3 spin strace
   # for tests/vm.sh
   qemu-system-x86 iproute2 kmod xz-utils ibverbs-providers ibverbs-utils
   # beside it, in plov-bench fabric
