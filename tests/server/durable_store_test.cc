@@ -204,6 +204,9 @@ class DurableLives {
   void End() {
     const uint64_t durable = log_->of_shard(0)->durable();
     while (promised_ < changes_.size() && changes_[promised_].batch <= durable) ++promised_;
+    // What can be read is promised, too.
+    const size_t published = changes_.size() - store_->pending();
+    EXPECT_TRUE(mode_ != CommitMode::kStrict || published <= promised_);
     snapshots_taken_ += log_->feed_of_shard(0)->stats().taken;
     disk_ = running_->Crash(&random_);
     running_->ClearFaults();
