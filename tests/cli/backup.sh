@@ -177,7 +177,7 @@ if ((EUID != 0 || ${#as_user[@]} > 0)); then
   mkdir closed && chmod 500 closed && chmod 700 all
   root_plov=$plov
   plov=$work/plov_as_user
-  printf '#!/bin/sh\nexec %s %s "$@"\n' "${as_user[*]}" "$root_plov" > "$plov" && chmod 755 "$plov"
+  printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${as_user[*]}" "$root_plov" > "$plov" && chmod 755 "$plov"
   if ((EUID == 0)); then expect 3 backup all /tmp/none-of-it && says 'Permission denied'; fi
   expect 3 backup all closed/x && says 'Permission denied' && expect 3 restore all closed/x && says 'Permission denied'
   plov=$root_plov

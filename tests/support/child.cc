@@ -23,6 +23,13 @@ constexpr int kStillRuns = -1000;
 constexpr int kThrew = 99;
 constexpr std::chrono::microseconds kPauseMin{50}, kPauseMax{2000};
 
+// A group of its own: while one of a group is stopped, the kernel can end all of that group with SIGHUP when a
+// process exits whose parent is of another one, as one of another test's may.
+void Begin() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setpgid(0, 0);
+}
+
 // What is thrown stays here: GoogleTest would take it for the parent's, and go on with the tests
 // that follow in the child.
 int Run(const std::function<int()>& body) {
@@ -42,7 +49,7 @@ Child Child::Exec(const std::vector<std::string>& arguments, const std::string& 
   argv.push_back(nullptr);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    Begin();
     const int output = ::open(output_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(output, 1);
     ::dup2(output, 2);
@@ -55,7 +62,7 @@ Child Child::Exec(const std::vector<std::string>& arguments, const std::string& 
 Child Child::Fork(const std::function<int()>& body) {
   const pid_t pid = ::fork();
   if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    Begin();
     ::_exit(Run(body));
   }
   return Child(pid);

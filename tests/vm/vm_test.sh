@@ -90,7 +90,7 @@ test_complaint() {
 
 # A kernel that dies ends the run at once.
 test_death() {
-  run --timeout 300 sh -c 'echo before; echo c > /proc/sysrq-trigger; sleep 1000'
+  run --timeout 300 sh -c 'echo before; sleep 1; echo c > /proc/sysrq-trigger; sleep 1000'
   expect 125
   shows out before
   shows err ".*Kernel panic.*"
