@@ -3,7 +3,7 @@
 // the disk; each life ends with a power cut. What the next begins with is the state after some prefix of the
 // writes, and that has all that was promised.
 //
-// PLOV_SEEDS: how many seeds each test runs, 100 unless given. PLOV_SEED: this one alone.
+// PLOV_SEEDS: how many seeds each test runs, 100 unless given, few where each access is watched. PLOV_SEED: this one alone.
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
@@ -20,6 +20,7 @@
 #include "server/shard_snapshot.h"
 #include "tests/log/simulated_disk.h"
 #include "tests/server/store_world.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov::server {
 namespace {
@@ -233,6 +234,8 @@ class DurableLives {
   std::optional<ShardSnapshot> snapshot_;
 };
 
+constexpr uint64_t kSeeds = test::kSanitized ? 8 : 100;
+
 uint64_t Given(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -245,7 +248,7 @@ TEST_P(DurableStore, IsAfterAPowerCutWhatItWasAfterAPrefixOfItsWrites) {
   spdlog::set_level(spdlog::level::off);
   const uint64_t only = Given("PLOV_SEED", 0);
   const uint64_t first = only != 0 ? only : 1;
-  const uint64_t last = only != 0 ? only : Given("PLOV_SEEDS", 100);
+  const uint64_t last = only != 0 ? only : Given("PLOV_SEEDS", kSeeds);
   uint64_t snapshots = 0;
   for (uint64_t seed = first; seed <= last && !HasFailure(); ++seed) {
     SCOPED_TRACE("PLOV_SEED=" + std::to_string(seed));
