@@ -22,10 +22,10 @@ Table* TablePass::Enter(Table* table) {
 Table* TablePass::Place() {
   Table* first = &table_->current();
   if (generation_ < first->geometry().generation) return Enter(first);
-  const bool moves = table_->phase() == GrowingTable::Phase::kMoving;
   Table* in = generation_ == first->geometry().generation ? first : &table_->moving_to();
   if (place_.read_end < in->geometry().bucket_count) return in;
-  return moves && in == first ? Enter(&table_->moving_to()) : nullptr;
+  if (in != first || table_->phase() != GrowingTable::Phase::kMoving) return nullptr;
+  return Enter(&table_->moving_to());
 }
 
 TablePass::Progress TablePass::Read(const std::optional<verify::Bucket>& bucket) {
