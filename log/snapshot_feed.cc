@@ -70,15 +70,6 @@ void SnapshotFeed::Give(SnapshotBlock block) {
   wake_writer_();
 }
 
-void SnapshotFeed::GiveBack(SnapshotBlock block) {
-  const std::lock_guard lock(mutex_);
-  if (block.capacity != SnapshotBlock::kBytes)
-    block = SnapshotBlock::OfBytes(SnapshotBlock::kBytes);
-  block.bytes = verify::kSnapshotBlockHeadBytes;
-  block.operations = 0;
-  free_.push_back(std::move(block));
-}
-
 void SnapshotFeed::End(const Total& total) {
   {
     const std::lock_guard lock(mutex_);
@@ -119,7 +110,15 @@ std::optional<SnapshotBlock> SnapshotFeed::TakeFull() {
 }
 
 void SnapshotFeed::Free(SnapshotBlock block) {
-  GiveBack(std::move(block));
+  if (block.capacity != SnapshotBlock::kBytes) {
+    block = SnapshotBlock::OfBytes(SnapshotBlock::kBytes);
+  }
+  block.bytes = verify::kSnapshotBlockHeadBytes;
+  block.operations = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(block));
+  }
   wake_shard_();
 }
 

@@ -76,7 +76,6 @@ class SnapshotFeed {
   // An empty block; nullopt: the writer is behind, and wakes the shard.
   std::optional<SnapshotBlock> TakeFree();
   void Give(SnapshotBlock block);
-  void GiveBack(SnapshotBlock block);
   void End(const Total& total);
   // There is none: something that should be in it is damaged.
   void Fail();

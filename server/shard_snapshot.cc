@@ -45,11 +45,9 @@ bool ShardSnapshot::Step() {
 // Rule S2: the batch of the oldest write that is in the log and not in the table; else the one that the next
 // operation goes to.
 void ShardSnapshot::Begin() {
-  last_version_ = store_->last_version();
   total_ = {};
-  total_.last_version = last_version_;
+  total_.last_version = store_->last_version();
   is_read_ = false;
-  is_damaged_ = false;
   pass_.emplace(store_->table_to_read(), [this](const Bucket& bucket) { Meet(bucket); });
   feed_->Begin({.batch = std::min(store_->first_pending_batch(), log_->open_batch()),
                 .items = store_->table().stats().items});
@@ -66,7 +64,6 @@ void ShardSnapshot::Meet(const Bucket& bucket) {
 }
 
 bool ShardSnapshot::Read() {
-  if (is_damaged_) return false;
   if (!block_) block_ = feed_->TakeFree();
   if (!block_) return false;
   size_t budget = kBytesPerSlice;
@@ -98,7 +95,7 @@ bool ShardSnapshot::Read() {
   }
   if (!met_.empty()) return true;
   if (log_->durable() < total_.needs_batch) return false;
-  if (block_->operations > 0) feed_->Give(*std::exchange(block_, std::nullopt));
+  if (block_->operations > 0) GiveBlock();
   Drop();
   feed_->End(total_);
   return true;
@@ -131,7 +128,7 @@ ShardSnapshot::Copy ShardSnapshot::CopyFirst(size_t* budget) {
   if (!found) return Copy::kDamaged;
   const Store::Hit& hit = *found;
   *budget -= std::min(*budget, sizeof(Bucket) + size_t{hit.record_bytes});
-  if (hit.item.version() > last_version_) return Copy::kDone;
+  if (hit.item.version() > total_.last_version) return Copy::kDone;
   const bool is_long = hit.item.value_bytes() > verify::kShortValueMax;
   if (!is_long && !store_->IsWhole(bucket)) return Copy::kDamaged;
   if (item_at_ == 0 && !BeginItem(hit)) return Copy::kFull;
@@ -178,7 +175,6 @@ void ShardSnapshot::TakeFirst() {
 }
 
 void ShardSnapshot::Fail() {
-  is_damaged_ = true;
   Drop();
   feed_->Fail();
 }

@@ -57,14 +57,12 @@ class ShardSnapshot {
   log::SnapshotFeed* feed_;
   std::optional<cuckoo::TablePass> pass_;
   bool is_read_ = false;  // all was met
-  bool is_damaged_ = false;
-  uint64_t last_version_ = 0;  // at the beginning
   std::deque<verify::Bucket> met_;
   std::optional<log::SnapshotBlock> block_;
   size_t item_at_ = 0;  // of the item that is copied: where its value goes, 0: none is
   size_t copied_ = 0;   // of its value
   std::optional<verify::ValueDigest> digest_;
-  log::SnapshotFeed::Total total_;
+  log::SnapshotFeed::Total total_;  // its last version: at the beginning
 };
 
 }  // namespace plov::server
