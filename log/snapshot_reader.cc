@@ -14,11 +14,6 @@ using verify::kSnapshotFooterBytes;
 
 using Verdict = std::expected<std::optional<Bytes>, Damage>;
 
-// Of an error about a head: it is damaged, or is not what it should be.
-bool IsDamagedHead(const Error& error) {
-  return error.code == Code::kCorrupt || error.code == Code::kInvalidArgument;
-}
-
 std::string Differs(std::string_view what, uint64_t found, uint64_t footer) {
   return "it has " + std::to_string(found) + " " + std::string(what) + ", and its footer says " +
          std::to_string(footer);
@@ -37,10 +32,8 @@ std::expected<std::expected<SnapshotReader, Damage>, Error> SnapshotReader::Open
   reader.path_ = disk->PathOf(name);
   const auto head = ReadHead(disk, name, verify::LogFile::kSnapshot);
   if (!head) {
-    if (!IsDamagedHead(head.error())) return std::unexpected(head.error());
-    std::string what = head.error().message;  // after the path, which Damage has
-    if (what.starts_with(reader.path_ + ": ")) what.erase(0, reader.path_.size() + 2);
-    return Opened(std::unexpect, reader.DamageAt(0, std::move(what)));
+    if (!IsDamage(head.error())) return std::unexpected(head.error());
+    return Opened(std::unexpect, DamageOfHead(reader.path_, head.error()));
   }
   reader.head_ = *head;
   auto file = disk->Open(name, Disk::Mode::kRead);

@@ -19,11 +19,6 @@ std::string NameFor(verify::LogFile kind, const verify::LogHead& head) {
                                            : SnapshotName(head.shard, head.number);
 }
 
-// Of an error about a file: it is damaged, or is not what it should be.
-bool IsDamage(const Error& error) {
-  return error.code == Code::kCorrupt || error.code == Code::kInvalidArgument;
-}
-
 std::unexpected<Error> FailHead(const std::string& path, Code code) {
   switch (code) {
     case Code::kProtocol:
@@ -40,6 +35,17 @@ std::unexpected<Error> FailHead(const std::string& path, Code code) {
 std::string Damage::Line() const {
   return file + " at " + Counted("offset", offset) + ": " + what +
          "; whole operations behind: " + std::to_string(operations_behind);
+}
+
+bool IsDamage(const Error& error) {
+  return error.code == Code::kCorrupt || error.code == Code::kInvalidArgument;
+}
+
+// Its message begins with the path, which Damage has.
+Damage DamageOfHead(const std::string& path, const Error& error) {
+  std::string what = error.message;
+  if (what.starts_with(path + ": ")) what.erase(0, path.size() + 2);
+  return {.file = path, .what = std::move(what)};
 }
 
 std::expected<verify::LogHead, Error> ReadHead(Disk* disk, const std::string& name,
@@ -125,11 +131,7 @@ std::expected<std::optional<Damage>, Error> Walk::ReadHeads(const ShardFiles& fi
     auto head = ReadHead(disk_, next.name, verify::LogFile::kSegment);
     const std::string path = disk_->PathOf(next.name);
     if (!head && !IsDamage(head.error())) return std::unexpected(head.error());
-    if (!head) {
-      std::string what = head.error().message;
-      if (what.starts_with(path + ": ")) what.erase(0, path.size() + 2);
-      return Damage{.file = path, .what = std::move(what)};
-    }
+    if (!head) return DamageOfHead(path, head.error());
     next.head = *head;
     if (auto damage = CheckNext(next)) return damage;
     bytes_total_ += head->file_bytes;

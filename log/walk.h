@@ -46,6 +46,10 @@ struct Torn {
 std::expected<verify::LogHead, Error> ReadHead(Disk* disk, const std::string& name,
                                                verify::LogFile kind);
 
+// Of an error of ReadHead: the file is damaged, or is not what it should be; and as Damage.
+bool IsDamage(const Error& error);
+Damage DamageOfHead(const std::string& path, const Error& error);
+
 class Walk {
  public:
   struct Start {

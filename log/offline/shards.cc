@@ -9,10 +9,6 @@ namespace plov::log::offline {
 
 namespace {
 
-bool IsDamage(const Error& error) {
-  return error.code == Code::kCorrupt || error.code == Code::kInvalidArgument;
-}
-
 // The first head of a shard that is whole, of its segments before its snapshots. nullopt: none is.
 std::expected<std::optional<verify::LogHead>, Error> FirstHead(Disk* disk, const Shard& shard) {
   using verify::LogFile;
