@@ -6,10 +6,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/cli/commands.h"
 #include "client/cli/options.h"
 #include "fabric/file_lock.h"
+#include "log/offline/cut.h"
 #include "log/offline/shards.h"
 #include "log/posix_disk.h"
 #include "program/progress.h"
@@ -54,6 +56,10 @@ class ReadProgress {
   uint64_t operations_ = 0;
   uint64_t bytes_ = 0;
 };
+
+// Copies these parts of a log into a folder that is empty, or is made, and shows how that gets on.
+Outcome CopyInto(const std::string& folder, log::Disk* from,
+                 const std::vector<log::offline::Cutting>& cuttings);
 
 Outcome LogCheck(const Options& options, program::Output* output);
 Outcome LogList(const Options& options, program::Output* output);

@@ -158,13 +158,8 @@ Outcome Restore(const Options& options, program::Output* output) {
   if (!from) return std::unexpected(from.error());
   const auto cuttings = log::offline::PlanRestore(from->get(), *until);
   if (!cuttings) return std::unexpected(AboutFiles(cuttings.error()));
-  const auto to = NewFolder::Open(options.words[1]);
-  if (!to) return std::unexpected(to.error());
-  program::Progress progress;
-  const auto reports = log::offline::CopyCut(from->get(), to->disk.get(), *cuttings,
-                                             [&](uint64_t bytes) { progress.Show(bytes); });
-  progress.Clear();
-  if (!reports) return std::unexpected(AboutFiles(reports.error()));
+  auto copied = CopyInto(options.words[1], from->get(), *cuttings);
+  if (!copied) return copied;
   for (const Cutting& cutting : *cuttings) {
     output->Write(options.json ? program::LineOf(RestoredJson(cutting)) : RestoredText(cutting));
   }

@@ -42,18 +42,24 @@ program::Json CuttingJson(const Cutting& cutting) {
 
 }  // namespace
 
+Outcome CopyInto(const std::string& folder, log::Disk* from, const std::vector<Cutting>& cuttings) {
+  const auto to = NewFolder::Open(folder);
+  if (!to) return std::unexpected(to.error());
+  program::Progress progress;
+  const auto reports = log::offline::CopyCut(from, to->disk.get(), cuttings,
+                                             [&](uint64_t bytes) { progress.Show(bytes); });
+  progress.Clear();
+  if (!reports) return std::unexpected(AboutFiles(reports.error()));
+  return {};
+}
+
 Outcome LogCut(const Options& options, program::Output* output) {
   const auto from = OpenLog(options.words[1]);
   if (!from) return std::unexpected(from.error());
   const auto cuttings = log::offline::PlanCut(from->get());
   if (!cuttings) return std::unexpected(AboutFiles(cuttings.error()));
-  const auto to = NewFolder::Open(options.words[2]);
-  if (!to) return std::unexpected(to.error());
-  program::Progress progress;
-  const auto reports = log::offline::CopyCut(from->get(), to->disk.get(), *cuttings,
-                                             [&](uint64_t bytes) { progress.Show(bytes); });
-  progress.Clear();
-  if (!reports) return std::unexpected(AboutFiles(reports.error()));
+  auto copied = CopyInto(options.words[2], from->get(), *cuttings);
+  if (!copied) return copied;
   for (const Cutting& cutting : *cuttings) {
     output->Write(options.json ? program::LineOf(CuttingJson(cutting)) : CuttingText(cutting));
   }

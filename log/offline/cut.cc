@@ -196,12 +196,16 @@ std::expected<std::vector<Cutting>, Error> PlanCut(Disk* disk) {
     if (!cutting) return std::unexpected(cutting.error());
     cuttings.push_back(*std::move(cutting));
   }
+  if (const auto missing = MissingShard(disk, *shards, cuttings)) return Refuse(*missing);
+  return cuttings;
+}
+
+std::optional<Damage> MissingShard(Disk* disk, const Shards& shards,
+                                   const std::vector<Cutting>& cuttings) {
   const bool holds_any =
       std::ranges::any_of(cuttings, [](const Cutting& cutting) { return cutting.last_batch > 0; });
-  if (holds_any && !shards->missing.empty()) {
-    return Refuse(AllMissing(disk, shards->missing.front()));
-  }
-  return cuttings;
+  if (!holds_any || shards.missing.empty()) return std::nullopt;
+  return AllMissing(disk, shards.missing.front());
 }
 
 std::expected<std::vector<Report>, Error> CopyCut(Disk* from, Disk* to,

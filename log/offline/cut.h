@@ -38,6 +38,10 @@ struct Cutting {
 // What would be copied. kCorrupt: nothing of a shard can be trusted, it says which. Errors: Look's.
 std::expected<std::vector<Cutting>, Error> PlanCut(Disk* disk);
 
+// What is wrong with a log of which something is copied, and nothing is there of another shard.
+std::optional<Damage> MissingShard(Disk* disk, const Shards& shards,
+                                   const std::vector<Cutting>& cuttings);
+
 // Copies it into an empty folder, durably, and gives files their names when all are there; then checks the
 // copy. It removes what it has made when it fails. `copied` is told how many bytes there are so far.
 std::expected<std::vector<Report>, Error> CopyCut(Disk* from, Disk* to,

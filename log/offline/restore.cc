@@ -183,11 +183,8 @@ std::expected<std::vector<Cutting>, Error> PlanRestore(Disk* disk, const Until& 
     if (!cutting) return std::unexpected(cutting.error());
     cuttings.push_back(*std::move(cutting));
   }
-  const bool holds_any =
-      std::ranges::any_of(cuttings, [](const Cutting& cutting) { return cutting.last_batch > 0; });
-  if (holds_any && !shards->missing.empty()) {
-    return Fail(Code::kCorrupt,
-                "it is damaged: " + AllMissing(disk, shards->missing.front()).Line());
+  if (const auto missing = MissingShard(disk, *shards, cuttings)) {
+    return Fail(Code::kCorrupt, "it is damaged: " + missing->Line());
   }
   return cuttings;
 }
