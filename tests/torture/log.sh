@@ -2,25 +2,8 @@
 # plov-torture --log: short runs in which the server is killed and goes on with its log, in each mode
 # of --commit; a server that keeps less than it says; folders and options that cannot be. Called with
 # the paths of plovd, plov and plov-torture.
-# shellcheck source=tests/cli/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../cli/common.sh"
-tool=$3
-export TMPDIR=$work
-
-# torture STATUS[|STATUS] ARGUMENT...: runs the tool; one of these must be its exit status.
-torture() {
-  local wanted=$1
-  shift
-  status=0
-  timeout 100 "$tool" "$@" > "$work/out" 2> "$work/err" || status=$?
-  [[ "|$wanted|" == *"|$status|"* ]] || fail "plov-torture $* ended with $status, not $wanted"
-}
-
-# verdict EXPRESSION: of v, the JSON of the last run.
-verdict() {
-  python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' \
-    "$work/v.json" "$1" || fail "the verdict is not so: $1"
-}
+# shellcheck source=tests/torture/tool.sh
+source "$(dirname "${BASH_SOURCE[0]}")/tool.sh"
 
 # Wrong command lines.
 torture 2 --log '' && says '\-\-log'
