@@ -1,4 +1,4 @@
-// Backup and restore, on a simulated disk that has both folders, while a server's log and snapshots go on.
+// Backup, on a simulated disk that has both folders, while a server's log and snapshots go on.
 
 #include "log/offline/backup.h"
 
@@ -12,9 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "log/offline/restore.h"
-#include "log/snapshot_writer.h"
-#include "log/snapshots.h"
+#include "log/folder.h"
+#include "tests/log/served_log.h"
 #include "tests/log/simulated_disk.h"
 #include "tests/log/written_log.h"
 
@@ -103,51 +102,6 @@ class Folded : public Disk {
   std::string prefix_;
 };
 
-// A server's log, whose batch n has the version n, and its snapshots, as the server writes and removes them.
-class Served {
- public:
-  explicit Served(SimulatedDisk* disk, size_t keep = 1)
-      : disk_(disk),
-        written_(disk),
-        snapshots_(disk, &written_.spares(), {.keep = keep}, [](uint32_t, const auto&) {}) {
-    EXPECT_TRUE(written_.writer().Begin());
-  }
-
-  WrittenLog& log() { return written_; }
-  uint64_t last() { return written_.writer().written(); }
-
-  // From the segment in use on, whose former batches' one item it has.
-  void TakeSnapshot() {
-    NameSnapshot();
-    EXPECT_TRUE(snapshots_.RemoveNeedless(0, written_.writer().segment()));
-  }
-  void NameSnapshot() {
-    auto head =
-        *ReadHead(disk_, SegmentName(0, written_.writer().segment()), verify::LogFile::kSegment);
-    head.file_bytes = 0;
-    const uint64_t version = head.first_batch - 1;
-    auto writer = SnapshotWriter::Begin(disk_, head);
-    ASSERT_TRUE(writer);
-    if (version > 0) {
-      const verify::Logged item{.version = version, .key = "key"};
-      std::vector<std::byte> block(verify::kSnapshotBlockHeadBytes + verify::LoggedBytes(3, 0));
-      verify::EncodeLoggedHead(item, 0, block.data() + verify::kSnapshotBlockHeadBytes);
-      ASSERT_TRUE(writer->Write(block, 1));
-    }
-    const uint64_t items = version > 0 ? 1 : 0;
-    ASSERT_TRUE(writer->Close({.items = items,
-                               .payload_bytes = 3 * items,
-                               .needs_batch = last(),
-                               .last_version = version}));
-    for (auto more = writer->ReadBack(); *more; more = writer->ReadBack()) ASSERT_TRUE(more);
-  }
-
- private:
-  SimulatedDisk* disk_;
-  WrittenLog written_;
-  Snapshots snapshots_;
-};
-
 struct Folders {
   explicit Folders(SimulatedDisk* both) : disk(both), from(both, ""), to(both, kFolder) {}
 
@@ -170,24 +124,6 @@ struct Folders {
   Folded to;
   bool links = true;
 };
-
-// The versions that a server would have of the log behind its snapshot, and the least it could need.
-std::vector<uint64_t> BatchesIn(Disk* disk) {
-  std::vector<uint64_t> batches;
-  const auto shards = Look(disk);
-  EXPECT_TRUE(shards) << shards.error().message;
-  if (!shards) return batches;
-  const Shard& shard = shards->present.front();
-  const auto walked = WalkLog(disk, shard.files, shard.AsAServer(),
-                              [&](const verify::Logged& operation, const Place&) {
-                                batches.push_back(operation.version);
-                                return true;
-                              });
-  EXPECT_TRUE(walked);
-  EXPECT_FALSE(walked->damage) << walked->damage->Line();
-  EXPECT_FALSE(walked->torn);
-  return batches;
-}
 
 // What is in the backup is all of the log from its snapshot on, at least up to a batch.
 void ExpectBackup(Folders* folders, const BackedUp& backed_up, uint64_t at_least) {
@@ -455,121 +391,6 @@ TEST(Backup, AServerOnItDoesNotWriteToWhatItShares) {
     EXPECT_FALSE(disk.Has(kFolder + name));
   }
   EXPECT_EQ(BatchesIn(&folders.from), before);
-}
-
-// Batches of three operations each, of the versions 1, 2 and so on, with one key each.
-constexpr uint64_t kInBatch = 3;
-void WriteThrees(SimulatedDisk* disk, uint64_t batches) {
-  Spares spares(disk, test::kSegmentBytes, {});
-  SegmentWriter writer(disk, &spares, {.id = test::kLogId, .hash_seed = test::kHashSeed}, {});
-  ASSERT_TRUE(writer.Begin());
-  for (uint64_t number = 1; number <= batches; ++number) {
-    std::vector<std::byte> bytes(verify::kBatchHeadBytes + kInBatch * verify::LoggedBytes(1, 0));
-    const uint64_t first = (number - 1) * kInBatch + 1;
-    for (uint64_t i = 0; i < kInBatch; ++i) {
-      const verify::Logged put{.version = first + i, .key = "k"};
-      verify::EncodeLoggedHead(
-          put, 0, bytes.data() + verify::kBatchHeadBytes + i * verify::LoggedBytes(1, 0));
-    }
-    PendingBatch batch;
-    batch.pieces = {bytes};
-    batch.head = {.number = number,
-                  .first_version = first,
-                  .last_version = first + kInBatch - 1,
-                  .operations = kInBatch};
-    ASSERT_TRUE(writer.Write(batch));
-  }
-}
-
-TEST(Restore, EndsBehindEachVersion) {
-  SimulatedDisk disk;
-  constexpr uint64_t kBatches = 2 * kBatchesInSegment + 2;
-  WriteThrees(&disk, kBatches);
-  constexpr uint64_t kLast = kBatches * kInBatch;
-  for (uint64_t version = 0; version <= kLast + 1; ++version) {
-    SCOPED_TRACE(version);
-    const auto cuttings = PlanRestore(&disk, {{0, version}});
-    ASSERT_TRUE(cuttings) << cuttings.error().message;
-    const uint64_t kept = std::min(version, kLast);
-    EXPECT_EQ(cuttings->front().last_version, kept);
-    EXPECT_EQ(cuttings->front().operations_lost, kLast - kept);
-    SimulatedDisk copy;
-    const auto reports = CopyCut(&disk, &copy, *cuttings, nullptr);
-    ASSERT_TRUE(reports) << reports.error().message;
-    EXPECT_FALSE(reports->front().torn);
-    EXPECT_EQ(BatchesIn(&copy), UpTo(kept));
-    // A server goes on behind it, beyond all versions that there were.
-    const auto shards = Look(&copy);
-    const Shard& shard = shards->present.front();
-    const auto ending = WalkLog(&copy, shard.files, shard.AsAServer(), nullptr);
-    EXPECT_GE(ending->end.last_version, kLast);
-    WrittenLog next(&copy, WrittenLog::Writes::kDurable, ending->end);
-    ASSERT_TRUE(next.writer().Begin());
-    ASSERT_TRUE(next.Put());
-    EXPECT_TRUE(CheckCopy(&copy));
-  }
-}
-
-TEST(Restore, NothingBeforeWhatTheSnapshotNeeds) {
-  SimulatedDisk disk;
-  Served server(&disk);
-  server.log().PutAll(kBatchesInSegment + 2);
-  server.TakeSnapshot();  // needs both of the second segment
-  server.log().PutAll(2 * kBatchesInSegment);
-  const uint64_t least = kBatchesInSegment + 2;
-  const auto refused = PlanRestore(&disk, {{0, least - 1}});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
-  EXPECT_TRUE(refused.error().message.ends_with("can be had is " + std::to_string(least)))
-      << refused.error().message;
-  for (uint64_t version = least; version <= server.last(); ++version) {
-    const auto cuttings = PlanRestore(&disk, {{0, version}});
-    ASSERT_TRUE(cuttings) << cuttings.error().message;
-    SimulatedDisk copy;
-    ASSERT_TRUE(CopyCut(&disk, &copy, *cuttings, nullptr));
-    EXPECT_EQ(BatchesIn(&copy).back(), version);
-  }
-}
-
-TEST(Restore, AnOlderSnapshotGoesFurtherBack) {
-  SimulatedDisk disk;
-  Served server(&disk, 2);
-  server.log().PutAll(kBatchesInSegment + 2);
-  server.TakeSnapshot();
-  server.log().PutAll(kBatchesInSegment);
-  server.TakeSnapshot();
-  const uint64_t version = kBatchesInSegment + 3;
-  const auto cuttings = PlanRestore(&disk, {{0, version}});
-  ASSERT_TRUE(cuttings) << cuttings.error().message;
-  EXPECT_EQ(cuttings->front().files.snapshots, std::set<uint64_t>{2});
-  SimulatedDisk copy;
-  ASSERT_TRUE(CopyCut(&disk, &copy, *cuttings, nullptr));
-  EXPECT_EQ(BatchesIn(&copy).back(), version);
-}
-
-TEST(Restore, WithoutAVersionItIsACopy) {
-  SimulatedDisk disk;
-  Served server(&disk);
-  server.log().PutAll(3 * kBatchesInSegment);
-  server.TakeSnapshot();
-  server.log().PutAll(2);
-  const auto cuttings = PlanRestore(&disk, {});
-  ASSERT_TRUE(cuttings);
-  SimulatedDisk copy;
-  ASSERT_TRUE(CopyCut(&disk, &copy, *cuttings, nullptr));
-  for (const std::string& name : copy.Names()) EXPECT_EQ(copy.Get(name), disk.Get(name)) << name;
-  EXPECT_EQ(BatchesIn(&copy), BatchesIn(&disk));
-}
-
-TEST(Restore, WhatIsDamagedOrNotThereIsRefused) {
-  SimulatedDisk disk;
-  WriteThrees(&disk, 3 * kBatchesInSegment);
-  EXPECT_EQ(PlanRestore(&disk, {{1, 5}}).error().code, Code::kNotFound);
-  disk.Flip("0.2.log", 2 * verify::kLogBlockBytes + 70, std::byte{1});
-  EXPECT_EQ(PlanRestore(&disk, {}).error().code, Code::kCorrupt);
-  EXPECT_EQ(PlanRestore(&disk, {{0, 2}}).error().code, Code::kCorrupt);
-  SimulatedDisk empty;
-  EXPECT_EQ(PlanRestore(&empty, {}).error().code, Code::kNotFound);
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "log/offline/index.h"
 #include "log/offline/salvage.h"
 #include "log/offline/shards.h"
-#include "log/snapshot_writer.h"
 #include "tests/log/simulated_disk.h"
 #include "tests/log/written_log.h"
 #include "verify/seal.h"
@@ -22,6 +21,7 @@
 namespace plov::log::offline {
 namespace {
 
+using test::AddSnapshot;
 using test::kBatchesInSegment;
 using test::SimulatedDisk;
 using test::UpTo;
@@ -39,22 +39,6 @@ std::unique_ptr<SimulatedDisk> MakeLog() {
   written.PutAll(kLast);
   EXPECT_TRUE(written.Attest());
   return disk;
-}
-
-// A snapshot that replay goes on from with `number`'s first batch, with one item of the batch before.
-void AddSnapshot(SimulatedDisk* disk, uint64_t number, uint64_t needs_batch) {
-  auto head = *ReadHead(disk, SegmentName(0, number), verify::LogFile::kSegment);
-  head.file_bytes = 0;
-  const uint64_t version = head.first_batch - 1;
-  auto writer = SnapshotWriter::Begin(disk, head);
-  ASSERT_TRUE(writer);
-  const verify::Logged item{.version = version, .key = "key"};
-  std::vector<std::byte> block(verify::kSnapshotBlockHeadBytes + verify::LoggedBytes(3, 0));
-  verify::EncodeLoggedHead(item, 0, block.data() + verify::kSnapshotBlockHeadBytes);
-  ASSERT_TRUE(writer->Write(block, 1));
-  ASSERT_TRUE(writer->Close(
-      {.items = 1, .payload_bytes = 3, .needs_batch = needs_batch, .last_version = version}));
-  for (auto more = writer->ReadBack(); *more; more = writer->ReadBack()) ASSERT_TRUE(more);
 }
 
 Report CheckOne(Disk* disk) {

@@ -16,6 +16,7 @@
 
 #include "log/folder.h"
 #include "log/segment_writer.h"
+#include "log/snapshot_writer.h"
 #include "log/spares.h"
 #include "log/walk.h"
 #include "tests/log/simulated_disk.h"
@@ -90,6 +91,28 @@ class WrittenLog {
   log::SegmentWriter writer_;
   std::deque<BatchMemory> memory_;
 };
+
+// A snapshot that replay goes on from with the segment's first batch, with one item of the batch before, if there
+// is one.
+inline void AddSnapshot(SimulatedDisk* disk, uint64_t segment, uint64_t needs_batch) {
+  auto head = *log::ReadHead(disk, log::SegmentName(0, segment), verify::LogFile::kSegment);
+  head.file_bytes = 0;
+  const uint64_t version = head.first_batch - 1;
+  auto writer = log::SnapshotWriter::Begin(disk, head);
+  ASSERT_TRUE(writer);
+  if (version > 0) {
+    const verify::Logged item{.version = version, .key = "key"};
+    std::vector<std::byte> block(verify::kSnapshotBlockHeadBytes + verify::LoggedBytes(3, 0));
+    verify::EncodeLoggedHead(item, 0, block.data() + verify::kSnapshotBlockHeadBytes);
+    ASSERT_TRUE(writer->Write(block, 1));
+  }
+  const uint64_t items = version > 0 ? 1 : 0;
+  ASSERT_TRUE(writer->Close({.items = items,
+                             .payload_bytes = 3 * items,
+                             .needs_batch = needs_batch,
+                             .last_version = version}));
+  for (auto more = writer->ReadBack(); *more; more = writer->ReadBack()) ASSERT_TRUE(more);
+}
 
 // What a walk tells.
 struct Walked {
