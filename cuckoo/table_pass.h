@@ -7,8 +7,8 @@
 //     it moves;
 //   - to the next table or the stash as the table grows: that lies ahead, unless the old table was read;
 //   - from the stash to a bucket: met as it moves.
-// A table whose keys have all moved is left where the pass is in it: they lie ahead. A table that begins to
-// grow when the pass is in the stash was read, and so were its keys.
+// The pass leaves a table whose keys have all moved: they lie ahead. A table that begins to grow when the
+// pass is in the stash was read, and so were its keys.
 //
 // Thread safety: one thread, the shard's.
 #pragma once

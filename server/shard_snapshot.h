@@ -2,8 +2,7 @@
 // gives the items to who writes them (log/snapshots.h). Rules S1 to S3 of plov(7).
 //
 // What is written after the beginning is left to the log, and S3 waits for that: so an item is taken as it was
-// at the beginning or not at all. What fails its checksum is not left out: then there is no snapshot, and the
-// log, which has it, stays.
+// at the beginning or not at all. Damage ends the snapshot: the log, which has the item, stays.
 //
 // Thread safety: one thread, the shard's.
 // Memory: two blocks, and what waits to be copied; a record is kept until it is.
