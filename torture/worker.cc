@@ -269,10 +269,15 @@ void Worker::Single() {
   }
 }
 
+// Whether the tool waits for this client: it bears one call without an answer, not many in a row.
+bool Worker::IsAwaited() const {
+  return stopped() || memory_->barrier.load(std::memory_order_relaxed) % 2 == 1;
+}
+
 // Each is an operation by itself: the shortest intervals there are. Hot, since a record that is
 // copied straight into the buffer is torn only if its key is written meanwhile.
 void Worker::GetInto() {
-  for (size_t i = 0; i < kGetIntosPerTurn; ++i) {
+  for (size_t i = 0; i < kGetIntosPerTurn && !IsAwaited(); ++i) {
     choices_.DrawHotGet(&lane_.Next(0));
     Name(0);
     Issue(1);
@@ -284,7 +289,7 @@ void Worker::GetInto() {
 // GETs until one of them has rested.
 void Worker::PauseInGet() {
   Pause pause;
-  for (size_t i = 0; i < kGetsPerBatch && !pause.has_rested(); ++i) {
+  for (size_t i = 0; i < kGetsPerBatch && !pause.has_rested() && !IsAwaited(); ++i) {
     choices_.DrawHotGet(&lane_.Next(0));
     Name(0);
     Issue(1);

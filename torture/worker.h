@@ -42,6 +42,7 @@ class Worker {
   bool AwaitRoom();
   bool AwaitRun();
   bool IsParked();
+  bool IsAwaited() const;
   void Rest();
   void Turn(Form form);
   void PauseInGet();

@@ -152,6 +152,7 @@ torture() {
     failed=$((failed + 1))
     echo "failed torture: $name: ended with $status"
     tail -n 20 "$work/err"
+    grep '^WRONG' "$work/log" || head -n 40 "$work/log" # the last lines are what a summary shows
   fi
 }
 
