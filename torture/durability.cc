@@ -67,10 +67,28 @@ bool NothingIsToldAfter(const Life& life, const Settled& state) {
   });
 }
 
-// Of acked: whether a GET that is before the cut for certain.
-bool IsBeforeCut(const Operation& operation, const Settled& after) {
-  if (operation.kind != Kind::kGet) return true;
-  return IsHit(operation) && after.form == Form::kPresent && operation.version <= after.version;
+// The operations of a life, of GETs those that returned up to this version, and one that returns
+// `after`.
+bool Explains(const Life& life, uint64_t version, const Settled& after) {
+  std::vector<Operation> operations;
+  for (const Operation& operation : life.operations) {
+    const bool is_before = IsHit(operation) && operation.version <= version;
+    if (operation.kind != Kind::kGet || is_before) operations.push_back(operation);
+  }
+  operations.push_back(GetOf(after, life.end.at, life.end.at));
+  return CheckIntervals(operations, life.before) != SearchResult::kBad;
+}
+
+// Of acked: what GETs have returned that is behind the cut may be gone. Where the key is absent the
+// cut is anywhere; it matters to writes without an answer alone, to those that expect a version that
+// nobody but GETs has told of.
+bool MayBecomeAcked(const Life& life, const Settled& after) {
+  if (after.form == Form::kPresent) return Explains(life, after.version, after);
+  return Explains(life, 0, after) ||
+         std::ranges::any_of(life.operations, [&](const Operation& operation) {
+           return IsOpen(operation) && IsConditional(operation.kind) &&
+                  Explains(life, operation.expected, after);
+         });
 }
 
 }  // namespace
@@ -92,10 +110,8 @@ bool MayBecome(const Life& life, const Settled& after, Commit commit) {
       (commit == Commit::kAsync || NothingIsToldAfter(life, after))) {
     return true;
   }
-  std::vector<Operation> operations;
-  for (const Operation& operation : life.operations) {
-    if (commit != Commit::kAcked || IsBeforeCut(operation, after)) operations.push_back(operation);
-  }
+  if (commit == Commit::kAcked) return MayBecomeAcked(life, after);
+  std::vector<Operation> operations(life.operations.begin(), life.operations.end());
   const Instant from = commit == Commit::kAsync ? life.begin : life.end.at;
   operations.push_back(GetOf(after, from, life.end.at));
   return CheckIntervals(operations, life.before) != SearchResult::kBad;

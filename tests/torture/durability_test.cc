@@ -72,6 +72,16 @@ TEST(Durability, WhatWasReadIsLostWithAckedOnly) {
   Expect({Put(10, 20, 1, 5), unknown, Hit(110, 120, 2, 6)}, "", "", "");
 }
 
+// Only the GET says that the DELETE removes what the PUT has left.
+TEST(Durability, AConditionMayRestOnAVersionThatOnlyAGetHasTold) {
+  const Operation put = Unknown(Put(10, 0, 1, 0));
+  const Operation deletes = Unknown(Over(6, Deletes(40, 0)));
+  Expect({Put(1, 5, 2, 5), put, Hit(20, 30, 1, 6), deletes, Miss(110, 120)}, "", "", "");
+  Expect(
+      {Put(1, 5, 2, 5), put, Hit(20, 30, 1, 6), Unknown(Over(7, Deletes(40, 0))), Miss(110, 120)},
+      kLost, kLost, "");
+}
+
 // A write that found what an unanswered one had left, and was answered.
 TEST(Durability, ARefusalPromisesWhatItTells) {
   const Operation unknown = Unknown(Put(10, 0, 1, 0));
@@ -238,7 +248,8 @@ class Store {
     Operation operation = Done(static_cast<Kind>(Below(&random_, 7)), start, instant + Any(4));
     now_ = operation.end - Any(3);
     operation.key = Below(&random_, kKeys);
-    if (IsConditional(operation.kind)) operation.kind = Kind::kPut;
+    if (IsConditional(operation.kind)) operation.expected = told_[operation.key];
+    if (operation.expected == 0 && IsConditional(operation.kind)) operation.kind = Kind::kPut;
     if (IsStore(operation.kind)) operation.value = ++values_;
     Apply(&operation, Chance(&random_, unknown_percent));
     return operation;
@@ -288,11 +299,15 @@ class Store {
       if (is_get && commit_ == Commit::kStrict) promised_ = log_.size();
     } else if (operation->kind == Kind::kAdd && present) {
       operation->outcome = Outcome::kExists;
+    } else if (IsConditional(operation->kind) && item.version != operation->expected) {
+      operation->outcome = Outcome::kMismatch;
     } else if (is_done) {
       item = {operation->key, ++versions_, IsDelete(operation->kind) ? 0 : operation->value};
       log_.push_back(item);
       operation->version = IsDelete(operation->kind) ? 0 : item.version;
     }
+    if (!is_unknown || is_get)
+      told_[operation->key] = std::max(told_[operation->key], operation->version);
     if (is_get) return;
     if (is_unknown) {
       *operation = Unknown(*operation);
@@ -308,8 +323,9 @@ class Store {
   uint64_t versions_ = 0;
   uint64_t values_ = 0;
   std::map<uint64_t, Write> items_, durable_;
-  std::vector<Write> log_;  // of this life
-  size_t promised_ = 0;     // writes of it that may not be lost
+  std::map<uint64_t, uint64_t> told_;  // by key: the last version that an answer told of
+  std::vector<Write> log_;             // of this life
+  size_t promised_ = 0;                // writes of it that may not be lost
 };
 
 struct Made {
