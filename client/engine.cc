@@ -84,6 +84,7 @@ std::expected<void, Error> Engine::BeginLife(Deadline deadline) {
   if (!life) return std::unexpected(life.error());
   if (life_ != nullptr) {
     writes_.Detach(kLifeOver);
+    restart_puts_ = stats().puts;
     life_->AddTo(&former_);
   }
   // Nothing of the former life is left: gets and writes are given the next one at once.
@@ -103,9 +104,11 @@ void Engine::Attach() {
 }
 
 std::expected<void, Error> Engine::ConnectAnew(Deadline deadline) {
+  const uint64_t incarnation = life_->incarnation(0);
   const auto resumed = life_->Resume(uri_, deadline);
   if (!resumed) return std::unexpected(resumed.error());
   if (!*resumed) return BeginLife(deadline);
+  if (life_->incarnation(0) != incarnation) restart_puts_ = stats().puts;
   former_.retries += writes_.Retry();
   Attach();
   return {};
@@ -354,8 +357,8 @@ std::expected<void, Error> Engine::Sync() {
     if (code == Code::kInvalidArgument) return Fail(code, kNoLog);
     return Fail(code, code == Code::kTimeout ? kNotDurable : replies.error().message);
   }
-  const bool is_lost = former_.puts > synced_puts_;
-  synced_puts_ = std::max(puts, former_.puts);
+  const bool is_lost = restart_puts_ > synced_puts_;
+  synced_puts_ = std::max(puts, restart_puts_);
   if (is_lost) return Fail(Code::kUnknown, kLifeOverUnsynced);
   return {};
 }

@@ -128,7 +128,8 @@ class Engine {
   bool more_ = false;  // Poll stopped before it ran out of work
 
   Controls controls_;
-  uint64_t synced_puts_ = 0;  // of stats().puts, those that the last Sync has told of
+  uint64_t synced_puts_ = 0;   // of stats().puts, those that the last Sync has told of
+  uint64_t restart_puts_ = 0;  // of them, those that a server answered that has ended
 
   Deadline next_attempt_{};
   std::chrono::microseconds backoff_{};

@@ -51,10 +51,15 @@ std::expected<bool, Error> Life::Resume(const std::string& uri, Deadline deadlin
   return true;
 }
 
+// The same memory; or a server with the log of the one before, which knows what that one applied: the
+// seed is drawn by a store that begins empty, and goes on with its log.
 bool Life::IsThis(const Links& fresh) const {
-  return std::ranges::equal(
-      links_, fresh, {}, [](const auto& link) { return link->view().incarnation; },
-      [](const auto& link) { return link->view().incarnation; });
+  const auto agree = [&](uint64_t cuckoo::ShardView::*member) {
+    return std::ranges::equal(
+        links_, fresh, {}, [&](const auto& link) { return link->view().*member; },
+        [&](const auto& link) { return link->view().*member; });
+  };
+  return agree(&cuckoo::ShardView::incarnation) || agree(&cuckoo::ShardView::hash_seed);
 }
 
 // Locations are forgotten within a life, too: a server that took damaged memory over has dropped

@@ -87,6 +87,7 @@ class GroupCommit {
 
   // Any thread.
 
+  const verify::LogId& id() const { return writer_.id(); }
   // The greatest batch that is durable. Acquire.
   uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
   // Why writes are refused: kNoSpace or kSystem, kOk when they are not.

@@ -61,6 +61,7 @@ class SegmentWriter {
   // Tries a new segment for what waits; kOk when nothing waits any more.
   std::expected<void, Error> Retry();
 
+  const verify::LogId& id() const { return options_.id; }
   // The greatest batch that is durable; all before it are.
   uint64_t durable() const { return durable_; }
   // The greatest that was taken by Write.

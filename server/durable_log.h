@@ -57,8 +57,8 @@ class DurableLog {
     return recovery_->snapshot_of(shard);
   }
   // Restores what the shard's log holds. kCorrupt, kNoSpace, kTooLarge, kSystem.
-  std::expected<void, Error> Recover(uint32_t shard, Store* store) {
-    return recovery_->Recover(shard, store);
+  std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions) {
+    return recovery_->Recover(shard, store, sessions);
   }
   // Once all shards are restored. Begins a new segment for each. `wake` of each shard is called in its
   // log's thread and in the snapshots'.

@@ -124,7 +124,7 @@ std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) c
 
 // The walk and the reader have checked that they are whole. Several at once, so that memory is waited for once.
 std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered* recovered,
-                                                Store* store) const {
+                                                Store* store, Sessions* sessions) const {
   std::array<verify::Logged, Store::kPrefetchedMax> some;
   std::array<std::string_view, Store::kPrefetchedMax> keys;
   while (true) {
@@ -140,6 +140,7 @@ std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered
     for (const verify::Logged& operation : std::span(some).first(count)) {
       const Code status = store->Restore(operation, MonotonicUs());
       if (status != Code::kOk) return CannotRestore(store->superblock().shard, status);
+      if (sessions != nullptr) sessions->Restore(operation);
     }
     recovered->operations += count;
   }
@@ -152,26 +153,27 @@ LogRecovery::Loaded LogRecovery::Load(SnapshotReader* snapshot, Recovered* recov
     if (!block) return std::unexpected(block.error());
     if (!*block) return block->error();
     if (!**block) return std::nullopt;
-    if (auto restored = Restore(***block, recovered, store); !restored) {
+    if (auto restored = Restore(***block, recovered, store, nullptr); !restored) {
       return std::unexpected(restored.error());
     }
   }
 }
 
-std::expected<void, Error> LogRecovery::Replay(Walk* walk, Recovered* recovered,
-                                               Store* store) const {
+std::expected<void, Error> LogRecovery::Replay(Walk* walk, Recovered* recovered, Store* store,
+                                               Sessions* sessions) const {
   while (true) {
     const auto next = walk->Next();
     if (!next) return std::unexpected(next.error());
     if (!*next) return Refuse(next->error());
     if (!**next) return {};
-    if (auto restored = Restore((**next)->operations, recovered, store); !restored) return restored;
+    auto restored = Restore((**next)->operations, recovered, store, sessions);
+    if (!restored) return restored;
   }
 }
 
 // A snapshot holds what was true at some time after the log that is replayed on it began: every later write of
 // a key is there and comes last. So do items of one that turns out to be damaged no harm.
-std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store) {
+std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Sessions* sessions) {
   if (!found_.shards.contains(shard)) return {};
   Recovered& recovered = shards_[shard];
   const uint64_t began_us = MonotonicUs();
@@ -190,7 +192,8 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store) {
                  damage->Line());
   }
   Walk& walk = beginning->walk;
-  if (auto replayed = Replay(&walk, &recovered, store); !replayed) return replayed;
+  if (auto replayed = Replay(&walk, &recovered, store, sessions); !replayed) return replayed;
+  sessions->EndRestore(!beginning->snapshot);
   recovered.id = walk.head().id;
   recovered.end = walk.end();
   recovered.log_bytes = walk.bytes_total();

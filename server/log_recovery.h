@@ -14,6 +14,7 @@
 #include "log/folder.h"
 #include "log/snapshot_reader.h"
 #include "log/walk.h"
+#include "server/sessions.h"
 #include "server/store.h"
 
 namespace plov::server {
@@ -34,9 +35,9 @@ class LogRecovery {
   std::optional<verify::SnapshotFooter> snapshot_of(uint32_t shard) const {
     return shards_[shard].snapshot;
   }
-  // Restores a shard: its newest whole snapshot, and the log from there. kCorrupt, kNoSpace, kTooLarge,
-  // kSystem.
-  std::expected<void, Error> Recover(uint32_t shard, Store* store);
+  // Restores a shard: its newest whole snapshot, and the log from there; and what that log says of who
+  // wrote. kCorrupt, kNoSpace, kTooLarge, kSystem.
+  std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions);
   // kCorrupt: one shard has files, and another none.
   std::expected<void, Error> CheckAllThere() const;
 
@@ -71,9 +72,10 @@ class LogRecovery {
       uint32_t shard, uint64_t before, std::optional<log::Damage>* damage) const;
   std::expected<void, Error> CheckHead(const verify::LogHead& head, uint32_t shard) const;
   Loaded Load(log::SnapshotReader* snapshot, Recovered* recovered, Store* store) const;
-  std::expected<void, Error> Replay(log::Walk* walk, Recovered* recovered, Store* store) const;
-  std::expected<void, Error> Restore(log::Bytes operations, Recovered* recovered,
-                                     Store* store) const;
+  std::expected<void, Error> Replay(log::Walk* walk, Recovered* recovered, Store* store,
+                                    Sessions* sessions) const;
+  std::expected<void, Error> Restore(log::Bytes operations, Recovered* recovered, Store* store,
+                                     Sessions* sessions) const;
   std::unexpected<Error> Refuse(const log::Damage& damage) const;
   std::unexpected<Error> CannotRestore(uint32_t shard, Code status) const;
 

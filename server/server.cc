@@ -131,7 +131,8 @@ std::expected<void, Error> Server::RestoreFromLog(log::CommitMode mode) {
   std::vector<std::jthread> threads;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
     threads.emplace_back([this, shard, &recovered] {
-      recovered[shard] = log_->Recover(shard, shards_[shard]->store_to_restore());
+      recovered[shard] = log_->Recover(shard, shards_[shard]->store_to_restore(),
+                                       shards_[shard]->sessions_to_restore());
     });
   }
   threads.clear();

@@ -4,8 +4,8 @@
 // unanswered. The shard keeps the replies of the last kSessionWindow per client; a sequence that
 // it finds there is answered again, not applied again. Sessions of clients that left are kept for
 // their return, the kIdleSessionsMax most recent; whose a session is that has no user is known as
-// long as the session is (fabric/claim.h). Source: at-most-once by client id and sequence,
-// after RIFL, SOSP 2015.
+// long as the session is (fabric/claim.h). What a log has of them goes on after a restart. Source:
+// at-most-once by client id and sequence, after RIFL, SOSP 2015.
 #pragma once
 
 #include <sys/types.h>
@@ -19,6 +19,7 @@
 
 #include "fabric/claim.h"
 #include "verify/error.h"
+#include "verify/log.h"
 
 namespace plov::server {
 
@@ -30,6 +31,10 @@ struct SessionOwner {
   uint64_t client_id;
   std::optional<uid_t> user;
 };
+
+// An owner as a log names it: under its id, which clients do not know, so that no user can take the
+// number of another one's by choosing ids.
+uint64_t LoggedOwner(const SessionOwner& owner, const verify::LogId& log);
 
 struct SessionOwnerHash {
   size_t operator()(const SessionOwner& owner) const { return owner.client_id; }
@@ -54,6 +59,9 @@ class Session {
 
   State Find(uint64_t sequence, bool retry, WriteReply* reply) const;
   void Remember(uint64_t sequence, const WriteReply& reply);
+  // A write that the log has, in the log's order. What the client sent before and the log has not
+  // was refused, nobody knows why, or came after later ones: it is not tried again.
+  void Restore(uint64_t sequence, const WriteReply& reply);
   // The client came back to this session, its first: what it holds no reply of was never applied.
   void Return() { returned_ = true; }
 
@@ -75,15 +83,21 @@ class Sessions {
   // again may have been applied.
   explicit Sessions(bool warm = false) : evicted_(warm) {}
 
-  // The session of a client that connects; new or the one it left.
-  Session* Enter(const SessionOwner& owner);
+  // A write of a former server's client, as its log has it and in its order; before any Enter.
+  void Restore(const verify::Logged& write);
+  // is_whole: those were all that the log ever held, so of a client without any nothing was applied.
+  void EndRestore(bool is_whole);
+
+  // The session of a client that connects; new, the one it left, or what was restored of the one it
+  // had with a former server. logged_owner: its LoggedOwner; 0: there is no log.
+  Session* Enter(const SessionOwner& owner, uint64_t logged_owner = 0);
   // The client's connection ended.
   void Leave(const SessionOwner& owner);
 
   // To the ids of owners without a user.
   fabric::Claims* claims() { return &claims_; }
 
-  size_t size() const { return sessions_.size(); }
+  size_t size() const { return sessions_.size() + restored_.size(); }
   size_t bytes() const { return size() * sizeof(Session); }
 
  private:
@@ -93,10 +107,19 @@ class Sessions {
     int connections = 0;
     std::list<SessionOwner>::iterator idle;  // valid while connections == 0
   };
+  struct Restored {
+    uint64_t owner;
+    std::unique_ptr<Session> session = std::make_unique<Session>();
+  };
+
+  std::unique_ptr<Session> TakeRestored(uint64_t logged_owner);
 
   std::unordered_map<SessionOwner, Registration, SessionOwnerHash> sessions_;
   std::list<SessionOwner> idle_;  // oldest first
   bool evicted_;                  // a session was dropped, nobody remembers whose
+  bool knows_all_ = false;        // if none was: all that was ever applied
+  std::list<Restored> restored_;  // who has not come back yet; who wrote last is last
+  std::unordered_map<uint64_t, std::list<Restored>::iterator> restored_by_owner_;
   fabric::Claims claims_;
 };
 

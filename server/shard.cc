@@ -142,8 +142,14 @@ void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   }
   connected_.insert_or_assign(owner, std::pair(endpoint, event.peer));
   confirmations_.Add(0);
-  endpoint->peers.try_emplace(event.peer,
-                              Peer{owner, event.may_write, sessions_.Enter(owner), nullptr, {}, 0});
+  const uint64_t logged_owner = log_ == nullptr ? 0 : LoggedOwner(owner, log_->id());
+  endpoint->peers.try_emplace(event.peer, Peer{owner,
+                                               logged_owner,
+                                               event.may_write,
+                                               sessions_.Enter(owner, logged_owner),
+                                               nullptr,
+                                               {},
+                                               0});
 }
 
 void Shard::Abandon(Peer* peer) {
@@ -340,7 +346,7 @@ Shard::Outcome Shard::HandleWrite(Endpoint* endpoint, PeerId id, Peer* peer, Rep
     const Growth& growth = store_->growth();
     peer->batch->writing.room.may_wait =
         growth.draining() && peer->confirmed_version >= growth.awaited_version();
-    peer->batch->writing.client_id = peer->owner.client_id;
+    peer->batch->writing.client_id = peer->logged_owner;
     Outcome outcome = AskLog(peer, &write);
     if (outcome != Outcome::kDone) return outcome;
     if (write.status != Code::kOk) {  // nothing is written until the disk is
@@ -349,7 +355,7 @@ Shard::Outcome Shard::HandleWrite(Endpoint* endpoint, PeerId id, Peer* peer, Rep
     } else if (request.rendezvous) {
       outcome = HandleLarge(endpoint, id, peer, &write);
     } else if (request.operation == Operation::kDelete) {
-      write = store_->Delete(request, now_us, peer->owner.client_id);
+      write = store_->Delete(request, now_us, peer->logged_owner);
     } else {
       outcome =
           Applied(store_->Write(request, now_us, &peer->batch->writing), *peer->batch, &write);

@@ -71,6 +71,7 @@ class Shard {
   void LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed = nullptr);
   // For DurableLog::Recover; before LogTo.
   Store* store_to_restore() { return store_.get(); }
+  Sessions* sessions_to_restore() { return &sessions_; }
   // How many shards its thread serves, this one included; before the first turn.
   void ShareThread(size_t shards) { thread_shards_ = shards; }
 
@@ -110,6 +111,7 @@ class Shard {
   };
   struct Peer {
     SessionOwner owner;
+    uint64_t logged_owner;  // 0: there is no log
     bool may_write;
     Session* session;
     std::unique_ptr<Batch> batch;  // the message that has no reply yet

@@ -1,9 +1,12 @@
-// Sync and Snapshot against a real plovd and its log.
+// Sync, Snapshot and writes across restarts against a real plovd and its log.
 
 #include <gtest/gtest.h>
 #include <plov/client.h>
+#include <poll.h>
 
 #include <csignal>
+#include <deque>
+#include <map>
 #include <string>
 
 #include "tests/support/folder.h"
@@ -75,6 +78,33 @@ TEST_F(ClientSync, WhatWasSyncedOutlivesTheServer) {
   const auto hit = client.Get("key");
   ASSERT_TRUE(hit && *hit);
   EXPECT_EQ((*hit)->value, "v");
+}
+
+// It was sent, and nobody has read it when the server dies.
+TEST_F(ClientSync, AWriteUnderWayGoesToTheNextLifeOfTheLog) {
+  Client client = server_.Connect({.timeout = std::chrono::seconds(30)});
+  server_.Signal(SIGSTOP);
+  std::map<std::string, Client::PutResult> results;
+  const auto start = [&](const std::string& key) {
+    client.StartPut(key, "v", {},
+                    [&, key](const Client::PutResult& result) { results.emplace(key, result); });
+  };
+  std::deque<std::string> keys;  // they stay until their callbacks have run
+  for (int i = 0; i < 20; ++i) start(keys.emplace_back("key" + std::to_string(i)));
+  client.Poll();
+  Restart(SIGKILL);
+  while (client.Poll() > 0) {
+    pollfd ready{client.fd(), POLLIN, 0};
+    ::poll(&ready, 1, 1);
+  }
+  ASSERT_EQ(results.size(), keys.size());
+  for (const auto& [key, result] : results) {
+    ASSERT_TRUE(result) << key << ": " << result.error().message;
+    const auto hit = client.Get(key);
+    ASSERT_TRUE(hit && *hit);
+    EXPECT_EQ((*hit)->version, *result);
+  }
+  EXPECT_EQ(client.stats().retries, keys.size());
 }
 
 TEST_F(ClientSync, AStoppedServerIsATimeout) {

@@ -1,7 +1,8 @@
 // Random lives of a store with its log and its snapshots on a simulated disk, all in one thread in a random
 // order: writes, publishing, the pass of a snapshot, the log's and the snapshots' threads, growth, faults of
 // the disk; each life ends with a power cut. What the next begins with is the state after some prefix of the
-// writes, and that has all that was promised.
+// writes, and that has all that was promised; and of each write its sessions know what became of it, or
+// say that they do not.
 //
 // PLOV_SEEDS: how many seeds each test runs, 100 unless given, few where each access is watched. PLOV_SEED: this one alone.
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "server/durable_log.h"
+#include "server/sessions.h"
 #include "server/shard_snapshot.h"
 #include "tests/log/simulated_disk.h"
 #include "tests/server/store_world.h"
@@ -34,9 +36,13 @@ struct Value {
 };
 using State = std::map<std::string, Value>;
 
+constexpr uint64_t kClients = 3;
+
 // A write that was logged; without a value the key is deleted.
 struct Change {
   uint64_t batch = 0;
+  uint64_t client = 0;
+  uint64_t sequence = 0;
   std::string key;
   std::optional<Value> value;
 };
@@ -63,6 +69,7 @@ class DurableLives {
     End();
   }
   uint64_t snapshots_taken() const { return snapshots_taken_; }
+  uint64_t answered() const { return answered_; }  // writes that a later life knows as applied
 
  private:
   uint64_t Below(uint64_t n) { return random_() % n; }
@@ -87,9 +94,10 @@ class DurableLives {
     auto store = Store::Create(options);
     ASSERT_TRUE(store) << store.error().message;
     store_ = std::move(*store);
-    const auto recovered = log_->Recover(0, store_.get());
+    Sessions sessions;
+    const auto recovered = log_->Recover(0, store_.get(), &sessions);
     ASSERT_TRUE(recovered) << recovered.error().message;
-    CheckRecovered();
+    CheckRecovered(&sessions);
     const auto begun = log_->Begin(0x5eed, {[] {}});
     ASSERT_TRUE(begun) << begun.error().message;
     store_->LogTo(log_->of_shard(0), mode_);
@@ -98,21 +106,58 @@ class DurableLives {
     changes_.clear();
   }
 
-  void CheckRecovered() {
+  // A PUT and the DELETE after it leave nothing: the sessions may know of both or neither.
+  void CheckRecovered(Sessions* sessions) {
     const State found = Found();
+    const auto known = KnownTo(sessions);
     State state = state_;
-    size_t prefix = 0;
-    bool is_state = promised_ == 0 && found == state;
-    for (const Change& change : changes_) {
-      if (is_state) break;
-      Apply(change, &state);
-      ++prefix;
-      is_state = prefix >= promised_ && found == state;
+    bool is_state = false;
+    bool agrees = false;
+    for (size_t prefix = 0; prefix <= changes_.size() && !agrees; ++prefix) {
+      if (prefix > 0) Apply(changes_[prefix - 1], &state);
+      if (prefix < promised_ || found != state) continue;
+      is_state = true;
+      agrees = Agree(known, prefix);
     }
     ASSERT_TRUE(is_state) << "what was recovered is no state after " << promised_ << " to "
                           << changes_.size() << " writes: " << Differs(found);
+    ASSERT_TRUE(agrees) << "the sessions know of other writes than were recovered";
     ASSERT_EQ(store_->table().stats().items, found.size());
     state_ = found;
+  }
+
+  // What a client would be told that sends each of the writes again.
+  std::vector<Session::State> KnownTo(Sessions* sessions) {
+    std::vector<Session*> of_client;
+    for (uint64_t client = 1; client <= kClients; ++client) {
+      of_client.push_back(sessions->Enter(client, client));
+    }
+    std::vector<Session::State> known;
+    for (const Change& change : changes_) {
+      WriteReply reply;
+      known.push_back(of_client[change.client - 1]->Find(change.sequence, true, &reply));
+      if (known.back() != Session::State::kDone) continue;
+      ++answered_;
+      EXPECT_TRUE(!change.value || reply.version == change.value->version);
+    }
+    return known;
+  }
+
+  // Only what lies before the log or before a client's window may be forgotten.
+  bool Agree(const std::vector<Session::State>& known, size_t prefix) const {
+    std::vector<uint64_t> last(kClients + 1);
+    for (size_t i = 0; i < prefix; ++i) last[changes_[i].client] = changes_[i].sequence;
+    const bool is_whole = !log_->snapshot_of(0);
+    for (size_t i = 0; i < changes_.size(); ++i) {
+      const Change& change = changes_[i];
+      const bool may_be_forgotten =
+          !is_whole || change.sequence + kSessionWindow <= last[change.client];
+      const auto right = i < prefix ? Session::State::kDone : Session::State::kNew;
+      if (known[i] != right && (!may_be_forgotten || known[i] != Session::State::kForgotten)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // From the state that was promised, for a look at what went wrong.
@@ -187,19 +232,26 @@ class DurableLives {
     const size_t bytes = 100 + Below(fills_memory_ ? 300'000 : 400);
     if (commit.failure() != Code::kOk || !commit.HasRoom(verify::LoggedBytes(10, bytes))) return;
     if (store_->IsPending(key) || snapshot_->is_behind()) return;
+    const uint64_t client = 1 + Below(kClients);
+    const uint64_t sequence = ++sequences_[client];
     if (OneIn(deletes_ + 1)) {
-      const auto request = RequestOf(verify::Operation::kDelete, key, {});
-      if (store_->Delete(request, kStartUs).status != Code::kOk) return;
-      changes_.push_back({commit.last_batch(), key, std::nullopt});
+      auto request = RequestOf(verify::Operation::kDelete, key, {});
+      request.sequence = sequence;
+      if (store_->Delete(request, kStartUs, client).status != Code::kOk) return;
+      changes_.push_back({commit.last_batch(), client, sequence, key, std::nullopt});
       return;
     }
     const uint64_t number = ++written_;
     const std::string value = OneIn(2) ? InlineValue(number) : RecordValue(number, bytes);
-    const auto request = RequestOf(verify::Operation::kPut, key, value);
-    const WriteReply reply = store_->Write(request, kStartUs);
-    if (reply.status == Code::kNoSpace) return;
-    ASSERT_EQ(reply.status, Code::kOk);
-    changes_.push_back({commit.last_batch(), key, Value{reply.version, value}});
+    auto request = RequestOf(verify::Operation::kPut, key, value);
+    request.sequence = sequence;
+    Store::Writing writing;
+    writing.client_id = client;
+    auto reply = store_->Write(request, kStartUs, &writing);
+    while (!reply) reply = store_->Write(request, kStartUs, &writing);
+    if (reply->status == Code::kNoSpace) return;
+    ASSERT_EQ(reply->status, Code::kOk);
+    changes_.push_back({commit.last_batch(), client, sequence, key, Value{reply->version, value}});
   }
 
   void End() {
@@ -224,6 +276,8 @@ class DurableLives {
   uint64_t snapshot_every_ = 100;
   uint64_t written_ = 0;
   uint64_t snapshots_taken_ = 0;
+  uint64_t answered_ = 0;
+  std::map<uint64_t, uint64_t> sequences_;     // the last, by client
   std::unique_ptr<test::SimulatedDisk> disk_;  // between two lives
   test::SimulatedDisk* running_ = nullptr;     // the log's
   State state_;                                // at the beginning of this life
@@ -250,13 +304,16 @@ TEST_P(DurableStore, IsAfterAPowerCutWhatItWasAfterAPrefixOfItsWrites) {
   const uint64_t first = only != 0 ? only : 1;
   const uint64_t last = only != 0 ? only : Given("PLOV_SEEDS", kSeeds);
   uint64_t snapshots = 0;
+  uint64_t answered = 0;
   for (uint64_t seed = first; seed <= last && !HasFailure(); ++seed) {
     SCOPED_TRACE("PLOV_SEED=" + std::to_string(seed));
     DurableLives lives(seed, GetParam());
     for (int life = 0; life < 4 && !HasFailure(); ++life) lives.Live();
     snapshots += lives.snapshots_taken();
+    answered += lives.answered();
   }
   EXPECT_TRUE(only != 0 || snapshots > last) << snapshots << " snapshots were taken";
+  EXPECT_TRUE(only != 0 || answered > last) << answered << " writes were known to a later life";
   RecordProperty("snapshots", std::to_string(snapshots));
   spdlog::set_level(level);
 }

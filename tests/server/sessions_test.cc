@@ -207,6 +207,57 @@ TEST(Sessions, ReturnToASessionAfterADroppedOneDoesNotMakeRetriesNew) {
   EXPECT_EQ(Find(*sessions.Enter(1), 1, kRetry), State::kForgotten);
 }
 
+verify::Logged WriteOf(uint64_t owner, uint64_t sequence) {
+  return {.version = 1000 + sequence, .client_id = owner, .sequence = sequence};
+}
+
+TEST(Sessions, WhatTheLogHasIsAnsweredAndWhatCameAfterItIsNew) {
+  Sessions sessions;
+  for (const uint64_t sequence : {3, 4, 6}) sessions.Restore(WriteOf(77, sequence));
+  sessions.EndRestore(false);
+  Session* const session = sessions.Enter(1, 77);
+  WriteReply reply;
+  EXPECT_EQ(session->Find(4, kRetry, &reply), State::kDone);
+  EXPECT_EQ(reply.status, Code::kOk);
+  EXPECT_EQ(reply.version, 1004u);
+  EXPECT_EQ(Find(*session, 7, kRetry), State::kNew);
+  EXPECT_EQ(Find(*session, 2, kRetry), State::kForgotten) << "before what the log has";
+  EXPECT_EQ(Find(*session, 5, kRetry), State::kForgotten) << "refused, and 6 came after it";
+  sessions.Leave(1);
+  EXPECT_EQ(sessions.Enter(1, 77), session);
+}
+
+TEST(Sessions, OfAClientThatALogHasNothingOfOnlyAWholeLogKnows) {
+  for (const bool is_whole : {false, true}) {
+    Sessions sessions;
+    sessions.Restore(WriteOf(77, 1));
+    sessions.EndRestore(is_whole);
+    EXPECT_EQ(Find(*sessions.Enter(2, 78), 1, kRetry), is_whole ? State::kNew : State::kForgotten);
+  }
+}
+
+TEST(Sessions, OfALogTheClientsThatWroteLastAreRemembered) {
+  Sessions sessions;
+  for (uint64_t owner = 1; owner <= kIdleSessionsMax; ++owner) sessions.Restore(WriteOf(owner, 1));
+  sessions.Restore(WriteOf(1, 2));
+  sessions.Restore(WriteOf(kIdleSessionsMax + 1, 1));  // now 2 is dropped
+  sessions.EndRestore(true);
+  EXPECT_EQ(sessions.size(), kIdleSessionsMax);
+  EXPECT_EQ(Find(*sessions.Enter(1, 1), 1, kRetry), State::kDone);
+  EXPECT_EQ(Find(*sessions.Enter(2, 2), 1, kRetry), State::kForgotten);
+}
+
+TEST(LoggedOwner, IsNoOtherUsersAndOfNoOtherLog) {
+  const verify::LogId log{1, 2};
+  const uint64_t number = LoggedOwner({7, 1000}, log);
+  EXPECT_EQ(LoggedOwner({7, 1000}, log), number);
+  EXPECT_NE(LoggedOwner({7, 1001}, log), number);
+  EXPECT_NE(LoggedOwner({7, 0}, log), LoggedOwner({7}, log));
+  EXPECT_NE(LoggedOwner({8, 1000}, log), number);
+  EXPECT_NE(LoggedOwner({7, 1000}, {1, 3}), number);
+  EXPECT_NE(LoggedOwner({7, 1000}, {3, 2}), number);
+}
+
 TEST(Sessions, LeaveOfAnUnknownClientIsHarmless) {
   Sessions sessions;
   sessions.Leave(5);

@@ -42,7 +42,8 @@ class SnapshotWorld {
     }
     log_ = std::move(*opened);
     store_.emplace(StoreOptions{.memory_bytes = 64 * kMiB, .hash_seed = 0x5eed});
-    if (auto recovered = log_->Recover(0, &store_->store()); !recovered) {
+    Sessions sessions;
+    if (auto recovered = log_->Recover(0, &store_->store(), &sessions); !recovered) {
       error = recovered.error();
       return;
     }

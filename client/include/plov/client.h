@@ -21,7 +21,7 @@
 //             kTimeout          the server lives but did not answer; a write may have been applied,
 //                               or may be yet
 //             kUnknown          a write was sent and the server died or restarted: applied or not
-//                               cannot be told
+//                               cannot be told. With plovd --log the next server mostly can
 //             kCorrupt          stored bytes are damaged
 //             kSystem           memory ran out, or a call of the operating system failed
 //             kPermission, kProtocol as the connection met them
