@@ -23,27 +23,34 @@ uint32_t RecordBytes(size_t payload_bytes, uint32_t bucket_bytes) {
 
 }  // namespace
 
+void PayloadSizes::Add(size_t payload_bytes) {
+  items_ += 1;
+  narrow_ += RecordBytes(payload_bytes, verify::kBucketBytesMin);
+  wide_ += RecordBytes(payload_bytes, verify::kBucketBytesMax);
+}
+
+BucketChoice PayloadSizes::Choice() const {
+  if (items_ == 0) return {};
+  const auto estimate = [this](double record_bytes, uint32_t bucket_bytes) {
+    const double mean = record_bytes / items_;
+    return BucketChoice::Estimate{mean, mean + kBucketsPerItem * bucket_bytes};
+  };
+  return {estimate(narrow_, verify::kBucketBytesMin), estimate(wide_, verify::kBucketBytesMax)};
+}
+
 BucketChoice ChooseBuckets(cuckoo::Table* table) {
   const uint64_t bucket_count = table->geometry().bucket_count;
   const uint64_t sampled = std::min(kSampledBuckets, bucket_count);
   const uint64_t step = bucket_count / sampled;
   for (uint64_t i = 0; i < sampled; ++i) table->Prefetch(i * step);
-  double items = 0, narrow = 0, wide = 0;
+  PayloadSizes sizes;
   for (uint64_t i = 0; i < sampled; ++i) {
     const auto bucket = table->Load(i * step);
     if (!bucket) continue;
     if (bucket->kind() != BucketKind::kInline && bucket->kind() != BucketKind::kReference) continue;
-    const size_t payload_bytes = verify::PayloadBytes(*bucket);
-    items += 1;
-    narrow += RecordBytes(payload_bytes, verify::kBucketBytesMin);
-    wide += RecordBytes(payload_bytes, verify::kBucketBytesMax);
+    sizes.Add(verify::PayloadBytes(*bucket));
   }
-  if (items == 0) return {};
-  const auto estimate = [items](double record_bytes, uint32_t bucket_bytes) {
-    const double mean = record_bytes / items;
-    return BucketChoice::Estimate{mean, mean + kBucketsPerItem * bucket_bytes};
-  };
-  return {estimate(narrow, verify::kBucketBytesMin), estimate(wide, verify::kBucketBytesMax)};
+  return sizes.Choice();
 }
 
 }  // namespace plov::server

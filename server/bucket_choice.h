@@ -8,6 +8,7 @@
 // wide becomes narrow: what it holds inline might not fit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cuckoo/table.h"
@@ -26,6 +27,18 @@ struct BucketChoice {
   Estimate wide{};
 
   bool is_wide() const { return wide.item_bytes != 0 && wide.item_bytes <= narrow.item_bytes; }
+};
+
+// Of some items that are typical, the bytes of their keys and values.
+class PayloadSizes {
+ public:
+  void Add(size_t payload_bytes);
+  BucketChoice Choice() const;
+
+ private:
+  double items_ = 0;
+  double narrow_ = 0;  // bytes of records, with narrow buckets
+  double wide_ = 0;
 };
 
 inline constexpr uint64_t kSampledBuckets = 256;

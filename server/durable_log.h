@@ -56,6 +56,8 @@ class DurableLog {
   std::optional<verify::SnapshotFooter> snapshot_of(uint32_t shard) const {
     return recovery_->snapshot_of(shard);
   }
+  // For the store that it is restored to.
+  ExpectedItems expected_of(uint32_t shard) const { return recovery_->expected_of(shard); }
   // Restores what the shard's log holds. kCorrupt, kNoSpace, kTooLarge, kSystem.
   std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions) {
     return recovery_->Recover(shard, store, sessions);

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 #include <utility>
 
+#include "fabric/random.h"
 #include "server/clock.h"
+#include "server/log_census.h"
 
 namespace plov::server {
 
@@ -19,7 +22,31 @@ std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string
                                                     uint32_t shards) {
   LogRecovery recovery(disk, std::move(folder), shards);
   if (auto looked = recovery.Look(); !looked) return std::unexpected(looked.error());
+  std::vector<std::jthread> threads;
+  for (const auto& [shard, files] : recovery.found_.shards) {
+    threads.emplace_back(
+        [&recovery, shard] { recovery.shards_[shard].expected = recovery.Expect(shard); });
+  }
+  threads.clear();
   return recovery;
+}
+
+// Without a snapshot the log is counted, up to its end or what is wrong there, which Recover tells of.
+ExpectedItems LogRecovery::Expect(uint32_t shard) const {
+  if (const auto& snapshot = shards_[shard].snapshot) {
+    return {snapshot->items, static_cast<uint32_t>(snapshot->bucket_bytes)};
+  }
+  std::optional<Damage> damage;
+  auto beginning = Begin(shard, UINT64_MAX, &damage);
+  LogCensus census(static_cast<uint32_t>(ClockUs(CLOCK_REALTIME) / 1'000'000), fabric::RandomId());
+  while (beginning) {
+    const auto next = beginning->walk.Next();
+    if (!next || !*next || !**next) break;
+    log::Bytes operations = (**next)->operations;
+    while (const auto operation = verify::TakeLogged(&operations)) census.Add(*operation);
+  }
+  return {census.items(),
+          census.choice().is_wide() ? verify::kBucketBytesMax : verify::kBucketBytesMin};
 }
 
 std::unexpected<Error> LogRecovery::Refuse(const Damage& damage) const {

@@ -31,19 +31,23 @@ class LogRecovery {
   std::optional<uint64_t> hash_seed() const { return hash_seed_; }
   const log::Folder& found() const { return found_; }
 
-  // What a shard's newest snapshot says of its table, before Recover; nullopt: there is none.
+  // What a shard's newest snapshot says of its table; nullopt: there is none.
   std::optional<verify::SnapshotFooter> snapshot_of(uint32_t shard) const {
     return shards_[shard].snapshot;
   }
+  // What a store must hold that is restored; by the snapshot, or where there is none by a first look at the
+  // log, which Open takes at all shards at once.
+  ExpectedItems expected_of(uint32_t shard) const { return shards_[shard].expected; }
   // Restores a shard: its newest whole snapshot, and the log from there; and what that log says of who
   // wrote. kCorrupt, kNoSpace, kTooLarge, kSystem.
   std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions);
   // kCorrupt: one shard has files, and another none.
   std::expected<void, Error> CheckAllThere() const;
 
-  // After Recover, but for `snapshot`.
+  // After Recover, but for `snapshot` and `expected`.
   struct Recovered {
     std::optional<verify::SnapshotFooter> snapshot;
+    ExpectedItems expected;
     std::optional<verify::LogId> id;  // nullopt: there was no log
     log::LogEnd end;
     uint64_t operations = 0;      // restored, items of a snapshot among them
@@ -65,6 +69,7 @@ class LogRecovery {
 
   std::expected<void, Error> Look();
   std::expected<void, Error> SyncFound() const;
+  ExpectedItems Expect(uint32_t shard) const;
   // The newest before the one of this number; `damage` is what the first damaged one has.
   std::expected<Beginning, Error> Begin(uint32_t shard, uint64_t before,
                                         std::optional<log::Damage>* damage) const;

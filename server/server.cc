@@ -98,12 +98,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
       if (store_options.shard > 0)
         store_options.warm_path += fmt::format(".{}", store_options.shard);
     }
-    if (log_ != nullptr) {
-      const auto snapshot = log_->snapshot_of(store_options.shard);
-      store_options.expected_items = snapshot ? snapshot->items : 0;
-      store_options.expected_bucket_bytes =
-          snapshot ? static_cast<uint32_t>(snapshot->bucket_bytes) : 0;
-    }
+    if (log_ != nullptr) store_options.expected = log_->expected_of(store_options.shard);
     auto opened = Store::Create(store_options);
     if (!opened) return std::unexpected(opened.error());
     const RecoveryReport& recovery = (*opened)->recovery();

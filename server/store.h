@@ -34,6 +34,12 @@
 
 namespace plov::server {
 
+// What is about to be restored, and the buckets that suit it where each growth chooses.
+struct ExpectedItems {
+  uint64_t items = 0;
+  uint32_t bucket_bytes = 0;  // 0: nothing is known
+};
+
 struct StoreOptions {
   size_t memory_bytes = size_t{1} << 30;
   uint32_t bucket_bytes = verify::kBucketBytesMin;  // 0: each growth chooses
@@ -44,10 +50,8 @@ struct StoreOptions {
   uint32_t shard_count = 1;
   uint64_t hash_seed = 0;       // the same in all shards
   int64_t clock_offset_us = 0;  // Unix time minus monotonic clock, the same in all shards
-  uint64_t bucket_count = 0;    // at first; 0: a small table, or one for expected_items
-  // What a snapshot holds, which is about to be restored, and the buckets it suited where each growth chooses.
-  uint64_t expected_items = 0;
-  uint32_t expected_bucket_bytes = 0;
+  uint64_t bucket_count = 0;    // at first; 0: a small table, or one for what is expected
+  ExpectedItems expected = {};
   bool grows = true;           // false keeps the table as large as it is, for tests
   bool stashes = true;         // false: what finds no bucket is refused, for tests
   size_t block_bytes = 0;      // of the record area; 0: by the memory's size

@@ -188,12 +188,12 @@ std::expected<void, Error> Store::MakeTable(const Geometry& geometry) {
 Store::FirstTable Store::FirstTableOf() const {
   uint32_t bytes = options_.bucket_bytes;
   if (bytes == 0) {
-    const bool is_wide = options_.expected_bucket_bytes == verify::kBucketBytesMax;
+    const bool is_wide = options_.expected.bucket_bytes == verify::kBucketBytesMax;
     bytes = is_wide ? verify::kBucketBytesMax : verify::kBucketBytesMin;
   }
   if (options_.bucket_count != 0) return {options_.bucket_count, bytes};
   const uint64_t buckets_per_page = kPageBytes / bytes;
-  const uint64_t wanted = options_.expected_items * 100 / kExpectedPercent;
+  const uint64_t wanted = options_.expected.items * 100 / kExpectedPercent;
   const uint64_t most = memory_.budget_bytes() / kExpectedPart / bytes;
   const uint64_t count = std::clamp(wanted, kFirstBuckets, std::max(kFirstBuckets, most));
   return {(count + buckets_per_page - 1) / buckets_per_page * buckets_per_page, bytes};
