@@ -230,7 +230,7 @@ cut() {
 load() {
   local fault
   meet serving
-  "$build/client/plov" --server "rdma://$PLOV_RDMA_PEER:$port" put stays here > /dev/null
+  "$build/client/plov" --timeout 30s --server "rdma://$PLOV_RDMA_PEER:$port" put stays here > /dev/null
   "$build/torture/plov-torture" --server "rdma://$PLOV_RDMA_PEER:$port" --faults none --timeout 5s \
     --duration 24h --clients 3 --keys 2000 --value-bytes 16-800 > "$work/out" 2> "$work/err" &
   tool=$!
