@@ -22,6 +22,12 @@ constexpr size_t RoundUpToLine(size_t bytes) {
   return (bytes + verify::kLineBytes - 1) / verify::kLineBytes * verify::kLineBytes;
 }
 
+uint64_t UnixUs() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(since).count());
+}
+
 }  // namespace
 
 GroupCommit::GroupCommit(SegmentWriter writer, const Options& options, std::function<void()> wake)
@@ -128,6 +134,7 @@ void GroupCommit::BeginBatch(verify::BatchHead::Kind kind) {
   chunk_used_ = std::min(chunk_.bytes, RoundUpToLine(chunk_used_));
   Extend(verify::kBatchHeadBytes);
   if (kind == verify::BatchHead::Kind::kAttest) return;  // an operation does not wait for that
+  open_.head.time_us = UnixUs();
   open_.waiting_bytes = kBatchWaitingBytes;
   appended_bytes_ += kBatchWaitingBytes;
 }

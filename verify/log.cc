@@ -182,6 +182,7 @@ void EncodeBatchHead(const BatchHead& head, std::span<std::byte, kBatchHeadBytes
   PutNumber(at + 48, head.last_version);
   PutNumber(at + 56, head.operations);
   PutNumber(at + 60, static_cast<uint32_t>(head.kind));
+  PutNumber(at + 64, head.time_us);
 }
 
 uint64_t SealBatch(std::span<const std::span<std::byte>> pieces, uint64_t seed) {
@@ -207,7 +208,8 @@ std::optional<BatchHead> GuessBatchHead(std::span<const std::byte> bytes, size_t
                        .first_version = NumberAt<uint64_t>(bytes, 40),
                        .last_version = NumberAt<uint64_t>(bytes, 48),
                        .operations = NumberAt<uint32_t>(bytes, 56),
-                       .kind = static_cast<BatchHead::Kind>(NumberAt<uint32_t>(bytes, 60))};
+                       .kind = static_cast<BatchHead::Kind>(NumberAt<uint32_t>(bytes, 60)),
+                       .time_us = NumberAt<uint64_t>(bytes, 64)};
   const bool is_empty = head.operations == 0 && head.bytes == kBatchHeadBytes;
   const bool is_full = head.operations > 0 && head.kind == BatchHead::Kind::kOperations;
   if (head.bytes < kBatchHeadBytes || head.bytes > std::min(room, kBatchBytesMax) ||
@@ -266,6 +268,7 @@ std::array<std::byte, kSnapshotFooterBytes> SealSnapshotFooter(const SnapshotFoo
   PutNumber(at + 64, footer.needs_batch);
   PutNumber(at + 72, footer.last_version);
   PutNumber(at + 80, footer.bucket_bytes);
+  PutNumber(at + 88, footer.time_us);
   PutNumber(at, SealedWith(bytes, seed));
   return bytes;
 }
@@ -305,7 +308,8 @@ std::optional<SnapshotFooter> CheckSnapshotFooter(std::span<const std::byte> byt
                         .start_batch = NumberAt<uint64_t>(bytes, 56),
                         .needs_batch = NumberAt<uint64_t>(bytes, 64),
                         .last_version = NumberAt<uint64_t>(bytes, 72),
-                        .bucket_bytes = NumberAt<uint64_t>(bytes, 80)};
+                        .bucket_bytes = NumberAt<uint64_t>(bytes, 80),
+                        .time_us = NumberAt<uint64_t>(bytes, 88)};
 }
 
 }  // namespace plov::verify

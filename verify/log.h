@@ -20,7 +20,7 @@
 //      88    8 segment bytes    a file cut short
 //      96      zero
 //
-// Batch, a head of 64 bytes, then operations, then zeros to the next multiple of 4096:
+// Batch, a head of 72 bytes, then operations, then zeros to the next multiple of 4096:
 //       0    8 checksum         XXH3 of bytes 8..bytes, under a seed of log id, segment number and
 //                               offset: bytes that lay here before or belong elsewhere are foreign
 //       8    4 magic            "plgb"
@@ -32,6 +32,7 @@
 //      48    8 last version
 //      56    4 operations       0: it attests only, or closes
 //      60    4 kind             0 operations, 1 attest, 2 closed: the log goes on in another segment
+//      64    8 time             when the first operation came, microseconds since 1970; else 0
 //
 // Operation, a head of 40 bytes, key, value, zeros to the next multiple of 8:
 //       0    1 kind             1 put, 2 delete
@@ -39,7 +40,7 @@
 //       2    2 key bytes
 //       4    4 value bytes
 //       8    8 version          the item's own; they grow
-//      16    8 client id        who wrote it, for its retry after a restart; 0 nobody
+//      16    8 client           a hash of who wrote it, for its retry after a restart; 0 nobody
 //      24    8 sequence
 //      32    4 flags
 //      36    4 expiry           Unix seconds, 0 for ever
@@ -60,6 +61,7 @@
 //      64    8 needs batch      the log reaches at least to its end
 //      72    8 last version     no version in the snapshot is greater
 //      80    8 bucket bytes     of the table: what suited its items; 0 is not known
+//      88    8 time             of the last operation in it at the latest, microseconds since 1970
 // A snapshot is whole if and only if its head, every block and the footer at the file's end are.
 //
 // Who reads these bytes takes every one for hostile; nothing is trusted but by a checksum.
@@ -78,11 +80,11 @@
 namespace plov::verify {
 
 inline constexpr size_t kLogBlockBytes = 4096;
-inline constexpr uint32_t kLogFormat = 1;
-inline constexpr size_t kBatchHeadBytes = 64;
+inline constexpr uint32_t kLogFormat = 2;
+inline constexpr size_t kBatchHeadBytes = 72;
 inline constexpr size_t kLoggedHeadBytes = 40;
 inline constexpr size_t kSnapshotBlockHeadBytes = 32;
-inline constexpr size_t kSnapshotFooterBytes = 88;
+inline constexpr size_t kSnapshotFooterBytes = 96;
 // Of a batch and of a snapshot's block: what its length can say, in whole blocks.
 inline constexpr size_t kBatchBytesMax = size_t{1} << 30;
 
@@ -163,6 +165,7 @@ struct BatchHead {
   uint64_t last_version = 0;
   uint32_t operations = 0;
   Kind kind = Kind::kOperations;
+  uint64_t time_us = 0;
 };
 
 // The first bytes of a batch, but for its checksum.
@@ -190,6 +193,7 @@ struct SnapshotFooter {
   uint64_t needs_batch = 0;
   uint64_t last_version = 0;
   uint64_t bucket_bytes = 0;
+  uint64_t time_us = 0;
   bool operator==(const SnapshotFooter&) const = default;
 };
 

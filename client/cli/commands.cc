@@ -68,9 +68,10 @@ constexpr auto kCommands = std::to_array<Command>({
     {"restore", "", "TARGET DIR", "make a folder DIR, for plovd --log DIR, from a backup",
      "A copy of TARGET that is durable and checked; DIR is empty or not there.\n"
      "With --until-version the log of a shard ends behind its last operation of at most that\n"
-     "version; plov log list TARGET shows them.\n"
+     "version, with --until-time that of each before the first batch that is later; plov log list\n"
+     "TARGET shows both.\n"
      "Prints a line for each shard; with --json: objects, one a line.\n",
-     2, 2, "until-version", Restore},
+     2, 2, "until-version until-time", Restore},
     {"doctor", "", "", "check whether plov can work on this machine, and work fast",
      "Needs no server, but tests a running one; --server rdma://HOST:PORT names one over RDMA. "
      "Each\n"

@@ -12,6 +12,7 @@
 
 #include "client/cli/log.h"
 #include "client/cli/report.h"
+#include "client/cli/time.h"
 #include "fabric/file_lock.h"
 #include "log/offline/backup.h"
 #include "log/offline/restore.h"
@@ -89,10 +90,21 @@ program::Json RestoredJson(const Cutting& cutting) {
   return object;
 }
 
-// SHARD:VERSION.
-std::expected<log::offline::Until, Error> ParseUntil(const std::vector<std::string>& texts) {
+// SHARD:VERSION, and a time.
+std::expected<log::offline::Until, Error> ParseUntil(const Options& options) {
   log::offline::Until until;
-  for (const std::string& text : texts) {
+  if (options.until_time) {
+    const auto time_us = ParseTime(*options.until_time);
+    if (!time_us) {
+      return Fail(
+          Code::kInvalidArgument,
+          fmt::format("--until-time '{}' is no time: 2026-11-25T20:15:30, with a Z for UTC, "
+                      "or @SECONDS since 1970 (try plov restore --help)",
+                      *options.until_time));
+    }
+    until.time_us = *time_us;
+  }
+  for (const std::string& text : options.until_versions) {
     uint32_t shard = 0;
     uint64_t version = 0;
     const char* end = text.data() + text.size();
@@ -105,7 +117,7 @@ std::expected<log::offline::Until, Error> ParseUntil(const std::vector<std::stri
                               "restore --help)",
                               text));
     }
-    if (!until.emplace(shard, version).second) {
+    if (!until.versions.emplace(shard, version).second) {
       return Fail(
           Code::kInvalidArgument,
           fmt::format("--until-version: shard {} has two (try plov restore --help)", shard));
@@ -151,7 +163,7 @@ Outcome Backup(const Options& options, program::Output* output) {
 }
 
 Outcome Restore(const Options& options, program::Output* output) {
-  const auto until = ParseUntil(options.until_versions);
+  const auto until = ParseUntil(options);
   if (!until) return std::unexpected(until.error());
   const std::string& folder = options.words[0];
   const auto from = OpenLog(folder);

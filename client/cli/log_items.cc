@@ -10,6 +10,7 @@
 #include "client/cli/lines.h"
 #include "client/cli/log.h"
 #include "client/cli/report.h"
+#include "client/cli/time.h"
 #include "log/offline/check.h"
 #include "log/offline/index.h"
 #include "log/offline/salvage.h"
@@ -33,7 +34,8 @@ void AppendOperation(const verify::Logged& operation, const Place& place, std::s
   *line += fmt::format("{}\t{}\t{}\t{}\t", place.shard, where, operation.version,
                        IsPut(operation) ? "put" : "delete");
   AppendEscaped(operation.key, line);
-  *line += fmt::format("\t{}\t{}\t{}\n", operation.value.size(), operation.flags, operation.expiry);
+  *line += fmt::format("\t{}\t{}\t{}\t{}\n", operation.value.size(), operation.flags,
+                       operation.expiry, place.time_us == 0 ? "-" : UtcText(place.time_us));
 }
 
 program::Json OperationJson(const verify::Logged& operation, const Place& place) {
@@ -50,6 +52,7 @@ program::Json OperationJson(const verify::Logged& operation, const Place& place)
   object["value_bytes"] = operation.value.size();
   object["flags"] = operation.flags;
   object["expiry"] = operation.expiry;
+  if (place.time_us != 0) object["time"] = UtcText(place.time_us);
   return object;
 }
 

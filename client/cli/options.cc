@@ -47,8 +47,8 @@ po::options_description GlobalOptions() {
 po::options_description CommandOptions() {
   po::options_description options(
       "Options of put (--if-version also of delete), of load (--json-lines), of snapshot "
-      "(--no-wait), of log list (--shard, --snapshot), of restore (--until-version) and of doctor "
-      "(--memory, --log)",
+      "(--no-wait), of log list (--shard, --snapshot), of restore (--until-version, "
+      "--until-time) and of doctor (--memory, --log)",
       100);
   // clang-format off
   options.add_options()
@@ -69,7 +69,9 @@ po::options_description CommandOptions() {
       ("shard", po::value<std::string>()->value_name("N"), "only this shard of the log")
       ("snapshot", po::bool_switch(), "the items of the log's snapshots, too")
       ("until-version", po::value<std::vector<std::string>>()->value_name("SHARD:VERSION"),
-       "nothing of this shard that is later; may be given for each shard");
+       "nothing of this shard that is later; may be given for each shard")
+      ("until-time", po::value<std::string>()->value_name("TIME"),
+       "nothing that is later, as 2026-11-25T20:15:30, with a Z for UTC, or @SECONDS");
   // clang-format on
   return options;
 }
@@ -244,6 +246,7 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   if (given.count("until-version") > 0) {
     options.until_versions = given["until-version"].as<std::vector<std::string>>();
   }
+  options.until_time = ValueOf(given, "until-time");
   options.log_folder = ValueOf(given, "log").value_or("");
   if (given.count("log") > 0 && options.log_folder.empty()) return Invalid("--log '' is no folder");
   return options;

@@ -33,6 +33,7 @@ struct Options {
   std::optional<uint32_t> log_shard = {};  // of log list
   bool log_snapshot = false;
   std::vector<std::string> until_versions = {};  // of restore, as they were given
+  std::optional<std::string> until_time = {};    // likewise
 };
 
 // kInvalidArgument with one line that says what is wrong.

@@ -12,9 +12,17 @@ namespace plov::log::offline {
 
 namespace {
 
-// How a shard's log is read from a snapshot on, or from its beginning, and where it ends at a version.
+// Where the log of one shard ends.
+struct Limit {
+  uint64_t version = UINT64_MAX;
+  uint64_t time_us = UINT64_MAX;
+
+  bool none() const { return version == UINT64_MAX && time_us == UINT64_MAX; }
+};
+
+// How a shard's log is read from a snapshot on, or from its beginning, and where it ends at a limit.
 struct Reading {
-  uint64_t least = 0;              // versions up to this one cannot be left out
+  Limit least = {0, 0};            // what lies before cannot be left out
   uint64_t last_version = 0;       // that is kept
   std::optional<Walk::Batch> cut;  // of the first operation beyond, without its operations
   std::vector<std::byte> tail;     // what is kept of that batch
@@ -48,11 +56,14 @@ std::vector<std::byte> Shorten(const Walk::Batch& batch, uint64_t version, const
   return memory;
 }
 
-void Take(const Walk::Batch& batch, const Walk::Start& start, uint64_t version, Reading* reading) {
+void Take(const Walk::Batch& batch, const Walk::Start& start, const Limit& limit,
+          Reading* reading) {
   if (batch.head.number <= start.needs) {
-    reading->least = std::max(reading->least, batch.head.last_version);
+    reading->least.version = std::max(reading->least.version, batch.head.last_version);
+    reading->least.time_us = std::max(reading->least.time_us, batch.head.time_us);
   }
-  if (batch.head.last_version <= version) {
+  const bool is_late = batch.head.time_us > limit.time_us;
+  if (!reading->cut && !is_late && batch.head.last_version <= limit.version) {
     reading->last_version = batch.head.last_version;
     return;
   }
@@ -60,7 +71,8 @@ void Take(const Walk::Batch& batch, const Walk::Start& start, uint64_t version, 
   if (reading->cut) return;  // it lies before
   reading->cut = batch;
   reading->cut->operations = {};
-  reading->tail = Shorten(batch, version, reading->head.id, &reading->tail_head);
+  if (is_late) return;
+  reading->tail = Shorten(batch, limit.version, reading->head.id, &reading->tail_head);
   if (reading->tail.empty()) return;
   reading->operations_lost -= reading->tail_head.operations;
   reading->last_version = reading->tail_head.last_version;
@@ -68,14 +80,14 @@ void Take(const Walk::Batch& batch, const Walk::Start& start, uint64_t version, 
 
 // nullopt: from there on it is damaged, or not there.
 std::expected<std::optional<Reading>, Error> ReadUntil(Disk* disk, const Shard& shard,
-                                                       const Snapshot* base, uint64_t version) {
+                                                       const Snapshot* base, const Limit& limit) {
   Walk::Start start{.shard = shard.number, .segment = 1, .batch = 1};
   Reading reading;
   if (base != nullptr) {
     start.segment = base->number;
     start.batch = base->head.first_batch;
     start.needs = base->footer.needs_batch;
-    reading.least = base->footer.last_version;
+    reading.least = {base->footer.last_version, base->footer.time_us};
     reading.last_version = base->footer.last_version;
   }
   auto walk = Walk::Open(disk, shard.files, start);
@@ -87,7 +99,7 @@ std::expected<std::optional<Reading>, Error> ReadUntil(Disk* disk, const Shard& 
     if (!next) return std::unexpected(next.error());
     if (!*next) return std::nullopt;
     if (!**next) break;
-    Take(***next, start, version, &reading);
+    Take(***next, start, limit, &reading);
   }
   reading.end = (*walk)->end();
   return reading;
@@ -134,25 +146,34 @@ Cutting EndAt(const Shard& shard, const Snapshot* base, Reading reading) {
   return cutting;
 }
 
+std::unexpected<Error> TooEarly(const Shard& shard, const Limit& limit, const Limit& least) {
+  const bool by_time = limit.time_us < least.time_us;
+  const auto text = [](uint64_t number) { return std::to_string(number); };
+  const std::string wanted = by_time ? "that time" : "version " + text(limit.version);
+  // A fraction of a second more is a second more to who names whole ones.
+  const std::string first =
+      by_time ? "Unix time " + text((least.time_us + 999'999) / 1'000'000) : text(least.version);
+  return Fail(Code::kInvalidArgument,
+              "shard " + text(shard.number) + ": " + wanted +
+                  " lies before what its snapshot needs: the least that can be had is " + first);
+}
+
 std::expected<Cutting, Error> PlanUntil(Disk* disk, const Shard& shard, const Report& report,
-                                        uint64_t version) {
+                                        const Limit& limit) {
   std::vector<const Snapshot*> bases;
   for (const Snapshot& snapshot : shard.snapshots | std::views::reverse) bases.push_back(&snapshot);
   bases.push_back(nullptr);
-  uint64_t least = UINT64_MAX;
+  Limit least;
   for (const Snapshot* base : bases) {
-    auto reading = ReadUntil(disk, shard, base, version);
+    auto reading = ReadUntil(disk, shard, base, limit);
     if (!reading) return std::unexpected(reading.error());
     if (!*reading) continue;
-    least = std::min(least, (*reading)->least);
-    if ((*reading)->least > version) continue;
+    const Limit& needed = (*reading)->least;
+    least = {std::min(least.version, needed.version), std::min(least.time_us, needed.time_us)};
+    if (needed.version > limit.version || needed.time_us > limit.time_us) continue;
     return (*reading)->cut ? EndAt(shard, base, **std::move(reading)) : CopyAll(shard, report);
   }
-  return Fail(Code::kInvalidArgument, "shard " + std::to_string(shard.number) + ": version " +
-                                          std::to_string(version) +
-                                          " lies before what its snapshot needs: the least that "
-                                          "can be had is " +
-                                          std::to_string(least));
+  return TooEarly(shard, limit, least);
 }
 
 std::expected<Cutting, Error> PlanOne(Disk* disk, const Shard& shard, const Until& until) {
@@ -161,9 +182,10 @@ std::expected<Cutting, Error> PlanOne(Disk* disk, const Shard& shard, const Unti
   if (!report->damages.empty()) {
     return Fail(Code::kCorrupt, "it is damaged: " + report->damages.front().Line());
   }
-  const auto end = until.find(shard.number);
-  if (end == until.end()) return CopyAll(shard, *report);
-  return PlanUntil(disk, shard, *report, end->second);
+  Limit limit{.time_us = until.time_us};
+  const auto end = until.versions.find(shard.number);
+  if (end != until.versions.end()) limit.version = end->second;
+  return limit.none() ? CopyAll(shard, *report) : PlanUntil(disk, shard, *report, limit);
 }
 
 }  // namespace
@@ -171,7 +193,7 @@ std::expected<Cutting, Error> PlanOne(Disk* disk, const Shard& shard, const Unti
 std::expected<std::vector<Cutting>, Error> PlanRestore(Disk* disk, const Until& until) {
   const auto shards = Look(disk);
   if (!shards) return std::unexpected(shards.error());
-  for (const uint32_t number : until | std::views::keys) {
+  for (const uint32_t number : until.versions | std::views::keys) {
     if (std::ranges::find(shards->present, number, &Shard::number) != shards->present.end()) {
       continue;
     }

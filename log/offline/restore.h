@@ -1,4 +1,4 @@
-// Restore: what is copied of a log that is whole, all of it or up to a version.
+// Restore: what is copied of a log that is whole, all of it, or up to a version or a time.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,19 @@
 
 namespace plov::log::offline {
 
-// Of some shards the last version that is copied; of the others all is.
-using Until = std::map<uint32_t, uint64_t>;
+struct Until {
+  std::map<uint32_t, uint64_t> versions =
+      {};  // the last of some shards; of the others all are copied
+  // Of all shards the last instant, microseconds since 1970, as the server's clock was: the first batch that
+  // is later ends the log.
+  uint64_t time_us = UINT64_MAX;
+};
 
 // For CopyCut: the log of a shard ends behind the last operation of at most that version, in the midst of a
-// batch, too. It begins with the newest snapshot that has no later item and needs no later operation.
-// kCorrupt: the log is damaged. kNotFound: there is no log, or no such shard. kInvalidArgument: each snapshot
-// needs a later version; it says which would do. Errors: Look's.
+// batch, too, and before the first batch after that time. It begins with the newest snapshot that has no
+// later item and needs no later operation. kCorrupt: the log is damaged. kNotFound: there is no log, or no
+// such shard. kInvalidArgument: each snapshot needs more; it says which version or time would do. Errors:
+// Look's.
 std::expected<std::vector<Cutting>, Error> PlanRestore(Disk* disk, const Until& until);
 
 }  // namespace plov::log::offline

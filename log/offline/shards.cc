@@ -171,7 +171,8 @@ std::expected<Ending, Error> WalkLog(Disk* disk, const ShardFiles& files, const 
                       .kind = verify::LogFile::kSegment,
                       .file = name,
                       .number = batch.segment,
-                      .batch = batch.head.number};
+                      .batch = batch.head.number,
+                      .time_us = batch.head.time_us};
     const uint64_t offset = batch.offset + verify::kBatchHeadBytes;
     if (!VisitEach(batch.operations, offset, place, visit)) break;
   }

@@ -25,6 +25,7 @@ struct Place {
   std::string_view file = {};  // its name, valid until the call returns
   uint64_t number = 0;         // of the file, as its head says
   uint64_t batch = 0;          // 0 in a snapshot
+  uint64_t time_us = 0;        // of the batch
   uint64_t value_offset = 0;   // in the file
 };
 // Is told of an operation, whose strings are valid until it returns. False: it wants no more.

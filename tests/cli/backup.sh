@@ -95,7 +95,9 @@ holds "$(cat before6)"
 rm -rf "$dir"
 start_server --log "$dir" --log-segment 1M --shards 2
 for i in {1..60}; do printf 'key%d\told\n' "$i"; done > old && sed 's/old/new/' old > new
-expect 0 load old && expect 0 backup "$dir" only_old && expect 0 load new && expect 0 delete key1
+expect 0 load old && expect 0 backup "$dir" only_old
+between=$(date -u +%Y-%m-%dT%H:%M:%S.%6N)
+expect 0 load new && expect 0 delete key1
 expect 0 backup "$dir" all
 end_server TERM
 start_server --log "$dir" --log-segment 1M --shards 2
@@ -118,6 +120,18 @@ serves to_old && cmp -s "$work/items" <(sort old) || fail 'a server has not the 
 expect 0 restore all half --until-version "0:${old[0]}" --json && is_json --json-lines && shows '"operations_left_out":0'
 serves half
 grep -q 'new$' "$work/items" && grep -q 'old$' "$work/items" || fail 'one shard goes back'
+# All shards as they were at a time, in any of its forms.
+expect 0 restore all at_time --until-time "${between}Z" && shows '^shard 1: .* left out: [1-9][0-9]* operations behind$'
+serves at_time && cmp -s "$work/items" <(sort old) || fail 'not the items of that time'
+TZ=UTC expect 0 restore all at_local --until-time "${between/T/ }" && cmp at_time/1.1.log at_local/1.1.log
+last=$(awk '$1 == 0 { last = $9 } END { print last }' list)
+expect 0 restore all at_last --until-time "$last" && shows '^shard 0: all of it'
+expect 0 restore all at_none --until-time @1 && shows '^shard 0: up to batch 0, version 0'
+expect 3 restore snapped early --until-time "${between}Z" && says 'that time lies before .* had is Unix time [0-9]*$'
+expect 0 restore snapped at_least --until-time "@$(grep -o '[0-9]*$' "$work/err")"
+for text in '' now 2026-11-25 2026-11-25T20:15 2026-02-30T00:00:00 2026-11-25T20:15:30.Z @ @1x 2026-11-25T20:15:30+01; do
+  expect 2 restore all x --until-time "$text" && says 'is no time'
+done
 # In the midst of a batch; versions that are given out later lie beyond those that were.
 expect 0 restore all one --until-version "0:$(version 0 1)" --until-version 1:0
 start_server --log one --log-segment 1M --shards 2

@@ -61,9 +61,9 @@ cp "$work/out" "$work/exported"
 expect 0 log export "$dir" --json && is_json --json-lines && shows '"key":"flagged".*"flags":7'
 expect 0 log salvage "$dir" && sort "$work/out" | cmp -s - "$work/items" || fail 'salvage is not what dump was'
 expect 0 log list "$dir" && has_lines 25
-shows $'^[01]\t[0-9]*\t[0-9]*\tput\ttab\\\\tkey\\\\\\\\\t10\t0\t0$'
-shows $'^[01]\t[0-9]*\t[0-9]*\tdelete\td\t0\t0\t0$'
-shows $'^[01]\t[0-9]*\t[0-9]*\tput\tshort\t4\t0\t[1-9][0-9]*$'
+shows $'^[01]\t[0-9]*\t[0-9]*\tput\ttab\\\\tkey\\\\\\\\\t10\t0\t0\t2[^\t]*Z$'
+shows $'^[01]\t[0-9]*\t[0-9]*\tdelete\td\t0\t0\t0\t2[^\t]*Z$'
+shows $'^[01]\t[0-9]*\t[0-9]*\tput\tshort\t4\t0\t[1-9][0-9]*\t2[^\t]*Z$'
 expect 0 log list "$dir" --shard 1 --json && is_json --json-lines && ! grep -q '"shard":0' "$work/out"
 [[ $(checksums "$dir") == "$before" ]] || fail 'files were changed'
 if ((EUID == 0)); then chmod 500 "$dir"; else chmod -R a-w "$dir"; fi
@@ -176,7 +176,7 @@ expect 0 put c new && expect 0 delete b
 expect 0 dump && sort "$work/out" > "$work/items"
 end_server TERM
 expect 0 log check "$dir" && shows '^shard 0: .* 1 snapshot, .*: whole$'
-expect 0 log list "$dir" --snapshot && shows $'^0\tsnapshot:[0-9]*\t[0-9]*\tput\tb\t3\t0\t0$' && shows $'\tdelete\tb\t'
+expect 0 log list "$dir" --snapshot && shows $'^0\tsnapshot:[0-9]*\t[0-9]*\tput\tb\t3\t0\t0\t-$' && shows $'\tdelete\tb\t'
 expect 0 log list "$dir" --snapshot --json && is_json --json-lines && shows '"snapshot":[0-9]'
 expect 0 log list "$dir" && ! grep -q snapshot "$work/out" || fail 'snapshots that were not asked for'
 for command in export salvage; do

@@ -49,6 +49,7 @@ Image HonestBatch(Input* input) {
     head.kind =
         input->Take<uint8_t>() % 2 == 0 ? BatchHead::Kind::kAttest : BatchHead::Kind::kClosed;
   }
+  head.time_us = input->Take<uint64_t>();
   Image batch(kBatchHeadBytes);
   for (uint32_t i = 0; i < head.operations; ++i) {
     const bool is_put = input->Take<uint8_t>() % 4 != 0;

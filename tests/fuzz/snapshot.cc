@@ -71,6 +71,8 @@ SnapshotFooter Differing(SnapshotFooter footer, const SnapshotFooter& by) {
   footer.start_batch ^= by.start_batch;
   footer.needs_batch ^= by.needs_batch;
   footer.last_version ^= by.last_version;
+  footer.bucket_bytes ^= by.bucket_bytes;
+  footer.time_us ^= by.time_us;
   return footer;
 }
 
@@ -118,9 +120,9 @@ void ChangeHead(Input* input, verify::LogHead* head) {
 }
 
 void ChangeFooter(Input* input, SnapshotFooter* footer) {
-  const std::array fields = {&footer->digest,      &footer->items,       &footer->payload_bytes,
-                             &footer->start_batch, &footer->needs_batch, &footer->last_version,
-                             &footer->bucket_bytes};
+  const std::array fields = {&footer->digest,       &footer->items,       &footer->payload_bytes,
+                             &footer->start_batch,  &footer->needs_batch, &footer->last_version,
+                             &footer->bucket_bytes, &footer->time_us};
   *fields[input->Take<uint8_t>() % fields.size()] = input->Take<uint16_t>();
 }
 
@@ -219,6 +221,8 @@ void Test(const Image& file, bool is_honest) {
   Check(counted.last_version <= read.footer.last_version, "no version is greater than the last");
   read.parts.differs.last_version = counted.last_version ^ read.footer.last_version;
   read.parts.differs.needs_batch = read.footer.needs_batch;
+  read.parts.differs.bucket_bytes = read.footer.bucket_bytes;
+  read.parts.differs.time_us = read.footer.time_us;
   Check(Assemble(read.parts) == file, "a snapshot that is read and written is the same");
 }
 

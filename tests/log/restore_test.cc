@@ -1,4 +1,4 @@
-// Restore from a backup, whole and up to a version, on simulated disks.
+// Restore from a backup, whole and up to a version or a time, on simulated disks.
 
 #include "log/offline/restore.h"
 
@@ -25,6 +25,10 @@ using test::WrittenLog;
 
 // Batches of three operations each, of the versions 1, 2 and so on, with one key each.
 constexpr uint64_t kInBatch = 3;
+// The clock was set back after the fourth.
+constexpr uint64_t TimeOf(uint64_t batch) {
+  return batch < 5 ? 1'000 * batch : 1'000 * batch - 3'500;
+}
 void WriteThrees(SimulatedDisk* disk, uint64_t batches) {
   Spares spares(disk, test::kSegmentBytes, {});
   SegmentWriter writer(disk, &spares, {.id = test::kLogId, .hash_seed = test::kHashSeed}, {});
@@ -42,7 +46,8 @@ void WriteThrees(SimulatedDisk* disk, uint64_t batches) {
     batch.head = {.number = number,
                   .first_version = first,
                   .last_version = first + kInBatch - 1,
-                  .operations = kInBatch};
+                  .operations = kInBatch,
+                  .time_us = TimeOf(number)};
     ASSERT_TRUE(writer.Write(batch));
   }
 }
@@ -54,7 +59,7 @@ TEST(Restore, EndsBehindEachVersion) {
   constexpr uint64_t kAllOperations = kBatches * kInBatch;
   for (uint64_t version = 0; version <= kAllOperations + 1; ++version) {
     SCOPED_TRACE(version);
-    const auto cuttings = PlanRestore(&disk, {{0, version}});
+    const auto cuttings = PlanRestore(&disk, {.versions = {{0, version}}});
     ASSERT_TRUE(cuttings) << cuttings.error().message;
     const uint64_t kept = std::min(version, kAllOperations);
     EXPECT_EQ(cuttings->front().last_version, kept);
@@ -76,20 +81,52 @@ TEST(Restore, EndsBehindEachVersion) {
   }
 }
 
-TEST(Restore, NothingBeforeWhatTheSnapshotNeeds) {
+TEST(Restore, EndsBeforeTheFirstBatchThatIsLater) {
+  SimulatedDisk disk;
+  constexpr uint64_t kBatches = 2 * kBatchesInSegment + 2;
+  WriteThrees(&disk, kBatches);
+  for (uint64_t time_us = 0; time_us <= TimeOf(kBatches) + 1'000; time_us += 250) {
+    SCOPED_TRACE(time_us);
+    uint64_t kept = 0;
+    while (kept < kBatches && TimeOf(kept + 1) <= time_us) ++kept;
+    const auto cuttings = PlanRestore(&disk, {.time_us = time_us});
+    ASSERT_TRUE(cuttings) << cuttings.error().message;
+    EXPECT_EQ(cuttings->front().last_version, kept * kInBatch);
+    EXPECT_EQ(cuttings->front().operations_lost, (kBatches - kept) * kInBatch);
+    SimulatedDisk copy;
+    ASSERT_TRUE(CopyCut(&disk, &copy, *cuttings, nullptr));
+    EXPECT_EQ(BatchesIn(&copy), UpTo(kept * kInBatch));
+  }
+  const auto both = PlanRestore(&disk, {.versions = {{0, 5}}, .time_us = TimeOf(4)});
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->front().last_version, 5u);
+}
+
+// In these logs the times are the versions.
+class RestoreTo : public testing::TestWithParam<bool> {
+ protected:
+  static Until At(uint64_t number) {
+    if (GetParam()) return {.time_us = number};
+    return {.versions = {{0, number}}};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(VersionOrTime, RestoreTo, testing::Bool());
+
+TEST_P(RestoreTo, NothingBeforeWhatTheSnapshotNeeds) {
   SimulatedDisk disk;
   Served server(&disk);
   server.log().PutAll(kBatchesInSegment + 2);
   server.TakeSnapshot();  // needs both of the second segment
   server.log().PutAll(2 * kBatchesInSegment);
   const uint64_t least = kBatchesInSegment + 2;
-  const auto refused = PlanRestore(&disk, {{0, least - 1}});
+  const auto refused = PlanRestore(&disk, At(least - 1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
-  EXPECT_TRUE(refused.error().message.ends_with("can be had is " + std::to_string(least)))
+  const std::string said = GetParam() ? "Unix time 1" : std::to_string(least);
+  EXPECT_TRUE(refused.error().message.ends_with("can be had is " + said))
       << refused.error().message;
   for (uint64_t version = least; version <= server.last(); ++version) {
-    const auto cuttings = PlanRestore(&disk, {{0, version}});
+    const auto cuttings = PlanRestore(&disk, At(version));
     ASSERT_TRUE(cuttings) << cuttings.error().message;
     SimulatedDisk copy;
     ASSERT_TRUE(CopyCut(&disk, &copy, *cuttings, nullptr));
@@ -97,7 +134,7 @@ TEST(Restore, NothingBeforeWhatTheSnapshotNeeds) {
   }
 }
 
-TEST(Restore, AnOlderSnapshotGoesFurtherBack) {
+TEST_P(RestoreTo, AnOlderSnapshotGoesFurtherBack) {
   SimulatedDisk disk;
   Served server(&disk, 2);
   server.log().PutAll(kBatchesInSegment + 2);
@@ -105,7 +142,7 @@ TEST(Restore, AnOlderSnapshotGoesFurtherBack) {
   server.log().PutAll(kBatchesInSegment);
   server.TakeSnapshot();
   const uint64_t version = kBatchesInSegment + 3;
-  const auto cuttings = PlanRestore(&disk, {{0, version}});
+  const auto cuttings = PlanRestore(&disk, At(version));
   ASSERT_TRUE(cuttings) << cuttings.error().message;
   EXPECT_EQ(cuttings->front().files.snapshots, std::set<uint64_t>{2});
   SimulatedDisk copy;
@@ -130,10 +167,10 @@ TEST(Restore, WithoutAVersionItIsACopy) {
 TEST(Restore, WhatIsDamagedOrNotThereIsRefused) {
   SimulatedDisk disk;
   WriteThrees(&disk, 3 * kBatchesInSegment);
-  EXPECT_EQ(PlanRestore(&disk, {{1, 5}}).error().code, Code::kNotFound);
+  EXPECT_EQ(PlanRestore(&disk, {.versions = {{1, 5}}}).error().code, Code::kNotFound);
   disk.Flip("0.2.log", 2 * verify::kLogBlockBytes + 70, std::byte{1});
   EXPECT_EQ(PlanRestore(&disk, {}).error().code, Code::kCorrupt);
-  EXPECT_EQ(PlanRestore(&disk, {{0, 2}}).error().code, Code::kCorrupt);
+  EXPECT_EQ(PlanRestore(&disk, {.versions = {{0, 2}}}).error().code, Code::kCorrupt);
   SimulatedDisk empty;
   EXPECT_EQ(PlanRestore(&empty, {}).error().code, Code::kNotFound);
 }

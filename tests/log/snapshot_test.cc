@@ -30,6 +30,7 @@ const verify::LogHead kSnapshotHead = {.shard = 1,
                                        .hash_seed = 0x5eed};
 constexpr uint64_t kNeedsBatch = 99;
 constexpr uint64_t kLastVersion = 1000;
+constexpr uint64_t kTime = 0x6470000000000;
 const std::string kName = SnapshotName(1, 7);
 
 // A block of items whose versions are 1, 2 and so on.
@@ -51,6 +52,7 @@ verify::SnapshotFooter TotalOf(const std::vector<SnapshotItems>& blocks) {
   total.needs_batch = kNeedsBatch;
   total.last_version = kLastVersion;
   total.bucket_bytes = 128;
+  total.time_us = kTime;
   for (const auto& block : blocks) {
     total.items += block.size();
     for (const auto& [key, value] : block) total.payload_bytes += key.size() + value.size();
@@ -140,7 +142,7 @@ TEST(Snapshot, HeadAndFooterAreKnownBeforeTheBlocks) {
   EXPECT_EQ((*reader)->head(), kSnapshotHead);
   verify::SnapshotFooter footer = (*reader)->footer();
   footer.digest = 0;  // of the blocks
-  EXPECT_EQ(footer, (verify::SnapshotFooter{0, 6, 19, 70, kNeedsBatch, kLastVersion, 128}));
+  EXPECT_EQ(footer, (verify::SnapshotFooter{0, 6, 19, 70, kNeedsBatch, kLastVersion, 128, kTime}));
 }
 
 TEST(Snapshot, AnEmptyOneIsWholeAndNoneIsAnError) {

@@ -41,8 +41,11 @@ class BatchMemory {
     std::fill_n(bytes_.begin() + verify::kBatchHeadBytes + static_cast<ptrdiff_t>(head),
                 value_bytes, static_cast<std::byte>(number));
     pending_.pieces = {bytes_};
-    pending_.head = {
-        .number = number, .first_version = number, .last_version = number, .operations = 1};
+    pending_.head = {.number = number,
+                     .first_version = number,
+                     .last_version = number,
+                     .operations = 1,
+                     .time_us = number};
   }
   explicit BatchMemory(uint64_t number) : bytes_(verify::kBatchHeadBytes) {
     pending_.pieces = {bytes_};
@@ -110,7 +113,8 @@ inline void AddSnapshot(SimulatedDisk* disk, uint64_t segment, uint64_t needs_ba
   ASSERT_TRUE(writer->Close({.items = items,
                              .payload_bytes = 3 * items,
                              .needs_batch = needs_batch,
-                             .last_version = version}));
+                             .last_version = version,
+                             .time_us = needs_batch}));
   for (auto more = writer->ReadBack(); *more; more = writer->ReadBack()) ASSERT_TRUE(more);
 }
 

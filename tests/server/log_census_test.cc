@@ -25,7 +25,7 @@ TEST(DistinctKeys, AreCountedOnceAndNearlyRight) {
   DistinctKeys keys(0x5eed);
   EXPECT_EQ(keys.count(), 0u);
   uint64_t added = 0;
-  for (const uint64_t count : {1, 10, 1'000, 10'000, 200'000}) {
+  for (const uint64_t count : {1u, 10u, 1'000u, 10'000u, 200'000u}) {
     for (; added < count; ++added) keys.Add(CensusKey(added));
     for (uint64_t again = 0; again < std::min<uint64_t>(count, 1'000); ++again)
       keys.Add(CensusKey(again));
@@ -53,7 +53,7 @@ TEST(LogCensus, OfMoreThatWereDeletedThanStoredIsNothing) {
 
 // A server that starts: no growth, and buckets as the items want them.
 TEST(LogCensus, TheTableOfARestoredStoreNeedNotGrow) {
-  for (const size_t value_bytes : {20, 70, 400}) {
+  for (const size_t value_bytes : {20u, 70u, 400u}) {
     auto disk = std::make_unique<test::SimulatedDisk>();
     test::SimulatedDisk* running = disk.get();
     const LogOptions options{.folder = "sim", .segment_bytes = 64 << 20};

@@ -213,7 +213,7 @@ verify::Logged WriteOf(uint64_t owner, uint64_t sequence) {
 
 TEST(Sessions, WhatTheLogHasIsAnsweredAndWhatCameAfterItIsNew) {
   Sessions sessions;
-  for (const uint64_t sequence : {3, 4, 6}) sessions.Restore(WriteOf(77, sequence));
+  for (const uint64_t sequence : {3u, 4u, 6u}) sessions.Restore(WriteOf(77, sequence));
   sessions.EndRestore(false);
   Session* const session = sessions.Enter(1, 77);
   WriteReply reply;

@@ -93,7 +93,8 @@ BatchHead BatchHeadOf(uint64_t number) {
           .attest = number - 2,
           .first_version = 10 * number,
           .last_version = 10 * number + 3,
-          .operations = 2};
+          .operations = 2,
+          .time_us = 0x0006'4700'0000'0000};
 }
 
 // A put and a delete; batch 17 holds versions 170 and 173.
@@ -117,8 +118,8 @@ bool IsSnapshotBlock(Bytes image, uint64_t seed = kSeedHere) {
   return head && CheckSnapshotBlock(image, *head, seed);
 }
 
-constexpr SnapshotFooter kFooter = {0xd19e57d19e57d19e, 1000, 123456, 17, 29,
-                                    0x0123456789abcdef, 128};
+constexpr SnapshotFooter kFooter = {
+    0xd19e57d19e57d19e, 1000, 123456, 17, 29, 0x0123456789abcdef, 128, 0x0006'4700'0000'0000};
 
 Image FooterImage(const SnapshotFooter& footer) {
   const auto bytes = SealSnapshotFooter(footer, 3, kSeedHere);
@@ -140,22 +141,24 @@ void PrintTo(const LogFormat& format, std::ostream* to) { *to << format.name; }
 
 std::vector<LogFormat> LogFormats() {
   return {{"Head",
-           "7b3cdb09ec5a0c4e 706c6f766c6f6701 0100000001000000 0400000000100000 "
+           "fd485131147ebcc5 706c6f766c6f6701 0200000001000000 0400000000100000 "
            "8877665544332211 00ffeeddccbbaa99 0700000000000000 bc02000000000000 "
            "f8ffffffffffffff 0000000007000000 ed5eed5eed5eed5e 0000000400000000",
            HeadImage(HeadOfLog()), HeadImage(HeadOfLog(8)), IsLogHead},
           {"Batch",
-           "0463d008523810df 706c6762a0000000 1100000000000000 eeffffffffffffff "
-           "0f00000000000000 aa00000000000000 ad00000000000000 0200000000000000",
+           "1f7bafab69bc3e77 706c6762a8000000 1100000000000000 eeffffffffffffff "
+           "0f00000000000000 aa00000000000000 ad00000000000000 0200000000000000 "
+           "0000000000470600",
            BatchImage(), BatchImage(BatchHeadOf(19)), [](Bytes image) { return IsBatch(image); }},
           {"SnapshotBlock", "31ae1848fb4aacf5 706c736280000000 0300000000000000 0200000000000000",
            SnapshotBlockOf({PutOf(100), PutOf(7)}), SnapshotBlockOf({PutOf(101), PutOf(8)}, 4),
            [](Bytes image) { return IsSnapshotBlock(image); }},
           {"SnapshotFooter",
-           "1ac052ed8e702032 706c736658000000 0300000000000000 0000000000000000 "
+           "e9336dc9ed71da79 706c736660000000 0300000000000000 0000000000000000 "
            "9ed1579ed1579ed1 e803000000000000 40e2010000000000 1100000000000000 "
-           "1d00000000000000 efcdab8967452301 8000000000000000",
-           FooterImage(kFooter), FooterImage({1, 2, 3, 4, 5, 6, 7}), IsFooter}};
+           "1d00000000000000 efcdab8967452301 8000000000000000 "
+           "0000000000470600",
+           FooterImage(kFooter), FooterImage({1, 2, 3, 4, 5, 6, 7, 8}), IsFooter}};
 }
 
 class EachLogFormat : public ::testing::TestWithParam<LogFormat> {};
