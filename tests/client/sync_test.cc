@@ -4,10 +4,13 @@
 #include <plov/client.h>
 #include <poll.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <deque>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "tests/support/folder.h"
 #include "tests/support/plovd.h"
@@ -112,6 +115,43 @@ TEST_F(ClientSync, AStoppedServerIsATimeout) {
   server_.Signal(SIGSTOP);
   EXPECT_EQ(client.Sync().error().code, Code::kTimeout);
   server_.Signal(SIGCONT);
+}
+
+// Each increment says over which version it goes: one that was applied twice, or lost, would show. Two
+// kills, for the third start takes a snapshot, and what was under way then may end unknown.
+class ClientOverKills : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Modes, ClientOverKills, testing::Values("strict", "acked"));
+
+TEST_P(ClientOverKills, EachIncrementCountsOnce) {
+  const TemporaryFolder folder;
+  Plovd server({"--memory", "64M", "--log", folder.path() + "/log", "--commit", GetParam()});
+  std::atomic<bool> is_over = false;
+  std::atomic<uint64_t> count = 0;
+  Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+  std::jthread increments([&] {
+    Version version = client.Put("counter", "0").value_or(0);
+    while (!is_over) {
+      const auto next =
+          client.Put("counter", std::to_string(count + 1), {.expected_version = version});
+      ASSERT_TRUE(next) << next.error().message;
+      version = *next;
+      ++count;
+    }
+  });
+  constexpr uint64_t kKills = 2;
+  for (uint64_t kill = 1; kill <= kKills; ++kill) {
+    while (count < 100 * kill && !HasFailure())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    server.Signal(SIGKILL);
+    server.Wait();
+    server.Restart();
+  }
+  is_over = true;
+  increments.join();
+  const auto hit = client.Get("counter");
+  ASSERT_TRUE(hit && *hit);
+  EXPECT_EQ((*hit)->value, std::to_string(count.load()));
+  EXPECT_EQ(client.stats().reconnects, kKills);
 }
 
 TEST(ClientSyncWithoutALog, IsRefused) {
