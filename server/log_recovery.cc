@@ -18,6 +18,26 @@ using log::Damage;
 using log::SnapshotReader;
 using log::Walk;
 
+// Says each second of a long start how far a shard is. Of a log's files the last ones are not full.
+class LogRecovery::Progress {
+ public:
+  explicit Progress(uint32_t shard) : shard_(shard) {}
+
+  void Tell(const Recovered& recovered, const auto& from, const char* what) {
+    const uint64_t now_us = MonotonicUs();
+    if (now_us - told_us_ < kTellEveryUs) return;
+    told_us_ = now_us;
+    spdlog::info("shard {}: restoring: {} operations so far, {} % of the {}", shard_,
+                 recovered.operations, from.bytes_read() * 100 / from.bytes_total(), what);
+  }
+
+ private:
+  static constexpr uint64_t kTellEveryUs = 1'000'000;
+
+  uint32_t shard_;
+  uint64_t told_us_ = MonotonicUs();
+};
+
 std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string folder,
                                                     uint32_t shards) {
   LogRecovery recovery(disk, std::move(folder), shards);
@@ -173,8 +193,8 @@ std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered
   }
 }
 
-LogRecovery::Loaded LogRecovery::Load(SnapshotReader* snapshot, Recovered* recovered,
-                                      Store* store) const {
+LogRecovery::Loaded LogRecovery::Load(SnapshotReader* snapshot, Recovered* recovered, Store* store,
+                                      Progress* progress) const {
   while (true) {
     const auto block = snapshot->Next();
     if (!block) return std::unexpected(block.error());
@@ -183,11 +203,12 @@ LogRecovery::Loaded LogRecovery::Load(SnapshotReader* snapshot, Recovered* recov
     if (auto restored = Restore(***block, recovered, store, nullptr); !restored) {
       return std::unexpected(restored.error());
     }
+    progress->Tell(*recovered, *snapshot, "snapshot");
   }
 }
 
 std::expected<void, Error> LogRecovery::Replay(Walk* walk, Recovered* recovered, Store* store,
-                                               Sessions* sessions) const {
+                                               Sessions* sessions, Progress* progress) const {
   while (true) {
     const auto next = walk->Next();
     if (!next) return std::unexpected(next.error());
@@ -195,6 +216,7 @@ std::expected<void, Error> LogRecovery::Replay(Walk* walk, Recovered* recovered,
     if (!**next) return {};
     auto restored = Restore((**next)->operations, recovered, store, sessions);
     if (!restored) return restored;
+    progress->Tell(*recovered, *walk, "log");
   }
 }
 
@@ -204,10 +226,11 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
   if (!found_.shards.contains(shard)) return {};
   Recovered& recovered = shards_[shard];
   const uint64_t began_us = MonotonicUs();
+  Progress progress(shard);
   std::optional<Damage> damage;
   auto beginning = Begin(shard, UINT64_MAX, &damage);
   while (beginning && beginning->snapshot) {
-    const auto damaged = Load(&*beginning->snapshot, &recovered, store);
+    const auto damaged = Load(&*beginning->snapshot, &recovered, store, &progress);
     if (!damaged) return std::unexpected(damaged.error());
     if (!*damaged) break;
     if (!damage) damage = *damaged;
@@ -219,7 +242,8 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
                  damage->Line());
   }
   Walk& walk = beginning->walk;
-  if (auto replayed = Replay(&walk, &recovered, store, sessions); !replayed) return replayed;
+  if (auto replayed = Replay(&walk, &recovered, store, sessions, &progress); !replayed)
+    return replayed;
   sessions->EndRestore(!beginning->snapshot);
   recovered.id = walk.head().id;
   recovered.end = walk.end();

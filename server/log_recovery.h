@@ -63,6 +63,7 @@ class LogRecovery {
     log::Walk walk;
   };
   using Loaded = std::expected<std::optional<log::Damage>, Error>;
+  class Progress;
 
   LogRecovery(log::Disk* disk, std::string folder, uint32_t shards)
       : disk_(disk), folder_(std::move(folder)), shards_(shards) {}
@@ -76,9 +77,10 @@ class LogRecovery {
   std::expected<std::optional<log::SnapshotReader>, Error> NewestSnapshot(
       uint32_t shard, uint64_t before, std::optional<log::Damage>* damage) const;
   std::expected<void, Error> CheckHead(const verify::LogHead& head, uint32_t shard) const;
-  Loaded Load(log::SnapshotReader* snapshot, Recovered* recovered, Store* store) const;
+  Loaded Load(log::SnapshotReader* snapshot, Recovered* recovered, Store* store,
+              Progress* progress) const;
   std::expected<void, Error> Replay(log::Walk* walk, Recovered* recovered, Store* store,
-                                    Sessions* sessions) const;
+                                    Sessions* sessions, Progress* progress) const;
   std::expected<void, Error> Restore(log::Bytes operations, Recovered* recovered, Store* store,
                                      Sessions* sessions) const;
   std::unexpected<Error> Refuse(const log::Damage& damage) const;
