@@ -18,6 +18,14 @@ using log::Damage;
 using log::SnapshotReader;
 using log::Walk;
 
+namespace {
+
+// What a store takes beside its items, as part of these, and at least.
+constexpr uint64_t kRoomPart = 4;
+constexpr uint64_t kLeastMiB = 8;
+
+}  // namespace
+
 // Says each second of a long start how far a shard is. Of a log's files the last ones are not full.
 class LogRecovery::Progress {
  public:
@@ -53,8 +61,16 @@ std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string
 
 // Without a snapshot the log is counted, up to its end or what is wrong there, which Recover tells of.
 ExpectedItems LogRecovery::Expect(uint32_t shard) const {
+  const auto expected = [](uint64_t items, const BucketChoice& choice, bool is_wide) {
+    const auto bytes = (is_wide ? choice.wide : choice.narrow).item_bytes;
+    return ExpectedItems{items, is_wide ? verify::kBucketBytesMax : verify::kBucketBytesMin,
+                         static_cast<uint64_t>(static_cast<double>(items) * bytes)};
+  };
   if (const auto& snapshot = shards_[shard].snapshot) {
-    return {snapshot->items, static_cast<uint32_t>(snapshot->bucket_bytes)};
+    PayloadSizes sizes;
+    if (snapshot->items > 0) sizes.Add(snapshot->payload_bytes / snapshot->items);
+    const bool is_wide = snapshot->bucket_bytes == verify::kBucketBytesMax;
+    return expected(snapshot->items, sizes.Choice(), is_wide);
   }
   std::optional<Damage> damage;
   auto beginning = Begin(shard, UINT64_MAX, &damage);
@@ -65,8 +81,8 @@ ExpectedItems LogRecovery::Expect(uint32_t shard) const {
     log::Bytes operations = (**next)->operations;
     while (const auto operation = verify::TakeLogged(&operations)) census.Add(*operation);
   }
-  return {census.items(),
-          census.choice().is_wide() ? verify::kBucketBytesMax : verify::kBucketBytesMin};
+  const BucketChoice choice = census.choice();
+  return expected(census.items(), choice, choice.is_wide());
 }
 
 std::unexpected<Error> LogRecovery::Refuse(const Damage& damage) const {
@@ -163,9 +179,13 @@ std::expected<LogRecovery::Beginning, Error> LogRecovery::Begin(
 }
 
 std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) const {
-  const char* why = "an item cannot be stored";
-  if (status == Code::kNoSpace) why = "what it holds needs a larger --memory";
+  std::string why = "an item cannot be stored";
   if (status == Code::kTooLarge) why = "it holds values that need a larger --max-value";
+  if (status == Code::kNoSpace) {
+    const uint64_t needed = shards_[shard].expected.bytes * shards_.size();
+    why = fmt::format("what it holds needs a larger --memory: {} MiB or so",
+                      ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
+  }
   return Fail(status, fmt::format("--log {}: shard {}: {}", folder_, shard, why));
 }
 

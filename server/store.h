@@ -38,6 +38,7 @@ namespace plov::server {
 struct ExpectedItems {
   uint64_t items = 0;
   uint32_t bucket_bytes = 0;  // 0: nothing is known
+  uint64_t bytes = 0;         // that they take, with their share of the table; about
 };
 
 struct StoreOptions {

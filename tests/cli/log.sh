@@ -169,6 +169,21 @@ expect 3 sync && says 'this server keeps no log (plovd --log)' && out ''
 expect 3 snapshot && says 'takes no snapshots'
 end_server TERM
 
+# With too little memory it says how much it takes, and starts with that.
+dir=$work/large
+head -c 1000000 /dev/zero > "$work/million"
+start_server --log "$dir" --log-segment 1M --commit async
+for i in {1..24}; do expect 0 put "large$i" - < "$work/million"; done
+end_server TERM
+status=0
+timeout 60 "$plovd" --listen "$uri" --log-level off --memory 16M --log "$dir" 2> "$work/err" || status=$?
+[[ $status == 3 ]] || fail "too little memory: status $status"
+needed=$(sed -n 's/.* needs a larger --memory: \([0-9]*\) MiB or so$/\1/p' "$work/err")
+[[ -n $needed ]] || fail "too little memory: $(cat "$work/err")"
+start_server --log "$dir" --memory "${needed:-64}M"
+expect 0 stats && shows '^items  *24$'
+end_server TERM
+
 # A folder that is none, or cannot be had.
 dir=$work/file
 : > "$dir"
