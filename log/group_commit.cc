@@ -36,6 +36,7 @@ GroupCommit::GroupCommit(SegmentWriter writer, const Options& options, std::func
   // What lies before was recovered, and the head of the writer's first segment attests it.
   last_operations_ = writer_.written();
   attested_ = writer_.written();
+  latest_us_ = writer_.former_time_us();
   durable_.store(writer_.durable(), std::memory_order_relaxed);
   segment_.store(writer_.segment(), std::memory_order_relaxed);
   bytes_written_.store(writer_.bytes_written(), std::memory_order_relaxed);
@@ -122,6 +123,8 @@ uint64_t GroupCommit::RequestSync() {
   return last_batch();
 }
 
+uint64_t GroupCommit::latest_time_us() const { return std::max(latest_us_, UnixUs()); }
+
 uint64_t GroupCommit::last_batch() const {
   return open_.head.operations > 0 ? open_number_ : last_operations_;
 }
@@ -135,6 +138,7 @@ void GroupCommit::BeginBatch(verify::BatchHead::Kind kind) {
   Extend(verify::kBatchHeadBytes);
   if (kind == verify::BatchHead::Kind::kAttest) return;  // an operation does not wait for that
   open_.head.time_us = UnixUs();
+  latest_us_ = std::max(latest_us_, open_.head.time_us);
   open_.waiting_bytes = kBatchWaitingBytes;
   appended_bytes_ += kBatchWaitingBytes;
 }

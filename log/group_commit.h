@@ -82,6 +82,8 @@ class GroupCommit {
   uint64_t open_batch() const { return open_number_; }
   // The last batch that has an operation, open or passed on; 0: none since the start, and nothing before.
   uint64_t last_batch() const;
+  // The latest time of all batches so far, and the present: later ones may be earlier, for clocks are set back.
+  uint64_t latest_time_us() const;
   // True while something is appended and not yet durable.
   bool pending() const { return durable() < last_batch(); }
 
@@ -157,6 +159,7 @@ class GroupCommit {
   Batch open_;
   uint64_t open_number_ = 0;      // of the open batch, when it gets an operation
   uint64_t last_operations_ = 0;  // the last batch passed on that has one
+  uint64_t latest_us_ = 0;        // of all batches, former lives' too
   Piece chunk_;                   // memory of the open batch, used up to chunk_used_
   size_t chunk_used_ = 0;
   std::vector<Piece> own_chunks_;  // free ones, taken from free_chunks_

@@ -29,6 +29,7 @@ struct LogEnd {
   uint64_t chain = 0;         // the checksum of the last batch
   uint64_t next_segment = 1;  // no segment of this number or beyond was ever begun
   uint64_t last_version = 0;  // of all that lies before
+  uint64_t time_us = 0;       // the latest of all that lies before
 };
 
 // A batch in memory: pieces that lie one after the other in the file. The first begins with the batch's head.
@@ -62,6 +63,8 @@ class SegmentWriter {
   std::expected<void, Error> Retry();
 
   const verify::LogId& id() const { return options_.id; }
+  // The latest of what lay before the first segment.
+  uint64_t former_time_us() const { return end_.time_us; }
   // The greatest batch that is durable; all before it are.
   uint64_t durable() const { return durable_; }
   // The greatest that was taken by Write.

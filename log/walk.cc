@@ -264,6 +264,7 @@ bool Walk::Follows(const verify::BatchHead& head) const {
 void Walk::Accept(const Batch& batch) {
   end_.chain = batch.head.checksum;
   end_.last_version = std::max(end_.last_version, batch.head.last_version);
+  end_.time_us = std::max(end_.time_us, batch.head.time_us);
   ++end_.next_batch;
   at_ += verify::RoundUpToBlock(batch.head.bytes);
   bytes_read_ = bytes_before_ + std::min(at_, reader_.head.file_bytes);

@@ -52,10 +52,6 @@ class DurableLog {
   // Of the log that is there: what routes keys to shards.
   std::optional<uint64_t> hash_seed() const { return recovery_->hash_seed(); }
 
-  // What its newest snapshot says of a shard's table.
-  std::optional<verify::SnapshotFooter> snapshot_of(uint32_t shard) const {
-    return recovery_->snapshot_of(shard);
-  }
   // For the store that it is restored to.
   ExpectedItems expected_of(uint32_t shard) const { return recovery_->expected_of(shard); }
   // Restores what the shard's log holds. kCorrupt, kNoSpace, kTooLarge, kSystem.

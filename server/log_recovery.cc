@@ -272,6 +272,7 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
     recovered.snapshot_bytes = beginning->snapshot->bytes_total();
     recovered.end.last_version =
         std::max(recovered.end.last_version, beginning->snapshot->footer().last_version);
+    recovered.end.time_us = std::max(recovered.end.time_us, beginning->snapshot->footer().time_us);
   }
   store->GoOnBeyond(std::max(recovered.end.last_version, walk.head().floor));
   spdlog::info("shard {}: restored {} items by {} operations of --log {} in {:.3f} s", shard,

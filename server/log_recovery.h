@@ -31,10 +31,6 @@ class LogRecovery {
   std::optional<uint64_t> hash_seed() const { return hash_seed_; }
   const log::Folder& found() const { return found_; }
 
-  // What a shard's newest snapshot says of its table; nullopt: there is none.
-  std::optional<verify::SnapshotFooter> snapshot_of(uint32_t shard) const {
-    return shards_[shard].snapshot;
-  }
   // What a store must hold that is restored; by the snapshot, or where there is none by a first look at the
   // log, which Open takes at all shards at once.
   ExpectedItems expected_of(uint32_t shard) const { return shards_[shard].expected; }

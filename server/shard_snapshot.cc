@@ -92,7 +92,7 @@ bool ShardSnapshot::Read() {
     // Rule S3: the last write that anything in it can be of.
     total_.needs_batch = log_->RequestSync();
     total_.bucket_bytes = store_->table().item_bytes();
-    total_.time_us = ClockUs(CLOCK_REALTIME);
+    total_.time_us = log_->latest_time_us();
   }
   if (!met_.empty()) return true;
   if (log_->durable() < total_.needs_batch) return false;

@@ -147,7 +147,7 @@ class DurableLives {
   bool Agree(const std::vector<Session::State>& known, size_t prefix) const {
     std::vector<uint64_t> last(kClients + 1);
     for (size_t i = 0; i < prefix; ++i) last[changes_[i].client] = changes_[i].sequence;
-    const bool is_whole = !log_->snapshot_of(0);
+    const bool is_whole = log::Folder::List(running_)->shards[0].snapshots.empty();
     for (size_t i = 0; i < changes_.size(); ++i) {
       const Change& change = changes_[i];
       const bool may_be_forgotten =

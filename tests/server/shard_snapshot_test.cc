@@ -8,9 +8,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "log/folder.h"
+#include "log/segment_writer.h"
 #include "log/snapshot_reader.h"
+#include "log/spares.h"
 #include "server/durable_log.h"
 #include "tests/log/simulated_disk.h"
 #include "tests/server/store_world.h"
@@ -105,6 +108,33 @@ void PutMany(SnapshotWorld* world, uint64_t count, uint64_t seed) {
     ASSERT_EQ(world->store().Put(Key(i), RecordValue(seed + i)).status, Code::kOk);
     world->Commit();
   }
+}
+
+// A log of one item that was written when the clock was far ahead.
+std::unique_ptr<SimulatedDisk> WrittenAhead(uint64_t time_us) {
+  auto disk = std::make_unique<SimulatedDisk>();
+  log::Spares spares(disk.get(), kSegmentBytes, {});
+  log::SegmentWriter writer(disk.get(), &spares, {.id = {1, 2}, .hash_seed = 0x5eed}, {});
+  EXPECT_TRUE(writer.Begin());
+  std::vector<std::byte> bytes(verify::kBatchHeadBytes + verify::LoggedBytes(3, 0));
+  verify::EncodeLoggedHead({.version = 1, .key = "key"}, 0, &bytes[verify::kBatchHeadBytes]);
+  log::PendingBatch batch{.pieces = {bytes}, .head = {}};
+  batch.head = {
+      .number = 1, .first_version = 1, .last_version = 1, .operations = 1, .time_us = time_us};
+  EXPECT_TRUE(writer.Write(batch));
+  return disk;
+}
+
+// Else a restore to a time between would begin with an item that is later.
+TEST(ShardSnapshot, IsNoEarlierThanItsItemsWhereTheClockWasSetBack) {
+  constexpr uint64_t kAhead = uint64_t{1} << 60;
+  SnapshotWorld world(WrittenAhead(kAhead));
+  ASSERT_EQ(world.error.message, "");
+  ASSERT_TRUE(world.Take());
+  const std::string name = log::SnapshotName(0, *world.Files().snapshots.rbegin());
+  const auto reader = log::SnapshotReader::Open(&world.disk(), name);
+  ASSERT_TRUE(reader && *reader);
+  EXPECT_EQ((*reader)->footer().time_us, kAhead);
 }
 
 TEST(ShardSnapshot, TakesThePlaceOfTheLogBeforeIt) {
