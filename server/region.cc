@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "server/own_file.h"
+
 namespace plov::server {
 
 namespace {
@@ -55,59 +57,51 @@ std::expected<Region, Error> Region::Create(const RegionOptions& options) {
   if (options.budget_bytes == 0 || options.budget_bytes > kBudgetBytesMax) {
     return NoMemory(options.budget_bytes, region.page_bytes_, EINVAL);
   }
-  auto opened =
-      options.path.empty() ? region.OpenAnonymous() : region.OpenFile(options.path, options.pages);
+  auto opened = options.path.empty()
+                    ? region.OpenAnonymous()
+                    : region.OpenFile(options.path, options.pages, options.discards);
   if (opened) opened = region.Map();
   if (!opened) return std::unexpected(opened.error());
   return region;
 }
 
 std::expected<void, Error> Region::OpenAnonymous() {
-  fd_ = ::memfd_create("plov-region", MFD_CLOEXEC | MFD_ALLOW_SEALING |
-                                          (is_huge() ? MFD_HUGETLB | MFD_HUGE_2MB : 0u));
-  if (fd_ < 0) return FailErrno("cannot create the region's memory", errno);
-  ::fchmod(fd_, 0600);  // other users get it through the socket only
+  fd_ =
+      fabric::Fd(::memfd_create("plov-region", MFD_CLOEXEC | MFD_ALLOW_SEALING |
+                                                   (is_huge() ? MFD_HUGETLB | MFD_HUGE_2MB : 0u)));
+  if (!fd_) return FailErrno("cannot create the region's memory", errno);
+  ::fchmod(fd(), 0600);  // other users get it through the socket only
   return {};
 }
 
 // The lock is on a file of its own: this one's clients have descriptors of, and can lock.
-std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pages) {
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-  if (fd_ < 0) {
-    auto failed = FailErrno("cannot open the memory file " + path, errno);
-    if (errno == ELOOP) failed.error().message += ": name the file itself, not a link to it";
-    return failed;
-  }
+std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pages,
+                                            bool discards) {
+  auto opened = OpenOwnFile(path, "the memory file");
+  if (!opened) return std::unexpected(opened.error());
+  fd_ = std::move(*opened);
   if (auto judged = CheckFile(path, pages); !judged) return judged;
   auto lock = fabric::FileLock::Take(
       path, path + " is the memory of another plovd that runs: stop it, or name another file");
   if (!lock) return std::unexpected(lock.error());
   lock_.emplace(std::move(*lock));
   struct stat status;  // under the lock: nobody else sizes it now
-  if (::fstat(fd_, &status) != 0) return FailErrno("cannot look at " + path, errno);
+  if (::fstat(fd(), &status) != 0) return FailErrno("cannot look at " + path, errno);
   file_bytes_ = static_cast<size_t>(status.st_size);
+  if (discards && file_bytes_ > 0) {  // clients may still read it: they keep the file itself
+    if (::unlink(path.c_str()) != 0) return FailErrno("cannot remove " + path, errno);
+    auto fresh = OpenOwnFile(path, "the memory file");
+    if (!fresh) return std::unexpected(fresh.error());
+    fd_ = std::move(*fresh);
+    file_bytes_ = 0;
+  }
   found_ = file_bytes_ > 0;
   return {};
 }
 
 std::expected<void, Error> Region::CheckFile(const std::string& path, PageKind pages) {
-  struct stat status;
   struct statfs system;
-  if (::fstat(fd_, &status) != 0 || ::fstatfs(fd_, &system) != 0) {
-    return FailErrno("cannot look at " + path, errno);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return Fail(Code::kInvalidArgument, path + " is not a regular file: name one, or a new one");
-  }
-  // The lock is on the name: another server may have the file under its other one.
-  if (status.st_nlink > 1) {
-    return Fail(Code::kInvalidArgument, path + " has another name (a hard link): remove one");
-  }
-  // Whoever owns it can read and write it at any time.
-  if (status.st_uid != ::geteuid()) {
-    return Fail(Code::kPermission, path + " belongs to another user: remove it, or name another");
-  }
-  ::fchmod(fd_, 0600);
+  if (::fstatfs(fd(), &system) != 0) return FailErrno("cannot look at " + path, errno);
   const bool is_on_hugetlbfs = static_cast<uint64_t>(system.f_type) == HUGETLBFS_MAGIC;
   if (pages == PageKind::kHuge && !is_on_hugetlbfs) {
     return Fail(Code::kInvalidArgument,
@@ -130,18 +124,18 @@ std::expected<void, Error> Region::Map() {
                     file_bytes_ >> 20, RoundUp(file_bytes_, size_t{1} << 20) >> 20));
   }
   const size_t bytes = std::max(wanted_bytes, RoundUp(file_bytes_, page_bytes_));
-  if (!found_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+  if (!found_ && ::ftruncate(fd(), static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
   }
   // Refused of a named file, which is no memfd.
-  ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  ::fcntl(fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   const int flags = MAP_SHARED | (is_huge() ? 0 : MAP_NORESERVE);
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd_, 0);
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd(), 0);
   if (memory == MAP_FAILED) return NoMemory(budget_bytes_, page_bytes_, errno);
   memory_ = {static_cast<std::byte*>(memory), bytes};
   committed_ = PageSet(bytes / page_bytes_);
   if (is_whole()) {
-    if (!found_ && Allocate(fd_, 0, 0, bytes) != 0) return NoMemory(bytes, page_bytes_, errno);
+    if (!found_ && Allocate(fd(), 0, 0, bytes) != 0) return NoMemory(bytes, page_bytes_, errno);
     committed_.Add(0, bytes / page_bytes_);
     committed_bytes_ = bytes;
   } else if (found_) {
@@ -153,10 +147,10 @@ std::expected<void, Error> Region::Map() {
 std::expected<void, Error> Region::Lengthen() {
   const size_t bytes = memory_.size();
   if (!found_) return {};
-  if (bytes > file_bytes_ && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+  if (bytes > file_bytes_ && ::ftruncate(fd(), static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
   }
-  if (is_whole() && Allocate(fd_, 0, 0, bytes) != 0) {
+  if (is_whole() && Allocate(fd(), 0, 0, bytes) != 0) {
     return NoMemory(bytes, page_bytes_, errno);
   }
   if (!is_whole()) ReleaseHoles();
@@ -168,25 +162,25 @@ std::expected<void, Error> Region::Lengthen() {
 // takes longer than all of them at once (and prefetches of pages that are not mapped are lost).
 // An older kernel refuses, and the pages come one by one.
 void Region::MapFound() {
-  off_t from = ::lseek(fd_, 0, SEEK_DATA);
+  off_t from = ::lseek(fd(), 0, SEEK_DATA);
   while (from >= 0) {
-    const off_t to = ::lseek(fd_, from, SEEK_HOLE);
+    const off_t to = ::lseek(fd(), from, SEEK_HOLE);
     if (to < 0 ||
         ::madvise(memory_.data() + from, static_cast<size_t>(to - from), MADV_POPULATE_READ) != 0) {
       return;
     }
-    from = ::lseek(fd_, to, SEEK_DATA);
+    from = ::lseek(fd(), to, SEEK_DATA);
   }
 }
 
 void Region::FindCommitted() {
-  off_t from = ::lseek(fd_, 0, SEEK_DATA);
+  off_t from = ::lseek(fd(), 0, SEEK_DATA);
   while (from >= 0) {
-    const off_t to = ::lseek(fd_, from, SEEK_HOLE);
+    const off_t to = ::lseek(fd(), from, SEEK_HOLE);
     if (to < 0) break;
     committed_.Add(static_cast<size_t>(from) / kPageBytes,
                    RoundUp(static_cast<size_t>(to), kPageBytes) / kPageBytes);
-    from = ::lseek(fd_, to, SEEK_DATA);
+    from = ::lseek(fd(), to, SEEK_DATA);
   }
   committed_bytes_ = committed_.Count(0, memory_.size() / kPageBytes) * kPageBytes;
 }
@@ -196,14 +190,14 @@ void Region::FindCommitted() {
 void Region::ReleaseHoles() {
   const auto end = static_cast<off_t>(memory_.size());
   for (off_t hole = 0; hole < end;) {
-    const off_t data = ::lseek(fd_, hole, SEEK_DATA);
+    const off_t data = ::lseek(fd(), hole, SEEK_DATA);
     const off_t hole_end = data < 0 ? end : data;  // none: holes up to the end
     if (hole_end > hole) {
-      Allocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<size_t>(hole),
+      Allocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<size_t>(hole),
                static_cast<size_t>(hole_end - hole));
     }
     if (data < 0) break;
-    const off_t next = ::lseek(fd_, data, SEEK_HOLE);
+    const off_t next = ::lseek(fd(), data, SEEK_HOLE);
     hole = next < 0 ? end : next;
   }
 }
@@ -212,7 +206,7 @@ Region::Region(Region&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::move(other.lock_)),
       memory_(std::exchange(other.memory_, {})),
-      fd_(std::exchange(other.fd_, -1)),
+      fd_(std::move(other.fd_)),
       found_(other.found_),
       page_bytes_(other.page_bytes_),
       extent_(other.extent_),
@@ -224,7 +218,6 @@ Region::Region(Region&& other) noexcept
 
 Region::~Region() {
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
-  if (fd_ >= 0) ::close(fd_);
 }
 
 size_t Region::CommittedIn(size_t offset, size_t bytes) const {
@@ -235,7 +228,7 @@ size_t Region::CommittedIn(size_t offset, size_t bytes) const {
 std::string Region::WhyRefused() const {
   const std::string error = std::error_code(host_.error(), std::generic_category()).message();
   struct statfs system;
-  if (path_.empty() || ::fstatfs(fd_, &system) != 0) {
+  if (path_.empty() || ::fstatfs(fd(), &system) != 0) {
     return fmt::format("the host has none ({}): end other programs, or lower --memory", error);
   }
   const auto block_bytes = static_cast<size_t>(system.f_bsize);
@@ -254,7 +247,7 @@ bool Region::Commit(size_t offset, size_t bytes) {
   if (fresh_bytes == 0) return true;
   if (committed_bytes_ + fresh_bytes > limit_bytes()) return false;
   if (!host_.MayAsk()) return false;
-  if (Allocate(fd_, 0, from * page_bytes_, (to - from) * page_bytes_) != 0) {
+  if (Allocate(fd(), 0, from * page_bytes_, (to - from) * page_bytes_) != 0) {
     host_.Refused(errno);
     return false;
   }
@@ -271,7 +264,7 @@ void Region::Release(size_t offset, size_t bytes) {
   const size_t count = from < to ? committed_.Count(from, to) : 0;
   if (count == 0) return;
   // What cannot be punched stays committed, and counts.
-  if (Allocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from * kPageBytes,
+  if (Allocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from * kPageBytes,
                (to - from) * kPageBytes) != 0) {
     return;
   }

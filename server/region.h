@@ -21,6 +21,7 @@
 #include <string>
 
 #include "fabric/file_lock.h"
+#include "fabric/os.h"
 #include "server/host_limit.h"
 #include "server/page_set.h"
 #include "verify/error.h"
@@ -42,6 +43,7 @@ struct RegionOptions {
   PageKind pages = PageKind::kNormal;
   Extent extent = Extent::kSparse;
   std::string path = {};  // of the file to keep; empty: anonymous. On hugetlbfs its pages are huge
+  bool discards = false;  // what that file holds is given up
 };
 
 class Region {
@@ -81,7 +83,7 @@ class Region {
 
   std::span<std::byte> memory() const { return memory_; }
   std::byte* data() const { return memory_.data(); }
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   size_t page_bytes() const { return page_bytes_; }
   size_t budget_bytes() const { return budget_bytes_; }
   // Until it is 0 again a sparse region may take so much beyond its budget.
@@ -92,7 +94,7 @@ class Region {
  private:
   explicit Region(const RegionOptions& options);
   std::expected<void, Error> OpenAnonymous();
-  std::expected<void, Error> OpenFile(const std::string& path, PageKind pages);
+  std::expected<void, Error> OpenFile(const std::string& path, PageKind pages, bool discards);
   std::expected<void, Error> CheckFile(const std::string& path, PageKind pages);
   std::expected<void, Error> Map();
   void FindCommitted();
@@ -104,7 +106,7 @@ class Region {
   std::string path_;                      // empty: anonymous
   std::optional<fabric::FileLock> lock_;  // of a named file
   std::span<std::byte> memory_;
-  int fd_ = -1;
+  fabric::Fd fd_;
   bool found_ = false;
   size_t page_bytes_ = kPageBytes;
   Extent extent_;
