@@ -188,7 +188,8 @@ std::expected<void, Error> SegmentWriter::WriteHead(const std::string& name, uin
                                                       .chain = durable_chain_,
                                                       .floor = end_.last_version + 1,
                                                       .hash_seed = options_.hash_seed,
-                                                      .file_bytes = bytes});
+                                                      .file_bytes = bytes,
+                                                      .life = options_.life});
   const Bytes piece = head;
   if (auto written = (*file)->Write(0, std::span(&piece, 1)); !written) return written;
   if (auto synced = (*file)->Sync(); !synced) return synced;

@@ -77,6 +77,9 @@ class Walk {
 
   // Of all segments: heads agree.
   const verify::LogHead& head() const { return head_; }
+  // Of the newest segment.
+  const verify::LogHead& last_head() const { return segments_.back().head; }
+
   // After Next has returned nullopt: where the log goes on, and what was cut.
   const LogEnd& end() const { return end_; }
   const std::optional<Torn>& torn() const { return torn_; }

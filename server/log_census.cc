@@ -26,7 +26,9 @@ uint64_t DistinctKeys::count() const {
 }
 
 void LogCensus::Add(const verify::Logged& operation) {
-  if (operation.kind == verify::Logged::Kind::kDelete) return deleted_.Add(operation.key);
+  using Kind = verify::Logged::Kind;
+  if (operation.kind == Kind::kSuperseded) return;
+  if (operation.kind == Kind::kDelete) return deleted_.Add(operation.key);
   if (operation.expiry != 0 && operation.expiry <= unix_seconds_) return;
   stored_.Add(operation.key);
   sizes_.Add(operation.key.size() + operation.value.size());

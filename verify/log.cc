@@ -15,7 +15,7 @@ constexpr std::array kSnapshotMagic = {'p', 'l', 'o', 'v', 's', 'n', 'p', '\1'};
 constexpr std::array kBatchMagic = {'p', 'l', 'g', 'b'};
 constexpr std::array kBlockMagic = {'p', 'l', 's', 'b'};
 constexpr std::array kFooterMagic = {'p', 'l', 's', 'f'};
-constexpr size_t kHeadFieldsEnd = 96;
+constexpr size_t kHeadFieldsEnd = 104;
 
 // Fields of a head, where the file's comment draws them.
 void PutNumber(std::byte* at, auto number) { std::memcpy(at, &number, sizeof(number)); }
@@ -45,10 +45,18 @@ const auto& MagicOf(LogFile file) {
 
 // A key that can be stored, and no more of a value than one can be long.
 bool MakesSense(const Logged& operation) {
-  const bool is_put = operation.kind == Logged::Kind::kPut;
-  const bool is_delete = operation.kind == Logged::Kind::kDelete;
-  return (is_put || (is_delete && operation.value.empty())) && !operation.key.empty() &&
-         operation.version != 0;
+  const bool has_key = !operation.key.empty();
+  const bool has_value = !operation.value.empty();
+  if (operation.version == 0) return false;
+  switch (operation.kind) {
+    case Logged::Kind::kPut:
+      return has_key;
+    case Logged::Kind::kDelete:
+      return has_key && !has_value;
+    case Logged::Kind::kSuperseded:
+      return !has_key && !has_value;
+  }
+  return false;
 }
 
 // Walks all operations; false unless there are so many, their versions grow, and nothing is left.
@@ -95,6 +103,7 @@ LogBlock SealLogHead(LogFile file, const LogHead& head) {
   PutNumber(at + 72, head.floor);
   PutNumber(at + 80, head.hash_seed);
   PutNumber(at + 88, head.file_bytes);
+  PutNumber(at + 96, head.life);
   PutNumber(at, SealedWith(block, kHeadSeed));
   return block;
 }
@@ -115,7 +124,8 @@ std::expected<LogHead, Code> CheckLogHead(LogFile file, std::span<const std::byt
                      .chain = NumberAt<uint64_t>(block, 64),
                      .floor = NumberAt<uint64_t>(block, 72),
                      .hash_seed = NumberAt<uint64_t>(block, 80),
-                     .file_bytes = NumberAt<uint64_t>(block, 88)};
+                     .file_bytes = NumberAt<uint64_t>(block, 88),
+                     .life = NumberAt<uint64_t>(block, 96)};
   if (NumberAt<uint32_t>(block, 28) != kLogBlockBytes || head.shard >= head.shard_count ||
       head.number == 0 || head.first_batch == 0 || !AreZero(block.subspan(kHeadFieldsEnd))) {
     return std::unexpected(Code::kCorrupt);

@@ -18,7 +18,8 @@
 //      72    8 floor            versions beyond all that can lie before
 //      80    8 hash seed        the table's: what routes keys to shards
 //      88    8 segment bytes    a file cut short
-//      96      zero
+//      96    8 life             random, of the server that began it: the log went on without a warm memory
+//     104      zero
 //
 // Batch, a head of 72 bytes, then operations, then zeros to the next multiple of 4096:
 //       0    8 checksum         XXH3 of bytes 8..bytes, under a seed of log id, segment number and
@@ -35,7 +36,8 @@
 //      64    8 time             when the first operation came, microseconds since 1970; else 0
 //
 // Operation, a head of 40 bytes, key, value, zeros to the next multiple of 8:
-//       0    1 kind             1 put, 2 delete
+//       0    1 kind             1 put, 2 delete, 3 superseded: of this write nothing was left to log but
+//                               whose it was; no key
 //       1    1 zero
 //       2    2 key bytes
 //       4    4 value bytes
@@ -80,7 +82,7 @@
 namespace plov::verify {
 
 inline constexpr size_t kLogBlockBytes = 4096;
-inline constexpr uint32_t kLogFormat = 2;
+inline constexpr uint32_t kLogFormat = 3;
 inline constexpr size_t kBatchHeadBytes = 72;
 inline constexpr size_t kLoggedHeadBytes = 40;
 inline constexpr size_t kSnapshotBlockHeadBytes = 32;
@@ -112,6 +114,7 @@ struct LogHead {
   uint64_t floor = 0;
   uint64_t hash_seed = 0;
   uint64_t file_bytes = 0;  // of a segment; 0 for a snapshot
+  uint64_t life = 0;        // of a segment; 0 for a snapshot, and for one that no server began
   bool operator==(const LogHead&) const = default;
 };
 
@@ -122,9 +125,9 @@ LogBlock SealLogHead(LogFile file, const LogHead& head);
 // kInvalidArgument: whole, but no file of this kind.
 std::expected<LogHead, Code> CheckLogHead(LogFile file, std::span<const std::byte> block);
 
-// What an item's write left: a put holds all of it, a delete its key.
+// What an item's write left: a put holds all of it, a delete its key, a superseded one neither.
 struct Logged {
-  enum class Kind : uint8_t { kPut = 1, kDelete = 2 };
+  enum class Kind : uint8_t { kPut = 1, kDelete = 2, kSuperseded = 3 };
 
   Kind kind = Kind::kPut;
   uint64_t version = 0;

@@ -23,8 +23,16 @@ using log::offline::Index;
 using log::offline::Place;
 using log::offline::Shard;
 
-constexpr bool IsPut(const verify::Logged& operation) {
-  return operation.kind == verify::Logged::Kind::kPut;
+const char* NameOf(verify::Logged::Kind kind) {
+  switch (kind) {
+    case verify::Logged::Kind::kPut:
+      return "put";
+    case verify::Logged::Kind::kDelete:
+      return "delete";
+    case verify::Logged::Kind::kSuperseded:
+      return "superseded";
+  }
+  return "?";
 }
 
 void AppendOperation(const verify::Logged& operation, const Place& place, std::string* line) {
@@ -32,7 +40,7 @@ void AppendOperation(const verify::Logged& operation, const Place& place, std::s
                                 ? fmt::format("snapshot:{}", place.number)
                                 : fmt::format("{}", place.batch);
   *line += fmt::format("{}\t{}\t{}\t{}\t", place.shard, where, operation.version,
-                       IsPut(operation) ? "put" : "delete");
+                       NameOf(operation.kind));
   AppendEscaped(operation.key, line);
   *line += fmt::format("\t{}\t{}\t{}\t{}\n", operation.value.size(), operation.flags,
                        operation.expiry, place.time_us == 0 ? "-" : UtcText(place.time_us));
@@ -47,7 +55,7 @@ program::Json OperationJson(const verify::Logged& operation, const Place& place)
     object["batch"] = place.batch;
   }
   object["version"] = operation.version;
-  object["operation"] = IsPut(operation) ? "put" : "delete";
+  object["operation"] = NameOf(operation.kind);
   AddBytes("key", operation.key, &object);
   object["value_bytes"] = operation.value.size();
   object["flags"] = operation.flags;

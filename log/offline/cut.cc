@@ -96,6 +96,7 @@ std::expected<void, Error> EndBehind(Disk* disk, const Shard& shard, const Reach
   cutting->next->chain = reach.ending.end.chain;
   cutting->next->floor = floor;
   cutting->next->file_bytes = kNextSegmentBytes;
+  cutting->next->life = 0;  // no memory is of this log
   return {};
 }
 

@@ -143,6 +143,7 @@ Cutting EndAt(const Shard& shard, const Snapshot* base, Reading reading) {
   cutting.next->chain = has_tail ? reading.tail_head.checksum : cut.head.chain;
   cutting.next->floor = floor;
   cutting.next->file_bytes = kNextSegmentBytes;
+  cutting.next->life = 0;  // no memory is of this log
   return cutting;
 }
 

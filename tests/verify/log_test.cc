@@ -31,7 +31,8 @@ LogHead HeadOfLog(uint64_t number = 7) {
           .chain = ~number,
           .floor = number << 32,
           .hash_seed = 0x5eed5eed5eed5eed,
-          .file_bytes = 64 << 20};
+          .file_bytes = 64 << 20,
+          .life = 0x11fe11fe11fe11fe};
 }
 
 // The verdict on a head with other bytes at `at`, under a good checksum.
@@ -76,6 +77,11 @@ Logged PutOf(uint64_t version, std::string_view key = "key", std::string_view va
 }
 Logged DeleteOf(uint64_t version) {
   return {.kind = Logged::Kind::kDelete, .version = version, .key = "gone"};
+}
+
+Logged SupersededOf(uint64_t version) {
+  return {
+      .kind = Logged::Kind::kSuperseded, .version = version, .client_id = 0xc11e, .sequence = 5};
 }
 
 Image BatchOf(const std::vector<Logged>& operations, BatchHead head) {
@@ -141,9 +147,10 @@ void PrintTo(const LogFormat& format, std::ostream* to) { *to << format.name; }
 
 std::vector<LogFormat> LogFormats() {
   return {{"Head",
-           "fd485131147ebcc5 706c6f766c6f6701 0200000001000000 0400000000100000 "
+           "e5033f11b01ad91c 706c6f766c6f6701 0300000001000000 0400000000100000 "
            "8877665544332211 00ffeeddccbbaa99 0700000000000000 bc02000000000000 "
-           "f8ffffffffffffff 0000000007000000 ed5eed5eed5eed5e 0000000400000000",
+           "f8ffffffffffffff 0000000007000000 ed5eed5eed5eed5e 0000000400000000 "
+           "fe11fe11fe11fe11",
            HeadImage(HeadOfLog()), HeadImage(HeadOfLog(8)), IsLogHead},
           {"Batch",
            "1f7bafab69bc3e77 706c6762a8000000 1100000000000000 eeffffffffffffff "
@@ -205,7 +212,7 @@ TEST(LogHead, AnotherFormatOrWhatMakesNoSenseIsRejected) {
   EXPECT_EQ(SealedHeadWith(28, uint32_t{512}), Code::kCorrupt);
   EXPECT_EQ(SealedHeadWith(48, uint64_t{0}), Code::kCorrupt);
   EXPECT_EQ(SealedHeadWith(56, uint64_t{0}), Code::kCorrupt);
-  for (const size_t at : {96u, 4095u}) EXPECT_EQ(SealedHeadWith(at, uint8_t{1}), Code::kCorrupt);
+  for (const size_t at : {104u, 4095u}) EXPECT_EQ(SealedHeadWith(at, uint8_t{1}), Code::kCorrupt);
 }
 
 TEST(Logged, Golden) {
@@ -215,6 +222,25 @@ TEST(Logged, Golden) {
   EXPECT_EQ(ToHex(OperationsOf({DeleteOf(103)}, 0)),
             "0200040000000000 6700000000000000 0000000000000000 0000000000000000 "
             "0000000000000000 676f6e6500000000");
+  EXPECT_EQ(ToHex(OperationsOf({SupersededOf(104)}, 0)),
+            "0300000000000000 6800000000000000 1ec1000000000000 0500000000000000 0000000000000000");
+}
+
+TEST(Logged, SupersededHasNeitherKeyNorValue) {
+  Logged operation = SupersededOf(104);
+  const auto is_taken = [&operation] {
+    const Image image = OperationsOf({operation}, 0);
+    Bytes rest = image;
+    return TakeLogged(&rest).has_value();
+  };
+  EXPECT_TRUE(is_taken());
+  operation.key = "key";
+  EXPECT_FALSE(is_taken());
+  operation.key = "";
+  operation.value = "value";
+  EXPECT_FALSE(is_taken());
+  operation = SupersededOf(0);
+  EXPECT_FALSE(is_taken());
 }
 
 TEST(Logged, RoundTrip) {
