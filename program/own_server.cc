@@ -55,7 +55,8 @@ std::vector<std::string> OwnServer::Arguments() const {
 
 std::expected<void, Error> OwnServer::Start(Life life) {
   std::error_code ignored;
-  for (uint32_t shard = 0; life == Life::kEmpty && shard < options_.shards; ++shard) {
+  const bool loses_memory = life == Life::kEmpty || life == Life::kCold;
+  for (uint32_t shard = 0; loses_memory && shard < options_.shards; ++shard) {
     files::remove(path("memory") + (shard == 0 ? "" : "." + std::to_string(shard)), ignored);
   }
   if (life == Life::kEmpty) ++empty_lives_;

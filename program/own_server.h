@@ -37,6 +37,7 @@ struct OwnServerOptions {
 enum class Life {
   kFirst,
   kWarm,   // goes on with the memory of the former
+  kCold,   // without its memory; it may have a log
   kEmpty,  // begins anew
 };
 

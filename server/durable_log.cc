@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "fabric/random.h"
 #include "log/posix_disk.h"
 
 namespace plov::server {
@@ -26,10 +26,14 @@ std::expected<std::unique_ptr<DurableLog>, Error> DurableLog::Open(const LogOpti
 std::expected<std::unique_ptr<DurableLog>, Error> DurableLog::OpenOn(
     std::unique_ptr<log::Disk> disk, const LogOptions& options, uint32_t shards) {
   std::unique_ptr<DurableLog> opened(new DurableLog(options, std::move(disk)));
-  auto recovery = LogRecovery::Open(opened->disk_.get(), options.folder, shards);
+  auto recovery = LogRecovery::Open(opened->disk_.get(), options.folder, shards, options.presizes);
   if (!recovery) return std::unexpected(recovery.error());
   opened->recovery_.emplace(std::move(*recovery));
   opened->shards_.resize(shards);
+  for (uint32_t shard = 0; shard < shards; ++shard) {
+    opened->shards_[shard].id = opened->recovery_->of_shard(shard).id.value_or(
+        verify::LogId{fabric::RandomId(), fabric::RandomId()});
+  }
   return opened;
 }
 
@@ -53,22 +57,23 @@ std::expected<void, Error> DurableLog::Begin(uint64_t hash_seed,
 std::expected<void, Error> DurableLog::BeginShard(const verify::LogHead& head,
                                                   std::function<void()> wake) {
   const LogRecovery::Recovered& recovered = recovery_->of_shard(head.shard);
-  const verify::LogId id =
-      recovered.id.value_or(verify::LogId{fabric::RandomId(), fabric::RandomId()});
+  ShardLog& log = shards_[head.shard];
+  log::LogEnd end = recovered.end;
+  if (log.begins_beside_items) end.last_version = std::max<uint64_t>(end.last_version, 1);
   log::SegmentWriter writer(disk_.get(), &*spares_,
                             {.shard = head.shard,
                              .shard_count = head.shard_count,
-                             .id = id,
+                             .id = log.id,
                              .hash_seed = head.hash_seed,
+                             .life = life_,
                              .durable_writes = options_.mode != log::CommitMode::kAsync},
-                            recovered.end);
+                            end);
   if (auto begun = writer.Begin(); !begun) return begun;
   const auto look = [this] { snapshots_->Look(); };
   const log::GroupCommit::Options options{.mode = options_.mode,
                                           .interval = options_.interval,
                                           .buffer_bytes = options_.buffer_bytes,
                                           .on_segment = look};
-  ShardLog& log = shards_[head.shard];
   log.feed = std::make_unique<log::SnapshotFeed>(wake, look);
   log.commit = std::make_unique<log::GroupCommit>(std::move(writer), options, std::move(wake));
   log::Snapshots::ShardLog snapshots{.commit = log.commit.get(),
@@ -76,7 +81,7 @@ std::expected<void, Error> DurableLog::BeginShard(const verify::LogHead& head,
                                      .head = head,
                                      .log_bytes = recovered.log_bytes,
                                      .snapshot_bytes = recovered.snapshot_bytes};
-  snapshots.head.id = id;
+  snapshots.head.id = log.id;
   snapshots_->Add(snapshots);
   return {};
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fabric/file_lock.h"
+#include "fabric/random.h"
 #include "log/disk.h"
 #include "log/group_commit.h"
 #include "log/snapshot_feed.h"
@@ -34,6 +35,7 @@ struct LogOptions {
   uint64_t segment_bytes = uint64_t{64} << 20;
   size_t buffer_bytes = size_t{64} << 20;  // of each shard
   log::Snapshots::Options snapshots = {};
+  bool presizes = true;  // says what a store is to expect
 };
 
 class DurableLog {
@@ -52,12 +54,27 @@ class DurableLog {
   // Of the log that is there: what routes keys to shards.
   std::optional<uint64_t> hash_seed() const { return recovery_->hash_seed(); }
 
+  // Whether the shard has a log, the life of its newest segment, and its greatest version after Recover.
+  bool is_there(uint32_t shard) const { return recovery_->of_shard(shard).id.has_value(); }
+  uint64_t former_life(uint32_t shard) const { return recovery_->of_shard(shard).life; }
+  uint64_t last_version_of(uint32_t shard) const {
+    return recovery_->of_shard(shard).end.last_version;
+  }
+  // Of the log that is there, or of the one that Begin begins.
+  verify::LogId id_of(uint32_t shard) const { return shards_[shard].id; }
+  // Of this server, in the segments that it begins.
+  uint64_t life() const { return life_; }
+
   // For the store that it is restored to.
   ExpectedItems expected_of(uint32_t shard) const { return recovery_->expected_of(shard); }
   // Restores what the shard's log holds. kCorrupt, kNoSpace, kTooLarge, kSystem.
-  std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions) {
-    return recovery_->Recover(shard, store, sessions);
+  // published: the store has all writes up to this version.
+  std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions,
+                                     uint64_t published = 0) {
+    return recovery_->Recover(shard, store, sessions, published);
   }
+  // Before Begin: the log that begins has not all that was ever written to the shard.
+  void BeginBesideItems(uint32_t shard) { shards_[shard].begins_beside_items = true; }
   // Once all shards are restored. Begins a new segment for each. `wake` of each shard is called in its
   // log's thread and in the snapshots'.
   std::expected<void, Error> Begin(uint64_t hash_seed, std::vector<std::function<void()>> wakes);
@@ -69,18 +86,21 @@ class DurableLog {
 
  private:
   struct ShardLog {
+    verify::LogId id;
+    bool begins_beside_items = false;
     std::unique_ptr<log::GroupCommit> commit;
     std::unique_ptr<log::SnapshotFeed> feed;
   };
 
   DurableLog(const LogOptions& options, std::unique_ptr<log::Disk> disk)
-      : options_(options), disk_(std::move(disk)) {}
+      : options_(options), life_(fabric::RandomId()), disk_(std::move(disk)) {}
 
   std::expected<void, Error> BeginShard(const verify::LogHead& head, std::function<void()> wake);
   static void Tell(uint32_t shard, const std::expected<log::Snapshots::Taken, Error>& taken);
   void MakeSpares();
 
   LogOptions options_;
+  uint64_t life_;
   std::optional<fabric::FileLock> lock_;
   std::unique_ptr<log::Disk> disk_;
   std::optional<LogRecovery> recovery_;

@@ -47,9 +47,10 @@ class LogRecovery::Progress {
 };
 
 std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string folder,
-                                                    uint32_t shards) {
+                                                    uint32_t shards, bool presizes) {
   LogRecovery recovery(disk, std::move(folder), shards);
   if (auto looked = recovery.Look(); !looked) return std::unexpected(looked.error());
+  if (!presizes) return recovery;
   std::vector<std::jthread> threads;
   for (const auto& [shard, files] : recovery.found_.shards) {
     threads.emplace_back(
@@ -120,6 +121,8 @@ std::expected<void, Error> LogRecovery::Look() {
     const verify::LogHead& head = beginning->walk.head();
     if (auto checked = CheckHead(head, shard); !checked) return checked;
     hash_seed_ = head.hash_seed;
+    shards_[shard].id = head.id;
+    shards_[shard].life = beginning->walk.last_head().life;
     if (beginning->snapshot) shards_[shard].snapshot = beginning->snapshot->footer();
   }
   return SyncFound();
@@ -183,8 +186,10 @@ std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) c
   if (status == Code::kTooLarge) why = "it holds values that need a larger --max-value";
   if (status == Code::kNoSpace) {
     const uint64_t needed = shards_[shard].expected.bytes * shards_.size();
-    why = fmt::format("what it holds needs a larger --memory: {} MiB or so",
-                      ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
+    why = "what it holds needs a larger --memory";
+    if (needed > 0) {
+      why += fmt::format(": {} MiB or so", ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
+    }
   }
   return Fail(status, fmt::format("--log {}: shard {}: {}", folder_, shard, why));
 }
@@ -196,20 +201,23 @@ std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered
   std::array<std::string_view, Store::kPrefetchedMax> keys;
   while (true) {
     size_t count = 0;
-    for (; count < some.size(); ++count) {
+    while (count < some.size()) {
       const auto operation = verify::TakeLogged(&operations);
       if (!operation) break;
+      ++recovered->operations;
+      if (sessions != nullptr) sessions->Restore(*operation);
+      const bool is_superseded = operation->kind == verify::Logged::Kind::kSuperseded;
+      if (is_superseded || operation->version <= recovered->published) continue;
       some[count] = *operation;
-      keys[count] = operation->key;
+      keys[count++] = operation->key;
     }
     if (count == 0) return {};
     store->Prefetch(std::span(keys).first(count));
     for (const verify::Logged& operation : std::span(some).first(count)) {
       const Code status = store->Restore(operation, MonotonicUs());
       if (status != Code::kOk) return CannotRestore(store->superblock().shard, status);
-      if (sessions != nullptr) sessions->Restore(operation);
     }
-    recovered->operations += count;
+    recovered->restored += count;
   }
 }
 
@@ -242,9 +250,11 @@ std::expected<void, Error> LogRecovery::Replay(Walk* walk, Recovered* recovered,
 
 // A snapshot holds what was true at some time after the log that is replayed on it began: every later write of
 // a key is there and comes last. So do items of one that turns out to be damaged no harm.
-std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Sessions* sessions) {
+std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Sessions* sessions,
+                                                uint64_t published) {
   if (!found_.shards.contains(shard)) return {};
   Recovered& recovered = shards_[shard];
+  recovered.published = published;
   const uint64_t began_us = MonotonicUs();
   Progress progress(shard);
   std::optional<Damage> damage;
@@ -264,8 +274,8 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
   Walk& walk = beginning->walk;
   if (auto replayed = Replay(&walk, &recovered, store, sessions, &progress); !replayed)
     return replayed;
-  sessions->EndRestore(!beginning->snapshot);
-  recovered.id = walk.head().id;
+  // A log that was begun beside memory with items has not all that was ever written.
+  sessions->EndRestore(!beginning->snapshot && walk.head().floor <= 1);
   recovered.end = walk.end();
   recovered.log_bytes = walk.bytes_total();
   if (beginning->snapshot) {
@@ -275,9 +285,15 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
     recovered.end.time_us = std::max(recovered.end.time_us, beginning->snapshot->footer().time_us);
   }
   store->GoOnBeyond(std::max(recovered.end.last_version, walk.head().floor));
-  spdlog::info("shard {}: restored {} items by {} operations of --log {} in {:.3f} s", shard,
-               store->table().stats().items, recovered.operations, folder_,
-               static_cast<double>(MonotonicUs() - began_us) / 1e6);
+  const double seconds = static_cast<double>(MonotonicUs() - began_us) / 1e6;
+  if (published > 0) {
+    spdlog::info(
+        "shard {}: --log {} is whole, and {} of its {} operations were not in memory ({:.3f} s)",
+        shard, folder_, recovered.restored, recovered.operations, seconds);
+  } else {
+    spdlog::info("shard {}: restored {} items by {} operations of --log {} in {:.3f} s", shard,
+                 store->table().stats().items, recovered.restored, folder_, seconds);
+  }
   if (const auto& torn = walk.torn()) {
     spdlog::warn(
         "shard {}: the log ends at offset {} of {}: {} bytes behind were never durable and are "

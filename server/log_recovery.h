@@ -23,9 +23,9 @@ class LogRecovery {
  public:
   // Looks at all heads, syncs what is there and drops it from the system's memory (rule D9). kInvalidArgument
   // (a log of another number of shards), kCorrupt, kProtocol, kSystem. `folder`: as messages name it. `disk`
-  // outlives it.
+  // outlives it. presizes: says what to expect, which may take a first look at all of the log.
   static std::expected<LogRecovery, Error> Open(log::Disk* disk, std::string folder,
-                                                uint32_t shards);
+                                                uint32_t shards, bool presizes = true);
 
   // Of the log that is there: what routes keys to shards.
   std::optional<uint64_t> hash_seed() const { return hash_seed_; }
@@ -35,18 +35,22 @@ class LogRecovery {
   // log, which Open takes at all shards at once.
   ExpectedItems expected_of(uint32_t shard) const { return shards_[shard].expected; }
   // Restores a shard: its newest whole snapshot, and the log from there; and what that log says of who
-  // wrote. kCorrupt, kNoSpace, kTooLarge, kSystem.
-  std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions);
+  // wrote. The store has all writes up to version `published`. kCorrupt, kNoSpace, kTooLarge, kSystem.
+  std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions,
+                                     uint64_t published = 0);
   // kCorrupt: one shard has files, and another none.
   std::expected<void, Error> CheckAllThere() const;
 
-  // After Recover, but for `snapshot` and `expected`.
   struct Recovered {
     std::optional<verify::SnapshotFooter> snapshot;
     ExpectedItems expected;
-    std::optional<verify::LogId> id;  // nullopt: there was no log
+    std::optional<verify::LogId> id;  // nullopt: there is no log
+    uint64_t life = 0;                // of its newest segment
+    // After Recover.
     log::LogEnd end;
-    uint64_t operations = 0;      // restored, items of a snapshot among them
+    uint64_t published = 0;       // what the store had before
+    uint64_t operations = 0;      // read, items of a snapshot among them
+    uint64_t restored = 0;        // of these
     uint64_t log_bytes = 0;       // files from the snapshot on
     uint64_t snapshot_bytes = 0;  // 0: there was none
   };

@@ -172,10 +172,6 @@ std::expected<void, Error> FillLog(const Given& given, ServerOptions* server) {
       return Invalid(given.NameOf(option) + " is for a server with --log");
     }
   }
-  if (given.Has("log") && given.Has("warm")) {
-    return Invalid(fmt::format("{} and {} do not go together: choose one", given.NameOf("log"),
-                               given.NameOf("warm")));
-  }
   if (auto filled = FillCommit(given, log); !filled) return filled;
   const auto segment = SizeOf(given, "log-segment", kLogSizeMin, kLogSizeMax, log->segment_bytes);
   if (!segment) return std::unexpected(segment.error());

@@ -65,6 +65,10 @@ size_t WorkersOf(const ServerOptions& options) {
   return std::clamp<size_t>(static_cast<size_t>(CPU_COUNT(&cpus)) - 1, 1, options.shards);
 }
 
+std::string WarmPathOf(const ServerOptions& options, uint32_t shard) {
+  return shard == 0 ? options.warm_path : fmt::format("{}.{}", options.warm_path, shard);
+}
+
 // What a card reads is pinned whole.
 Extent ExtentFor(const ServerOptions& options) {
   const bool pins = std::ranges::any_of(options.uris, fabric::Listener::Pins);
@@ -94,13 +98,18 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
   uint64_t recovered_items = 0;
   for (; store_options.shard < options.shards; ++store_options.shard) {
     if (!options.warm_path.empty()) {
-      store_options.warm_path = options.warm_path;
-      if (store_options.shard > 0)
-        store_options.warm_path += fmt::format(".{}", store_options.shard);
+      store_options.warm_path = WarmPathOf(options, store_options.shard);
     }
     if (log_ != nullptr) store_options.expected = log_->expected_of(store_options.shard);
+    WarmStart* warm = warm_.empty() ? nullptr : &warm_[store_options.shard];
+    store_options.discards_warm = warm != nullptr && warm->discards();
     auto opened = Store::Create(store_options);
     if (!opened) return std::unexpected(opened.error());
+    if (warm != nullptr) {
+      if (auto judged = warm->Judge(**opened, *log_); !judged) return judged;
+    } else if (!options.warm_path.empty()) {
+      WarmTail::Remove(store_options.warm_path);
+    }
     const RecoveryReport& recovery = (*opened)->recovery();
     TellOfRecovery(recovery, store_options);
     LogRoom((*opened)->region(), store_options);
@@ -126,8 +135,10 @@ std::expected<void, Error> Server::RestoreFromLog(log::CommitMode mode) {
   std::vector<std::jthread> threads;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
     threads.emplace_back([this, shard, &recovered] {
-      recovered[shard] = log_->Recover(shard, shards_[shard]->store_to_restore(),
-                                       shards_[shard]->sessions_to_restore());
+      Store* store = shards_[shard]->store_to_restore();
+      Sessions* sessions = shards_[shard]->sessions_to_restore();
+      recovered[shard] = warm_.empty() ? log_->Recover(shard, store, sessions)
+                                       : warm_[shard].Recover(log_.get(), store, sessions);
     });
   }
   threads.clear();
@@ -139,16 +150,36 @@ std::expected<void, Error> Server::RestoreFromLog(log::CommitMode mode) {
   const uint64_t hash_seed = shards_.front()->store_to_restore()->superblock().hash_seed;
   if (auto begun = log_->Begin(hash_seed, std::move(wakes)); !begun) return begun;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
-    shards_[shard]->LogTo(log_->of_shard(shard), mode, log_->feed_of_shard(shard));
+    WarmTail* tail = nullptr;
+    if (!warm_.empty()) {
+      const auto finished = warm_[shard].Finish(log_.get(), *shards_[shard]->store_to_restore());
+      if (!finished) return finished;
+      tail = warm_[shard].tail();
+    }
+    shards_[shard]->LogTo(log_->of_shard(shard), mode, log_->feed_of_shard(shard), tail);
   }
+  return {};
+}
+
+// Memory that is taken over is as large as it needs to be.
+std::expected<void, Error> Server::OpenLog(const ServerOptions& options) {
+  for (uint32_t shard = 0; shard < options.shards && !options.warm_path.empty(); ++shard) {
+    auto warm = WarmStart::Open(WarmPathOf(options, shard));
+    if (!warm) return std::unexpected(warm.error());
+    warm_.push_back(std::move(*warm));
+  }
+  LogOptions log_options = options.log;
+  log_options.presizes = warm_.empty() || !std::ranges::all_of(warm_, &WarmStart::may_take_over);
+  auto log = DurableLog::Open(log_options, options.shards);
+  if (!log) return std::unexpected(log.error());
+  log_ = std::move(*log);
+  for (WarmStart& warm : warm_) warm.Prepare();
   return {};
 }
 
 std::expected<void, Error> Server::Open(const ServerOptions& options) {
   if (!options.log.folder.empty()) {
-    auto log = DurableLog::Open(options.log, options.shards);
-    if (!log) return std::unexpected(log.error());
-    log_ = std::move(*log);
+    if (auto opened = OpenLog(options); !opened) return opened;
   }
   admission_ = std::make_shared<fabric::Admission>(
       fabric::Admission::Limits{.clients = options.clients_max,

@@ -12,6 +12,7 @@
 #include "server/durable_log.h"
 #include "server/shard.h"
 #include "server/shard_thread.h"
+#include "server/warm_start.h"
 
 namespace plov::server {
 
@@ -49,12 +50,14 @@ class Server {
  private:
   Server() = default;
   std::expected<void, Error> Open(const ServerOptions& options);
+  std::expected<void, Error> OpenLog(const ServerOptions& options);
   std::expected<void, Error> OpenStores(const ServerOptions& options);
   std::expected<void, Error> RestoreFromLog(log::CommitMode mode);
   std::expected<void, Error> CreateWorkers(const ServerOptions& options);
 
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
   std::shared_ptr<fabric::Admission> admission_;
+  std::vector<WarmStart> warm_;      // of each shard, with --warm and --log
   std::unique_ptr<DurableLog> log_;  // ended by ~Server, before the shards that it wakes
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;

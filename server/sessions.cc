@@ -47,12 +47,13 @@ void Sessions::Restore(const verify::Logged& write) {
   if (restored_.size() <= kIdleSessionsMax) return;
   restored_by_owner_.erase(restored_.front().owner);
   restored_.pop_front();
+  dropped_ = true;
   evicted_ = true;
 }
 
 void Sessions::EndRestore(bool is_whole) {
   knows_all_ = is_whole;
-  evicted_ = evicted_ || !is_whole;
+  evicted_ = dropped_ || !is_whole;
 }
 
 // Null: there is none.

@@ -85,7 +85,8 @@ class Sessions {
 
   // A write of a former server's client, as its log has it and in its order; before any Enter.
   void Restore(const verify::Logged& write);
-  // is_whole: those were all that the log ever held, so of a client without any nothing was applied.
+  // is_whole: those were all that the log ever held, so of a client without any nothing was applied; with warm
+  // memory those that follow belong to them, which the log has not.
   void EndRestore(bool is_whole);
 
   // The session of a client that connects; new, the one it left, or what was restored of the one it
@@ -117,6 +118,7 @@ class Sessions {
   std::unordered_map<SessionOwner, Registration, SessionOwnerHash> sessions_;
   std::list<SessionOwner> idle_;  // oldest first
   bool evicted_;                  // a session was dropped, nobody remembers whose
+  bool dropped_ = false;          // one that was restored
   bool knows_all_ = false;        // if none was: all that was ever applied
   std::list<Restored> restored_;  // who has not come back yet; who wrote last is last
   std::unordered_map<uint64_t, std::list<Restored>::iterator> restored_by_owner_;

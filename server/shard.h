@@ -67,8 +67,9 @@ class Shard {
   void Show(const fabric::Admission* admission) { admission_ = admission; }
   // What it writes goes to this log, which outlives the last turn; the log's `wake` is Wake. Before the
   // first turn.
-  // `feed` takes its snapshots; null: there are none.
-  void LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed = nullptr);
+  // `feed` takes its snapshots; null: there are none. `tail`: of warm memory, else null.
+  void LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed = nullptr,
+             WarmTail* tail = nullptr);
   // For DurableLog::Recover; before LogTo.
   Store* store_to_restore() { return store_.get(); }
   Sessions* sessions_to_restore() { return &sessions_; }

@@ -17,11 +17,12 @@ constexpr size_t kPublishedPerTurn = 64;
 
 }  // namespace
 
-void Shard::LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed) {
+void Shard::LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed,
+                  WarmTail* tail) {
   log_ = log;
   commit_mode_ = mode;
   appended_batch_ = log->last_batch();
-  store_->LogTo(log, mode);
+  store_->LogTo(log, mode, tail);
   if (feed != nullptr) snapshot_.emplace(store_.get(), log, feed);
 }
 
@@ -35,6 +36,7 @@ Shard::Outcome Shard::AskLog(Peer* peer, WriteReply* refusal) {
   const verify::Request& request = *peer->batch->request;
   if (store_->IsPending(request.key) || store_->pending() >= kPendingMax) return Outcome::kLogs;
   if (snapshot_ && snapshot_->is_behind()) return Outcome::kLogs;
+  if (!store_->TailHasRoom()) return Outcome::kLogs;
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
   return log_->HasRoom(verify::LoggedBytes(request.key.size(), value_bytes)) ? Outcome::kDone
                                                                              : Outcome::kLogs;

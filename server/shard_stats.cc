@@ -7,6 +7,7 @@
 namespace plov::server {
 
 void Shard::AddLogStats(const std::function<void(std::string_view, uint64_t)>& line) const {
+  line("log_mode", static_cast<uint64_t>(commit_mode_));
   line("log_durable_batch", log_->durable());
   line("log_pending_batches", log_->pending() ? log_->last_batch() - log_->durable() : 0);
   line("log_commit_us_p50", log_->times().Quantile(0.5));

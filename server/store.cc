@@ -187,6 +187,7 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   Bucket bucket;
   bucket.SetInline(item, verify::kBucketBytesMax);
   if (defers_) return Defer(request, now_us, {target, bucket, item}, writing);
+  if (keeps_tail()) tail_->Intend(item.version, writing->client_id, request.sequence);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) return Refuse(*status, target);
@@ -210,15 +211,19 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us, uint64_t clien
     return Refuse(status, target);
   }
   if (!target.found) return {Code::kNotFound, 0};
-  const uint64_t version = target.item.version();
-  if (target.present) LogDelete(request, client_id);
-  if (target.present && defers_) {
-    DeferDelete(request.key, target.hash);
-    return {Code::kOk, version};
+  if (!target.present) {
+    EraseExpired(target);
+    return {Code::kNotFound, 0};
   }
-  Erase(target);
-  ++stats_.deletes;
-  return target.present ? WriteReply{Code::kOk, version} : WriteReply{Code::kNotFound, 0};
+  const uint64_t version = target.item.version();
+  const uint64_t own_version = LogDelete(request, client_id);
+  if (defers_) {
+    DeferDelete(request.key, target.hash, own_version);
+  } else {
+    Erase(target);
+    ++stats_.deletes;
+  }
+  return {Code::kOk, version};
 }
 
 // A reader that could not verify comes here, so everything is verified as it would.
@@ -250,6 +255,7 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
 
 void Store::EraseExpired(const Target& target) {
   if (pending_hashes_.contains(target.hash)) return;  // it is about to be replaced
+  if (keeps_tail() && !NoteExpired(target)) return;
   Erase(target);
   ++stats_.expired;
 }

@@ -27,6 +27,7 @@
 #include "server/region.h"
 #include "server/room.h"
 #include "server/sessions.h"
+#include "server/warm_tail.h"
 #include "verify/log.h"
 #include "verify/message.h"
 #include "verify/record.h"
@@ -57,6 +58,7 @@ struct StoreOptions {
   bool stashes = true;         // false: what finds no bucket is refused, for tests
   size_t block_bytes = 0;      // of the record area; 0: by the memory's size
   std::string warm_path = {};  // the file to keep the memory in; empty: none
+  bool discards_warm = false;  // what that file holds is given up
 };
 
 struct StoreStats {
@@ -125,14 +127,17 @@ class Store : private cuckoo::GrowingTable::Records {
   WriteReply Delete(const verify::Request& request, uint64_t now_us, uint64_t client_id = 0);
 
   // What a log holds becomes true again, operation by operation in its order, after the items of a snapshot;
-  // before LogTo, and while nobody is connected. kOk, kNoSpace, kTooLarge.
+  // before LogTo, and while nobody is connected. In warm memory, unless the key has a newer item there. kOk,
+  // kNoSpace, kTooLarge.
   Code Restore(const verify::Logged& operation, uint64_t now_us);
   // Versions go on beyond all that a log holds.
   void GoOnBeyond(uint64_t version);
   // From now on every write is appended to the log, which takes it: the caller asks HasRoom first. It
   // outlives the last write. strict: a write is in the table only once PublishDurable has put it there,
-  // and no other write of its key may come before.
-  void LogTo(log::GroupCommit* log, log::CommitMode mode);
+  // and no other write of its key may come before. `tail`: of warm memory, else null.
+  void LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail = nullptr);
+  // Room for one more write in the tail. When it is false the disk has been asked to hurry.
+  bool TailHasRoom();
   bool IsPending(std::string_view key) const {
     return !pending_.empty() && pending_hashes_.contains(HashOf(key));
   }
@@ -272,10 +277,16 @@ class Store : private cuckoo::GrowingTable::Records {
   // The log, in server/store_log.cc.
   void CopyForLog(Writing* writing);
   void LogPut(const verify::Request& request, const verify::ItemView& item, Writing* writing);
-  void LogDelete(const verify::Request& request, uint64_t client_id);
+  // Returns its version.
+  uint64_t LogDelete(const verify::Request& request, uint64_t client_id);
+  bool HasNewer(const verify::Logged& operation);
+  // While the tail of warm memory is kept: in strict it is not, for the log has all that is published.
+  bool keeps_tail() const { return tail_ != nullptr && !defers_; }
+  bool NoteExpired(const Target& target);
   // A write that is in the log and not yet in the table.
   struct Pending {
     uint64_t batch;
+    uint64_t version;
     uint64_t hash;
     std::string key;
     std::optional<verify::Bucket> item;  // none: it is deleted
@@ -293,7 +304,7 @@ class Store : private cuckoo::GrowingTable::Records {
   };
   std::optional<WriteReply> Defer(const verify::Request& request, uint64_t now_us,
                                   const Deferred& deferred, Writing* writing);
-  void DeferDelete(std::string_view key, uint64_t hash);
+  void DeferDelete(std::string_view key, uint64_t hash, uint64_t version);
   void Pend(Pending pending);
   void Publish(const Pending& pending);
   void PublishPut(const Pending& pending, const Target& target);
@@ -349,6 +360,7 @@ class Store : private cuckoo::GrowingTable::Records {
   RecoveryReport recovery_;
   std::vector<HeldRecord> held_;
   log::GroupCommit* log_ = nullptr;
+  WarmTail* tail_ = nullptr;
   bool defers_ = false;          // strict
   std::deque<Pending> pending_;  // in the order of the log
   std::unordered_set<uint64_t> pending_hashes_;

@@ -1,5 +1,6 @@
 // The store's log: what of a write is appended to it, and how what it holds is restored.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -56,20 +57,47 @@ void Store::LogPut(const Request& request, const ItemView& item, Writing* writin
   } else {
     log_->Append(operation);
   }
+  if (!keeps_tail()) return;
+  tail_->Add({item.version, writing->client_id, request.sequence}, log_->last_batch());
+  tail_->SetPublished(item.version);
 }
 
-void Store::LogDelete(const Request& request, uint64_t client_id) {
-  if (log_ == nullptr) return;
+uint64_t Store::LogDelete(const Request& request, uint64_t client_id) {
+  if (log_ == nullptr) return 0;
+  const uint64_t version = NextVersion();
   log_->Append({.kind = Logged::Kind::kDelete,
-                .version = NextVersion(),
+                .version = version,
                 .client_id = client_id,
                 .sequence = request.sequence,
                 .key = request.key});
+  if (keeps_tail()) {
+    tail_->Add({version, client_id, request.sequence, request.key}, log_->last_batch());
+  }
+  return version;
+}
+
+bool Store::TailHasRoom() {
+  if (!keeps_tail()) return true;
+  const bool has_room = tail_->HasRoom(log_->durable());
+  if (tail_->is_half_full()) log_->RequestSync();
+  return has_room;
+}
+
+// An item that the disk has not is gone all the same: what it replaced would be there again. False: the disk
+// is to have it first.
+bool Store::NoteExpired(const Target& target) {
+  const uint64_t version = target.item.version();
+  if (version <= tail_->durable_version()) return true;
+  if (!TailHasRoom()) return false;
+  std::array<char, verify::kKeyBytesMax> key;
+  tail_->Add({.version = version, .key = target.item.CopyKey(key.data())}, log_->last_batch());
+  return true;
 }
 
 // Memory that was full with these items may be too small for them in another order, or in a table that has
 // grown at other times. An item that has expired meanwhile is not stored, but what it replaced is gone.
 Code Store::Restore(const Logged& operation, uint64_t now_us) {
+  if (recovery_.warm && HasNewer(operation)) return Code::kOk;
   region_.set_slack_bytes(region_.budget_bytes() / kRestoreSlackPart);
   const bool has_expired = operation.expiry != 0 && operation.expiry <= UnixSeconds(now_us);
   const StoreStats before = stats_;
@@ -94,6 +122,13 @@ Code Store::Restore(const Logged& operation, uint64_t now_us) {
   return reply.status;
 }
 
+bool Store::HasNewer(const Logged& operation) {
+  cuckoo::Table::Slot slot;
+  return table_->Find(HashOf(operation.key), operation.key, &slot) ==
+             cuckoo::Table::FindResult::kFound &&
+         ItemOf(slot.bucket).version() > operation.version;
+}
+
 void Store::GoOnBeyond(uint64_t version) {
   last_version_ = std::max(last_version_, version + kVersionStep);
   if (last_version_ >= superblock_.version_limit) {
@@ -102,9 +137,10 @@ void Store::GoOnBeyond(uint64_t version) {
   }
 }
 
-void Store::LogTo(log::GroupCommit* log, log::CommitMode mode) {
+void Store::LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail) {
   region_.set_slack_bytes(0);
   log_ = log;
+  tail_ = tail;
   defers_ = mode == log::CommitMode::kStrict;
 }
 
@@ -135,6 +171,7 @@ std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
       writing->place ? writing->place->record_bytes - writing->place->at : view.value.size();
   LogPut(request, view, writing);
   Pend({.batch = log_->last_batch(),
+        .version = view.version,
         .hash = target.hash,
         .key = std::string(request.key),
         .item = item,
@@ -145,8 +182,9 @@ std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
   return WriteReply{Code::kOk, view.version};
 }
 
-void Store::DeferDelete(std::string_view key, uint64_t hash) {
+void Store::DeferDelete(std::string_view key, uint64_t hash, uint64_t version) {
   Pend({.batch = log_->last_batch(),
+        .version = version,
         .hash = hash,
         .key = std::string(key),
         .item = std::nullopt,
@@ -162,6 +200,10 @@ bool Store::PublishDurable(size_t count_max) {
   size_t count = 0;
   for (; count < count_max && first_pending_batch() <= durable; ++count) {
     Publish(pending_.front());
+    if (tail_ != nullptr) {
+      tail_->SetPublished(pending_.front().version);
+      tail_->SetDurable(pending_.front().version);
+    }
     pending_hashes_.erase(pending_.front().hash);
     pending_.pop_front();
   }

@@ -152,7 +152,8 @@ std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& o
   auto region = Region::Create({.budget_bytes = options.memory_bytes,
                                 .pages = options.pages,
                                 .extent = options.extent,
-                                .path = options.warm_path});
+                                .path = options.warm_path,
+                                .discards = options.discards_warm});
   if (!region) return std::unexpected(region.error());
   const auto superblock = SuperblockFor(options, *region);
   if (!superblock) return std::unexpected(superblock.error());

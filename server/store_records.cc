@@ -118,6 +118,7 @@ std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us,
                        static_cast<uint32_t>(place.record_bytes), 0, item.mask.word()},
                       verify::kBucketBytesMax);
   if (defers_) return Defer(request, now_us, {target, bucket, item}, writing);
+  if (keeps_tail()) tail_->Intend(item.version, writing->client_id, request.sequence);
   const auto status = Replace(target, bucket, now_us, &writing->room);
   if (!status) return std::nullopt;
   if (*status != Code::kOk) {

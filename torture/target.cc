@@ -89,7 +89,7 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
     log_folder->TellServers(options.commit);
     log_folder_ = std::move(*log_folder);
   }
-  const bool warm = options.has(Fault::kKillServer) && !log_folder_;
+  const bool warm = options.has(Fault::kKillServer);
   auto folder = program::MakeFolder(warm ? program::Place::kMemory : program::Place::kDisk);
   if (!folder) return std::unexpected(folder.error());
   folder_ = *folder;
@@ -194,7 +194,9 @@ void Target::Kill() {
 }
 
 std::expected<void, Error> Target::Restart(program::Life life) {
-  if (log_folder_ && life == program::Life::kEmpty) log_folder_->Clear();
+  using program::Life;
+  if (log_folder_ && life == Life::kEmpty) log_folder_->Clear();
+  if (log_folder_ && life == Life::kWarm && ++lives_with_log_ % 2 == 0) life = Life::kCold;
   auto started = server().Start(life);
   if (started || !log_folder_) return started;
   // It may well be the log: the server's last line alone.

@@ -83,6 +83,7 @@ class Target {
   std::string folder_;  // empty: none
   std::optional<LogFolder> log_folder_;
   bool keeps_log_ = false;
+  uint64_t lives_with_log_ = 0;  // that went on
   std::optional<program::Janitor> janitor_;
   std::vector<program::OwnServer> servers_;  // none, one, or two that take turns
   size_t active_ = 0;

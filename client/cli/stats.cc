@@ -22,7 +22,7 @@ constexpr auto kNotSummed = std::to_array<std::string_view>(
      "full_percent",      "host_refuses",      "table_percent",     "generation",
      "growing",           "clients_refused",   "log_durable_batch", "log_commit_us_p50",
      "log_commit_us_p99", "log_commit_us_max", "log_segment",       "log_failed",
-     "snapshot_running",  "snapshot_age_s"});
+     "log_mode",          "snapshot_running",  "snapshot_age_s"});
 
 program::Json Total(const program::Json& shards) {
   program::Json total = program::Json::object();
@@ -86,7 +86,9 @@ void AddSpace(size_t shard_count, Table* table) {
   t.Add("keys and values", program::Bytes(t["payload_bytes"]));
   t.AddCount("growths", "growths");
   if (t["log_segment"] != 0) {
-    t.Add("log", fmt::format("{} written, a commit takes {} us, 1 in 100 over {}{}",
+    constexpr std::array kModes = {"strict", "acked", "async"};  // as the server counts them
+    t.Add("log", fmt::format("{}, {} written, a commit takes {} us, 1 in 100 over {}{}",
+                             t["log_mode"] < kModes.size() ? kModes[t["log_mode"]] : "?",
                              program::Bytes(t["log_bytes"]), t["log_commit_us_p50"],
                              t["log_commit_us_p99"],
                              t["log_failed"] != 0 ? "; FAILS: plovd's log says why" : ""));

@@ -52,6 +52,7 @@ expect 0 put long - < "$work/long"
 expect 0 put lives shortly --ttl 1h
 expect 0 stats --json
 shows '"log_failed": *0'
+shows '"log_mode": *0'
 restart KILL
 is kept second
 is_absent gone
@@ -71,14 +72,56 @@ restart TERM
 for round in 1 2 3 4 5; do is "round$round" "$round"; done
 is kept second
 
-# Another server, other shards, a warm file beside it.
+# Another server, other shards.
 status=0
 timeout 60 "$plovd" --listen "$uri.2" --memory 64M --log "$dir" > "$work/out" 2> "$work/err" || status=$?
 [[ $status == 3 ]] && says 'another plovd serves' || fail 'a second server on one folder'
 end_server TERM
 refused 'other shards' 3 'start with --shards 1' --shards 2
-refused 'with --warm' 2 'do not go together' --warm "$work/warm"
 refused 'too small values' 3 'larger --max-value' --max-value 1K
+
+# Warm memory beside the log: what either of them lacks, the other has.
+dir=$work/both
+memory=$work/memory
+both=(--commit async --log-interval 60s --warm "$memory")
+start_server --log "$dir" --log-segment 1M "${both[@]}"
+expect 0 put kept first
+expect 0 put gone x
+expect 0 sync
+expect 0 put kept second
+expect 0 delete gone
+restart KILL "${both[@]}"
+is kept second
+is_absent gone
+end_server KILL
+rm "$memory" "$memory.tail"  # as a power cut does
+start_server --log "$dir" --log-segment 1M "${both[@]}"
+is kept second
+is_absent gone
+# The log goes on without the memory, which is old then; and the memory without the log.
+restart KILL
+expect 0 put kept third
+end_server KILL
+refused 'memory that the log went on without' 3 'not served last with this --log' "${both[@]}"
+rm "$memory"
+start_server --log "$dir" --log-segment 1M "${both[@]}"
+is kept third
+end_server KILL
+start_server --warm "$memory"
+is kept third
+expect 0 put kept fourth
+end_server KILL
+[[ ! -e $memory.tail ]] || fail 'a server without a log left the tail of one'
+refused 'memory that went on without the log' 3 'not served last with this --log' "${both[@]}"
+# A log that begins beside memory gets all of it.
+dir=$work/begun
+start_server --log "$dir" --log-segment 1M "${both[@]}"
+is kept fourth
+end_server KILL
+rm "$memory" "$memory.tail"
+start_server --log "$dir" --log-segment 1M "${both[@]}"
+is kept fourth
+end_server TERM
 
 # Damage where the log vouches for it.
 dir=$work/damaged

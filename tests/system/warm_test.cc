@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -155,8 +156,30 @@ class Warm : public ::testing::Test {
   std::string path_ = folder_.path() + "/memory";
 };
 
-class WarmLoad : public Warm, public ::testing::WithParamInterface<const char*> {
+struct Serving {
+  const char* name;
+  const char* shards;
+  const char* commit;  // null: no log
+};
+void PrintTo(const Serving& serving, std::ostream* out) { *out << serving.name; }
+
+class WarmLoad : public Warm, public ::testing::WithParamInterface<Serving> {
  protected:
+  std::vector<std::string> Options() const {
+    std::vector<std::string> options = {"--memory", "256M", "--shards", GetParam().shards};
+    if (GetParam().commit == nullptr) return options;
+    options.insert(options.end(), {"--log", log_.path(), "--commit", GetParam().commit});
+    return options;
+  }
+  // The memory is lost, and the log has all of it.
+  void RestartFromLog() {
+    server_->Signal(SIGKILL);
+    server_->Wait();
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+      if (file.path().extension() != ".lock") std::filesystem::remove(file.path());
+    }
+    server_->Restart();
+  }
   void StartClients() {
     for (size_t writer = 0; writer < kWriters; ++writer) {
       children_.push_back(
@@ -183,6 +206,7 @@ class WarmLoad : public Warm, public ::testing::WithParamInterface<const char*> 
     EXPECT_LE(count, shared_->counted + shared_->unknown);
   }
 
+  test::TemporaryFolder log_;
   std::unique_ptr<Plovd> server_;
   test::SharedMemory<Shared> memory_;
   Shared* shared_ = memory_.get();
@@ -190,7 +214,7 @@ class WarmLoad : public Warm, public ::testing::WithParamInterface<const char*> 
 };
 
 TEST_P(WarmLoad, ManyLivesLookLikeOne) {
-  server_ = Serve({"--memory", "256M", "--shards", GetParam()});
+  server_ = Serve(Options());
   ASSERT_TRUE(server_->Connect().Put("counter", "0"));
   StartClients();
   std::mt19937_64 random(Rounds());
@@ -209,6 +233,12 @@ TEST_P(WarmLoad, ManyLivesLookLikeOne) {
         << "process " << i << " (2: a wrong GET; 3: a failed write; 4, 5: a lost count)";
   }
   CheckAll();
+  if (GetParam().commit != nullptr) {
+    ASSERT_TRUE(server_->Connect().Sync());
+    RestartFromLog();
+    CheckAll();
+    EXPECT_EQ(shared_->unknown + shared_->unknown_writes, 0);
+  }
   std::printf("gets %lu fillers %lu counted %lu, unknown %lu and %lu, reconnects %lu\n",
               shared_->registers.gets.load(), shared_->fillers.load(), shared_->counted.load(),
               shared_->unknown.load(), shared_->unknown_writes.load(), shared_->reconnects.load());
@@ -216,8 +246,12 @@ TEST_P(WarmLoad, ManyLivesLookLikeOne) {
   EXPECT_GT(shared_->fillers, 1000);
   EXPECT_GT(shared_->counted, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Shards, WarmLoad, ::testing::Values("1", "2"),
-                         [](const auto& shards) { return std::string(shards.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Shards, WarmLoad,
+    ::testing::Values(Serving{"1", "1", nullptr}, Serving{"2", "2", nullptr},
+                      Serving{"Async", "1", "async"}, Serving{"Acked", "1", "acked"},
+                      Serving{"Strict", "2", "strict"}),
+    [](const auto& serving) { return std::string(serving.param.name); });
 
 TEST_F(Warm, WriteUnderWayIsUnknownAndNotAppliedLater) {
   const auto server = Serve({"--memory", "64M"});
