@@ -70,10 +70,11 @@ void SnapshotFeed::Give(SnapshotBlock block) {
   wake_writer_();
 }
 
-void SnapshotFeed::End(const Total& total) {
+void SnapshotFeed::End(const Total& total, std::vector<verify::LoggedSession> sessions) {
   {
     const std::lock_guard lock(mutex_);
     total_ = total;
+    sessions_ = std::move(sessions);
     SetState(State::kOver);
   }
   wake_writer_();
@@ -127,8 +128,14 @@ std::optional<SnapshotFeed::Total> SnapshotFeed::total() const {
   return total_;
 }
 
+std::vector<verify::LoggedSession> SnapshotFeed::TakeSessions() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(sessions_, {});
+}
+
 // The memory of the blocks is nobody's until the next one.
 void SnapshotFeed::Settle() {
+  sessions_ = {};
   full_.clear();
   free_.clear();
   blocks_ = 0;

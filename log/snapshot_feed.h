@@ -1,5 +1,5 @@
 // SnapshotFeed: what a shard gives to the thread that writes its snapshots (log/snapshots.h): blocks of items,
-// of which few wait, so that neither side waits for the other's work.
+// of which few wait, so that neither side waits for the other's work, and at the end all its sessions.
 //
 //   kIdle ─Ask─► kAsked ─Want─► kWanted ─Begin─► kRunning ─End or Fail─► kOver ─Settle─► kIdle
 //                                                    └──────Cancel──────► kCancelled ─Cancelled─► kIdle
@@ -76,7 +76,7 @@ class SnapshotFeed {
   // An empty block; nullopt: the writer is behind, and wakes the shard.
   std::optional<SnapshotBlock> TakeFree();
   void Give(SnapshotBlock block);
-  void End(const Total& total);
+  void End(const Total& total, std::vector<verify::LoggedSession> sessions);
   // There is none: something that should be in it is damaged.
   void Fail();
   // After Cancel: no block comes any more.
@@ -92,6 +92,8 @@ class SnapshotFeed {
   void Free(SnapshotBlock block);
   // In kOver, once no full block is left; nullopt: Fail.
   std::optional<Total> total() const;
+  // With that total; once.
+  std::vector<verify::LoggedSession> TakeSessions();
   // The snapshot that is over was taken, of so many bytes, or was not.
   void SettleTaken(uint64_t bytes);
   void SettleFailed();
@@ -113,7 +115,8 @@ class SnapshotFeed {
   bool asked_again_ = false;                 // while one runs
   Start start_;
   std::optional<Total> total_;
-  std::vector<SnapshotBlock> full_;  // oldest first
+  std::vector<verify::LoggedSession> sessions_;  // with it
+  std::vector<SnapshotBlock> full_;              // oldest first
   std::vector<SnapshotBlock> free_;
   size_t blocks_ = 0;
   Stats stats_;

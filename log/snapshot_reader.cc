@@ -12,6 +12,7 @@ namespace {
 using verify::kSnapshotBlockHeadBytes;
 using verify::kSnapshotFooterBytes;
 
+using Kind = verify::SnapshotBlockHead::Kind;
 using Verdict = std::expected<std::optional<Bytes>, Damage>;
 
 std::string Differs(std::string_view what, uint64_t found, uint64_t footer) {
@@ -68,21 +69,22 @@ std::expected<std::string, Error> SnapshotReader::ReadFooter() {
 }
 
 std::expected<Verdict, Error> SnapshotReader::Next() {
-  if (at_ == file_bytes_) return std::nullopt;
-  const uint64_t block_at = at_;
-  if (block_at == FooterAt()) {
+  while (at_ < FooterAt()) {
+    const uint64_t block_at = at_;
+    const auto wrong = ReadBlock();
+    if (!wrong) return std::unexpected(wrong.error());
+    if (!wrong->empty()) {
+      return Verdict(std::unexpect,
+                     DamageAt(block_at, "block " + std::to_string(blocks_) + " " + *wrong));
+    }
+    if (block_head_.kind == Kind::kItems) return Bytes(block_).subspan(kSnapshotBlockHeadBytes);
+  }
+  if (at_ == FooterAt()) {
     const std::string wrong = CheckTotal();
-    if (!wrong.empty()) return Verdict(std::unexpect, DamageAt(block_at, wrong));
+    if (!wrong.empty()) return Verdict(std::unexpect, DamageAt(at_, wrong));
     at_ = file_bytes_;
-    return std::nullopt;
   }
-  const auto wrong = ReadBlock();
-  if (!wrong) return std::unexpected(wrong.error());
-  if (!wrong->empty()) {
-    return Verdict(std::unexpect,
-                   DamageAt(block_at, "block " + std::to_string(blocks_) + " " + *wrong));
-  }
-  return Bytes(block_).subspan(kSnapshotBlockHeadBytes);
+  return std::nullopt;
 }
 
 std::expected<std::string, Error> SnapshotReader::ReadBlock() {
@@ -101,10 +103,24 @@ std::expected<std::string, Error> SnapshotReader::ReadBlock() {
     return "fails its checksum";
   }
   if (head->number != blocks_) return "says that it is block " + std::to_string(head->number);
-  return Count(*head);
+  block_head_ = *head;
+  if (head->kind == Kind::kSessions) {
+    TakeSessions();
+  } else if (std::string wrong = CountItems(); !wrong.empty()) {
+    return wrong;
+  }
+  digest_ = verify::SnapshotDigest(digest_, head->checksum);
+  at_ += head->bytes;
+  ++blocks_;
+  return {};
 }
 
-std::string SnapshotReader::Count(const verify::SnapshotBlockHead& head) {
+void SnapshotReader::TakeSessions() {
+  Bytes rest = Bytes(block_).subspan(kSnapshotBlockHeadBytes);
+  while (const auto session = verify::TakeLoggedSession(&rest)) sessions_.push_back(*session);
+}
+
+std::string SnapshotReader::CountItems() {
   Bytes rest = Bytes(block_).subspan(kSnapshotBlockHeadBytes);
   while (const auto item = verify::TakeLogged(&rest)) {
     if (item->version > footer_.last_version) {
@@ -113,10 +129,7 @@ std::string SnapshotReader::Count(const verify::SnapshotBlockHead& head) {
     }
     payload_bytes_ += item->key.size() + item->value.size();
   }
-  items_ += head.operations;
-  digest_ = verify::SnapshotDigest(digest_, head.checksum);
-  at_ += head.bytes;
-  ++blocks_;
+  items_ += block_head_.operations;
   return {};
 }
 
@@ -125,6 +138,9 @@ std::string SnapshotReader::CheckTotal() const {
   if (items_ != footer_.items) return Differs("items", items_, footer_.items);
   if (payload_bytes_ != footer_.payload_bytes) {
     return Differs("payload bytes", payload_bytes_, footer_.payload_bytes);
+  }
+  if (sessions_.size() != footer_.sessions) {
+    return Differs("sessions", sessions_.size(), footer_.sessions);
   }
   if (digest_ != footer_.digest) return "its blocks are whole but not those of its footer";
   return {};

@@ -1,6 +1,6 @@
 // SnapshotReader: reads a snapshot, block by block, and says whether it is whole.
 //
-// Threads: one. Memory: one block.
+// Threads: one. Memory: one block, and the sessions.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,11 @@ class SnapshotReader {
   const verify::LogHead& head() const { return head_; }
   const verify::SnapshotFooter& footer() const { return footer_; }
 
-  // The operations of the next block, for verify::TakeLogged, valid until the next call; nullopt at the
-  // footer, when all of it was whole.
+  // The operations of the next block of items, for verify::TakeLogged, valid until the next call; nullopt at
+  // the footer, when all of it was whole.
   std::expected<std::expected<std::optional<Bytes>, Damage>, Error> Next();
+  // Once Next was at the footer: whose writes the snapshot knows of; who was connected comes last.
+  const std::vector<verify::LoggedSession>& sessions() const { return sessions_; }
 
   uint64_t bytes_read() const { return at_; }
   uint64_t bytes_total() const { return file_bytes_; }
@@ -38,7 +40,8 @@ class SnapshotReader {
   // What is wrong, or nothing. An Error is of the system.
   std::expected<std::string, Error> ReadFooter();
   std::expected<std::string, Error> ReadBlock();
-  std::string Count(const verify::SnapshotBlockHead& head);
+  std::string CountItems();
+  void TakeSessions();
   std::string CheckTotal() const;
   Damage DamageAt(uint64_t offset, std::string what) const;
 
@@ -55,6 +58,8 @@ class SnapshotReader {
   uint64_t items_ = 0;
   uint64_t payload_bytes_ = 0;
   std::vector<std::byte> block_;
+  verify::SnapshotBlockHead block_head_;
+  std::vector<verify::LoggedSession> sessions_;
 };
 
 }  // namespace plov::log

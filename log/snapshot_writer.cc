@@ -1,7 +1,9 @@
 #include "log/snapshot_writer.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
+#include <vector>
 
 #include "log/folder.h"
 
@@ -9,8 +11,12 @@ namespace plov::log {
 
 namespace {
 
+using Kind = verify::SnapshotBlockHead::Kind;
+
 // So much is dirty at most: a sync of it does not hold up the log's own for long.
 constexpr uint64_t kSyncBytes = uint64_t{16} << 20;
+// A block of these is as long as those of items, or shorter.
+constexpr size_t kSessionsInBlock = (size_t{1} << 20) / verify::kLoggedSessionBytes;
 
 }  // namespace
 
@@ -59,20 +65,48 @@ std::expected<void, Error> SnapshotWriter::Sync() {
 }
 
 std::expected<void, Error> SnapshotWriter::Write(std::span<std::byte> block, uint32_t operations) {
-  assert(operations > 0 && block.size() > verify::kSnapshotBlockHeadBytes);
+  return SealAndAppend(block, {.operations = operations, .kind = Kind::kItems});
+}
+
+std::expected<void, Error> SnapshotWriter::WriteSessions(
+    std::span<const verify::LoggedSession> sessions) {
+  std::vector<std::byte> block;
+  while (!sessions.empty()) {
+    const auto some = sessions.first(std::min(sessions.size(), kSessionsInBlock));
+    block.resize(verify::kSnapshotBlockHeadBytes + some.size() * verify::kLoggedSessionBytes);
+    std::byte* at = block.data() + verify::kSnapshotBlockHeadBytes;
+    for (const verify::LoggedSession& session : some) {
+      verify::EncodeLoggedSession(session, at);
+      at += verify::kLoggedSessionBytes;
+    }
+    const auto written = SealAndAppend(
+        block, {.operations = static_cast<uint32_t>(some.size()), .kind = Kind::kSessions});
+    if (!written) return written;
+    sessions = sessions.subspan(some.size());
+  }
+  return {};
+}
+
+std::expected<void, Error> SnapshotWriter::SealAndAppend(std::span<std::byte> block,
+                                                         verify::SnapshotBlockHead head) {
+  assert(head.operations > 0 && block.size() > verify::kSnapshotBlockHeadBytes);
   assert(block.size() % verify::kWordBytes == 0 && block.size() <= verify::kBatchBytesMax);
+  head.number = blocks_;
   const uint64_t seed = verify::SnapshotSeed(head_.id, at_);
-  const uint64_t checksum = verify::SealSnapshotBlock(block, blocks_, operations, seed);
+  const uint64_t checksum = verify::SealSnapshotBlock(block, head, seed);
   if (const auto written = Append(block); !written) return written;
   digest_ = verify::SnapshotDigest(digest_, checksum);
   ++blocks_;
   return at_ - synced_ < kSyncBytes ? std::expected<void, Error>() : Sync();
 }
 
-std::expected<void, Error> SnapshotWriter::Close(const verify::SnapshotFooter& total) {
+std::expected<void, Error> SnapshotWriter::Close(const verify::SnapshotFooter& total,
+                                                 std::span<const verify::LoggedSession> sessions) {
+  if (const auto written = WriteSessions(sessions); !written) return written;
   verify::SnapshotFooter footer = total;
   footer.digest = digest_;
   footer.start_batch = head_.first_batch;
+  footer.sessions = sessions.size();
   const uint64_t seed = verify::SnapshotSeed(head_.id, at_);
   const auto bytes = verify::SealSnapshotFooter(footer, blocks_, seed);
   if (const auto written = Append(bytes); !written) return written;

@@ -24,15 +24,16 @@ class SnapshotWriter {
   // unfinished until Finish. `disk` outlives it. kNoSpace, kSystem.
   static std::expected<SnapshotWriter, Error> Begin(Disk* disk, const verify::LogHead& head);
 
-  // A block: room for its head, then `operations` operations of kind put; some of up to 1 MiB. Seals and
+  // A block of items: room for its head, then `operations` operations of kind put; some of up to 1 MiB. Seals and
   // writes it; every 16 MiB are synced and leave the system's memory.
   std::expected<void, Error> Write(std::span<std::byte> block, uint32_t operations);
   uint64_t bytes_written() const { return at_; }
 
-  // The footer, and sync; then ReadBack until it returns false. The caller knows that the log is durable
-  // through `needs_batch` (rule S3). An error of any of them: Abandon. kNoSpace, kSystem.
-  // Of `total` digest and start batch are the writer's own.
-  std::expected<void, Error> Close(const verify::SnapshotFooter& total);
+  // The sessions, the footer, and sync; then ReadBack until it returns false. The caller knows that the log is
+  // durable through `needs_batch` (rule S3). An error of any of them: Abandon. kNoSpace, kSystem.
+  // Of `total` digest, start batch and the number of sessions are the writer's own.
+  std::expected<void, Error> Close(const verify::SnapshotFooter& total,
+                                   std::span<const verify::LoggedSession> sessions = {});
   // Reads the next block of the file as the disk has it; false: all is what was written, and the file has its
   // name, in place of a former one. kCorrupt, kSystem.
   std::expected<bool, Error> ReadBack();
@@ -41,6 +42,9 @@ class SnapshotWriter {
   void Abandon();
 
  private:
+  std::expected<void, Error> SealAndAppend(std::span<std::byte> block,
+                                           verify::SnapshotBlockHead head);
+  std::expected<void, Error> WriteSessions(std::span<const verify::LoggedSession> sessions);
   std::expected<void, Error> Append(std::span<const std::byte> bytes);
   std::expected<void, Error> Sync();
   std::expected<void, Error> OpenToReadBack();

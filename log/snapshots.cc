@@ -170,7 +170,8 @@ std::expected<bool, Error> Snapshots::WriteNext() {
   if (!total) {
     return Fail(Code::kCorrupt, "something in memory fails its checksum, and only the log has it");
   }
-  if (auto closed = writer_->Close(*total); !closed) return std::unexpected(closed.error());
+  const auto closed = writer_->Close(*total, feed->TakeSessions());
+  if (!closed) return std::unexpected(closed.error());
   closed_ = true;
   return true;
 }

@@ -248,8 +248,18 @@ std::expected<void, Error> LogRecovery::Replay(Walk* walk, Recovered* recovered,
   }
 }
 
+// Whether these, and those that the log has, are all.
+bool LogRecovery::RestoreSessions(const Beginning& beginning, Sessions* sessions) {
+  const auto& snapshot = beginning.snapshot;
+  // A log that was begun beside memory with items has not all that was ever written.
+  if (!snapshot) return beginning.walk.head().floor <= 1;
+  for (const verify::LoggedSession& session : snapshot->sessions()) sessions->Restore(session);
+  return snapshot->footer().sessions_are_all;
+}
+
 // A snapshot holds what was true at some time after the log that is replayed on it began: every later write of
-// a key is there and comes last. So do items of one that turns out to be damaged no harm.
+// a key is there and comes last. So do items of one that turns out to be damaged no harm; its
+// sessions are left alone.
 std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Sessions* sessions,
                                                 uint64_t published) {
   if (!found_.shards.contains(shard)) return {};
@@ -271,11 +281,11 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
     spdlog::warn("shard {}: {}: what lies before it is read instead, and the log since", shard,
                  damage->Line());
   }
+  const bool is_whole = RestoreSessions(*beginning, sessions);
   Walk& walk = beginning->walk;
   if (auto replayed = Replay(&walk, &recovered, store, sessions, &progress); !replayed)
     return replayed;
-  // A log that was begun beside memory with items has not all that was ever written.
-  sessions->EndRestore(!beginning->snapshot && walk.head().floor <= 1);
+  sessions->EndRestore(is_whole);
   recovered.end = walk.end();
   recovered.log_bytes = walk.bytes_total();
   if (beginning->snapshot) {

@@ -34,7 +34,7 @@ class LogRecovery {
   // What a store must hold that is restored; by the snapshot, or where there is none by a first look at the
   // log, which Open takes at all shards at once.
   ExpectedItems expected_of(uint32_t shard) const { return shards_[shard].expected; }
-  // Restores a shard: its newest whole snapshot, and the log from there; and what that log says of who
+  // Restores a shard: its newest whole snapshot, and the log from there; and what both say of who
   // wrote. The store has all writes up to version `published`. kCorrupt, kNoSpace, kTooLarge, kSystem.
   std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions,
                                      uint64_t published = 0);
@@ -79,6 +79,7 @@ class LogRecovery {
   std::expected<void, Error> CheckHead(const verify::LogHead& head, uint32_t shard) const;
   Loaded Load(log::SnapshotReader* snapshot, Recovered* recovered, Store* store,
               Progress* progress) const;
+  static bool RestoreSessions(const Beginning& beginning, Sessions* sessions);
   std::expected<void, Error> Replay(log::Walk* walk, Recovered* recovered, Store* store,
                                     Sessions* sessions, Progress* progress) const;
   std::expected<void, Error> Restore(log::Bytes operations, Recovered* recovered, Store* store,

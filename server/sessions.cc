@@ -28,27 +28,53 @@ Session::State Session::Find(uint64_t sequence, bool retry, WriteReply* reply) c
 void Session::Remember(uint64_t sequence, const WriteReply& reply) {
   if (first_sequence_ == 0) first_sequence_ = sequence;
   entries_[sequence % kSessionWindow] = {sequence, reply};
+  if (reply.status != Code::kOk || sequence < last_sequence_) return;
+  last_sequence_ = sequence;
+  last_version_ = reply.version;
 }
 
 void Session::Restore(uint64_t sequence, const WriteReply& reply) {
-  entries_[sequence % kSessionWindow] = {sequence, reply};
+  Remember(sequence, reply);
   first_sequence_ = std::max(first_sequence_, sequence + 1);
+}
+
+void Session::Restore(const verify::LoggedSession& session) {
+  if (session.version != 0) return Restore(session.sequence, {Code::kOk, session.version});
+  first_sequence_ = std::max(first_sequence_, session.sequence + 1);
+}
+
+std::optional<verify::LoggedSession> Session::known() const {
+  if (last_sequence_ != 0) {
+    return verify::LoggedSession{.sequence = last_sequence_, .version = last_version_};
+  }
+  if (first_sequence_ != 0) return verify::LoggedSession{.sequence = first_sequence_ - 1};
+  return returned_ ? std::optional(verify::LoggedSession{}) : std::nullopt;
+}
+
+void Sessions::Restore(const verify::LoggedSession& session) {
+  RestoredOf(session.client_id)->Restore(session);
 }
 
 void Sessions::Restore(const verify::Logged& write) {
   if (write.sequence == 0) return;  // no client's
-  const auto [found, fresh] = restored_by_owner_.try_emplace(write.client_id, restored_.end());
+  RestoredOf(write.client_id)->Restore(write.sequence, {Code::kOk, write.version});
+}
+
+// It is the last one then.
+Session* Sessions::RestoredOf(uint64_t logged_owner) {
+  const auto [found, fresh] = restored_by_owner_.try_emplace(logged_owner, restored_.end());
   if (fresh) {
-    restored_.push_back({write.client_id});
+    restored_.push_back({logged_owner});
     found->second = std::prev(restored_.end());
   }
   restored_.splice(restored_.end(), restored_, found->second);
-  found->second->session->Restore(write.sequence, {Code::kOk, write.version});
-  if (restored_.size() <= kIdleSessionsMax) return;
+  Session* session = found->second->session.get();
+  if (restored_.size() <= kIdleSessionsMax) return session;
   restored_by_owner_.erase(restored_.front().owner);
   restored_.pop_front();
   dropped_ = true;
   evicted_ = true;
+  return session;
 }
 
 void Sessions::EndRestore(bool is_whole) {
@@ -70,6 +96,7 @@ Session* Sessions::Enter(const SessionOwner& owner, uint64_t logged_owner) {
   auto [it, fresh] = sessions_.try_emplace(owner);
   Registration& registration = it->second;
   if (fresh) {
+    registration.logged_owner = logged_owner;
     registration.first = !evicted_;
     if (auto restored = TakeRestored(logged_owner)) {
       registration.session = std::move(restored);
@@ -94,6 +121,43 @@ void Sessions::Leave(const SessionOwner& owner) {
     idle_.pop_front();
     evicted_ = true;
   }
+}
+
+// A restored session moves to the others when its client comes, and never back: those first, and none is missed.
+void Sessions::Pass::Begin() {
+  buckets_ = sessions_->sessions_.bucket_count();
+  next_ = 0;
+  idle_.clear();
+  connected_.clear();
+  for (const Restored& restored : sessions_->restored_) {
+    auto known = restored.session->known();
+    if (!known) continue;
+    known->client_id = restored.owner;
+    idle_.push_back(*known);
+  }
+}
+
+// Where the others were put into more buckets, all begins anew.
+bool Sessions::Pass::Step() {
+  const auto& sessions = sessions_->sessions_;
+  if (buckets_ != sessions.bucket_count()) Begin();
+  const size_t end = std::min(next_ + kBucketsPerStep, buckets_);
+  for (; next_ < end; ++next_) {
+    for (auto it = sessions.begin(next_); it != sessions.end(next_); ++it) {
+      const Registration& registration = it->second;
+      auto known = registration.session->known();
+      if (!known && registration.first) known.emplace();
+      if (!known || registration.logged_owner == 0) continue;
+      known->client_id = registration.logged_owner;
+      (registration.connections > 0 ? connected_ : idle_).push_back(*known);
+    }
+  }
+  return next_ < buckets_;
+}
+
+std::vector<verify::LoggedSession> Sessions::Pass::Take() {
+  idle_.insert(idle_.end(), connected_.begin(), connected_.end());
+  return std::move(idle_);
 }
 
 }  // namespace plov::server

@@ -4,8 +4,8 @@
 // unanswered. The shard keeps the replies of the last kSessionWindow per client; a sequence that
 // it finds there is answered again, not applied again. Sessions of clients that left are kept for
 // their return, the kIdleSessionsMax most recent; whose a session is that has no user is known as
-// long as the session is (fabric/claim.h). What a log has of them goes on after a restart. Source:
-// at-most-once by client id and sequence, after RIFL, SOSP 2015.
+// long as the session is (fabric/claim.h). What a log and its snapshots have of them goes on after a
+// restart. Source: at-most-once by client id and sequence, after RIFL, SOSP 2015.
 #pragma once
 
 #include <sys/types.h>
@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "fabric/claim.h"
 #include "verify/error.h"
@@ -62,6 +63,12 @@ class Session {
   // A write that the log has, in the log's order. What the client sent before and the log has not
   // was refused, nobody knows why, or came after later ones: it is not tried again.
   void Restore(uint64_t sequence, const WriteReply& reply);
+  // What a snapshot has, as known() gave it.
+  void Restore(const verify::LoggedSession& session);
+  // For a snapshot: the last write that was applied, with the version of its reply; where none was, the last
+  // before those that this session saw, which may have been. Later ones were refused at most: who restores this
+  // decides them anew, and puts none behind a later write by it. nullopt: nothing is known.
+  std::optional<verify::LoggedSession> known() const;
   // The client came back to this session, its first: what it holds no reply of was never applied.
   void Return() { returned_ = true; }
 
@@ -73,6 +80,8 @@ class Session {
 
   std::array<Entry, kSessionWindow> entries_{};
   uint64_t first_sequence_ = 0;  // the first that this session saw
+  uint64_t last_sequence_ = 0;   // the greatest that was applied; 0: none is known
+  uint64_t last_version_ = 0;    // of its reply
   bool returned_ = false;
 };
 
@@ -83,10 +92,12 @@ class Sessions {
   // again may have been applied.
   explicit Sessions(bool warm = false) : evicted_(warm) {}
 
-  // A write of a former server's client, as its log has it and in its order; before any Enter.
+  // Before any Enter: of a former server's clients first what its snapshot has, then each write of the log from
+  // there on, in its order. Only the kIdleSessionsMax that came last are kept.
+  void Restore(const verify::LoggedSession& session);
   void Restore(const verify::Logged& write);
-  // is_whole: those were all that the log ever held, so of a client without any nothing was applied; with warm
-  // memory those that follow belong to them, which the log has not.
+  // is_whole: of a client that was not among these nothing was ever applied; with warm memory
+  // those that follow belong to them, which the log has not.
   void EndRestore(bool is_whole);
 
   // The session of a client that connects; new, the one it left, or what was restored of the one it
@@ -94,6 +105,32 @@ class Sessions {
   Session* Enter(const SessionOwner& owner, uint64_t logged_owner = 0);
   // The client's connection ended.
   void Leave(const SessionOwner& owner);
+
+  // For a snapshot: takes all sessions, some at each step, each as it is then. One of a client that comes
+  // meanwhile may be left out. The sessions outlive it.
+  class Pass {
+   public:
+    explicit Pass(const Sessions* sessions) : sessions_(sessions) {}
+
+    // False: there are no more.
+    bool Step();
+    // Of a client that is not among those taken nothing was applied before the pass.
+    bool are_all() const { return !sessions_->evicted_; }
+    // Those of connected clients are last: who restores too many drops the first.
+    std::vector<verify::LoggedSession> Take();
+
+   private:
+    // Some 10 us: each may be out of the cache.
+    static constexpr size_t kBucketsPerStep = 128;
+
+    void Begin();
+
+    const Sessions* sessions_;
+    size_t buckets_ = 0;
+    size_t next_ = 0;  // of them
+    std::vector<verify::LoggedSession> idle_;
+    std::vector<verify::LoggedSession> connected_;
+  };
 
   // To the ids of owners without a user.
   fabric::Claims* claims() { return &claims_; }
@@ -105,6 +142,7 @@ class Sessions {
   struct Registration {
     std::unique_ptr<Session> session = std::make_unique<Session>();
     bool first = true;  // the client had no session before this one
+    uint64_t logged_owner = 0;
     int connections = 0;
     std::list<SessionOwner>::iterator idle;  // valid while connections == 0
   };
@@ -113,6 +151,7 @@ class Sessions {
     std::unique_ptr<Session> session = std::make_unique<Session>();
   };
 
+  Session* RestoredOf(uint64_t logged_owner);
   std::unique_ptr<Session> TakeRestored(uint64_t logged_owner);
 
   std::unordered_map<SessionOwner, Registration, SessionOwnerHash> sessions_;

@@ -23,7 +23,7 @@ void Shard::LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed
   commit_mode_ = mode;
   appended_batch_ = log->last_batch();
   store_->LogTo(log, mode, tail);
-  if (feed != nullptr) snapshot_.emplace(store_.get(), log, feed);
+  if (feed != nullptr) snapshot_.emplace(store_.get(), &sessions_, log, feed);
 }
 
 // kDone: it takes the write, or `refusal` says why not.

@@ -83,22 +83,31 @@ bool ShardSnapshot::Read() {
     }
   }
   if (budget == 0 || !met_.empty()) return true;
-  if (!is_read_) {
-    const auto progress = pass_->Step(kPlacesPerSlice);
-    if (progress == TablePass::Progress::kDamaged) Fail();
-    if (progress != TablePass::Progress::kOver) return true;
-    is_read_ = true;
-    pass_.reset();
-    // Rule S3: the last write that anything in it can be of.
-    total_.needs_batch = log_->RequestSync();
-    total_.bucket_bytes = store_->table().item_bytes();
-    total_.time_us = log_->latest_time_us();
-  }
-  if (!met_.empty()) return true;
+  if (!is_read_) is_read_ = ReadNext();
+  if (!is_read_ || !met_.empty()) return true;
   if (log_->durable() < total_.needs_batch) return false;
   if (block_->operations > 0) GiveBlock();
+  auto sessions = sessions_pass_->Take();
   Drop();
-  feed_->End(total_);
+  feed_->End(total_, std::move(sessions));
+  return true;
+}
+
+// True when nothing is left.
+bool ShardSnapshot::ReadNext() {
+  if (pass_) {
+    const auto progress = pass_->Step(kPlacesPerSlice);
+    if (progress == TablePass::Progress::kDamaged) Fail();
+    if (progress != TablePass::Progress::kOver) return false;
+    pass_.reset();
+    sessions_pass_.emplace(sessions_);
+  }
+  if (sessions_pass_->Step()) return false;
+  total_.sessions_are_all = sessions_pass_->are_all();
+  // Rules S3, S4: the last write that anything in it can be of.
+  total_.needs_batch = log_->RequestSync();
+  total_.bucket_bytes = store_->table().item_bytes();
+  total_.time_us = log_->latest_time_us();
   return true;
 }
 
@@ -182,6 +191,7 @@ void ShardSnapshot::Fail() {
 
 void ShardSnapshot::Drop() {
   pass_.reset();
+  sessions_pass_.reset();
   while (!met_.empty()) TakeFirst();
   block_.reset();
   digest_.reset();

@@ -1,5 +1,5 @@
-// ShardSnapshot: the shard's part of a snapshot: reads the store a slice at a time, between its writes, and
-// gives the items to who writes them (log/snapshots.h). Rules S1 to S3 of plov(7).
+// ShardSnapshot: the shard's part of a snapshot: reads the store and the sessions a slice at a time, between the
+// store's writes, and gives them to who writes them (log/snapshots.h). Rules S1 to S4 of plov(7).
 //
 // What is written after the beginning is left to the log, and S3 waits for that: so an item is taken as it was
 // at the beginning or not at all. Damage ends the snapshot: the log, which has the item, stays.
@@ -15,6 +15,7 @@
 #include "cuckoo/table_pass.h"
 #include "log/group_commit.h"
 #include "log/snapshot_feed.h"
+#include "server/sessions.h"
 #include "server/store.h"
 #include "verify/record.h"
 
@@ -23,8 +24,9 @@ namespace plov::server {
 class ShardSnapshot {
  public:
   // All outlive it.
-  ShardSnapshot(Store* store, log::GroupCommit* log, log::SnapshotFeed* feed)
-      : store_(store), log_(log), feed_(feed) {}
+  ShardSnapshot(Store* store, const Sessions* sessions, log::GroupCommit* log,
+                log::SnapshotFeed* feed)
+      : store_(store), sessions_(sessions), log_(log), feed_(feed) {}
   ~ShardSnapshot() { Drop(); }
 
   // A slice of it; for the end of each turn. False when there was nothing to do.
@@ -41,6 +43,7 @@ class ShardSnapshot {
 
   void Begin();
   bool Read();
+  bool ReadNext();
   void Meet(const verify::Bucket& bucket);
   Copy CopyFirst(size_t* budget);
   Copy CopyLong(const Store::Hit& hit, size_t* budget);
@@ -52,10 +55,12 @@ class ShardSnapshot {
   void Drop();
 
   Store* store_;
+  const Sessions* sessions_;
   log::GroupCommit* log_;
   log::SnapshotFeed* feed_;
   std::optional<cuckoo::TablePass> pass_;
-  bool is_read_ = false;  // all was met
+  bool is_read_ = false;  // all was met, and the sessions are taken
+  std::optional<Sessions::Pass> sessions_pass_;
   std::deque<verify::Bucket> met_;
   std::optional<log::SnapshotBlock> block_;
   size_t item_at_ = 0;  // of the item that is copied: where its value goes, 0: none is

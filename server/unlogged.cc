@@ -58,8 +58,8 @@ std::expected<void, Error> Unlogged::Take(const WarmTail& tail, Sessions* sessio
   if (!writers_.empty() && !IsLogged(writers_.back().version)) writers_.pop_back();
   std::vector<Absent> superseded;
   for (const Writer& writer : writers_) {
-    sessions->Restore(
-        {.version = writer.version, .client_id = writer.client_id, .sequence = writer.sequence});
+    sessions->Restore(Logged{
+        .version = writer.version, .client_id = writer.client_id, .sequence = writer.sequence});
     if (!IsLogged(writer.version)) superseded.push_back({writer.version, {}});
   }
   absent_.insert(absent_.end(), superseded.begin(), superseded.end());

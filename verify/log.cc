@@ -14,6 +14,7 @@ constexpr std::array kSegmentMagic = {'p', 'l', 'o', 'v', 'l', 'o', 'g', '\1'};
 constexpr std::array kSnapshotMagic = {'p', 'l', 'o', 'v', 's', 'n', 'p', '\1'};
 constexpr std::array kBatchMagic = {'p', 'l', 'g', 'b'};
 constexpr std::array kBlockMagic = {'p', 'l', 's', 'b'};
+constexpr std::array kSessionsMagic = {'p', 'l', 's', 'c'};
 constexpr std::array kFooterMagic = {'p', 'l', 's', 'f'};
 constexpr size_t kHeadFieldsEnd = 104;
 
@@ -41,6 +42,9 @@ uint64_t SealedWith(std::span<const std::byte> bytes, uint64_t seed) {
 
 const auto& MagicOf(LogFile file) {
   return file == LogFile::kSegment ? kSegmentMagic : kSnapshotMagic;
+}
+const auto& MagicOf(SnapshotBlockHead::Kind kind) {
+  return kind == SnapshotBlockHead::Kind::kItems ? kBlockMagic : kSessionsMagic;
 }
 
 // A key that can be stored, and no more of a value than one can be long.
@@ -74,6 +78,14 @@ std::optional<LoggedRange> WalkOperations(std::span<const std::byte> rest, uint3
   }
   if (!rest.empty()) return std::nullopt;
   return range;
+}
+
+bool AreSessions(std::span<const std::byte> rest, uint32_t count) {
+  if (rest.size() != kLoggedSessionBytes * count) return false;
+  while (!rest.empty()) {
+    if (!TakeLoggedSession(&rest)) return false;
+  }
+  return true;
 }
 
 // In a snapshot items lie in no order, and all are puts.
@@ -172,6 +184,24 @@ std::optional<Logged> TakeLogged(std::span<const std::byte>* rest) {
   return operation;
 }
 
+void EncodeLoggedSession(const LoggedSession& session, std::byte* to) {
+  PutNumber(to, session.client_id);
+  PutNumber(to + 8, session.sequence);
+  PutNumber(to + 16, session.version);
+}
+
+std::optional<LoggedSession> TakeLoggedSession(std::span<const std::byte>* rest) {
+  if (rest->size() < kLoggedSessionBytes) return std::nullopt;
+  const LoggedSession session{.client_id = NumberAt<uint64_t>(*rest, 0),
+                              .sequence = NumberAt<uint64_t>(*rest, 8),
+                              .version = NumberAt<uint64_t>(*rest, 16)};
+  if (session.client_id == 0 || (session.sequence == 0 && session.version != 0)) {
+    return std::nullopt;
+  }
+  *rest = rest->subspan(kLoggedSessionBytes);
+  return session;
+}
+
 uint64_t BatchSeed(const LogId& id, uint64_t segment, uint64_t offset) {
   return Mix(Mix(Mix(id.low ^ Mix(id.high)) + segment) + offset);
 }
@@ -256,11 +286,9 @@ void EncodeBlockHead(const SnapshotBlockHead& head, const std::array<char, 4>& m
 
 }  // namespace
 
-uint64_t SealSnapshotBlock(std::span<std::byte> block, uint64_t number, uint32_t operations,
-                           uint64_t seed) {
-  EncodeBlockHead(
-      {.bytes = static_cast<uint32_t>(block.size()), .number = number, .operations = operations},
-      kBlockMagic, block.data());
+uint64_t SealSnapshotBlock(std::span<std::byte> block, SnapshotBlockHead head, uint64_t seed) {
+  head.bytes = static_cast<uint32_t>(block.size());
+  EncodeBlockHead(head, MagicOf(head.kind), block.data());
   const uint64_t checksum = SealedWith(block, seed);
   PutNumber(block.data(), checksum);
   return checksum;
@@ -279,16 +307,22 @@ std::array<std::byte, kSnapshotFooterBytes> SealSnapshotFooter(const SnapshotFoo
   PutNumber(at + 72, footer.last_version);
   PutNumber(at + 80, footer.bucket_bytes);
   PutNumber(at + 88, footer.time_us);
+  PutNumber(at + 96, footer.sessions);
+  PutNumber(at + 104, uint64_t{footer.sessions_are_all});
   PutNumber(at, SealedWith(bytes, seed));
   return bytes;
 }
 
 std::optional<SnapshotBlockHead> GuessSnapshotBlock(std::span<const std::byte> bytes, size_t room) {
-  if (bytes.size() < kSnapshotBlockHeadBytes || !HasMagic(bytes, kBlockMagic)) return std::nullopt;
+  using Kind = SnapshotBlockHead::Kind;
+  if (bytes.size() < kSnapshotBlockHeadBytes) return std::nullopt;
+  const Kind kind = HasMagic(bytes, kSessionsMagic) ? Kind::kSessions : Kind::kItems;
+  if (!HasMagic(bytes, MagicOf(kind))) return std::nullopt;
   const SnapshotBlockHead head{.checksum = NumberAt<uint64_t>(bytes, 0),
                                .bytes = NumberAt<uint32_t>(bytes, 12),
                                .number = NumberAt<uint64_t>(bytes, 16),
-                               .operations = NumberAt<uint32_t>(bytes, 24)};
+                               .operations = NumberAt<uint32_t>(bytes, 24),
+                               .kind = kind};
   if (head.bytes <= kSnapshotBlockHeadBytes || head.bytes > std::min(room, kBatchBytesMax) ||
       head.bytes % kWordBytes != 0 || head.operations == 0 || NumberAt<uint32_t>(bytes, 28) != 0) {
     return std::nullopt;
@@ -300,8 +334,10 @@ bool CheckSnapshotBlock(std::span<const std::byte> block, const SnapshotBlockHea
                         uint64_t seed) {
   if (block.size() < head.bytes) return false;
   block = block.first(head.bytes);
-  return SealedWith(block, seed) == head.checksum &&
-         ArePuts(block.subspan(kSnapshotBlockHeadBytes), head.operations);
+  if (SealedWith(block, seed) != head.checksum) return false;
+  const auto content = block.subspan(kSnapshotBlockHeadBytes);
+  return head.kind == SnapshotBlockHead::Kind::kItems ? ArePuts(content, head.operations)
+                                                      : AreSessions(content, head.operations);
 }
 
 std::optional<SnapshotFooter> CheckSnapshotFooter(std::span<const std::byte> bytes, uint64_t number,
@@ -309,7 +345,8 @@ std::optional<SnapshotFooter> CheckSnapshotFooter(std::span<const std::byte> byt
   if (bytes.size() != kSnapshotFooterBytes || !HasMagic(bytes, kFooterMagic)) return std::nullopt;
   if (NumberAt<uint64_t>(bytes, 0) != SealedWith(bytes, seed) ||
       NumberAt<uint32_t>(bytes, 12) != kSnapshotFooterBytes ||
-      NumberAt<uint64_t>(bytes, 16) != number || NumberAt<uint64_t>(bytes, 24) != 0) {
+      NumberAt<uint64_t>(bytes, 16) != number || NumberAt<uint64_t>(bytes, 24) != 0 ||
+      NumberAt<uint64_t>(bytes, 104) > 1) {
     return std::nullopt;
   }
   return SnapshotFooter{.digest = NumberAt<uint64_t>(bytes, 32),
@@ -319,7 +356,9 @@ std::optional<SnapshotFooter> CheckSnapshotFooter(std::span<const std::byte> byt
                         .needs_batch = NumberAt<uint64_t>(bytes, 64),
                         .last_version = NumberAt<uint64_t>(bytes, 72),
                         .bucket_bytes = NumberAt<uint64_t>(bytes, 80),
-                        .time_us = NumberAt<uint64_t>(bytes, 88)};
+                        .time_us = NumberAt<uint64_t>(bytes, 88),
+                        .sessions = NumberAt<uint64_t>(bytes, 96),
+                        .sessions_are_all = NumberAt<uint64_t>(bytes, 104) == 1};
 }
 
 }  // namespace plov::verify

@@ -50,11 +50,15 @@
 // Snapshot: a head block as a segment's with the magic "plovsnp\1", the start batch as its first batch
 // and the items that were expected as its floor; blocks, each at a multiple of 8 bytes:
 //       0    8 checksum         XXH3 of bytes 8..bytes, under a seed of log id and offset
-//       8    4 magic            "plsb"; of the footer "plsf"
-//      12    4 bytes            head and operations
+//       8    4 magic            "plsb" items, "plsc" sessions; of the footer "plsf"
+//      12    4 bytes            head and operations, or sessions
 //      16    8 number           from 0 on
-//      24    4 operations       of kind put; of the footer 0
+//      24    4 operations       of kind put, or sessions; of the footer 0
 //      28    4 zero
+// where a session is
+//       0    8 client           as in an operation; not 0
+//       8    8 sequence         of its writes above it those were applied that the log has, and no others
+//      16    8 version          of the reply to that write, its last that was applied; 0: none is known to be
 // and a footer: that head, of 32 bytes, and
 //      32    8 digest           of the blocks' checksums (SnapshotDigest)
 //      40    8 items
@@ -64,6 +68,8 @@
 //      72    8 last version     no version in the snapshot is greater
 //      80    8 bucket bytes     of the table: what suited its items; 0 is not known
 //      88    8 time             of the last operation in it at the latest, microseconds since 1970
+//      96    8 sessions
+//     104    8 sessions are all 1: of a client without one nothing was applied that the log has not; else 0
 // A snapshot is whole if and only if its head, every block and the footer at the file's end are.
 //
 // Who reads these bytes takes every one for hostile; nothing is trusted but by a checksum.
@@ -86,7 +92,8 @@ inline constexpr uint32_t kLogFormat = 3;
 inline constexpr size_t kBatchHeadBytes = 72;
 inline constexpr size_t kLoggedHeadBytes = 40;
 inline constexpr size_t kSnapshotBlockHeadBytes = 32;
-inline constexpr size_t kSnapshotFooterBytes = 96;
+inline constexpr size_t kLoggedSessionBytes = 24;
+inline constexpr size_t kSnapshotFooterBytes = 112;
 // Of a batch and of a snapshot's block: what its length can say, in whole blocks.
 inline constexpr size_t kBatchBytesMax = size_t{1} << 30;
 
@@ -152,6 +159,19 @@ size_t EncodeLoggedHead(const Logged& operation, size_t value_bytes, std::byte* 
 // sense.
 std::optional<Logged> TakeLogged(std::span<const std::byte>* rest);
 
+// What a snapshot knows of a client's writes.
+struct LoggedSession {
+  uint64_t client_id = 0;
+  uint64_t sequence = 0;
+  uint64_t version = 0;
+  bool operator==(const LoggedSession&) const = default;
+};
+
+// `to` holds kLoggedSessionBytes.
+void EncodeLoggedSession(const LoggedSession& session, std::byte* to);
+// As TakeLogged.
+std::optional<LoggedSession> TakeLoggedSession(std::span<const std::byte>* rest);
+
 // The seed of a batch's checksum, and of a snapshot's block.
 uint64_t BatchSeed(const LogId& id, uint64_t segment, uint64_t offset);
 uint64_t SnapshotSeed(const LogId& id, uint64_t offset);
@@ -183,10 +203,13 @@ std::optional<BatchHead> GuessBatchHead(std::span<const std::byte> bytes, size_t
 bool CheckBatch(std::span<const std::byte> batch, const BatchHead& head, uint64_t seed);
 
 struct SnapshotBlockHead {
+  enum class Kind : uint8_t { kItems, kSessions };
+
   uint64_t checksum = 0;
   uint32_t bytes = kSnapshotBlockHeadBytes;
   uint64_t number = 0;
-  uint32_t operations = 0;
+  uint32_t operations = 0;  // or sessions
+  Kind kind = Kind::kItems;
 };
 struct SnapshotFooter {
   uint64_t digest = 0;
@@ -197,15 +220,17 @@ struct SnapshotFooter {
   uint64_t last_version = 0;
   uint64_t bucket_bytes = 0;
   uint64_t time_us = 0;
+  uint64_t sessions = 0;
+  bool sessions_are_all = false;
   bool operator==(const SnapshotFooter&) const = default;
 };
 
 // The digest of all blocks' checksums, in their order; it begins as 0.
 uint64_t SnapshotDigest(uint64_t digest, uint64_t block_checksum);
 
-// Seals a block whose operations are in place behind room for its head; returns its checksum.
-uint64_t SealSnapshotBlock(std::span<std::byte> block, uint64_t number, uint32_t operations,
-                           uint64_t seed);
+// Seals a block whose operations or sessions are in place behind room for its head, which needs no checksum
+// and no bytes; returns its checksum.
+uint64_t SealSnapshotBlock(std::span<std::byte> block, SnapshotBlockHead head, uint64_t seed);
 std::array<std::byte, kSnapshotFooterBytes> SealSnapshotFooter(const SnapshotFooter& footer,
                                                                uint64_t number, uint64_t seed);
 // As for batches.

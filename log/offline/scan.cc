@@ -63,6 +63,7 @@ void ScanSnapshot(Window* window, const verify::LogId& id, const ToldBlock& told
     const Bytes block = window->At(at, guess->bytes);
     if (!verify::CheckSnapshotBlock(block, *guess, verify::SnapshotSeed(id, at))) continue;
     step = guess->bytes;
+    if (guess->kind == verify::SnapshotBlockHead::Kind::kSessions) continue;
     told(*guess, at + verify::kSnapshotBlockHeadBytes,
          block.first(guess->bytes).subspan(verify::kSnapshotBlockHeadBytes));
   }

@@ -46,7 +46,7 @@ struct Segment {
 void ScanSegment(Window* window, const Segment& segment, uint64_t from,
                  const std::function<bool(const Walk::Batch&)>& told);
 
-// Tells of each whole block of a snapshot: its head, where its operations begin, and they.
+// Tells of each whole block of items of a snapshot: its head, where its operations begin, and they.
 using ToldBlock =
     std::function<void(const verify::SnapshotBlockHead&, uint64_t offset, Bytes operations)>;
 void ScanSnapshot(Window* window, const verify::LogId& id, const ToldBlock& told);

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -20,6 +21,8 @@ namespace {
 
 using test::Plovd;
 using test::TemporaryFolder;
+
+const ClientOptions kPatient{.timeout = std::chrono::seconds(30)};
 
 // A server whose log makes nothing durable by itself within a test.
 class ClientSync : public testing::Test {
@@ -40,6 +43,42 @@ class ClientSync : public testing::Test {
     server_.Signal(signal);
     server_.Wait();
     server_.Restart();
+  }
+
+  static void TakeSnapshots(Client* client) {
+    const auto numbers = client->Snapshot();
+    ASSERT_TRUE(numbers) << numbers.error().message;
+    const uint64_t all = std::accumulate(numbers->begin(), numbers->end(), uint64_t{0});
+    while (StatOf(client, "snapshots") < all) {
+      ASSERT_EQ(StatOf(client, "snapshot_failures"), 0u);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  // Writes that were sent, and that nobody has read when the server dies.
+  void PutOverAKill(Client* client) {
+    const uint64_t retries_before = client->stats().retries;
+    server_.Signal(SIGSTOP);
+    std::map<std::string, Client::PutResult> results;
+    const auto start = [&](const std::string& key) {
+      client->StartPut(key, "v", {},
+                       [&, key](const Client::PutResult& result) { results.emplace(key, result); });
+    };
+    std::deque<std::string> keys;  // they stay until their callbacks have run
+    for (int i = 0; i < 20; ++i) start(keys.emplace_back("key" + std::to_string(i)));
+    client->Poll();
+    Restart(SIGKILL);
+    while (client->Poll() > 0) {
+      pollfd ready{client->fd(), POLLIN, 0};
+      ::poll(&ready, 1, 1);
+    }
+    ASSERT_EQ(results.size(), keys.size());
+    for (const auto& [key, result] : results) {
+      ASSERT_TRUE(result) << key << ": " << result.error().message;
+      const auto hit = client->Get(key);
+      ASSERT_TRUE(hit && *hit);
+      EXPECT_EQ((*hit)->version, *result);
+    }
+    EXPECT_EQ(client->stats().retries - retries_before, keys.size());
   }
 
   const TemporaryFolder folder_;
@@ -83,31 +122,21 @@ TEST_F(ClientSync, WhatWasSyncedOutlivesTheServer) {
   EXPECT_EQ((*hit)->value, "v");
 }
 
-// It was sent, and nobody has read it when the server dies.
 TEST_F(ClientSync, AWriteUnderWayGoesToTheNextLifeOfTheLog) {
-  Client client = server_.Connect({.timeout = std::chrono::seconds(30)});
-  server_.Signal(SIGSTOP);
-  std::map<std::string, Client::PutResult> results;
-  const auto start = [&](const std::string& key) {
-    client.StartPut(key, "v", {},
-                    [&, key](const Client::PutResult& result) { results.emplace(key, result); });
-  };
-  std::deque<std::string> keys;  // they stay until their callbacks have run
-  for (int i = 0; i < 20; ++i) start(keys.emplace_back("key" + std::to_string(i)));
-  client.Poll();
-  Restart(SIGKILL);
-  while (client.Poll() > 0) {
-    pollfd ready{client.fd(), POLLIN, 0};
-    ::poll(&ready, 1, 1);
-  }
-  ASSERT_EQ(results.size(), keys.size());
-  for (const auto& [key, result] : results) {
-    ASSERT_TRUE(result) << key << ": " << result.error().message;
-    const auto hit = client.Get(key);
-    ASSERT_TRUE(hit && *hit);
-    EXPECT_EQ((*hit)->version, *result);
-  }
-  EXPECT_EQ(client.stats().retries, keys.size());
+  Client client = server_.Connect(kPatient);
+  PutOverAKill(&client);
+}
+
+// The log since the snapshot has nothing of this client.
+TEST_F(ClientSync, AWriteUnderWayGoesToTheNextLifeOverASnapshotToo) {
+  Client client = server_.Connect(kPatient);
+  Client silent = server_.Connect(kPatient);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(client.Put("key" + std::to_string(i), "before"));
+  TakeSnapshots(&client);
+  PutOverAKill(&client);
+  ASSERT_TRUE(silent.Sync());  // it connects again
+  TakeSnapshots(&client);
+  PutOverAKill(&silent);
 }
 
 TEST_F(ClientSync, AStoppedServerIsATimeout) {
@@ -117,8 +146,8 @@ TEST_F(ClientSync, AStoppedServerIsATimeout) {
   server_.Signal(SIGCONT);
 }
 
-// Each increment says over which version it goes: one that was applied twice, or lost, would show. Two
-// kills, for the third start takes a snapshot, and what was under way then may end unknown.
+// Each increment says over which version it goes: one that was applied twice, or lost, would show. Snapshots are
+// taken all the time.
 class ClientOverKills : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Modes, ClientOverKills, testing::Values("strict", "acked"));
 
@@ -127,7 +156,7 @@ TEST_P(ClientOverKills, EachIncrementCountsOnce) {
   Plovd server({"--memory", "64M", "--log", folder.path() + "/log", "--commit", GetParam()});
   std::atomic<bool> is_over = false;
   std::atomic<uint64_t> count = 0;
-  Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+  Client client = server.Connect(kPatient);
   std::jthread increments([&] {
     Version version = client.Put("counter", "0").value_or(0);
     while (!is_over) {
@@ -138,10 +167,15 @@ TEST_P(ClientOverKills, EachIncrementCountsOnce) {
       ++count;
     }
   });
-  constexpr uint64_t kKills = 2;
-  for (uint64_t kill = 1; kill <= kKills; ++kill) {
-    while (count < 100 * kill && !HasFailure())
+  Client snapshots = server.Connect(kPatient);
+  constexpr uint64_t kKills = 6;
+  for (uint64_t kill = 0; kill < kKills; ++kill) {
+    const uint64_t enough = count + 100;  // of this life
+    while (count < enough && !HasFailure()) {
+      const auto taken = snapshots.Snapshot();
+      EXPECT_TRUE(taken) << taken.error().message;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     server.Signal(SIGKILL);
     server.Wait();
     server.Restart();

@@ -35,9 +35,20 @@ constexpr verify::LogHead kHead = {.shard = 1,
 // The parts of a file, before they are sealed at their places.
 struct Parts {
   verify::LogHead head = kHead;
-  std::vector<Image> blocks;  // with room for their heads
-  SnapshotFooter differs{};   // from what the blocks say, XORed
+  std::vector<Image> blocks;      // of items, with room for their heads
+  std::optional<Image> sessions;  // a block of them behind those
+  SnapshotFooter differs{};       // from what the blocks say, XORed
 };
+
+Image SessionsBlock(const std::vector<verify::LoggedSession>& sessions) {
+  Image block(kSnapshotBlockHeadBytes + sessions.size() * verify::kLoggedSessionBytes);
+  std::byte* at = block.data() + kSnapshotBlockHeadBytes;
+  for (const verify::LoggedSession& session : sessions) {
+    verify::EncodeLoggedSession(session, at);
+    at += verify::kLoggedSessionBytes;
+  }
+  return block;
+}
 
 Image HonestBlock(uint64_t first, uint64_t count) {
   Image block(kSnapshotBlockHeadBytes);
@@ -64,6 +75,12 @@ uint32_t Count(Bytes operations, SnapshotFooter* footer) {
   return count;
 }
 
+uint32_t CountSessions(Bytes sessions) {
+  uint32_t count = 0;
+  while (verify::TakeLoggedSession(&sessions)) ++count;
+  return count;
+}
+
 SnapshotFooter Differing(SnapshotFooter footer, const SnapshotFooter& by) {
   footer.digest ^= by.digest;
   footer.items ^= by.items;
@@ -73,6 +90,8 @@ SnapshotFooter Differing(SnapshotFooter footer, const SnapshotFooter& by) {
   footer.last_version ^= by.last_version;
   footer.bucket_bytes ^= by.bucket_bytes;
   footer.time_us ^= by.time_us;
+  footer.sessions ^= by.sessions;
+  footer.sessions_are_all ^= by.sessions_are_all;
   return footer;
 }
 
@@ -82,12 +101,20 @@ Image Assemble(Parts parts) {
   Image file(head.begin(), head.end());
   SnapshotFooter footer{.start_batch = parts.head.first_batch};
   uint64_t number = 0;
-  for (Image& block : parts.blocks) {
-    const uint32_t count = Count(Bytes(block).subspan(kSnapshotBlockHeadBytes), &footer);
+  const auto add = [&](Image& block, verify::SnapshotBlockHead block_head) {
+    block_head.number = number++;
     const uint64_t seed = verify::SnapshotSeed(parts.head.id, file.size());
-    footer.digest = verify::SnapshotDigest(footer.digest,
-                                           verify::SealSnapshotBlock(block, number++, count, seed));
+    footer.digest =
+        verify::SnapshotDigest(footer.digest, verify::SealSnapshotBlock(block, block_head, seed));
     file.insert(file.end(), block.begin(), block.end());
+  };
+  for (Image& block : parts.blocks) {
+    add(block, {.operations = Count(Bytes(block).subspan(kSnapshotBlockHeadBytes), &footer)});
+  }
+  if (parts.sessions) {
+    const auto count = CountSessions(Bytes(*parts.sessions).subspan(kSnapshotBlockHeadBytes));
+    footer.sessions = count;
+    add(*parts.sessions, {.operations = count, .kind = verify::SnapshotBlockHead::Kind::kSessions});
   }
   const auto end = verify::SealSnapshotFooter(Differing(footer, parts.differs), number,
                                               verify::SnapshotSeed(parts.head.id, file.size()));
@@ -122,13 +149,17 @@ void ChangeHead(Input* input, verify::LogHead* head) {
 void ChangeFooter(Input* input, SnapshotFooter* footer) {
   const std::array fields = {&footer->digest,       &footer->items,       &footer->payload_bytes,
                              &footer->start_batch,  &footer->needs_batch, &footer->last_version,
-                             &footer->bucket_bytes, &footer->time_us};
+                             &footer->bucket_bytes, &footer->time_us,     &footer->sessions};
   *fields[input->Take<uint8_t>() % fields.size()] = input->Take<uint16_t>();
 }
 
-void ChangeBlocks(Input* input, std::vector<Image>* blocks) {
-  if (blocks->empty()) return;
-  Image& block = (*blocks)[input->Take<uint8_t>() % blocks->size()];
+// Of sessions, too, where there are any.
+void ChangeBlocks(Input* input, Parts* parts) {
+  std::vector<Image>* blocks = &parts->blocks;
+  const size_t count = blocks->size() + (parts->sessions ? 1 : 0);
+  if (count == 0) return;
+  const size_t which = input->Take<uint8_t>() % count;
+  Image& block = which < blocks->size() ? (*blocks)[which] : *parts->sessions;
   switch (input->Take<uint8_t>() % 4) {
     case 0:
     case 1:
@@ -146,18 +177,22 @@ void ChangeBlocks(Input* input, std::vector<Image>* blocks) {
 // A number of changes before all is sealed; the rest of the input changes the file as it is.
 Image FileOf(Input* input) {
   Parts parts;
-  const auto blocks = input->Take<uint8_t>() % 4u;
-  for (uint64_t i = 0; i < blocks; ++i) parts.blocks.push_back(HonestBlock(1 + 2 * i, 1 + i));
+  const auto shape = input->Take<uint8_t>();
+  if ((shape & 4) != 0) parts.sessions = SessionsBlock({{1, 5, 100}, {2, 0, 0}, {3, 7, 0}});
+  for (uint64_t i = 0; i < shape % 4u; ++i) parts.blocks.push_back(HonestBlock(1 + 2 * i, 1 + i));
   for (auto changes = input->Take<uint8_t>() % 8; changes > 0; --changes) {
-    switch (input->Take<uint8_t>() % 4) {
+    switch (input->Take<uint8_t>() % 5) {
       case 0:
         ChangeHead(input, &parts.head);
         break;
       case 1:
         ChangeFooter(input, &parts.differs);
         break;
+      case 2:
+        parts.differs.sessions_are_all = !parts.differs.sessions_are_all;
+        break;
       default:
-        ChangeBlocks(input, &parts.blocks);
+        ChangeBlocks(input, &parts);
         break;
     }
   }
@@ -195,7 +230,12 @@ ReadFile Read(log::Disk* disk, const std::string& name) {
     const auto block = (*reader)->Next();
     Check(block.has_value(), "a disk without faults has no error");
     if (!*block) read.damage = block->error();
-    if (!*block || !**block) return read;
+    if (!*block) return read;
+    if (!**block) {
+      const auto& sessions = (*reader)->sessions();
+      if (!sessions.empty()) read.parts.sessions = SessionsBlock(sessions);
+      return read;
+    }
     Image& copy = read.parts.blocks.emplace_back(kSnapshotBlockHeadBytes);
     copy.insert(copy.end(), (**block)->begin(), (**block)->end());
   }
@@ -223,6 +263,7 @@ void Test(const Image& file, bool is_honest) {
   read.parts.differs.needs_batch = read.footer.needs_batch;
   read.parts.differs.bucket_bytes = read.footer.bucket_bytes;
   read.parts.differs.time_us = read.footer.time_us;
+  read.parts.differs.sessions_are_all = read.footer.sessions_are_all;
   Check(Assemble(read.parts) == file, "a snapshot that is read and written is the same");
 }
 

@@ -60,8 +60,11 @@ verify::SnapshotFooter TotalOf(const std::vector<SnapshotItems>& blocks) {
   return total;
 }
 
-std::expected<void, Error> Finish(SnapshotWriter* writer, const verify::SnapshotFooter& total) {
-  if (auto closed = writer->Close(total); !closed) return closed;
+using Sessions = std::vector<verify::LoggedSession>;
+
+std::expected<void, Error> Finish(SnapshotWriter* writer, const verify::SnapshotFooter& total,
+                                  const Sessions& sessions = {}) {
+  if (auto closed = writer->Close(total, sessions); !closed) return closed;
   std::expected<bool, Error> more = true;
   while (more && *more) more = writer->ReadBack();
   if (more) return {};
@@ -70,7 +73,8 @@ std::expected<void, Error> Finish(SnapshotWriter* writer, const verify::Snapshot
 
 // Writes them under a total that need not be theirs. What fails first, unfinished.
 std::expected<void, Error> WriteAll(Disk* disk, const std::vector<SnapshotItems>& blocks,
-                                    const verify::SnapshotFooter& total) {
+                                    const verify::SnapshotFooter& total,
+                                    const Sessions& sessions = {}) {
   auto writer = SnapshotWriter::Begin(disk, kSnapshotHead);
   if (!writer) return std::unexpected(writer.error());
   for (const auto& items : blocks) {
@@ -78,7 +82,7 @@ std::expected<void, Error> WriteAll(Disk* disk, const std::vector<SnapshotItems>
     const auto written = writer->Write(block, static_cast<uint32_t>(items.size()));
     if (!written) return written;
   }
-  const auto finished = Finish(&*writer, total);
+  const auto finished = Finish(&*writer, total, sessions);
   if (!finished) writer->Abandon();
   return finished;
 }
@@ -90,6 +94,7 @@ struct ReadResult {
   bool is_whole = false;
   Damage damage;
   SnapshotItems items;
+  Sessions sessions;
   uint64_t blocks = 0;
 };
 
@@ -101,14 +106,14 @@ ReadResult ReadAll(Disk* disk, const std::string& name = kName) {
     ADD_FAILURE() << reader.error().message;
     return result;
   }
-  if (!*reader) return {.damage = reader->error(), .items = {}};
+  if (!*reader) return {.damage = reader->error(), .items = {}, .sessions = {}};
   while (true) {
     const auto block = (*reader)->Next();
     if (!block) {
       ADD_FAILURE() << block.error().message;
       return result;
     }
-    if (!*block) return {.damage = block->error(), .items = {}};
+    if (!*block) return {.damage = block->error(), .items = {}, .sessions = {}};
     if (!**block) break;
     ++result.blocks;
     Bytes rest = ***block;
@@ -116,6 +121,7 @@ ReadResult ReadAll(Disk* disk, const std::string& name = kName) {
       result.items.emplace(item->key, item->value);
   }
   EXPECT_EQ((*reader)->bytes_read(), (*reader)->bytes_total());
+  result.sessions = (*reader)->sessions();
   result.is_whole = true;
   return result;
 }
@@ -142,7 +148,31 @@ TEST(Snapshot, HeadAndFooterAreKnownBeforeTheBlocks) {
   EXPECT_EQ((*reader)->head(), kSnapshotHead);
   verify::SnapshotFooter footer = (*reader)->footer();
   footer.digest = 0;  // of the blocks
-  EXPECT_EQ(footer, (verify::SnapshotFooter{0, 6, 19, 70, kNeedsBatch, kLastVersion, 128, kTime}));
+  EXPECT_EQ(footer, (verify::SnapshotFooter{0, 6, 19, 70, kNeedsBatch, kLastVersion, 128, kTime, 0,
+                                            false}));
+}
+
+const Sessions kTwoSessions = {{0xc11e, 5, 100}, {0xf00d, 0, 0}};
+
+TEST(Snapshot, SessionsAreReadWithTheItemsAndInTheirOrder) {
+  SimulatedDisk disk;
+  verify::SnapshotFooter total = TotalOf(kThreeBlocks);
+  total.sessions_are_all = true;
+  for (const size_t count : {1u, 2u, 43'690u, 43'691u, 100'000u}) {
+    Sessions sessions;
+    for (size_t i = 0; i < count; ++i) sessions.push_back({i + 1, 2 * i + 1, 3 * i + 1});
+    ASSERT_TRUE(WriteAll(&disk, kThreeBlocks, total, sessions).has_value());
+    const ReadResult result = ReadAll(&disk);
+    EXPECT_TRUE(result.is_whole) << result.damage.what;
+    EXPECT_EQ(result.sessions, sessions);
+    EXPECT_EQ(result.blocks, 3u) << "of items";
+    EXPECT_EQ(result.items.size(), 6u);
+    const auto reader = SnapshotReader::Open(&disk, kName);
+    EXPECT_EQ((*reader)->footer().sessions, count);
+    EXPECT_TRUE((*reader)->footer().sessions_are_all);
+  }
+  ASSERT_TRUE(WriteAll(&disk, {}, TotalOf({}), kTwoSessions).has_value());
+  EXPECT_EQ(ReadAll(&disk).sessions, kTwoSessions) << "without an item";
 }
 
 TEST(Snapshot, AnEmptyOneIsWholeAndNoneIsAnError) {
@@ -201,7 +231,7 @@ Damage DamageAfter(Change change) {
 
 TEST(Snapshot, EveryByteChangeIsDamage) {
   SimulatedDisk disk;
-  ASSERT_TRUE(WriteAll(&disk, kThreeBlocks).has_value());
+  ASSERT_TRUE(WriteAll(&disk, kThreeBlocks, TotalOf(kThreeBlocks), kTwoSessions).has_value());
   const size_t bytes = disk.Get(kName).size();
   for (size_t at = 0; at < bytes; ++at) {
     for (const std::byte change : {std::byte{1}, std::byte{0x80}, std::byte{0xff}}) {
@@ -217,7 +247,7 @@ TEST(Snapshot, EveryByteChangeIsDamage) {
 
 TEST(Snapshot, EveryOtherLengthIsDamage) {
   SimulatedDisk disk;
-  ASSERT_TRUE(WriteAll(&disk, kThreeBlocks).has_value());
+  ASSERT_TRUE(WriteAll(&disk, kThreeBlocks, TotalOf(kThreeBlocks), kTwoSessions).has_value());
   const auto whole = disk.Get(kName);
   for (size_t bytes = 0; bytes < whole.size() + 100; ++bytes) {
     if (bytes == whole.size()) continue;
@@ -286,7 +316,8 @@ TEST(Snapshot, ABlockUnderAnotherNumberIsDamage) {
   const Damage damage = DamageAfter([](auto* disk) {
     auto bytes = disk->Get(kName);
     const uint64_t at = verify::kLogBlockBytes + kBlockBytes;
-    verify::SealSnapshotBlock(std::span(bytes).subspan(at, kBlockBytes), 5, 2,
+    verify::SealSnapshotBlock(std::span(bytes).subspan(at, kBlockBytes),
+                              {.number = 5, .operations = 2},
                               verify::SnapshotSeed(kSnapshotHead.id, at));
     disk->Put(kName, bytes);
   });
@@ -317,6 +348,8 @@ TEST(Snapshot, AFooterOfOtherNumbersIsDamage) {
             "it has 6 items, and its footer says 5");
   EXPECT_EQ(WrongAfter([](auto* footer, auto*) { footer->payload_bytes = 0; }),
             "it has 19 payload bytes, and its footer says 0");
+  EXPECT_EQ(WrongAfter([](auto* footer, auto*) { footer->sessions = 1; }),
+            "it has 0 sessions, and its footer says 1");
   EXPECT_EQ(WrongAfter([](auto* footer, auto*) { footer->digest ^= 1; }),
             "its blocks are whole but not those of its footer");
   EXPECT_EQ(WrongAfter([](auto* footer, auto*) { footer->start_batch = 71; }),

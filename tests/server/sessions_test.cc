@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace plov::server {
 namespace {
@@ -245,6 +248,165 @@ TEST(Sessions, OfALogTheClientsThatWroteLastAreRemembered) {
   EXPECT_EQ(sessions.size(), kIdleSessionsMax);
   EXPECT_EQ(Find(*sessions.Enter(1, 1), 1, kRetry), State::kDone);
   EXPECT_EQ(Find(*sessions.Enter(2, 2), 1, kRetry), State::kForgotten);
+}
+
+using Known = std::vector<verify::LoggedSession>;
+
+// What a snapshot has of them.
+Known Taken(const Sessions& sessions, bool* are_all = nullptr) {
+  Sessions::Pass pass(&sessions);
+  while (pass.Step()) continue;
+  if (are_all != nullptr) *are_all = pass.are_all();
+  return pass.Take();
+}
+
+TEST(SessionKnown, IsTheLastWriteThatWasApplied) {
+  Session session;
+  EXPECT_EQ(session.known(), std::nullopt);
+  session.Remember(5, {Code::kNotFound, 0});
+  EXPECT_EQ(session.known(), (verify::LoggedSession{0, 4, 0})) << "what it saw was not applied";
+  session.Remember(6, ReplyOf(6));
+  session.Remember(7, {Code::kVersionMismatch, 3});
+  EXPECT_EQ(session.known(), (verify::LoggedSession{0, 6, 1006}));
+}
+
+TEST(SessionKnown, NothingIsOfAClientThatReturnedWithoutAWrite) {
+  Session session;
+  session.Return();
+  EXPECT_EQ(session.known(), verify::LoggedSession{});
+}
+
+TEST(SessionKnown, IsTheSameAfterMoreRefusalsThanItsWindowHolds) {
+  Session session;
+  session.Remember(1, ReplyOf(1));
+  for (uint64_t sequence = 2; sequence < 3 * kSessionWindow; ++sequence) {
+    session.Remember(sequence, {Code::kNotFound, 0});
+  }
+  EXPECT_EQ(session.known(), (verify::LoggedSession{0, 1, 1001}));
+}
+
+// A snapshot's word and what the session itself would say are one.
+TEST(SessionKnown, RestoredItAnswersTheLastAndTakesWhatComesAfter) {
+  for (const uint64_t version : {uint64_t{0}, uint64_t{77}}) {
+    Session session;
+    session.Restore({.client_id = 1, .sequence = 300, .version = version});
+    WriteReply reply;
+    EXPECT_EQ(session.Find(300, kRetry, &reply), version == 0 ? State::kForgotten : State::kDone);
+    EXPECT_EQ(reply.version, version);
+    for (const uint64_t sequence : {1u, 44u, 299u}) {
+      EXPECT_EQ(Find(session, sequence, kRetry), State::kForgotten) << sequence;
+    }
+    EXPECT_EQ(Find(session, 301, kRetry), State::kNew);
+    EXPECT_EQ(session.known(), (verify::LoggedSession{0, 300, version}));
+    session.Restore(301, ReplyOf(301));  // the log goes on
+    EXPECT_EQ(Find(session, 301, kRetry), State::kDone);
+  }
+}
+
+TEST(SessionsTaken, IdleOnesComeFirst) {
+  Sessions sessions;
+  for (uint64_t id = 1; id <= 5; ++id) sessions.Enter(id, 10 * id)->Remember(id, ReplyOf(id));
+  for (const uint64_t id : {2u, 4u}) sessions.Leave(id);
+  bool are_all = false;
+  const Known known = Taken(sessions, &are_all);
+  ASSERT_EQ(known.size(), 5u);
+  for (size_t i = 0; i < known.size(); ++i) {
+    const uint64_t id = known[i].client_id / 10;
+    EXPECT_EQ(id == 2 || id == 4, i < 2);
+    EXPECT_EQ(known[i], (verify::LoggedSession{10 * id, id, 1000 + id}));
+  }
+  EXPECT_TRUE(are_all);
+}
+
+// It is known that nothing of it was applied, so its first write can be.
+TEST(SessionsTaken, AClientThatHasWrittenNothingIsThere) {
+  Sessions sessions;
+  sessions.Enter(1, 10);
+  EXPECT_EQ(Taken(sessions), (Known{{10, 0, 0}}));
+  Sessions next;
+  next.Restore(verify::LoggedSession{10, 0, 0});
+  next.EndRestore(false);
+  EXPECT_EQ(Find(*next.Enter(1, 10), 1, kRetry), State::kNew);
+  EXPECT_EQ(Find(*next.Enter(2, 20), 1, kRetry), State::kForgotten);
+}
+
+TEST(SessionsTaken, AClientThatMayHaveHadADroppedSessionIsNot) {
+  Sessions sessions(true);
+  sessions.Enter(1, 10);
+  sessions.Enter(2, 20)->Remember(7, {Code::kNotFound, 0});
+  bool are_all = true;
+  EXPECT_EQ(Taken(sessions, &are_all), (Known{{20, 6, 0}})) << "of it only what came before";
+  EXPECT_FALSE(are_all);
+}
+
+TEST(SessionsTaken, AreNotAllOnceOneWasDropped) {
+  for (const uint64_t clients : {kIdleSessionsMax, kIdleSessionsMax + 1}) {
+    Sessions sessions;
+    ComeAndGo(&sessions, 1, clients);
+    bool are_all = false;
+    Taken(sessions, &are_all);
+    EXPECT_EQ(are_all, clients == kIdleSessionsMax);
+  }
+  Sessions restored;
+  restored.EndRestore(false);
+  bool are_all = true;
+  Taken(restored, &are_all);
+  EXPECT_FALSE(are_all);
+}
+
+TEST(SessionsTaken, RestoredOnesAreToo) {
+  Sessions sessions;
+  sessions.Restore(verify::LoggedSession{10, 5, 50});
+  sessions.Restore(WriteOf(20, 6));
+  sessions.EndRestore(true);
+  EXPECT_EQ(Taken(sessions), (Known{{10, 5, 50}, {20, 6, 1006}}));
+  sessions.Enter(1, 10);
+  EXPECT_EQ(Taken(sessions), (Known{{20, 6, 1006}, {10, 5, 50}})) << "its client has come back";
+}
+
+// Clients come back and more come than there are buckets: who was there before the pass is taken.
+TEST(SessionsTaken, NoneIsMissedWhileClientsCome) {
+  constexpr uint64_t kBefore = 1000;
+  Sessions sessions;
+  for (uint64_t id = 1; id <= kBefore; ++id) {
+    if (id % 2 == 0) sessions.Restore(verify::LoggedSession{id, id, id});
+  }
+  sessions.EndRestore(true);
+  for (uint64_t id = 1; id <= kBefore; id += 2) sessions.Enter(id, id)->Remember(id, ReplyOf(id));
+  Sessions::Pass pass(&sessions);
+  uint64_t next = kBefore + 1;
+  uint64_t returning = 2;
+  while (pass.Step()) {
+    for (uint64_t end = returning + 100; returning < end && returning <= kBefore; returning += 2) {
+      sessions.Enter(returning, returning);
+    }
+    for (const uint64_t end = next + 100; next < end && next < 5000; ++next)
+      sessions.Enter(next, next);
+  }
+  std::map<uint64_t, uint64_t> sequences;
+  for (const auto& known : pass.Take()) sequences[known.client_id] = known.sequence;
+  for (uint64_t id = 1; id <= kBefore; ++id) EXPECT_EQ(sequences[id], id);
+  EXPECT_GT(next, 2 * kBefore) << "the buckets were too few";
+}
+
+TEST(SessionsTaken, TooManyRestoredDropTheIdleOnes) {
+  Sessions sessions;
+  Known known;
+  for (uint64_t id = 1; id <= kIdleSessionsMax; ++id) sessions.Enter(id, id);
+  ComeAndGo(&sessions, 10'000, 10'001);  // of no log
+  for (uint64_t id = 20'000; id < 20'002; ++id) {
+    sessions.Enter(id, id);
+    sessions.Leave(id);
+  }
+  known = Taken(sessions);
+  ASSERT_EQ(known.size(), kIdleSessionsMax + 2);
+  Sessions next;
+  for (const verify::LoggedSession& session : known) next.Restore(session);
+  next.EndRestore(true);
+  for (uint64_t id = 1; id <= kIdleSessionsMax; ++id) {
+    EXPECT_EQ(Find(*next.Enter(id, id), 1, kRetry), State::kNew);
+  }
+  EXPECT_EQ(Find(*next.Enter(20'000, 20'000), 1, kRetry), State::kForgotten);
 }
 
 TEST(LoggedOwner, IsNoOtherUsersAndOfNoOtherLog) {

@@ -58,6 +58,11 @@ class ShardLives : public testing::TestWithParam<CommitMode> {
     world_->port.user = user;
     return world_->Connect(7);
   }
+  void HangUp(const Client& client) { world_->HangUp(client); }
+  // More clients come and go than are remembered.
+  void Crowd() {
+    for (uint64_t i = 0; i <= kIdleSessionsMax; ++i) HangUp(world_->Connect(1000 + i));
+  }
   void Send(const Client& client, const std::vector<verify::Request>& requests) {
     world_->port.sent.clear();
     world_->port.Script(ShardWorld::Kind::kMessage, client.peer, client.id,
@@ -161,10 +166,42 @@ TEST_P(ShardLives, AnotherUserWithTheSameIdIsAnotherClient) {
   EXPECT_EQ(Ask(Connect(), {RetryOf(PutOf("a", "1", 1))}).at(0).version, before.at(0).version);
 }
 
-// A snapshot has items, and not who wrote them.
-TEST_P(ShardLives, OfAClientThatWroteOnlyBeforeTheSnapshotNothingIsKnown) {
+TEST_P(ShardLives, AClientThatWroteOnlyBeforeTheSnapshotIsAnsweredToo) {
+  auto client = Connect();
+  const auto before = Ask(client, {PutOf("a", "1", 1), PutOf("a", "2", 2)});
+  Ask(Connect(2000), {PutOf("a", "other", 1)});
+  TakeSnapshot();
+  for (int life = 0; life < 2; ++life) {
+    Restart();
+    client = Connect();
+    const auto after = Ask(client, {RetryOf(PutOf("a", "1", 1)), RetryOf(PutOf("a", "2", 2))});
+    EXPECT_EQ(after.at(0).status, Code::kUnknown) << "only the last is in the snapshot";
+    EXPECT_EQ(after.at(1).status, Code::kOk);
+    EXPECT_EQ(after.at(1).version, before.at(1).version);
+    EXPECT_EQ(ValueOf(client, "a"), "other");
+  }
+}
+
+TEST_P(ShardLives, WhatWasUnderWaySinceTheSnapshotIsApplied) {
   auto client = Connect();
   Ask(client, {PutOf("a", "1", 1)});
+  Connect(2000);
+  TakeSnapshot();
+  Send(client, {PutOf("a", "2", 2)});  // and the power goes
+  Restart();
+  client = Connect();
+  EXPECT_EQ(Ask(client, {RetryOf(PutOf("a", "2", 2))}).at(0).status, Code::kOk);
+  EXPECT_EQ(ValueOf(client, "a"), "2");
+  for (const uid_t user : {2000u, 3000u}) {  // who was there and who was not
+    EXPECT_EQ(Ask(Connect(user), {RetryOf(PutOf("a", "3", 1))}).at(0).status, Code::kOk);
+  }
+}
+
+TEST_P(ShardLives, OfAClientWhoseSessionWasDroppedBeforeTheSnapshotNothingIsKnown) {
+  auto client = Connect();
+  Ask(client, {PutOf("a", "1", 1)});
+  HangUp(client);
+  Crowd();
   TakeSnapshot();
   Restart();
   client = Connect();

@@ -45,14 +45,13 @@ class SnapshotWorld {
     }
     log_ = std::move(*opened);
     store_.emplace(StoreOptions{.memory_bytes = 64 * kMiB, .hash_seed = 0x5eed});
-    Sessions sessions;
     if (auto recovered = log_->Recover(0, &store_->store(), &sessions); !recovered) {
       error = recovered.error();
       return;
     }
     EXPECT_TRUE(log_->Begin(0x5eed, {[] {}}));
     store_->store().LogTo(log_->of_shard(0), CommitMode::kAcked);
-    snapshot_.emplace(&store_->store(), log_->of_shard(0), log_->feed_of_shard(0));
+    snapshot_.emplace(&store_->store(), &sessions, log_->of_shard(0), log_->feed_of_shard(0));
   }
 
   StoreWorld& store() { return *store_; }
@@ -93,6 +92,7 @@ class SnapshotWorld {
   log::ShardFiles Files() { return log::Folder::List(disk_)->shards[0]; }
 
   Error error{Code::kOk, {}};  // why there is no life
+  Sessions sessions;
 
  private:
   SimulatedDisk* disk_;
@@ -156,6 +156,60 @@ TEST(ShardSnapshot, TakesThePlaceOfTheLogBeforeIt) {
   EXPECT_EQ(next.Get(Key(7)), std::nullopt);
   EXPECT_EQ(next.Get(Key(8)), RecordValue(1008));
   EXPECT_EQ(next.store().store().table().stats().items, 300);
+}
+
+// What is told of the write of this sequence that is sent again.
+Session::State Told(Session* session, uint64_t sequence) {
+  WriteReply reply;
+  return session->Find(sequence, true, &reply);
+}
+
+// The log before it, which had their writes, is gone.
+TEST(ShardSnapshot, HoldsTheSessions) {
+  SnapshotWorld world;
+  PutMany(&world, 300, 0);
+  for (const uint64_t client : {1u, 2u}) {
+    world.sessions.Enter(client, 10 * client)->Remember(7, {Code::kOk, client});
+  }
+  world.sessions.Leave(2);
+  world.sessions.Enter(3, 30);
+  ASSERT_TRUE(world.Take());
+  for (int life = 0; life < 2; ++life) {  // the second goes by what was restored
+    SnapshotWorld next(world.Crash());
+    ASSERT_EQ(next.error.message, "");
+    ASSERT_TRUE(life == 0 || next.Take());
+    SnapshotWorld last(next.Crash());
+    for (const uint64_t client : {1u, 2u}) {
+      Session* session = last.sessions.Enter(client, 10 * client);
+      EXPECT_EQ(Told(session, 7), Session::State::kDone);
+      EXPECT_EQ(Told(session, 6), Session::State::kForgotten);
+      EXPECT_EQ(Told(session, 8), Session::State::kNew);
+    }
+    for (const uint64_t client : {3u, 4u}) {  // the one had come, the other had not
+      EXPECT_EQ(Told(last.sessions.Enter(client, 10 * client), 1), Session::State::kNew);
+    }
+  }
+}
+
+// Its blocks of items were taken before the one of sessions was found to be damaged.
+TEST(ShardSnapshot, ADamagedOneLeavesNoSession) {
+  SnapshotWorld world(std::make_unique<SimulatedDisk>(), 2);
+  PutMany(&world, 300, 0);
+  ASSERT_TRUE(world.Take());
+  world.sessions.Enter(1, 10)->Remember(7, {Code::kOk, 1});
+  PutMany(&world, 300, 1000);
+  ASSERT_TRUE(world.Take());
+  const std::string newest = log::SnapshotName(0, *world.Files().snapshots.rbegin());
+  for (const bool is_damaged : {false, true}) {
+    auto disk = world.Crash();
+    // The last byte before the footer: of the session.
+    const size_t at = disk->Get(newest).size() - verify::kSnapshotFooterBytes - 1;
+    if (is_damaged) disk->Flip(newest, at, std::byte{1});
+    SnapshotWorld next(std::move(disk), 2);
+    ASSERT_EQ(next.error.message, "");
+    EXPECT_EQ(next.sessions.size(), is_damaged ? 0u : 1u);
+    EXPECT_EQ(next.Get(Key(5)), RecordValue(1005));
+  }
 }
 
 TEST(ShardSnapshot, BeginsByItselfWhenTheLogIsLong) {

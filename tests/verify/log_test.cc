@@ -115,8 +115,25 @@ bool IsBatch(Bytes image, uint64_t seed = kSeedHere) {
 
 Image SnapshotBlockOf(const std::vector<Logged>& operations, uint64_t number = 3) {
   Image image = OperationsOf(operations, kSnapshotBlockHeadBytes);
-  SealSnapshotBlock(image, number, static_cast<uint32_t>(operations.size()), kSeedHere);
+  const auto count = static_cast<uint32_t>(operations.size());
+  SealSnapshotBlock(image, {.number = number, .operations = count}, kSeedHere);
   return image;
+}
+
+Image SessionsBlockOf(const std::vector<LoggedSession>& sessions, SnapshotBlockHead head) {
+  Image image(kSnapshotBlockHeadBytes + sessions.size() * kLoggedSessionBytes);
+  std::byte* at = image.data() + kSnapshotBlockHeadBytes;
+  for (const LoggedSession& session : sessions) {
+    EncodeLoggedSession(session, at);
+    at += kLoggedSessionBytes;
+  }
+  head.kind = SnapshotBlockHead::Kind::kSessions;
+  SealSnapshotBlock(image, head, kSeedHere);
+  return image;
+}
+Image SessionsBlockOf(const std::vector<LoggedSession>& sessions) {
+  return SessionsBlockOf(sessions,
+                         {.number = 3, .operations = static_cast<uint32_t>(sessions.size())});
 }
 
 bool IsSnapshotBlock(Bytes image, uint64_t seed = kSeedHere) {
@@ -125,7 +142,8 @@ bool IsSnapshotBlock(Bytes image, uint64_t seed = kSeedHere) {
 }
 
 constexpr SnapshotFooter kFooter = {
-    0xd19e57d19e57d19e, 1000, 123456, 17, 29, 0x0123456789abcdef, 128, 0x0006'4700'0000'0000};
+    0xd19e57d19e57d19e,    1000, 123456, 17, 29, 0x0123456789abcdef, 128,
+    0x0006'4700'0000'0000, 11,   true};
 
 Image FooterImage(const SnapshotFooter& footer) {
   const auto bytes = SealSnapshotFooter(footer, 3, kSeedHere);
@@ -160,12 +178,19 @@ std::vector<LogFormat> LogFormats() {
           {"SnapshotBlock", "31ae1848fb4aacf5 706c736280000000 0300000000000000 0200000000000000",
            SnapshotBlockOf({PutOf(100), PutOf(7)}), SnapshotBlockOf({PutOf(101), PutOf(8)}, 4),
            [](Bytes image) { return IsSnapshotBlock(image); }},
+          {"SnapshotSessions",
+           "61b698bdbf3f9130 706c736350000000 0300000000000000 0200000000000000 "
+           "1ec1000000000000 0500000000000000 6400000000000000 "
+           "0df0000000000000 0000000000000000 0000000000000000",
+           SessionsBlockOf({{0xc11e, 5, 100}, {0xf00d, 0, 0}}),
+           SessionsBlockOf({{0xc11f, 6, 101}, {0xf00e, 1, 1}}),
+           [](Bytes image) { return IsSnapshotBlock(image); }},
           {"SnapshotFooter",
-           "e9336dc9ed71da79 706c736660000000 0300000000000000 0000000000000000 "
+           "36f3f63e0061a868 706c736670000000 0300000000000000 0000000000000000 "
            "9ed1579ed1579ed1 e803000000000000 40e2010000000000 1100000000000000 "
            "1d00000000000000 efcdab8967452301 8000000000000000 "
-           "0000000000470600",
-           FooterImage(kFooter), FooterImage({1, 2, 3, 4, 5, 6, 7, 8}), IsFooter}};
+           "0000000000470600 0b00000000000000 0100000000000000",
+           FooterImage(kFooter), FooterImage({1, 2, 3, 4, 5, 6, 7, 8, 9, false}), IsFooter}};
 }
 
 class EachLogFormat : public ::testing::TestWithParam<LogFormat> {};
@@ -401,7 +426,7 @@ TEST(SnapshotBlock, RoundTrip) {
 
 TEST(SnapshotBlock, ElsewhereItIsForeign) {
   Image image = SnapshotBlockOf({PutOf(100)});
-  SealSnapshotBlock(image, 3, 1, SnapshotSeed(kLog, 4096));
+  SealSnapshotBlock(image, {.number = 3, .operations = 1}, SnapshotSeed(kLog, 4096));
   EXPECT_TRUE(IsSnapshotBlock(image, SnapshotSeed(kLog, 4096)));
   EXPECT_FALSE(IsSnapshotBlock(image, SnapshotSeed(kLog, 4104)));
   EXPECT_FALSE(IsSnapshotBlock(image, SnapshotSeed({kLog.high, kLog.low}, 4096)));
@@ -412,9 +437,52 @@ TEST(SnapshotBlock, HoldsPutsAloneAndAsManyAsItSays) {
   EXPECT_FALSE(IsSnapshotBlock(SnapshotBlockOf({})));
   for (const uint32_t count : {0u, 1u, 3u, 0xffffffffu}) {
     Image image = SnapshotBlockOf({PutOf(100), PutOf(7)});
-    SealSnapshotBlock(image, 3, count, kSeedHere);
+    SealSnapshotBlock(image, {.number = 3, .operations = count}, kSeedHere);
     EXPECT_FALSE(IsSnapshotBlock(image)) << count;
   }
+}
+
+TEST(SnapshotSessions, RoundTrip) {
+  const std::vector<LoggedSession> sessions = {{7, 0, 0}, {8, 9, 0}, {~uint64_t{0}, 9, 10}};
+  const Image image = SessionsBlockOf(sessions);
+  const auto head = GuessSnapshotBlock(image, image.size());
+  ASSERT_TRUE(head.has_value() && CheckSnapshotBlock(image, *head, kSeedHere));
+  EXPECT_EQ(std::tuple(head->kind, head->bytes, head->number, head->operations),
+            std::tuple(SnapshotBlockHead::Kind::kSessions, image.size(), 3u, 3u));
+  Bytes rest = Bytes(image).subspan(kSnapshotBlockHeadBytes);
+  for (const LoggedSession& session : sessions) EXPECT_EQ(TakeLoggedSession(&rest), session);
+  EXPECT_FALSE(TakeLoggedSession(&rest).has_value());
+}
+
+TEST(SnapshotSessions, AreAsManyAsItSays) {
+  EXPECT_FALSE(IsSnapshotBlock(SessionsBlockOf({})));
+  for (const uint32_t count : {0u, 1u, 3u, 0xffffffffu}) {
+    EXPECT_FALSE(IsSnapshotBlock(
+        SessionsBlockOf({{7, 5, 100}, {8, 5, 101}}, {.number = 3, .operations = count})))
+        << count;
+  }
+  // A word more than two, which are one less.
+  Image image = SessionsBlockOf({{7, 5, 100}, {8, 5, 101}});
+  image.resize(image.size() + kWordBytes);
+  SealSnapshotBlock(image, {.operations = 2, .kind = SnapshotBlockHead::Kind::kSessions},
+                    kSeedHere);
+  EXPECT_FALSE(IsSnapshotBlock(image));
+}
+
+TEST(SnapshotSessions, WhatMakesNoSenseIsRejected) {
+  EXPECT_TRUE(IsSnapshotBlock(SessionsBlockOf({{7, 1, 1}})));
+  EXPECT_FALSE(IsSnapshotBlock(SessionsBlockOf({{0, 1, 1}}))) << "nobody's";
+  EXPECT_FALSE(IsSnapshotBlock(SessionsBlockOf({{7, 0, 1}}))) << "a version of no write";
+}
+
+TEST(SnapshotSessions, AreNoItems) {
+  Image image = SnapshotBlockOf({PutOf(100)});
+  SealSnapshotBlock(image, {.operations = 1, .kind = SnapshotBlockHead::Kind::kSessions},
+                    kSeedHere);
+  EXPECT_FALSE(IsSnapshotBlock(image));
+  image = SessionsBlockOf({{1, 1, 1}, {1, 2, 2}});
+  SealSnapshotBlock(image, {.operations = 1}, kSeedHere);
+  EXPECT_FALSE(IsSnapshotBlock(image));
 }
 
 TEST(SnapshotFooter, RoundTripAndForeignElsewhere) {
@@ -423,6 +491,18 @@ TEST(SnapshotFooter, RoundTripAndForeignElsewhere) {
   EXPECT_FALSE(CheckSnapshotFooter(image, 2, kSeedHere).has_value());
   EXPECT_FALSE(CheckSnapshotFooter(image, 3, kSeedHere + 1).has_value());
   EXPECT_FALSE(IsSnapshotBlock(image));
+}
+
+TEST(SnapshotFooter, SessionsAreAllOrTheyAreNot) {
+  for (uint64_t all = 0; all <= 2; ++all) {
+    Image image = FooterImage(kFooter);
+    std::memcpy(&image[104], &all, sizeof(all));
+    const uint64_t checksum = Checksum(image.data() + 8, image.size() - 8, kSeedHere);
+    std::memcpy(image.data(), &checksum, sizeof(checksum));
+    const auto footer = CheckSnapshotFooter(image, 3, kSeedHere);
+    ASSERT_EQ(footer.has_value(), all < 2);
+    EXPECT_TRUE(!footer || footer->sessions_are_all == (all == 1));
+  }
 }
 
 }  // namespace
