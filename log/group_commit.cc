@@ -320,7 +320,10 @@ bool GroupCommit::SettleFailure(const std::expected<void, Error>& result) {
     failure_message_ = result.error().message;
     failures_.fetch_add(1, std::memory_order_relaxed);
   }
-  failure_.store(result ? Code::kOk : result.error().code, std::memory_order_relaxed);
+  // A file system that has become read-only is kPermission, which a client would take for its own.
+  const bool is_full = !result && result.error().code == Code::kNoSpace;
+  const Code failure = result ? Code::kOk : is_full ? Code::kNoSpace : Code::kSystem;
+  failure_.store(failure, std::memory_order_relaxed);
   return true;
 }
 
