@@ -15,6 +15,8 @@ readonly test_packages=(
   procps python3 spin strace
   # for tests/vm.sh
   qemu-system-x86 iproute2 kmod xz-utils ibverbs-providers ibverbs-utils
+  # for tests/power, in it
+  dmsetup e2fsprogs xfsprogs
   # beside it, in plov-bench fabric
   perftest
   # beside it, in plov-bench compare

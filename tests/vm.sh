@@ -28,6 +28,10 @@ and with --two:
   --timeout SECONDS     ends each machine, its boot included; 600
   --folder FOLDER       where COMMAND runs; the repository's root
   --kernel-log FILE     keeps the kernel's log (with --two FILE.1 and FILE.2)
+  --disk FILE           a raw image that is a disk of the machine, the first one /dev/vda; may be
+                        repeated, not with --two
+  --disk-log LOG        of the --disk before it: each write and flush in order, as dm-log-writes has it
+  --qemu-id FILE        qemu's process id, for who kills the machine
   --prepare             only downloads and unpacks what the machine needs
   --help                this text
 
@@ -46,6 +50,8 @@ cpus=2
 seconds=600
 folder=$root
 kernel_log=""
+disks=() # what qemu is told of them
+qemu_id=""
 two=false
 prepare=false
 cache=$(realpath -m "${PLOV_VM_CACHE:-$root/build/vm}")
@@ -64,6 +70,23 @@ skip() {
   exit 77
 }
 
+# add_disk FILE: in qemu's options a comma is written twice.
+add_disk() {
+  local name=disk$((${#disks[@]} / 4))
+  [[ -f $1 ]] || refuse "there is no file $1"
+  disks+=(-blockdev "driver=raw,node-name=$name,file.driver=file,file.filename=${1//,/,,}"
+    -device "virtio-blk-pci,drive=$name,discard=off,write-zeroes=off")
+}
+
+# log_disk LOG: of the last disk. It is the log that tells what a flush was for; the host's disk need
+# not be waited for.
+log_disk() {
+  ((${#disks[@]} > 0)) || refuse "--disk-log comes after a --disk"
+  local options=${disks[-3]#driver=raw,},file.cache.no-flush=on
+  : > "$1" || refuse "cannot write to $1"
+  disks[-3]="driver=blklogwrites,$options,log.driver=file,log.filename=${1//,/,,},log.cache.no-flush=on"
+}
+
 # Sets what the options and commands say.
 parse() {
   while (($# > 0)); do
@@ -74,7 +97,7 @@ parse() {
         ;;
       --two) two=true ;;
       --prepare) prepare=true ;;
-      --memory | --cpus | --timeout | --folder | --kernel-log)
+      --memory | --cpus | --timeout | --folder | --kernel-log | --disk | --disk-log | --qemu-id)
         (($# > 1)) || refuse "$1 takes an argument"
         if [[ $1 == --[mct]* && ! $2 =~ ^[1-9][0-9]{0,5}$ ]]; then
           refuse "$1 takes a number from 1 to 999999"
@@ -85,6 +108,9 @@ parse() {
           --timeout) seconds=$2 ;;
           --folder) folder=$(realpath -e "$2") || refuse "there is no folder $2" ;;
           --kernel-log) kernel_log=$(realpath -m "$2") ;;
+          --qemu-id) qemu_id=$(realpath -m "$2") ;;
+          --disk) add_disk "$(realpath -m "$2")" ;;
+          --disk-log) log_disk "$(realpath -m "$2")" ;;
         esac
         shift
         ;;
@@ -94,6 +120,7 @@ parse() {
     shift
   done
   if $two; then
+    ((${#disks[@]} == 0)) || refuse "--disk does not go together with --two"
     while (($# > 0)) && [[ $1 != -- ]]; do
       first+=("$1")
       shift
@@ -104,7 +131,7 @@ parse() {
     first=("$@")
     $prepare || ((${#first[@]} > 0)) || refuse "there is no COMMAND"
   fi
-  readonly root memory cpus seconds folder kernel_log two prepare cache
+  readonly root memory cpus seconds folder kernel_log disks qemu_id two prepare cache
 }
 
 # Ends with 77 where there can be no machine.
@@ -156,12 +183,13 @@ readonly processor=max,-erms,-fsrm
 
 # boot MACHINE: becomes its qemu. An overloaded host is not a lock-up of the guest, and gets time.
 boot() {
-  local wire=() arguments=(console=ttyS0 loglevel=5 printk.devkmsg=on mitigations=off
+  local wire=() id=() arguments=(console=ttyS0 loglevel=5 printk.devkmsg=on mitigations=off
     cryptomgr.notests no_timer_check tsc=reliable rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=60
     oops=panic panic=-1 reboot=t watchdog_thresh=20 sysctl.kernel.hung_task_timeout_secs=60
     "plov_machine=$1")
   if [[ -n $tsc_khz ]]; then arguments+=("tsc_early_khz=$tsc_khz"); fi
   if $two; then read -ra wire < <(wire_options "$1"); fi
+  if [[ -n $qemu_id ]]; then id=(-pidfile "$qemu_id"); fi
   cd "$run"
   exec setpriv --pdeathsig TERM timeout --kill-after=5 "$seconds" \
     qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu "$processor" -m "$memory" -smp "$cpus" \
@@ -171,7 +199,7 @@ boot() {
     -device virtio-9p-pci,fsdev=root,mount_tag=root \
     -fsdev local,id=share,path=share,security_model=none \
     -device virtio-9p-pci,fsdev=share,mount_tag=share \
-    "${wire[@]}" < /dev/null > "qemu.$1" 2>&1
+    "${disks[@]}" "${id[@]}" "${wire[@]}" < /dev/null > "qemu.$1" 2>&1
 }
 
 # start MACHINE COMMAND...
@@ -255,6 +283,7 @@ main() {
   readonly run
   mkdir "$run/share" "$run/share/both"
   if $two; then : > "$run/share/two"; fi
+  if ((${#disks[@]} > 0)); then : > "$run/share/disks"; fi
   echo "$cache/modules" > "$run/share/modules"
   echo "$root/tests/vm/guest.sh" > "$run/share/guest"
   start 1 "${first[@]}"

@@ -109,6 +109,7 @@ main() {
   echo "plov-vm-$machine" > /proc/sys/kernel/hostname
   add_rxe
   leave_one_driver
+  if [[ -e $share/disks ]]; then modprobe virtio_blk || fail "cannot load virtio_blk"; fi
   : > "$mine/started"
   run_command
 }

@@ -59,7 +59,9 @@ make_kernel() {
   download linux-image-amd64
   dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x --wildcards \
     "./boot/vmlinuz-*" "./lib/modules/*/modules.*" "./lib/modules/*/kernel/arch/x86/crypto" \
-    "./lib/modules/*/kernel/crypto" "./lib/modules/*/kernel/drivers/infiniband" \
+    "./lib/modules/*/kernel/crypto" "./lib/modules/*/kernel/drivers/block/brd.ko" \
+    "./lib/modules/*/kernel/drivers/block/virtio_blk.ko" "./lib/modules/*/kernel/drivers/infiniband" \
+    "./lib/modules/*/kernel/drivers/md/dm-*.ko" \
     "./lib/modules/*/kernel/drivers/net/dummy.ko" "./lib/modules/*/kernel/drivers/net/*virtio*" \
     "./lib/modules/*/kernel/drivers/net/net_failover.ko" "./lib/modules/*/kernel/drivers/virtio" \
     "./lib/modules/*/kernel/fs" "./lib/modules/*/kernel/lib" "./lib/modules/*/kernel/net"
@@ -94,8 +96,8 @@ make_initramfs() {
   mv "$1/initramfs" "$folder/initramfs"
 }
 
-# The modules come last, so that they tell whether all is there.
-kernel_is_there() { [[ -e $folder/modules ]]; }
+# The modules come last, so that they tell whether all is there. Those of former releases had no dm.
+kernel_is_there() { [[ -e $folder/modules/kernel/drivers/md ]]; }
 initramfs_is_there() {
   [[ $folder/initramfs -nt $here/init && $folder/initramfs -nt $here/kernel.sh ]]
 }
@@ -111,6 +113,7 @@ trap 'rm -rf "$new"' EXIT
 if ! kernel_is_there; then
   (cd "$new"; make_kernel; make_busybox)
   mv "$new"/{vmlinux,busybox} "$folder/"
+  rm -rf "$folder/modules"
   mv "$new/modules" "$folder/modules"
 fi
 if ! initramfs_is_there; then make_initramfs "$new"; fi

@@ -184,7 +184,8 @@ test_offline() {
 test_usage() {
   local arguments
   for arguments in "" "--two true" "--two true --" "--two -- true" "--memory" "--memory 0 true" \
-    "--cpus two true" "--timeout -1 true" "--folder /nowhere true" "--no-such-option true"; do
+    "--cpus two true" "--timeout -1 true" "--folder /nowhere true" "--disk /nowhere true" \
+    "--disk-log log true" "--no-such-option true"; do
     # shellcheck disable=SC2086 # They are words.
     run $arguments
     ((status == 2)) || fail "vm.sh $arguments: the exit status is $status"
