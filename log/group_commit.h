@@ -78,8 +78,11 @@ class GroupCommit {
   // batch alone.
   uint64_t RequestSync();
 
-  // The batch that the next operation will be in, or one before it.
-  uint64_t open_batch() const { return open_number_; }
+  // The batch that the next operation will be in, or one before it that has none: one that only attests is not
+  // waited for, and when it is lost its number is given to what comes next.
+  uint64_t open_batch() const {
+    return open_.head.operations > 0 ? open_number_ : last_operations_ + 1;
+  }
   // The last batch that has an operation, open or passed on; 0: none since the start, and nothing before.
   uint64_t last_batch() const;
   // The latest time of all batches so far, and the present: later ones may be earlier, for clocks are set back.
