@@ -58,7 +58,9 @@ std::expected<void, Error> DurableLog::BeginShard(const verify::LogHead& head,
                                                   std::function<void()> wake) {
   const LogRecovery::Recovered& recovered = recovery_->of_shard(head.shard);
   ShardLog& log = shards_[head.shard];
+  // The next life begins beyond the versions of this one, though nothing of it may be left.
   log::LogEnd end = recovered.end;
+  end.last_version = std::max(end.last_version, log.begun_version);
   if (log.begins_beside_items) end.last_version = std::max<uint64_t>(end.last_version, 1);
   log::SegmentWriter writer(disk_.get(), &*spares_,
                             {.shard = head.shard,

@@ -71,7 +71,11 @@ class DurableLog {
   // published: the store has all writes up to this version.
   std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions,
                                      uint64_t published = 0) {
-    return recovery_->Recover(shard, store, sessions, published);
+    auto recovered = recovery_->Recover(shard, store, sessions, published);
+    // What warm memory has more is logged first, and then its last version (server/unlogged.h).
+    const bool begins_here = is_there(shard) && !store->recovery().warm;
+    if (begins_here) shards_[shard].begun_version = store->last_version();
+    return recovered;
   }
   // Before Begin: the log that begins has not all that was ever written to the shard.
   void BeginBesideItems(uint32_t shard) { shards_[shard].begins_beside_items = true; }
@@ -88,6 +92,7 @@ class DurableLog {
   struct ShardLog {
     verify::LogId id;
     bool begins_beside_items = false;
+    uint64_t begun_version = 0;  // below every version of this life
     std::unique_ptr<log::GroupCommit> commit;
     std::unique_ptr<log::SnapshotFeed> feed;
   };

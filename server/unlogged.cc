@@ -137,6 +137,7 @@ std::expected<void, Error> Unlogged::Log(GroupCommit* log) const {
     unwritten = 0;
     if (auto written = Write(log); !written) return written;
   }
+  if (auto appended = LogAbsent({store_->last_version(), {}}, log); !appended) return appended;
   log->RequestSync();
   while (log->pending()) {
     if (auto written = Write(log); !written) return written;

@@ -6,7 +6,6 @@
 // Threads: one, before the shard's. Memory: 16 bytes for each item that is logged.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -30,12 +29,8 @@ class Unlogged {
   // Finds the items.
   void Find();
   uint64_t count() const { return items_.size() + absent_.size(); }
-  // The greatest version of all that is logged then.
-  uint64_t last_version() const {
-    const uint64_t item = items_.empty() ? 0 : items_.back().version;
-    return std::max({logged_, item, absent_.empty() ? 0 : absent_.back().version});
-  }
-  // Appends all of it, and has it synced. kNoSpace, kSystem.
+  // Appends all of it, and that versions up to the store's last are given out, and has it synced. kNoSpace,
+  // kSystem.
   std::expected<void, Error> Log(log::GroupCommit* log) const;
 
  private:

@@ -83,7 +83,7 @@ std::expected<void, Error> WarmStart::Finish(DurableLog* log, const Store& store
   }
   tail_.GoOn(log->life());
   if (auto logged = unlogged_->Log(log->of_shard(shard)); !logged) return logged;
-  tail_.Forget({store.last_version(), unlogged_->last_version()});
+  tail_.Forget({store.last_version(), store.last_version()});
   if (unlogged_->count() > 0) {
     spdlog::info("shard {}: logged {} writes that {} had and the log had not", shard,
                  unlogged_->count(), warm_path_);

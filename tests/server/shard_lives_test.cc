@@ -95,6 +95,7 @@ class ShardLives : public testing::TestWithParam<CommitMode> {
   std::string ValueOf(const Client& client, std::string_view key) {
     return Ask(client, {GetOf(key)}).at(0).value;
   }
+  uint64_t LastVersion() const { return world_->shard.store().last_version(); }
 
  private:
   void Turn() {
@@ -208,6 +209,19 @@ TEST_P(ShardLives, OfAClientWhoseSessionWasDroppedBeforeTheSnapshotNothingIsKnow
   EXPECT_EQ(Ask(client, {RetryOf(PutOf("a", "1", 1))}).at(0).status, Code::kUnknown);
   EXPECT_EQ(Ask(client, {PutOf("a", "2", 2)}).at(0).status, Code::kOk) << "a new one is";
   EXPECT_EQ(ValueOf(client, "a"), "2");
+}
+
+// Nor of a life that has left nothing, where the next one goes on from the same log. More often than not the
+// random number that a store begins with is lower than one before.
+TEST_P(ShardLives, VersionsThatAreLostAreNotGivenOutAgain) {
+  Ask(Connect(), {PutOf("a", "1", 1)});
+  uint64_t last = 0;
+  for (uint64_t life = 0; life < 20; ++life) {
+    ASSERT_GT(LastVersion(), last) << life;
+    Send(Connect(), {PutOf("a", "lost", 2)});
+    last = LastVersion();
+    Restart();
+  }
 }
 
 constexpr CommitMode kModes[] = {CommitMode::kStrict, CommitMode::kAcked, CommitMode::kAsync};
