@@ -286,6 +286,9 @@ explore() {
   local log=$root/build/log
   step "simulator, explored" "$log/simulator.log" $((long_seconds + 300)) \
     "$root/build/tests/sim/sim_torture" --seconds "$long_seconds" --seed "$((RANDOM << 15 | RANDOM))000000" || true
+  step "simulator with logs, explored" "$log/simulator-log.log" $((long_seconds + 300)) \
+    "$root/build/tests/sim/sim_torture" --log yes --seconds "$long_seconds" \
+    --seed "$((RANDOM << 15 | RANDOM))000000" || true
   step "plov-torture, explored" "$log/torture.log" $((long_seconds + 300)) \
     "$root/build/torture/plov-torture" --duration "${long_seconds}s" || true
 }

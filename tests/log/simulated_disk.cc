@@ -351,6 +351,24 @@ std::unique_ptr<SimulatedDisk> SimulatedDisk::Crash(Random* random) const {
   return after;
 }
 
+std::unique_ptr<SimulatedDisk> SimulatedDisk::AfterKill(Random* random) const {
+  const std::lock_guard lock(mutex_);
+  auto after = std::make_unique<SimulatedDisk>((*random)());
+  std::map<const Content*, ContentPtr> copies;
+  const auto copy_of = [&copies](const ContentPtr& content) {
+    ContentPtr& copy = copies[content.get()];
+    if (copy == nullptr && content != nullptr) copy = std::make_shared<Content>(*content);
+    return copy;
+  };
+  for (const auto& [name, content] : directory_) after->directory_[name] = copy_of(content);
+  for (const auto& [name, content] : durable_directory_) {
+    after->durable_directory_[name] = copy_of(content);
+  }
+  after->unsynced_changes_ = unsynced_changes_;
+  for (Change& change : after->unsynced_changes_) change.content = copy_of(change.content);
+  return after;
+}
+
 std::vector<std::string> SimulatedDisk::Names() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;

@@ -75,6 +75,9 @@ class SimulatedDisk : public log::Disk {
 
   // The disk as it may be after a power cut, without faults. This one stays as it is.
   std::unique_ptr<SimulatedDisk> Crash(Random* random) const;
+  // The disk as the next process finds it when this one is killed, without faults: all that was written can be
+  // read, and what was not synced still is not. This one stays as it is.
+  std::unique_ptr<SimulatedDisk> AfterKill(Random* random) const;
 
   // Files as they are read, and damage, which is durable at once. A file named here is there, except for
   // those that `Put` and `Copy` make.

@@ -52,6 +52,23 @@ void MakeDurable(SimulatedDisk* disk, const std::string& name) {
   ASSERT_TRUE(disk->SyncNames());
 }
 
+TEST(SimulatedDisk, WhatAKilledProcessHasWrittenIsReadByTheNextAndNotDurable) {
+  SimulatedDisk disk;
+  MakeDurable(&disk, "f");
+  const auto file = disk.Open("f", Mode::kWrite).value();
+  ASSERT_TRUE(Write(file.get(), kSector, kSector, 'b'));
+  ASSERT_TRUE(disk.Rename("f", "g"));
+  SimulatedDisk::Random random(7);
+  const auto after = disk.AfterKill(&random);
+  EXPECT_EQ(SectorsOf(*after, "g"), "ab");
+  EXPECT_EQ(AfterPowerCuts(*after, "g"), (std::set<std::string>{"none", "aa", "ab"}));
+  ASSERT_TRUE(after->Open("g", Mode::kWrite).value()->Sync());
+  ASSERT_TRUE(after->SyncNames());
+  EXPECT_EQ(AfterPowerCuts(*after, "g"), (std::set<std::string>{"ab"}));
+  EXPECT_EQ(SectorsOf(disk, "g"), "ab");
+  EXPECT_EQ(AfterPowerCuts(disk, "g"), (std::set<std::string>{"none", "aa", "ab"}));
+}
+
 TEST(SimulatedDisk, WhatIsSyncedOutlivesAPowerCut) {
   SimulatedDisk disk;
   MakeDurable(&disk, "f");

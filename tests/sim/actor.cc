@@ -20,6 +20,8 @@ constexpr auto kTimeoutOfAudit = std::chrono::seconds(2);
 constexpr char kGone = '?';  // what is in a value once nobody may look at it
 constexpr std::byte kPoison{0xa5};
 
+bool DiskFails(const Scenario& scenario) { return scenario.log && scenario.log->fault_one_in != 0; }
+
 }  // namespace
 
 Actor::Actor(Stage* stage, uint32_t process)
@@ -28,6 +30,7 @@ Actor::Actor(Stage* stage, uint32_t process)
       clock_(HostClock::Draw(stage->random)),
       timeout_(stage->scenario->timeout_us),
       last_version_(stage->key_count()),
+      stores_(stage->key_count()),
       fiber_([this] { Live(); }) {
   for (uint32_t i = 0; i < stage->scenario->in_flight; ++i) {
     attempts_.push_back(std::make_unique<Attempt>());
@@ -55,7 +58,7 @@ void Actor::Live() {
     if (!client_) {
       Connect();
     } else {
-      if (stage_->random->OneIn(2)) Begin();
+      if (stage_->random->OneIn(2)) BeginSome();
       if (!is_leaving_) client_->Poll();
     }
     Fiber::Rest();
@@ -149,18 +152,25 @@ void Actor::OnWrite(Attempt* attempt, Client::PutResult result) {
 void Actor::OnDelete(Attempt* attempt, Client::DeleteResult result) {
   if (result) return End(attempt, *result ? Outcome::kOk : Outcome::kAbsent);
   if (result.error().code == Code::kVersionMismatch) return End(attempt, Outcome::kMismatch);
+  if (result.error().code == Code::kNoSpace && DiskFails(*stage_->scenario)) {
+    return End(attempt, Outcome::kRefused);
+  }
   OnError(attempt, result.error());
 }
 
 bool Actor::IsExcused(const Attempt& attempt, const Error& error) const {
   const bool stores = torture::IsStore(attempt.operation.kind);
+  const bool writes = attempt.operation.kind != torture::Kind::kGet;
   switch (error.code) {
-    case Code::kTimeout:
     case Code::kUnknown:
+      if (stage_->scenario->log) return MayBeForgotten(attempt);
+      return is_dying_ || stage_->in_trouble;
+    case Code::kTimeout:
     case Code::kUnavailable:
       return is_dying_ || stage_->in_trouble;
     case Code::kTooLarge:
     case Code::kSystem:
+      if (writes && error.code == Code::kSystem && DiskFails(*stage_->scenario)) return true;
       return stores && stage_->scenario->limits_differ;
     case Code::kBufferTooSmall:
       return attempt.operation.kind == torture::Kind::kGet && !buffer_.empty();
@@ -190,6 +200,9 @@ void Actor::End(Attempt* attempt, Outcome outcome) {
   std::ranges::fill(attempt->key, kGone);
   std::ranges::fill(attempt->value, kGone);
   if (attempt->ttl_seconds != 0) SettleExpiry(*attempt, outcome);
+  if (operation.kind != torture::Kind::kGet) {
+    operation.end = std::min(operation.end, MustPrecede(*attempt));
+  }
   if (MayTakeEffectLate(*attempt, outcome)) {
     operation.kind = torture::Kind::kPut;
     operation.expected = 0;

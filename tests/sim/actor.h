@@ -55,6 +55,9 @@ struct Stage {
   // Keys from this number on are in every life of every server from its beginning, for good.
   uint64_t first_steady_key = UINT64_MAX;
   uint64_t scans = 0;        // that saw a whole table
+  uint64_t syncs = 0;        // that told that all is durable
+  uint32_t restarts = 0;     // of a server with a log
+  bool forgets = false;      // one began with a snapshot, and knows only who wrote since
   Actor* running = nullptr;  // whose turn it is
 
   // How many keys there are, with those stored at the beginning.
@@ -94,10 +97,13 @@ class Actor {
     uint64_t started_us = 0;
     uint64_t ttl_seconds = 0;
     size_t connections = 0;  // that the client had had, with the one it began on
+    uint32_t restarts = 0;   // before it
+    uint64_t number = 0;     // a write's, in the order in which they begin
   };
 
   void Live();
   void Connect();
+  void BeginSome();
   void Begin();
   void BeginStarted();
   void Call();
@@ -107,6 +113,7 @@ class Actor {
   void CallWrite();
   void CallPutMany();
   void CallScan();
+  void CallSync();
   bool MayComeLate(const Attempt& scan, const Item& item) const;
   bool MayTakeEffectLate(const Attempt& attempt, torture::Outcome outcome) const;
   Attempt* Take();
@@ -119,6 +126,8 @@ class Actor {
   void OnDelete(Attempt* attempt, Client::DeleteResult result);
   void OnError(Attempt* attempt, const Error& error);
   bool IsExcused(const Attempt& attempt, const Error& error) const;
+  bool MayBeForgotten(const Attempt& attempt) const;
+  torture::Instant MustPrecede(const Attempt& attempt) const;
   void End(Attempt* attempt, torture::Outcome outcome);
   void SettleExpiry(const Attempt& attempt, torture::Outcome outcome);
   void SharpenExpiry(const Attempt& attempt, Stage::Expiry* expiry);
@@ -134,6 +143,15 @@ class Actor {
   std::vector<uint64_t> last_version_;  // by key: seen last
   std::vector<uint32_t> connected_to_;  // lives, in the order of the connections
   std::vector<std::byte> buffer_;       // of the last GetInto
+  uint64_t writes_ = 0;                 // begun
+  uint32_t restarts_told_ = 0;          // when the last Sync that told anything began
+  torture::Instant unknown_until_ = 0;  // what came before may be lost, a Sync has told
+  // With a log: what was stored, by key, in the order in which that began.
+  struct Store {
+    uint64_t number;
+    torture::ValueId value;
+  };
+  std::vector<std::vector<Store>> stores_;
   uint32_t assigned_ = 0;
   uint32_t under_way_ = 0;
   bool is_audit_ = false;

@@ -23,8 +23,15 @@ constexpr uint64_t kScanClockErrorUs = 10'000'000;
 
 }  // namespace
 
+void Actor::BeginSome() {
+  const auto& log = stage_->scenario->log;
+  for (uint32_t left = log ? log->begun_at_once : 1; left > 0; --left) Begin();
+}
+
 void Actor::Begin() {
   if (assigned_ == 0) return;
+  const auto& log = stage_->scenario->log;
+  if (log && log->sync_one_in != 0 && stage_->random->OneIn(log->sync_one_in)) return CallSync();
   if (is_audit_ || stage_->random->Below(100) >= stage_->scenario->blocking_percent) {
     BeginStarted();
   } else {
@@ -222,7 +229,11 @@ void Actor::Draw(Attempt* attempt, std::optional<bool> is_get) {
   if (!torture::IsConditional(operation.kind)) operation.expected = 0;
   attempt->key = stage_->names[operation.key];
   attempt->started_us = stage_->host->now_us();
-  if (torture::IsStore(operation.kind)) DrawStore(attempt);
+  attempt->restarts = stage_->restarts;
+  if (!gets) attempt->number = ++writes_;
+  if (!torture::IsStore(operation.kind)) return;
+  DrawStore(attempt);
+  stores_[operation.key].push_back({attempt->number, operation.value});
 }
 
 void Actor::DrawStore(Attempt* attempt) {

@@ -34,7 +34,12 @@ constexpr Line kLines[] = {{"schedules", &Coverage::schedules},
                            {"scans of all", &Coverage::scans},
                            {"switches to the other server", &Coverage::switches},
                            {"servers killed", &Coverage::kills},
-                           {"warm restarts", &Coverage::recoveries}};
+                           {"warm restarts", &Coverage::recoveries},
+                           {"restarts from a log", &Coverage::restorations},
+                           {"power cuts", &Coverage::power_cuts},
+                           {"snapshots", &Coverage::snapshots},
+                           {"faults of a disk", &Coverage::faults},
+                           {"Syncs", &Coverage::syncs}};
 
 }  // namespace
 
@@ -48,9 +53,10 @@ std::string Coverage::Text() const {
   return text;
 }
 
-RunResult RunSeed(uint64_t seed, uint32_t operations_max) {
+RunResult RunSeed(uint64_t seed, uint32_t operations_max, Worlds worlds) {
   Random random(seed ^ 0x5ce9a210);
-  Scenario scenario = DrawScenario(&random);
+  Scenario scenario =
+      worlds == Worlds::kWithLog ? DrawScenarioWithLog(&random) : DrawScenario(&random);
   scenario.operations = std::min(scenario.operations, operations_max);
   World world(seed, scenario);
   world.Run();

@@ -69,16 +69,24 @@ uint64_t HistoryChecker::UnixUsOf(uint64_t version, uint64_t time_us) const {
 void HistoryChecker::Feed(const Operation& operation, LifeSet lives) {
   ++operations_;
   fingerprint_ = XXH3_64bits_withSeed(&operation, sizeof(operation), fingerprint_);
+  if (is_strict_ && (IsStored(operation) || IsHit(operation))) {
+    NoteValue(operation);
+  }
+  if (loss_) return FeedOfLog(operation, lives);
   const uint64_t version = VersionOf(operation);
   if (version == 0) return FeedUnversioned(operation, lives);
   const Life* life = LifeOf(version);
   if (life == nullptr || operation.end < life->begin || operation.start > life->end ||
-      (lives >> (life - lives_.data()) & 1) == 0) {
-    return Accuse(fmt::format("{} of key {} at {}..{} came to version {}, which belongs to {} life",
-                              torture::KindName(operation.kind), operation.key, operation.start,
-                              operation.end, version, life == nullptr ? "no" : "another"));
+      (lives >> NumberOf(life) & 1) == 0) {
+    return AccuseOfLife(operation, life);
   }
   life->checker->Feed(operation);
+}
+
+void HistoryChecker::AccuseOfLife(const Operation& operation, const Life* life) {
+  Accuse(fmt::format("{} of key {} at {}..{} came to version {}, which belongs to {} life",
+                     torture::KindName(operation.kind), operation.key, operation.start,
+                     operation.end, VersionOf(operation), life == nullptr ? "no" : "another"));
 }
 
 // A DELETE that removed something did so in one of them; what removed nothing says nothing.
@@ -110,6 +118,8 @@ void HistoryChecker::Advance(torture::Instant horizon) {
       if (violation.reason != torture::Reason::kTooAmbiguous) findings_.push_back(violation);
     }
   }
+  if (loss_) std::ranges::copy(loss_->Check(), std::back_inserter(findings_));
+  if (loss_) Accuse(loss_->TakeAccusation());
 }
 
 void HistoryChecker::Accuse(const std::string& what) {

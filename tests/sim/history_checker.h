@@ -6,15 +6,23 @@
 // version it was one of those that the client was connected to meanwhile; what came to nothing is
 // judged where that is one only, and where the key is in every server for good (Stage).
 //
+// Lives of a server with a log go on with what the one before left: with --commit strict they are one
+// history, else loss_checker.h says what a life may have left. No write is applied in two lives, unless
+// the first time was lost.
+//
 // An item with an expiry is, for its history, deleted by an operation of unknown outcome that
 // starts when it expires. That it is never seen later is checked besides, by that life's clock.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "tests/sim/loss_checker.h"
 #include "tests/sim/virtual_host.h"
 #include "torture/history.h"
 #include "torture/interval_checker.h"
@@ -30,11 +38,22 @@ class HistoryChecker {
   // version of it. warm: it goes on with what the former one had. Returns its number.
   uint32_t Begin(uint32_t server, uint64_t first_version, bool warm, const HostClock& clock,
                  torture::Instant now);
+  // The same of the one server there is, with a log.
+  uint32_t BeginRestored(torture::Commit commit, uint64_t first_version, const HostClock& clock,
+                         const Restored& restored);
   // That server's last one.
   uint32_t LastLifeOf(uint32_t server) const;
 
   // An operation has ended, of a client that was connected to these meanwhile.
   void Feed(const torture::Operation& operation, LifeSet lives);
+  // A Sync of a client that was connected to these meanwhile: all is durable that this life has told of.
+  struct Sync {
+    uint32_t process = 0;
+    torture::Instant start = 0;
+    // What this client was told since is durable, too; nullopt: perhaps not.
+    std::optional<torture::Instant> own_since = {};
+  };
+  void FeedSync(const Sync& sync, LifeSet lives);
   // An item expires by itself from `start` on. version: 0 when nobody knows it.
   void FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::Instant start);
   // What the clock of the life of that version, or of that number, shows at a time.
@@ -42,6 +61,8 @@ class HistoryChecker {
   uint64_t UnixUsIn(uint32_t life, uint64_t time_us) const {
     return lives_[life].clock.UnixUs(time_us);
   }
+  // With a log: when the value was there for certain; kForever: nobody has told, or it is lost.
+  torture::Instant WhenStored(torture::ValueId value) const;
   // Every operation that starts before the horizon has been fed.
   void Advance(torture::Instant horizon);
   void Finish() { Advance(torture::kForever); }
@@ -68,10 +89,25 @@ class HistoryChecker {
     std::unique_ptr<torture::IntervalChecker> checker;
   };
 
+  struct Stored {
+    uint64_t version;
+    torture::Instant by;
+  };
+
   const Life* LifeOf(uint64_t version) const;
   void FeedUnversioned(torture::Operation operation, LifeSet lives);
+  void FeedOfLog(const torture::Operation& operation, LifeSet lives);
+  void FeedLife(size_t life, const torture::Operation& operation);
+  void FeedOpen(torture::Operation operation, LifeSet lives);
+  void NoteValue(const torture::Operation& told);
+  size_t NumberOf(const Life* life) const { return static_cast<size_t>(life - lives_.data()); }
+  bool IsLost(uint64_t version) const;
+  void AccuseOfLife(const torture::Operation& operation, const Life* life);
 
   std::vector<Life> lives_;
+  bool is_strict_ = false;
+  std::optional<LossChecker> loss_;            // with --commit acked and async
+  std::map<torture::ValueId, Stored> stored_;  // with a log: of values that were stored
   std::string verdict_;
   std::vector<torture::Violation> findings_;
   uint64_t operations_ = 0;

@@ -14,7 +14,7 @@ namespace plov::sim {
 
 namespace {
 
-Network* network = nullptr;
+Network* running_network = nullptr;
 
 // Behind the staging memory, where nobody may write.
 constexpr size_t kGuardWords = 64;
@@ -22,15 +22,15 @@ constexpr uint64_t kGuard = 0x5aa55aa5f00dfeed;
 
 }  // namespace
 
-Network* CurrentNetwork() { return network; }
+Network* CurrentNetwork() { return running_network; }
 
 Network::Network(const VirtualHost* host, Random* random, const NetworkOptions& options)
     : host_(host), random_(random), options_(options), event_fd_(::eventfd(0, EFD_CLOEXEC)) {
-  network = this;
+  running_network = this;
 }
 
 Network::~Network() {
-  network = nullptr;
+  running_network = nullptr;
   ::close(event_fd_);
 }
 

@@ -14,7 +14,7 @@ struct RunByHand {
   // The server serves from the first step on; `client` runs in a fiber, and ends before this does.
   RunByHand(const Scenario& what, const HostClock& server_clock, std::function<void()> client)
       : scenario(what), server(scenario, &network, 0, server_clock, ""), fiber(std::move(client)) {
-    server.Begin({.value_bytes_max = 64, .bucket_count = scenario.bucket_count});
+    server.Begin({.value_bytes_max = 64, .bucket_count = scenario.bucket_count}).value();
     server.Listen();
   }
 

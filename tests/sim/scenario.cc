@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace plov::sim {
 
 namespace {
@@ -91,6 +93,35 @@ void FailOver(Random* random, Scenario* scenario) {
   scenario->operations = random->Between(4, 24);
 }
 
+LogScenario DrawLog(Random* random) {
+  LogScenario log;
+  log.mode = static_cast<log::CommitMode>(random->Below(3));
+  log.segment_bytes = (16 + 16 * random->Below(3)) * kKiB;
+  if (random->OneIn(4)) log.buffer_bytes = random->Between(1, 4) * kKiB;
+  log.snapshots_kept = random->Between(1, 2);
+  log.power_percent = 25 * random->Between(1, 4);
+  log.step_one_in = random->OneIn(3) ? random->Between(10, 60) : random->Between(2, 6);
+  log.snapshot_percent = random->OneIn(3) ? random->Between(50, 90) : 25;
+  log.interval_one_in = random->Between(2, 30);
+  if (random->OneIn(2)) log.snapshot_one_in = random->Between(10, 100);
+  if (random->OneIn(4)) log.fault_one_in = random->Between(20, 200);
+  log.sync_one_in = random->OneIn(2) ? random->Between(5, 20) : 0;
+  if (random->OneIn(3)) {
+    log.begun_at_once = random->Between(2, 6);
+    log.client_one_in = random->Between(2, 10);
+  }
+  return log;
+}
+
+std::string Describe(const LogScenario& log) {
+  constexpr std::array kModes = {"strict", "acked", "async"};
+  return fmt::format(
+      "a log, {}, segments of {} KiB, buffer of {} KiB, {} % power cuts, one in: {} snapshots, {} "
+      "faults, {} Syncs",
+      kModes[static_cast<size_t>(log.mode)], log.segment_bytes >> 10, log.buffer_bytes >> 10,
+      log.power_percent, log.snapshot_one_in, log.fault_one_in, log.sync_one_in);
+}
+
 // Calls that end before what they wait for comes.
 void ShortDeadlines(Random* random, Scenario* scenario) {
   scenario->timeout_us = random->Between(20, 400);
@@ -99,6 +130,52 @@ void ShortDeadlines(Random* random, Scenario* scenario) {
 }
 
 }  // namespace
+
+Scenario DrawScenarioWithLog(Random* random) {
+  Scenario scenario;
+  scenario.bucket_bytes = random->OneIn(4) ? 0 : random->OneIn(4) ? 128 : 64;
+  scenario.bucket_count = random->Between(8, 40);
+  scenario.grows = scenario.stashes = true;
+  scenario.memory_bytes = 512 * kKiB;
+  scenario.staging_bytes = 256 * kKiB;
+  scenario.keys = random->Between(1, 5);
+  if (random->OneIn(3)) scenario.homes = random->Between(1, 2);
+  scenario.fillers = random->Below(scenario.bucket_count);
+  // More than a snapshot reads at once, and crowded.
+  if (random->OneIn(3)) {
+    scenario.bucket_count = random->Between(64, 160);
+    scenario.fillers = static_cast<uint32_t>(scenario.bucket_count) * random->Between(60, 78) / 100;
+    scenario.filler_one_in = random->Between(2, 4);
+  }
+  scenario.value_bytes_max = random->OneIn(2) ? 24 : random->Between(60, 800);
+  if (random->OneIn(12)) scenario.value_bytes_max = random->Between(18, 40) * kKiB;
+  scenario.clients = random->Between(1, 3);
+  scenario.in_flight = random->OneIn(3) ? 1 : random->Between(2, 8);
+  scenario.operations = random->Between(2, 12);
+  scenario.cache_bytes = random->OneIn(3) ? 0 : 64 * random->Between(1, 16);
+  scenario.get_percent = random->Between(10, 60);
+  scenario.blocking_percent = random->OneIn(2) ? 0 : random->Between(10, 60);
+  scenario.gap = random->Between(2, 40);
+  scenario.burst = random->Between(1, 6);
+  scenario.seal_one_in = random->Between(2, 16);
+  scenario.seal_burst = random->Between(10, 40);
+  scenario.server_weight = random->Between(2, 12);
+  scenario.schedules = random->Between(4, 10);
+  scenario.kill_one_in = random->Between(1, 2);
+  if (random->OneIn(3)) scenario.break_one_in = 3;
+  if (random->OneIn(4)) scenario.leave_one_in = 4;
+  if (random->OneIn(4)) scenario.leap_one_in = 400;
+  scenario.network.cut = static_cast<Cut>(random->Below(static_cast<size_t>(Cut::kAny) + 1));
+  scenario.network.read_depth = random->Between(1, 8);
+  scenario.network.loads = random->OneIn(4);
+  scenario.log = DrawLog(random);
+  const bool is_strict = scenario.log->mode == log::CommitMode::kStrict;
+  if (is_strict && random->OneIn(4)) {
+    scenario.expiry_percent = 20;
+    scenario.leap_one_in = 400;
+  }
+  return scenario;
+}
 
 Scenario DrawScenario(Random* random) {
   Scenario scenario;
@@ -160,7 +237,7 @@ Scenario DrawScenario(Random* random) {
 }
 
 std::string Describe(const Scenario& s) {
-  return fmt::format(
+  const std::string what = fmt::format(
       "{} buckets of {} bytes{}{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} "
       "clients "
       "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
@@ -175,6 +252,7 @@ std::string Describe(const Scenario& s) {
       s.limits_differ ? " of different limits" : "", s.switch_one_in, s.blocking_percent,
       s.timeout_us, s.network.loads ? " by loads" : "", s.network.hold_one_in,
       s.network.hold_us_max);
+  return s.log ? what + "; " + Describe(*s.log) : what;
 }
 
 // A broken connection alone is mended in time, unnoticed.

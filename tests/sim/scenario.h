@@ -4,12 +4,35 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "log/group_commit.h"
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"
 
 namespace plov::sim {
+
+// The log of a server, and the disk that it is on.
+struct LogScenario {
+  log::CommitMode mode = log::CommitMode::kStrict;
+  uint64_t segment_bytes = 16 << 10;
+  size_t buffer_bytes = 8 << 20;  // what waits for the disk, at most
+  size_t snapshots_kept = 1;
+  uint32_t power_percent = 50;  // of the deaths; the others are kills
+  // The tempo: how many steps of others a step of the log's threads has, which part of these is the
+  // snapshots' thread's, and how often an interval is over.
+  uint32_t step_one_in = 4;
+  uint32_t snapshot_percent = 25;
+  uint32_t interval_one_in = 6;
+  uint32_t snapshot_one_in = 0;  // of the steps of the log's threads: one is asked for
+  uint32_t fault_one_in = 0;     // likewise: the disk fails for a while
+  uint32_t sync_one_in = 0;      // of what clients begin
+  // Clients that begin so many operations at once, and have one of so many of their turns: writes
+  // are handled and durable before any of them is answered.
+  uint32_t begun_at_once = 1;
+  uint32_t client_one_in = 1;
+};
 
 struct Scenario {
   // The servers.
@@ -25,6 +48,7 @@ struct Scenario {
   size_t block_bytes = 4096;   // of the record area
   uint32_t fillers = 0;        // items stored before the clients come
   uint32_t filler_one_in = 8;  // GETs and writes that are of these
+  std::optional<LogScenario> log = {};
   // The clients.
   uint32_t clients = 2;
   uint32_t keys = 4;
@@ -60,6 +84,8 @@ struct Scenario {
 };
 
 Scenario DrawScenario(Random* random);
+// Of a server that keeps a log and dies often.
+Scenario DrawScenarioWithLog(Random* random);
 
 // One line, for people.
 std::string Describe(const Scenario& scenario);

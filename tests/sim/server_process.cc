@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "fabric/random.h"
@@ -13,12 +12,6 @@ namespace {
 
 // Virtual: long enough for every client that has its turns, short enough to be met.
 constexpr server::ClientTimeouts kWaitMax{.hold_us = 100'000, .grace_us = 100'000};
-
-template <typename T>
-T Must(std::expected<T, Error> result) {
-  if (!result) throw std::runtime_error("the simulated server: " + result.error().message);
-  return std::move(*result);
-}
 
 }  // namespace
 
@@ -35,24 +28,44 @@ ServerProcess::~ServerProcess() {
   if (!warm_path_.empty()) ::unlink(warm_path_.c_str());
 }
 
-void ServerProcess::Begin(const ServerLimits& limits) {
+// The power may go while it begins.
+std::expected<void, Error> ServerProcess::Begin(const ServerLimits& limits) {
   const OnHost here(&clock_);
   limits_ = limits;
+  while (true) {
+    const auto begun = BeginOnce();
+    if (begun || !log_ || !log_->WasCut()) return begun;
+    shard_.reset();
+    log_->Close();
+  }
+}
+
+std::expected<void, Error> ServerProcess::BeginOnce() {
   server::StoreOptions options;
   options.memory_bytes = scenario_.memory_bytes;
   options.bucket_bytes = scenario_.bucket_bytes;
-  options.value_bytes_max = limits.value_bytes_max;
+  options.value_bytes_max = limits_.value_bytes_max;
   options.hash_seed = fabric::RandomId();
   options.clock_offset_us = clock_.unix_us;
-  options.bucket_count = limits.bucket_count;
+  options.bucket_count = limits_.bucket_count;
   options.grows = scenario_.grows;
   options.stashes = scenario_.stashes;
   options.block_bytes = scenario_.block_bytes;
   options.warm_path = warm_path_;
-  auto store = Must(server::Store::Create(options));
-  store_ = store.get();
-  if (!store->recovery().warm) first_version_ = store->superblock().version_limit - (1u << 30);
-  shard_ = std::make_unique<server::Shard>(std::move(store), kWaitMax, limits.slice);
+  if (log_) {
+    const auto opened = log_->Open();
+    if (!opened) return std::unexpected(opened.error());
+    options.hash_seed = (*opened)->hash_seed().value_or(options.hash_seed);
+  }
+  auto store = server::Store::Create(options);
+  if (!store) return std::unexpected(store.error());
+  store_ = store->get();
+  shard_ = std::make_unique<server::Shard>(std::move(*store), kWaitMax, limits_.slice);
+  if (log_) {
+    if (auto begun = log_->Begin(shard_.get()); !begun) return begun;
+  }
+  if (!store_->recovery().warm) first_version_ = store_->last_version();
+  return {};
 }
 
 void ServerProcess::Listen() {
@@ -65,15 +78,24 @@ void ServerProcess::Listen() {
   shard_->AddPort(port);
 }
 
-void ServerProcess::Kill() {
+void ServerProcess::Kill(Death death) {
   network_->Stop(number_);
+  if (log_) log_->Die(death);
   shard_.reset();
   store_ = nullptr;
+  if (log_) log_->Close();
 }
 
 bool ServerProcess::Turn() {
   const OnHost here(&clock_);
-  return shard_->Turn();
+  const bool worked = shard_->Turn();
+  if (log_) log_->OnTurn();
+  return worked;
+}
+
+bool ServerProcess::StepLog() {
+  const OnHost here(&clock_);
+  return log_ && log_->Step();
 }
 
 uint64_t ServerProcess::Put(const std::string& key, const std::string& value) {
@@ -84,6 +106,7 @@ uint64_t ServerProcess::Put(const std::string& key, const std::string& value) {
   request.value = value;
   request.value_bytes = static_cast<uint32_t>(value.size());
   const server::WriteReply reply = store_->Write(request, server::MonotonicUs());
+  if (log_) log_->Settle(store_);
   return reply.status == Code::kOk ? reply.version : 0;
 }
 
@@ -92,7 +115,16 @@ bool ServerProcess::Delete(const std::string& key) {
   verify::Request request;
   request.operation = verify::Operation::kDelete;
   request.key = key;
-  return store_->Delete(request, server::MonotonicUs()).status == Code::kOk;
+  const Code status = store_->Delete(request, server::MonotonicUs()).status;
+  if (log_) log_->Settle(store_);
+  return status == Code::kOk;
+}
+
+std::optional<server::Store::Hit> ServerProcess::Find(const std::string& key) {
+  const OnHost here(&clock_);
+  const auto hit = store_->Get(key, server::MonotonicUs());
+  if (!hit) return std::nullopt;
+  return *hit;
 }
 
 }  // namespace plov::sim

@@ -24,25 +24,27 @@ struct Options {
   uint32_t operations = ~uint32_t{0};
   uint64_t runs = UINT64_MAX;
   double search = 5;
+  Worlds worlds = Worlds::kWithoutLog;
 };
 
 constexpr auto kUsage =
     "usage: sim_torture [--seed N] [--seconds S] [--runs N] [--operations N]\n"
-    "                   [--search S]\n"
+    "                   [--search S] [--log yes|no]\n"
     "Simulates worlds of the seeds N, N + 1 ... until one is wrong, with at most so many "
     "operations\n"
     "of a client in a schedule. Then prints that seed and the shortest wrong history that it "
     "finds\n"
-    "in S seconds more (5). Exit status: 0 none was wrong, 1 one was, 2 usage.\n";
+    "in S seconds more (5). With --log yes their servers keep a log on a disk. Exit status: 0 none "
+    "was wrong, 1 one was, 2 usage.\n";
 
 // What is wrong is often wrong in smaller worlds too: looks there for a shorter history.
-void PrintShortest(uint64_t seed, double seconds, RunResult best) {
+void PrintShortest(uint64_t seed, double seconds, Worlds worlds, RunResult best) {
   uint64_t best_seed = seed;
   std::string limit;
   const double start = RealSeconds();
   for (uint64_t next = seed; RealSeconds() - start < seconds; ++next) {
     for (const uint32_t operations : {1u, 2u, 4u}) {
-      RunResult result = RunSeed(next, operations);
+      RunResult result = RunSeed(next, operations, worlds);
       if (result.shortest == 0 || (best.shortest != 0 && result.shortest >= best.shortest)) {
         continue;
       }
@@ -60,7 +62,7 @@ int Search(const Options& options) {
   uint64_t runs = 0;
   double seconds = 0;
   for (; runs < options.runs && seconds < options.seconds; ++runs) {
-    RunResult result = RunSeed(options.seed + runs, options.operations);
+    RunResult result = RunSeed(options.seed + runs, options.operations, options.worlds);
     coverage.Add(result.coverage);
     seconds = RealSeconds() - start;
     if (!result.is_guilty) continue;
@@ -69,7 +71,7 @@ int Search(const Options& options) {
     if (options.runs == 1) {
       fmt::print("{}\n", result.verdict);
     } else {
-      PrintShortest(options.seed + runs, options.search, std::move(result));
+      PrintShortest(options.seed + runs, options.search, options.worlds, std::move(result));
     }
     return 1;
   }
@@ -93,6 +95,9 @@ int Main(int argc, char** argv) {
       options.seconds = std::strtod(argv[i + 1], nullptr);
     } else if (name == "--operations") {
       options.operations = static_cast<uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
+    } else if (name == "--log") {
+      options.worlds =
+          std::string_view(argv[i + 1]) == "yes" ? Worlds::kWithLog : Worlds::kWithoutLog;
     } else if (name == "--search") {
       options.search = std::strtod(argv[i + 1], nullptr);
     } else if (name == "--runs") {

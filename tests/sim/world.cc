@@ -5,19 +5,13 @@
 
 #include <algorithm>
 
-#include "cuckoo/hash.h"
-#include "torture/value.h"
-
 namespace plov::sim {
 
 namespace {
 
-constexpr uint32_t kFillerProcess = 1 << 20;
 // A schedule that is longer is stuck. Two scans beside a writer that never rests take a million.
 constexpr uint32_t kStepsMax = 4'000'000;
 constexpr uint32_t kStepsToTrouble = 60;
-constexpr uint32_t kStoresToDeath = 80;
-constexpr uint32_t kStepsToRebirth = 30;
 // Enough for a GET to lose its timeouts with a bucket, though not with the server.
 constexpr uint32_t kStandSteps = 3000;
 constexpr uint64_t kLeapUs = 11'000'000;
@@ -41,6 +35,7 @@ World::World(uint64_t seed, const Scenario& scenario)
     if (scenario_.warm) ::unlink(WarmPath(i).c_str());
     servers_.push_back({std::make_unique<ServerProcess>(
         scenario_, &network_, i, HostClock::Draw(&random_), scenario_.warm ? WarmPath(i) : "")});
+    if (scenario_.log) servers_.back().process->KeepLog(*scenario_.log, &random_);
   }
   if (scenario_.servers > 1) stage_.first_steady_key = scenario_.keys;
   for (uint32_t i = 0; i < scenario_.servers; ++i) BeginServer(i);
@@ -58,68 +53,12 @@ World::World(uint64_t seed, const Scenario& scenario)
 
 World::~World() {
   verify::store_observer = nullptr;
+  actors_.clear();  // where the run ended early one may rest in the middle of a copy
   verify::copy_observer = nullptr;
-  actors_.clear();
   servers_.clear();
 }
 
 std::unique_ptr<Actor> World::NewActor() { return std::make_unique<Actor>(&stage_, ++processes_); }
-
-ServerLimits World::DrawLimits() {
-  ServerLimits limits{.value_bytes_max = scenario_.value_bytes_max,
-                      .staging_bytes = scenario_.staging_bytes,
-                      .bucket_count = scenario_.bucket_count};
-  limits.slice.requests = static_cast<uint32_t>(random_.Between(1, 4));
-  if (!scenario_.limits_differ) return limits;
-  limits.value_bytes_max = random_.Between(torture::kValueBytesMin, scenario_.value_bytes_max);
-  // Often less than a value needs.
-  const auto pages = static_cast<uint32_t>(scenario_.staging_bytes / server::kPageBytes);
-  limits.staging_bytes = random_.Below(random_.Between(1, pages + 1)) * server::kPageBytes;
-  limits.bucket_count += random_.Below(8);
-  return limits;
-}
-
-void World::BeginServer(uint32_t number) {
-  ServerProcess* server = servers_[number].process.get();
-  const ServerLimits limits = DrawLimits();
-  server->Begin(limits);
-  const bool warm = server->store().recovery().warm;
-  checker_.Begin(number, server->first_version(), warm, server->clock(), ++stage_.instant);
-  coverage_.recoveries += warm ? 1 : 0;
-  if (stage_.names.empty()) NameKeys();
-  // What is to be there always is there before anybody can connect.
-  if (!warm && (scenario_.servers > 1 || filler_values_ == 0)) Fill(server, limits.value_bytes_max);
-  server->Listen();
-}
-
-void World::NameKeys() {
-  const uint64_t seed = servers_.front().process->store().superblock().hash_seed;
-  for (uint32_t tries = 0; stage_.names.size() < scenario_.keys; ++tries) {
-    std::string name = fmt::format("key{}", tries);
-    const uint64_t home = cuckoo::HomeOf(cuckoo::HashKey(name, seed), scenario_.bucket_count);
-    if (scenario_.homes == 0 || home < scenario_.homes) stage_.names.push_back(std::move(name));
-  }
-  for (uint32_t i = 0; i < scenario_.fillers; ++i) stage_.names.push_back(fmt::format("fill{}", i));
-}
-
-void World::Fill(ServerProcess* server, uint64_t value_bytes_max) {
-  std::string value;
-  for (uint32_t i = 0; i < scenario_.fillers; ++i) {
-    torture::Operation put{.start = ++stage_.instant, .key = scenario_.keys + i};
-    put.kind = torture::Kind::kPut;
-    put.value = torture::MakeValueId(kFillerProcess, ++filler_values_);
-    const bool is_small = scenario_.bucket_bytes != 0 && random_.OneIn(2);
-    value.resize(is_small ? torture::kValueBytesMin : value_bytes_max);
-    torture::WriteValue(put.value, put.key, value);
-    put.version = server->Put(stage_.names[put.key], value);
-    put.end = ++stage_.instant;
-    if (put.version == 0) {
-      stage_.first_steady_key = UINT64_MAX;
-      break;
-    }
-    checker_.Feed(put, ~LifeSet{0});
-  }
-}
 
 void World::Run() {
   for (uint32_t i = 0; i < scenario_.schedules && !checker_.is_guilty(); ++i) {
@@ -133,10 +72,12 @@ void World::Run() {
   }
   if (!checker_.is_guilty()) checker_.Finish();
   for (const Server& server : servers_) CountServer(*server.process);
+  for (const Server& server : servers_) CountLog(server.process->log());
   for (const auto& actor : actors_) CountClient(*actor);
   coverage_.operations = checker_.operations();
   coverage_.reads = network_.reads();
   coverage_.scans = stage_.scans;
+  coverage_.syncs = stage_.syncs;
 }
 
 void World::RunSchedule() {
@@ -225,7 +166,7 @@ void World::ServerStep(uint32_t number) {
     worked = servers_[number].process->Turn();
   } catch (const Killed&) {
     in_others_ = false;
-    Die(number);
+    Die(number, PowerIsGone() ? Death::kPowerCut : DrawDeath());
   }
   in_server_ = false;
   // Nobody waits for a server that has nothing to do, but time.
@@ -234,11 +175,14 @@ void World::ServerStep(uint32_t number) {
 
 void World::OnStore(bool seals) {
   if (stores_to_kill_ != 0 && --stores_to_kill_ == 0) throw Killed{};
-  if (seals && random_.OneIn(scenario_.seal_one_in)) return Interrupt(scenario_.seal_burst);
-  if (--to_interrupt_ != 0) return;
-  to_interrupt_ = 1 + random_.Below(size_t{scenario_.gap} * 2);
-  const bool stands = scenario_.stand_one_in != 0 && random_.OneIn(scenario_.stand_one_in);
-  Interrupt(stands ? kStandSteps : scenario_.burst);
+  if (seals && random_.OneIn(scenario_.seal_one_in)) {
+    Interrupt(scenario_.seal_burst);
+  } else if (--to_interrupt_ == 0) {
+    to_interrupt_ = 1 + random_.Below(size_t{scenario_.gap} * 2);
+    const bool stands = scenario_.stand_one_in != 0 && random_.OneIn(scenario_.stand_one_in);
+    Interrupt(stands ? kStandSteps : scenario_.burst);
+  }
+  if (PowerIsGone()) throw Killed{};
 }
 
 void World::Interrupt(uint32_t steps_max) {
@@ -251,52 +195,14 @@ void World::Interrupt(uint32_t steps_max) {
 }
 
 void World::OthersStep() {
+  if (scenario_.log && random_.OneIn(scenario_.log->step_one_in)) return LogStep();
   const size_t flights = network_.flights();
   if (flights > 0 && !random_.OneIn(4)) {
     const bool completed = network_.Deliver(random_.Below(flights));
     if (!completed || random_.OneIn(4)) return;
   }
+  if (scenario_.log && !random_.OneIn(scenario_.log->client_one_in)) return;
   random_.Pick(actors_)->Step();
-}
-
-// Only between the servers' turns; a death in the middle of one is OnStore's.
-void World::Trouble() {
-  if (to_break_ != 0 && --to_break_ == 0) {
-    network_.Impersonate();
-    network_.BreakAny();
-  }
-  if (to_leave_ != 0 && --to_leave_ == 0) random_.Pick(actors_)->Leave();
-  if (to_switch_ != 0 && --to_switch_ == 0) Switch();
-  if (to_kill_ != 0 && --to_kill_ == 0 && servers_[network_.lead()].process->lives()) {
-    stores_to_kill_ = random_.Between(1, kStoresToDeath);
-  }
-  for (uint32_t i = 0; i < servers_.size(); ++i) {
-    if (servers_[i].to_rebirth != 0 && --servers_[i].to_rebirth == 0) BeginServer(i);
-  }
-  for (auto& actor : actors_) {
-    if (!actor->has_left()) continue;
-    CountClient(*actor);
-    actor = NewActor();
-  }
-}
-
-// An address that moves may leave the connections to its former host alone for a while.
-void World::Switch() {
-  ++coverage_.switches;
-  network_.Lead((network_.lead() + 1) % scenario_.servers);
-  if (random_.OneIn(2)) network_.BreakStrays();
-}
-
-void World::Die(uint32_t number) {
-  ServerProcess* server = servers_[number].process.get();
-  CountServer(*server);
-  server->Kill();
-  ++coverage_.kills;
-  ++stage_.instant;
-  servers_[number].to_rebirth = random_.Between(1, kStepsToRebirth);
-  // Somebody has set the date of the host; a life that goes on warm goes by the former one.
-  if (!scenario_.warm) server->SetUnixTime(HostClock::Draw(&random_).unix_us);
-  if (random_.OneIn(2)) Switch();
 }
 
 void World::CountServer(const ServerProcess& server) {
@@ -312,6 +218,12 @@ void World::CountServer(const ServerProcess& server) {
   coverage_.cleaned_records += store.records().moved_records();
   coverage_.no_space += store.stats().no_space;
   coverage_.expired += store.stats().expired;
+}
+
+void World::CountLog(const ServerLog* log) {
+  if (log == nullptr) return;
+  coverage_.snapshots += log->snapshots();
+  coverage_.faults += log->faults();
 }
 
 void World::CountClient(const Actor& actor) {

@@ -54,6 +54,11 @@ struct Coverage {
   uint64_t switches = 0;
   uint64_t kills = 0;
   uint64_t recoveries = 0;  // warm
+  uint64_t restorations = 0;
+  uint64_t power_cuts = 0;
+  uint64_t snapshots = 0;
+  uint64_t faults = 0;  // of disks
+  uint64_t syncs = 0;
 
   void Add(const Coverage& other);
   std::string Text() const;
@@ -81,12 +86,17 @@ class World {
 
   void NameKeys();
   void BeginServer(uint32_t number);
+  bool BeginHistory(uint32_t number);
+  void BeginRestored(uint32_t number);
+  std::vector<torture::Settled> Survey(ServerProcess* server);
   ServerLimits DrawLimits();
   void Fill(ServerProcess* server, uint64_t value_bytes_max);
   void RunSchedule();
   void Step();
   void ServerStep(uint32_t number);
   void OthersStep();
+  void LogStep();
+  bool PowerIsGone() const;
   void OnStore(bool seals);
   void Interrupt(uint32_t steps_max);
   void PassStep();
@@ -94,9 +104,12 @@ class World {
   void Pass(uint64_t us);
   void Trouble();
   void Switch();
-  void Die(uint32_t number);
+  void DieSoon();
+  Death DrawDeath();
+  void Die(uint32_t number, Death death);
   void FeedExpiries();
   void CountServer(const ServerProcess& server);
+  void CountLog(const ServerLog* log);
   void CountClient(const Actor& actor);
   std::unique_ptr<Actor> NewActor();
 
@@ -131,6 +144,8 @@ struct RunResult {
   uint64_t fingerprint = 0;
   Coverage coverage;
 };
-RunResult RunSeed(uint64_t seed, uint32_t operations_max = ~uint32_t{0});
+enum class Worlds : uint8_t { kWithoutLog, kWithLog };
+RunResult RunSeed(uint64_t seed, uint32_t operations_max = ~uint32_t{0},
+                  Worlds worlds = Worlds::kWithoutLog);
 
 }  // namespace plov::sim
