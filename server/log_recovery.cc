@@ -24,6 +24,12 @@ namespace {
 constexpr uint64_t kRoomPart = 4;
 constexpr uint64_t kLeastMiB = 8;
 
+ExpectedItems ExpectedOf(uint64_t items, const BucketChoice& choice, bool is_wide) {
+  const auto bytes = (is_wide ? choice.wide : choice.narrow).item_bytes;
+  return {items, is_wide ? verify::kBucketBytesMax : verify::kBucketBytesMin,
+          static_cast<uint64_t>(static_cast<double>(items) * bytes)};
+}
+
 }  // namespace
 
 // Says each second of a long start how far a shard is. Of a log's files the last ones are not full.
@@ -60,19 +66,17 @@ std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string
   return recovery;
 }
 
-// Without a snapshot the log is counted, up to its end or what is wrong there, which Recover tells of.
 ExpectedItems LogRecovery::Expect(uint32_t shard) const {
-  const auto expected = [](uint64_t items, const BucketChoice& choice, bool is_wide) {
-    const auto bytes = (is_wide ? choice.wide : choice.narrow).item_bytes;
-    return ExpectedItems{items, is_wide ? verify::kBucketBytesMax : verify::kBucketBytesMin,
-                         static_cast<uint64_t>(static_cast<double>(items) * bytes)};
-  };
-  if (const auto& snapshot = shards_[shard].snapshot) {
-    PayloadSizes sizes;
-    if (snapshot->items > 0) sizes.Add(snapshot->payload_bytes / snapshot->items);
-    const bool is_wide = snapshot->bucket_bytes == verify::kBucketBytesMax;
-    return expected(snapshot->items, sizes.Choice(), is_wide);
-  }
+  const auto& snapshot = shards_[shard].snapshot;
+  if (!snapshot) return CountLog(shard);
+  PayloadSizes sizes;
+  if (snapshot->items > 0) sizes.Add(snapshot->payload_bytes / snapshot->items);
+  return ExpectedOf(snapshot->items, sizes.Choice(),
+                    snapshot->bucket_bytes == verify::kBucketBytesMax);
+}
+
+// Up to its end, or to what is wrong there, which Recover tells of.
+ExpectedItems LogRecovery::CountLog(uint32_t shard) const {
   std::optional<Damage> damage;
   auto beginning = Begin(shard, UINT64_MAX, &damage);
   LogCensus census(static_cast<uint32_t>(ClockUs(CLOCK_REALTIME) / 1'000'000), fabric::RandomId());
@@ -83,7 +87,7 @@ ExpectedItems LogRecovery::Expect(uint32_t shard) const {
     while (const auto operation = verify::TakeLogged(&operations)) census.Add(*operation);
   }
   const BucketChoice choice = census.choice();
-  return expected(census.items(), choice, choice.is_wide());
+  return ExpectedOf(census.items(), choice, choice.is_wide());
 }
 
 std::unexpected<Error> LogRecovery::Refuse(const Damage& damage) const {
@@ -185,11 +189,12 @@ std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) c
   std::string why = "an item cannot be stored";
   if (status == Code::kTooLarge) why = "it holds values that need a larger --max-value";
   if (status == Code::kNoSpace) {
-    const uint64_t needed = shards_[shard].expected.bytes * shards_.size();
-    why = "what it holds needs a larger --memory";
-    if (needed > 0) {
-      why += fmt::format(": {} MiB or so", ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
-    }
+    // What was written since the snapshot may be beside it or in its place.
+    uint64_t needed = Expect(shard).bytes;
+    if (shards_[shard].snapshot) needed += CountLog(shard).bytes;
+    needed *= shards_.size();
+    why = fmt::format("what it holds needs a larger --memory: {} MiB or so",
+                      ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
   }
   return Fail(status, fmt::format("--log {}: shard {}: {}", folder_, shard, why));
 }

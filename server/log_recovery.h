@@ -71,6 +71,7 @@ class LogRecovery {
   std::expected<void, Error> Look();
   std::expected<void, Error> SyncFound() const;
   ExpectedItems Expect(uint32_t shard) const;
+  ExpectedItems CountLog(uint32_t shard) const;
   // The newest before the one of this number; `damage` is what the first damaged one has.
   std::expected<Beginning, Error> Begin(uint32_t shard, uint64_t before,
                                         std::optional<log::Damage>* damage) const;

@@ -106,7 +106,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
     auto opened = Store::Create(store_options);
     if (!opened) return std::unexpected(opened.error());
     if (warm != nullptr) {
-      if (auto judged = warm->Judge(**opened, *log_); !judged) return judged;
+      if (auto checked = warm->Check(**opened, *log_); !checked) return checked;
     } else if (!options.warm_path.empty()) {
       WarmTail::Remove(store_options.warm_path);
     }

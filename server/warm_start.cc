@@ -29,7 +29,7 @@ void WarmStart::Prepare() {
   if (!may_take_over()) tail_.BeginRestore();
 }
 
-std::expected<void, Error> WarmStart::Judge(const Store& store, const DurableLog& log) {
+std::expected<void, Error> WarmStart::Check(const Store& store, const DurableLog& log) {
   const uint32_t shard = store.superblock().shard;
   if (!store.recovery().warm) {
     kind_ = Kind::kFresh;

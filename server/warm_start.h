@@ -6,7 +6,7 @@
 //   memory, and no log yet                                         the memory; all of it is logged
 //   memory of another log, or the log went on without it           refused: nobody knows which is meant
 //
-// Threads: one at a time. Steps, in this order: Open, Prepare, Judge, Recover, Finish.
+// Threads: one at a time. Steps, in this order: Open, Prepare, Check, Recover, Finish.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class WarmStart {
   // is only being restored.
   void Prepare();
   // The memory has been opened. kInvalidArgument.
-  std::expected<void, Error> Judge(const Store& store, const DurableLog& log);
+  std::expected<void, Error> Check(const Store& store, const DurableLog& log);
   // Brings the memory to where memory and log lead together. As DurableLog::Recover.
   std::expected<void, Error> Recover(DurableLog* log, Store* store, Sessions* sessions);
   // The log has begun: brings it to the same. kNoSpace, kSystem.

@@ -78,7 +78,7 @@ WarmTail::WarmTail(std::string path, fabric::Mapping memory)
     : path_(std::move(path)),
       memory_(std::move(memory)),
       capacity_(memory_.bytes().size() - verify::kPageBytes) {
-  Judge();
+  ReadFormer();
 }
 
 // All of it is committed at once, so that no later store can end the process.
@@ -112,7 +112,7 @@ uint64_t* WarmTail::RingWord(uint64_t at) const {
   return verify::WordsAt(memory_.bytes().data(), verify::kPageBytes + at % capacity_);
 }
 
-void WarmTail::Judge() {
+void WarmTail::ReadFormer() {
   if (LoadWord(Word(kMagicAt)) != kMagic || LoadWord(Word(kFormatAt)) != kFormat) return Clear();
   begin_ = LoadWord(Word(kBeginAt));
   end_ = LoadWord(Word(kEndAt));

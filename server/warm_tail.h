@@ -105,7 +105,7 @@ class WarmTail {
 
   uint64_t* Word(size_t index) const;
   uint64_t* RingWord(uint64_t at) const;
-  void Judge();
+  void ReadFormer();
   void Clear();
 
   std::string path_;

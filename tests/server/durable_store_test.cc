@@ -153,7 +153,7 @@ class DurableLives {
 
   // The first batch of the log that was replayed on a snapshot; 0: there was none.
   uint64_t ReplayedFrom() {
-    const auto& snapshots = log::Folder::List(running_)->shards[0].snapshots;
+    const auto snapshots = log::Folder::List(running_)->shards[0].snapshots;
     if (snapshots.empty()) return 0;
     const auto reader =
         log::SnapshotReader::Open(running_, log::SnapshotName(0, *snapshots.rbegin()));

@@ -135,7 +135,7 @@ class WarmLife {
     if (!store) return std::unexpected(store.error());
     store_ = std::move(*store);
     sessions_.emplace(store_->recovery().warm);
-    auto done = warm_->Judge(*store_, *log_);
+    auto done = warm_->Check(*store_, *log_);
     if (done) done = warm_->Recover(log_.get(), store_.get(), &*sessions_);
     if (done) done = log_->Begin(0x5eed, {[] {}});
     if (done) done = warm_->Finish(log_.get(), *store_);

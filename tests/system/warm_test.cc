@@ -246,12 +246,12 @@ TEST_P(WarmLoad, ManyLivesLookLikeOne) {
   EXPECT_GT(shared_->fillers, 1000);
   EXPECT_GT(shared_->counted, 0);
 }
-INSTANTIATE_TEST_SUITE_P(
-    Shards, WarmLoad,
-    ::testing::Values(Serving{"1", "1", nullptr}, Serving{"2", "2", nullptr},
-                      Serving{"Async", "1", "async"}, Serving{"Acked", "1", "acked"},
-                      Serving{"Strict", "2", "strict"}),
-    [](const auto& serving) { return std::string(serving.param.name); });
+INSTANTIATE_TEST_SUITE_P(Shards, WarmLoad,
+                         ::testing::Values(Serving{"1", "1", nullptr}, Serving{"2", "2", nullptr},
+                                           Serving{"Async", "1", "async"},
+                                           Serving{"Acked", "1", "acked"},
+                                           Serving{"Strict", "2", "strict"}),
+                         [](const auto& serving) { return std::string(serving.param.name); });
 
 TEST_F(Warm, WriteUnderWayIsUnknownAndNotAppliedLater) {
   const auto server = Serve({"--memory", "64M"});

@@ -44,7 +44,13 @@ cat > "$work/turned-back" << END
 echo >> "$work/starts"
 case \$((\$(wc -l < "$work/starts") % 4)) in
   2) rm -rf "$work/older" && cp -r "$work/log" "$work/older" ;;
-  0) rm -rf "$work/log" && mv "$work/older" "$work/log" ;;
+  0)
+    rm -rf "$work/log" && mv "$work/older" "$work/log"
+    for word in "\$@"; do  # with memory that is newer it would be refused
+      [ "\$former" = --warm ] && rm -f "\$word" "\$word.tail"
+      former=\$word
+    done
+    ;;
 esac
 exec "$plovd" "\$@"
 END
