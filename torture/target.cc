@@ -196,7 +196,7 @@ void Target::Kill() {
 std::expected<void, Error> Target::Restart(program::Life life) {
   using program::Life;
   if (log_folder_ && life == Life::kEmpty) log_folder_->Clear();
-  if (log_folder_ && life == Life::kWarm && ++lives_with_log_ % 2 == 0) life = Life::kCold;
+  if (log_folder_ && life == Life::kWarm && lives_with_log_++ % 2 == 0) life = Life::kCold;
   auto started = server().Start(life);
   if (started || !log_folder_) return started;
   // It may well be the log: the server's last line alone.
