@@ -118,8 +118,9 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
       return Fail(
           Code::kCorrupt,
           fmt::format("--warm {} was not there, but {} is: bring it back, or move the others "
-                      "away to start empty",
-                      store_options.warm_path, options.warm_path));
+                      "away to start {}",
+                      store_options.warm_path, options.warm_path,
+                      log_ == nullptr ? "empty" : "from the log"));
     }
     // The shards of one server hash alike; what was recovered says how.
     store_options.hash_seed = (*opened)->superblock().hash_seed;

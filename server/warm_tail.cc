@@ -94,7 +94,11 @@ std::expected<WarmTail, Error> WarmTail::Open(const std::string& warm_path) {
   if (failed != 0) {
     auto error =
         FailErrno("cannot reserve " + std::to_string(bytes >> 20) + " MiB for " + path, failed);
-    if (failed == ENOSPC) error.error().code = Code::kNoSpace;
+    if (failed == ENOSPC) {
+      error.error().code = Code::kNoSpace;
+      error.error().message +=
+          ": remove other files there, or make it larger (mount -o remount,size=SIZE)";
+    }
     return error;
   }
   auto memory = fabric::Mapping::Map(fd->get(), bytes, PROT_READ | PROT_WRITE);
