@@ -109,7 +109,9 @@ std::expected<void, Error> Unlogged::Append(Logged operation, GroupCommit* log) 
 }
 
 std::expected<void, Error> Unlogged::LogItem(const Item& item, GroupCommit* log) const {
-  const auto hit = store_->HitOf(*BucketAt(store_->table_to_read(), item.place));
+  const Bucket bucket =
+      *BucketAt(store_->table_to_read(), item.place);  // an inline item lies in it
+  const auto hit = store_->HitOf(bucket);
   std::array<char, verify::kKeyBytesMax> key;
   const std::string value = hit->item.value();
   return Append({.version = item.version,

@@ -155,7 +155,7 @@ size_t EncodeLoggedHead(const Logged& operation, size_t value_bytes, std::byte* 
   PutNumber(to + 24, operation.sequence);
   PutNumber(to + 32, operation.flags);
   PutNumber(to + 36, operation.expiry);
-  std::memcpy(to + kLoggedHeadBytes, operation.key.data(), operation.key.size());
+  std::ranges::copy(std::as_bytes(std::span(operation.key)), to + kLoggedHeadBytes);
   return kLoggedHeadBytes + operation.key.size();
 }
 

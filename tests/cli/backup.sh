@@ -16,9 +16,9 @@ serves() {
   sort "$work/out" > "$work/items"
   end_server TERM
 }
-# holds COUNT: $work/items has key1 to that one, and no key without those before it.
+# holds COUNT: $work/items has key1 to that one, and no key without those before it. What moves may come twice.
 holds() {
-  sed -n 's/^key\([0-9]*\)\t.*/\1/p' "$work/items" | sort -n > "$work/numbers"
+  sed -n 's/^key\([0-9]*\)\t.*/\1/p' "$work/items" | sort -n -u > "$work/numbers"
   [[ $(head -n "$1" "$work/numbers" | tail -n 1) == "$1" ]] || fail "not all of $1 keys: $(wc -l < "$work/numbers")"
 }
 # number NAME FILE: of a JSON object in each line.

@@ -349,6 +349,7 @@ TEST_P(WarmLog, AStartThatIsKilledBeginsAgain) {
     nothing.writes.clear();
     ASSERT_TRUE(Play(nothing, 0));
     const uint64_t start = told_->opened_at;
+    ASSERT_GT(start, 0);
     for (uint64_t i = 0; i < kStarts; ++i, ++kills) {
       std::filesystem::remove_all(path());
       std::filesystem::copy(image, path(), std::filesystem::copy_options::recursive);
