@@ -33,7 +33,6 @@ void CheckOptions(const server::Options& options) {
   Check(log.buffer_bytes >= kMiB && log.buffer_bytes <= 1024 * kMiB, "--log-buffer");
   Check(log.interval.count() >= 1000, "--log-interval");
   Check(log.snapshots.rate_bytes >= kMiB && log.snapshots.keep >= 1, "--snapshot-*");
-  Check(log.folder.empty() || server.warm_path.empty(), "--log and --warm");
 }
 
 void TestConfig(std::string_view text) {
