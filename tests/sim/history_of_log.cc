@@ -13,22 +13,6 @@ using torture::Operation;
 using torture::Outcome;
 using torture::Settled;
 
-namespace {
-
-// What whoever looks at the store finds while nobody is served.
-Operation FoundAt(torture::Instant now, uint64_t key, const Settled& state) {
-  Operation get{.start = now, .end = now, .key = key};
-  get.process = torture::kTool;
-  get.outcome = Outcome::kAbsent;
-  if (state.form == Settled::Form::kAbsent) return get;
-  get.outcome = Outcome::kOk;
-  get.value = state.value;
-  get.version = state.version;
-  return get;
-}
-
-}  // namespace
-
 uint32_t HistoryChecker::BeginRestored(torture::Commit commit, uint64_t first_version,
                                        const HostClock& clock, const Restored& restored) {
   const bool is_first = lives_.empty();
@@ -40,7 +24,8 @@ uint32_t HistoryChecker::BeginRestored(torture::Commit commit, uint64_t first_ve
   if (loss_) loss_->Begin(restored);
   for (uint64_t key = 0; key < restored.state.size() && !is_first; ++key) {
     const Settled& state = restored.state[key];
-    const Operation found = FoundAt(restored.now, key, state);
+    Operation found = GetOf(state, restored.now, restored.now);
+    found.key = key;
     if (IsHit(found)) NoteValue(found);
     if (is_strict_) {
       lives_[life].checker->Feed(found);

@@ -11,8 +11,6 @@ using torture::Operation;
 using torture::Outcome;
 using torture::Settled;
 
-namespace {
-
 Operation GetOf(const Settled& state, torture::Instant start, torture::Instant end) {
   Operation get{.start = start, .end = end};
   get.process = torture::kTool;
@@ -23,8 +21,6 @@ Operation GetOf(const Settled& state, torture::Instant start, torture::Instant e
   get.version = state.version;
   return get;
 }
-
-}  // namespace
 
 // An operation that was under way when a life ended or began lies within the one that it is of.
 void LossChecker::Feed(size_t life, const Operation& operation) {

@@ -28,6 +28,10 @@ struct Restored {
   std::vector<torture::Settled> state = {};  // by key
 };
 
+// A GET by the tool that finds this.
+torture::Operation GetOf(const torture::Settled& state, torture::Instant start,
+                         torture::Instant end);
+
 class LossChecker {
  public:
   explicit LossChecker(torture::Commit commit) : commit_(commit) {}
