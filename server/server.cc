@@ -108,7 +108,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
     if (warm != nullptr) {
       if (auto checked = warm->Check(**opened, *log_); !checked) return checked;
     } else if (!options.warm_path.empty()) {
-      unlogged_.push_back(store_options.warm_path);
+      without_log_.push_back(store_options.warm_path);
     }
     const RecoveryReport& recovery = (*opened)->recovery();
     TellOfRecovery(recovery, store_options);
@@ -222,7 +222,7 @@ std::expected<void, Error> Server::CreateWorkers(const ServerOptions& options) {
 }
 
 void Server::Start() {
-  for (const std::string& path : unlogged_) WarmTail::Remove(path);
+  for (const std::string& path : without_log_) WarmTail::Remove(path);
   if (log_ != nullptr) log_->Start();
   for (const auto& worker : workers_) {
     threads_.emplace_back([worker = worker.get()] { worker->Run(); });

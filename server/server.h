@@ -57,9 +57,9 @@ class Server {
 
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
   std::shared_ptr<fabric::Admission> admission_;
-  std::vector<WarmStart> warm_;        // of each shard, with --warm and --log
-  std::vector<std::string> unlogged_;  // the memory files of a server without a log
-  std::unique_ptr<DurableLog> log_;    // ended by ~Server, before the shards that it wakes
+  std::vector<WarmStart> warm_;           // of each shard, with --warm and --log
+  std::vector<std::string> without_log_;  // the memory files of a server without a log
+  std::unique_ptr<DurableLog> log_;       // ended by ~Server, before the shards that it wakes
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
   std::vector<std::unique_ptr<ShardThread>> workers_;

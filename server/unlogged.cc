@@ -45,8 +45,8 @@ std::expected<void, Error> Unlogged::Take(const WarmTail& tail, Sessions* sessio
     if (entry.sequence != 0) writers_.push_back({entry.version, entry.client_id, entry.sequence});
   });
   if (!taken) return taken;
-  std::ranges::sort(writers_, {},
-                    &Writer::version);  // the last one is there twice, published or not
+  // The last one may be there twice: as an entry, and as the write that was about to be published.
+  std::ranges::sort(writers_, {}, &Writer::version);
   const auto again = std::ranges::unique(writers_, {}, &Writer::version);
   writers_.erase(again.begin(), again.end());
   std::ranges::sort(absent_, {}, &Absent::version);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "server/own_file.h"
+#include "server/region.h"
 #include "verify/record.h"
 #include "verify/superblock.h"
 #include "verify/words.h"
@@ -89,7 +90,7 @@ std::expected<WarmTail, Error> WarmTail::Open(const std::string& warm_path) {
   struct stat status;
   if (::fstat(fd->get(), &status) != 0) return FailErrno("cannot look at " + path, errno);
   const auto unit = static_cast<size_t>(status.st_blksize);  // of hugetlbfs: a page of it
-  const size_t bytes = (kFileBytes + unit - 1) / unit * unit;
+  const size_t bytes = RoundUp(kFileBytes, unit);
   const int failed = ::posix_fallocate(fd->get(), 0, static_cast<off_t>(bytes));
   if (failed != 0) {
     auto error =
