@@ -17,6 +17,8 @@ constexpr size_t kCompletionEntries =
     VerbsConnection::kSizes.sends + VerbsConnection::kSizes.receives;
 // REQs that rdmacm sends before it gives up by itself; the deadline comes first.
 constexpr uint8_t kRequestRetries = 7;
+// What one attempt to find the neighbour may take.
+constexpr int64_t kResolveMs = 250;
 
 class Dialer {
  public:
@@ -38,25 +40,27 @@ class Dialer {
 
  private:
   std::expected<void, Error> Reach();
+  std::expected<void, Error> ResolveAddress(sockaddr* address);
   std::expected<void, Error> MakeParts();
   std::expected<Welcome, Error> Request();
   std::expected<std::unique_ptr<Connection>, Error> Establish(const Welcome& welcome);
 
   std::expected<CmEvent, Error> Await(rdma_cm_event_type type) {
     auto event = parts_.channel.Await(options_.deadline);
-    if (!event) {
-      return Fail(event.error().code, "the server on " + uri_ + " does not answer in time");
-    }
+    if (!event) return Unanswered(event.error().code);
     if ((*event)->event != type) return std::unexpected(ConnectError(**event, uri_));
     return event;
   }
 
-  int LeftMs() const {
+  int LeftMs(int64_t most = 60'000) const {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(options_.deadline - Clock::now());
-    return static_cast<int>(std::clamp<int64_t>(left.count(), 1, 60'000));
+    return static_cast<int>(std::clamp<int64_t>(left.count(), 1, most));
   }
 
+  std::unexpected<Error> Unanswered(Code code) const {
+    return Fail(code, "the server on " + uri_ + " does not answer in time");
+  }
   std::unexpected<Error> Unreachable(int error_number) const {
     return std::unexpected(NoDeviceReaches(uri_, error_number));
   }
@@ -77,17 +81,28 @@ std::expected<void, Error> Dialer::Reach() {
   auto id = CreateId(parts_.channel, nullptr);
   if (!id) return std::unexpected(id.error());
   parts_.id = std::move(*id);
-  if (::rdma_resolve_addr(parts_.id.get(), nullptr, address->get(), LeftMs()) != 0) {
-    return Unreachable(errno);
-  }
-  if (auto event = Await(RDMA_CM_EVENT_ADDR_RESOLVED); !event) {
-    return std::unexpected(event.error());
-  }
+  if (auto resolved = ResolveAddress(address->get()); !resolved) return resolved;
   if (::rdma_resolve_route(parts_.id.get(), LeftMs()) != 0) return Unreachable(errno);
   if (auto event = Await(RDMA_CM_EVENT_ROUTE_RESOLVED); !event) {
     return std::unexpected(event.error());
   }
   return {};
+}
+
+// Again and again until the deadline: Linux's rdma_cm sleeps for the whole time that it is given when
+// the neighbour answers between its look for one and its wait for one (6.1: addr.c, queue_req).
+std::expected<void, Error> Dialer::ResolveAddress(sockaddr* address) {
+  while (true) {
+    if (::rdma_resolve_addr(parts_.id.get(), nullptr, address, LeftMs(kResolveMs)) != 0) {
+      return Unreachable(errno);
+    }
+    auto event = parts_.channel.Await(options_.deadline);
+    if (!event) return Unanswered(event.error().code);
+    if ((*event)->event == RDMA_CM_EVENT_ADDR_RESOLVED) return {};
+    const bool timed_out = (*event)->event == RDMA_CM_EVENT_ADDR_ERROR &&
+                           (*event)->status == -ETIMEDOUT && Clock::now() < options_.deadline;
+    if (!timed_out) return std::unexpected(ConnectError(**event, uri_));
+  }
 }
 
 std::expected<void, Error> Dialer::MakeParts() {
