@@ -149,9 +149,16 @@ void Engine::TakeReplies(uint32_t shard, bool* moved) {
   }
 }
 
+// What a server has answered before it ended counts, also when it is looked at only now.
+bool Engine::TakeLastReplies() {
+  bool moved = false;
+  for (uint32_t shard = 0; shard < shard_count(); ++shard) TakeReplies(shard, &moved);
+  return moved;
+}
+
 bool Engine::Pump() {
   if (++turns_ % kTurnsPerExpire == 0) Expire(Clock::now());
-  if (!alive()) return Reconnect();
+  if (!alive()) return TakeLastReplies() || Reconnect();
   bool moved = gets_.Tend();
   moved = writes_.Distribute() || moved;
   // What has been READ is confirmed before more writes go: the server may have no room until then.
@@ -358,7 +365,7 @@ std::expected<void, Error> Engine::Sync() {
     return Fail(code, code == Code::kTimeout ? kNotDurable : replies.error().message);
   }
   const bool is_lost = restart_puts_ > synced_puts_;
-  synced_puts_ = std::max(puts, restart_puts_);
+  synced_puts_ = puts;  // one that ended meanwhile is told of by the next
   if (is_lost) return Fail(Code::kUnknown, kLifeOverUnsynced);
   return {};
 }

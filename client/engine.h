@@ -102,6 +102,7 @@ class Engine {
   // Runs `body`; false, after a Reset, when memory ran out.
   bool HasMemory(auto&& body);
   void TakeReplies(uint32_t shard, bool* moved);
+  bool TakeLastReplies();
   void OnReply(uint32_t shard, const verify::Reply& reply);
   void Expire(Deadline now);
   Deadline NextEvent(Deadline otherwise) const;

@@ -313,7 +313,8 @@ PLOV_API plov_code plov_server_stats(plov_client* client, plov_text_callback eac
 
 // Returns when everything that the server has acknowledged before, to whomever, is durable in its
 // log. With --commit async a loss of power takes the last second of it otherwise. Operations that
-// were started and have not ended are not waited for.
+// were started and have not ended are not waited for, and those that end meanwhile are told of by the
+// next plov_sync.
 //
 // Errors: PLOV_INVALID_ARGUMENT (the server keeps no log: plovd --log), PLOV_NO_SPACE and
 //         PLOV_SYSTEM (the log cannot be written), PLOV_TIMEOUT (not durable within the deadline),

@@ -201,6 +201,7 @@ void Actor::End(Attempt* attempt, Outcome outcome) {
   std::ranges::fill(attempt->value, kGone);
   if (attempt->ttl_seconds != 0) SettleExpiry(*attempt, outcome);
   if (operation.kind != torture::Kind::kGet) {
+    met_restart_ = met_restart_ || stage_->restarts > attempt->restarts;
     operation.end = std::min(operation.end, MustPrecede(*attempt));
   }
   if (MayTakeEffectLate(*attempt, outcome)) {

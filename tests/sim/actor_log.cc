@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/sim/actor.h"
 
@@ -36,6 +37,7 @@ void Actor::CallSync() {
   const torture::Instant start = ++stage_->instant;
   const size_t connections = connected_to_.size();
   const uint32_t restarts = stage_->restarts;
+  const bool may_be_lost = std::exchange(met_restart_, false);
   const auto synced = client_->Sync();
   const Code code = synced ? Code::kOk : synced.error().code;
   bool is_excused = true;
@@ -45,12 +47,15 @@ void Actor::CallSync() {
     ++stage_->instant;
     stage_->checker->FeedSync(told, LivesSince(connections));
     stage_->syncs += synced ? 1 : 0;
-    is_excused = synced || stage_->restarts > restarts_told_;
+    is_excused = synced || may_be_lost || stage_->restarts > restarts_told_;
     restarts_told_ = restarts;
     if (!synced) unknown_until_ = start;
-  } else if (code == Code::kSystem || code == Code::kNoSpace) {
-    is_excused = stage_->scenario->log->fault_one_in != 0;
   } else {
+    met_restart_ = met_restart_ || may_be_lost;
+  }
+  if (code == Code::kSystem || code == Code::kNoSpace) {
+    is_excused = stage_->scenario->log->fault_one_in != 0;
+  } else if (code != Code::kOk && code != Code::kUnknown) {
     is_excused = code == Code::kTimeout || code == Code::kUnavailable;
   }
   if (is_excused) return;

@@ -42,6 +42,25 @@ TEST(Death, AWriteUnderWayIsUnknown) {
   EXPECT_EQ(result->error().code, Code::kUnknown);
 }
 
+TEST(Death, WhatWasAnsweredBeforeTheEndCounts) {
+  Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  Client other = server.Connect();
+  server.Signal(SIGSTOP);
+  std::optional<Client::PutResult> result;
+  client.StartPut("k", "v", {}, [&result](Client::PutResult got) { result = std::move(got); });
+  client.Poll();  // sends it
+  server.Signal(SIGCONT);
+  ASSERT_TRUE(other.Put("l", "v")) << "after it";
+  const Version version = (*other.Get("k"))->version;
+  server.Signal(SIGKILL);
+  server.Wait();
+  ASSERT_FALSE(result);
+  while (!result) client.Poll();
+  ASSERT_TRUE(*result) << result->error().message;
+  EXPECT_EQ(**result, version);
+}
+
 TEST(Death, ClientsFindTheNewServerAndNoFormerValue) {
   Plovd server({"--memory", "64M"});
   Client client = server.Connect({.timeout = std::chrono::seconds(20)});

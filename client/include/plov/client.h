@@ -235,7 +235,7 @@ class PLOV_EXPORT Client {
   // Returns when everything that the server has acknowledged before, to whomever, is durable in its
   // log. With --commit async a loss of power takes the last second of it otherwise; with strict and
   // acked there is seldom anything to wait for. Operations that were started and have not ended are
-  // not waited for.
+  // not waited for, and those that end meanwhile are told of by the next Sync.
   //
   // Errors: kInvalidArgument (the server keeps no log: plovd --log), kNoSpace and kSystem (the log
   //         cannot be written), kTimeout (not durable within the deadline), kPermission (this client
