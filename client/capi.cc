@@ -56,6 +56,9 @@ const char* Mistake(const plov_options& options) {
     return "timeout_us is 1 to PLOV_TIMEOUT_US_MAX: begin with plov_default_options()";
   }
   if (options.spin_us > PLOV_TIMEOUT_US_MAX) return "spin_us is 0 to PLOV_TIMEOUT_US_MAX";
+  if (options.report_period_us > PLOV_TIMEOUT_US_MAX) {
+    return "report_period_us is 0 to PLOV_TIMEOUT_US_MAX";
+  }
   if (options.window < 1 || options.window > 64) return "window must be 1 to 64";
   return nullptr;
 }
@@ -113,11 +116,14 @@ PutOptions OptionsOf(const plov_put_options* options) {
 
 void plov_fill_options(plov_options* options, size_t struct_bytes) {
   const plov::ClientOptions defaults;
-  const plov_options all = {.struct_bytes = struct_bytes,
-                            .timeout_us = static_cast<uint64_t>(defaults.timeout.count()),
-                            .location_cache_bytes = defaults.location_cache_bytes,
-                            .spin_us = static_cast<uint64_t>(defaults.spin.count()),
-                            .window = defaults.window};
+  const plov_options all = {
+      .struct_bytes = struct_bytes,
+      .timeout_us = static_cast<uint64_t>(defaults.timeout.count()),
+      .location_cache_bytes = defaults.location_cache_bytes,
+      .spin_us = static_cast<uint64_t>(defaults.spin.count()),
+      .window = defaults.window,
+      .reserved = 0,
+      .report_period_us = static_cast<uint64_t>(defaults.report_period.count())};
   CopyStruct(options, struct_bytes, all);
 }
 
@@ -137,10 +143,12 @@ plov_code plov_connect(const char* uri, const plov_options* options, plov_client
   if (const char* mistake = Mistake(given)) return Note(error, PLOV_INVALID_ARGUMENT, mistake);
   return Catch(error, [&] {
     auto connected = Client::Connect(
-        uri, {.timeout = std::chrono::microseconds(static_cast<int64_t>(given.timeout_us)),
-              .location_cache_bytes = given.location_cache_bytes,
-              .window = given.window,
-              .spin = std::chrono::microseconds(static_cast<int64_t>(given.spin_us))});
+        uri,
+        {.timeout = std::chrono::microseconds(static_cast<int64_t>(given.timeout_us)),
+         .location_cache_bytes = given.location_cache_bytes,
+         .window = given.window,
+         .spin = std::chrono::microseconds(static_cast<int64_t>(given.spin_us)),
+         .report_period = std::chrono::microseconds(static_cast<int64_t>(given.report_period_us))});
     if (!connected) return Note(error, connected.error());
     *client = new plov_client(std::move(*connected));
     return PLOV_OK;

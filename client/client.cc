@@ -96,6 +96,9 @@ std::expected<Client, Error> Client::Connect(std::string_view uri, const ClientO
   if (options.window < 1 || options.window > kWindowMax) {
     return refuse("ClientOptions::window must be 1 to 64");
   }
+  if (options.report_period.count() < 0 || options.report_period > kTimeoutMax) {
+    return refuse("ClientOptions::report_period must be 0 to a year");
+  }
   if (options.spin.count() < 0 || options.spin > kTimeoutMax) {
     return refuse("ClientOptions::spin must be 0 to a year");
   }
@@ -184,14 +187,12 @@ std::expected<std::chrono::nanoseconds, Error> Client::Ping() {
   });
 }
 
-std::expected<std::vector<std::string>, Error> Client::ServerStats() {
-  return Call(engine_.get(), [&]() -> std::expected<std::vector<std::string>, Error> {
-    auto replies = engine_->Control(verify::Operation::kStats);
-    if (!replies) return std::unexpected(replies.error());
-    std::vector<std::string> texts;
-    for (Controls::Reply& reply : *replies) texts.push_back(std::move(reply.text));
-    return texts;
-  });
+std::expected<std::vector<std::string>, Error> Client::ServerStats(Freshness freshness) {
+  return Call(engine_.get(), [&] { return engine_->ServerStats(freshness); });
+}
+
+std::expected<std::vector<SlowWrite>, Error> Client::SlowWrites() {
+  return Call(engine_.get(), [&] { return engine_->SlowWrites(); });
 }
 
 std::expected<void, Error> Client::Sync() {
@@ -200,13 +201,10 @@ std::expected<void, Error> Client::Sync() {
 
 std::expected<std::vector<uint64_t>, Error> Client::Snapshot() {
   return Call(engine_.get(), [&]() -> std::expected<std::vector<uint64_t>, Error> {
-    const auto replies = engine_->Control(verify::Operation::kSnapshot);
-    if (!replies && replies.error().code == Code::kInvalidArgument) {
+    auto numbers = engine_->Control(verify::Operation::kSnapshot);
+    if (!numbers && numbers.error().code == Code::kInvalidArgument) {
       return Fail(Code::kInvalidArgument, "this server takes no snapshots (plovd --log)");
     }
-    if (!replies) return std::unexpected(replies.error());
-    std::vector<uint64_t> numbers;
-    for (const Controls::Reply& reply : *replies) numbers.push_back(reply.version);
     return numbers;
   });
 }

@@ -37,7 +37,7 @@ bool Controls::OnReply(uint32_t shard, const verify::Reply& reply) {
   Asked& asked = asked_[shard];
   if (asked.id != reply.request_id || asked.is_answered) return false;
   if (reply.status == Code::kOk) {
-    replies_[shard] = {std::string(reply.value), reply.version};
+    replies_[shard] = reply.version;
   } else if (!error_) {
     error_ = ErrorOfStatus(reply.status, reply.version);
   }

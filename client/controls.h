@@ -20,11 +20,7 @@ namespace plov {
 
 class Controls {
  public:
-  struct Reply {
-    std::string text;
-    uint64_t version = 0;
-  };
-  using Result = std::expected<std::vector<Reply>, Error>;  // by shard
+  using Result = std::expected<std::vector<uint64_t>, Error>;  // the version of each shard's reply
 
   // Asks the first `shards_max` shards, or all where there are not so many.
   void Begin(verify::Operation operation, uint32_t shards_max);
@@ -52,7 +48,7 @@ class Controls {
   verify::Operation operation_ = verify::Operation::kPing;
   uint32_t shards_max_ = 0;
   std::vector<Asked> asked_;  // by shard; empty until there is a connection to tell how many
-  std::vector<Reply> replies_;
+  std::vector<uint64_t> replies_;
   size_t left_ = 0;
   std::optional<Error> error_;
 };

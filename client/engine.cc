@@ -9,6 +9,10 @@
 #include <new>
 #include <utility>
 
+#include "client/server_pages.h"
+#include "verify/counters.h"
+#include "verify/slow_writes.h"
+
 namespace plov {
 
 using fabric::Clock;
@@ -21,6 +25,8 @@ constexpr std::chrono::seconds kAttemptMax{1};
 // A shorter rest is not worth a sleep.
 constexpr std::chrono::microseconds kSleepMin{50};
 constexpr int kTurnsPerPoll = 64;
+// Lone GETs between two looks at the clock, whether the server is to be told of them.
+constexpr uint64_t kGetsPerLook = 64;
 // Turns of a busy GetMany before everything else gets one.
 constexpr size_t kTurnsPerPump = 64;
 // Turns that bring something, one after the other, before deadlines are looked at. Without it a
@@ -59,7 +65,8 @@ Engine::Engine(std::string_view uri, const ClientOptions& options)
       gets_(options.window, &callbacks_),
       writes_(&callbacks_),
       started_(&gets_, &writes_, &callbacks_),
-      spin_(options.spin) {}
+      spin_(options.spin),
+      reported_at_(Clock::now()) {}
 
 std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view uri,
                                                               const ClientOptions& options) {
@@ -157,7 +164,11 @@ bool Engine::TakeLastReplies() {
 }
 
 bool Engine::Pump() {
-  if (++turns_ % kTurnsPerExpire == 0) Expire(Clock::now());
+  if (++turns_ % kTurnsPerExpire == 0) {
+    const Deadline now = Clock::now();
+    Expire(now);
+    Report(0, now);
+  }
   if (!alive()) return TakeLastReplies() || Reconnect();
   bool moved = gets_.Tend();
   moved = writes_.Distribute() || moved;
@@ -201,6 +212,18 @@ bool Engine::OnServersCore() {
   return is_here;
 }
 
+void Engine::Report(uint32_t shard, Deadline now) {
+  if (options_.report_period.count() == 0 || !alive()) return;
+  if (now - reported_at_ < options_.report_period) return;
+  reported_at_ = now;
+  const ClientStats all = stats();
+  const verify::GetReport done{all.gets, all.reads, all.torn_buckets + all.torn_records};
+  if (done.gets == reported_.gets || !life_->link(shard).quiet()) return;
+  life_->link(shard).Report(
+      {done.gets - reported_.gets, done.reads - reported_.reads, done.torn - reported_.torn});
+  reported_ = done;
+}
+
 void Engine::Idle(Deadline until) {
   const Deadline now = Clock::now();
   Expire(now);
@@ -237,6 +260,7 @@ Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std:
   if (started_.count() > 0) AwaitStarted(key);
   plov::Get* get = gets_.Begin(key, into);
   const Finally end{[this] { gets_.EndLone(); }};
+  if (gets_.begun() % kGetsPerLook == 0) Report(get->shard, Clock::now());
   // The common case takes one turn after the other; whatever is rare goes the general way.
   if (connected_ && life_->loads() && life_->link(get->shard).quiet()) gets_.GoAlone(get);
   if (!get->ended()) get->deadline = DeadlineFromNow();
@@ -372,17 +396,60 @@ std::expected<void, Error> Engine::Sync() {
 
 std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
   if (gets_.under_way() > 0) return Fail(Code::kInvalidArgument, "a scan needs no GET under way");
-  plov::Scan scan(life_.get(), options_.timeout, &callbacks_, item,
-                  [this]() -> std::expected<Life*, Error> {
-                    const Deadline deadline = DeadlineFromNow();
-                    while (!alive()) {
-                      const bool moved = Pump();
-                      if (Clock::now() >= deadline) return std::unexpected(down_);
-                      if (!moved) Idle(deadline);
-                    }
-                    return life_.get();
-                  });
+  plov::Scan scan(life_.get(), options_.timeout, &callbacks_, item, [this] { return AwaitLife(); });
   return scan.Run();
+}
+
+std::expected<Life*, Error> Engine::AwaitLife() {
+  const Deadline deadline = DeadlineFromNow();
+  while (!alive()) {
+    const bool moved = Pump();
+    if (Clock::now() >= deadline) return std::unexpected(down_);
+    if (!moved) Idle(deadline);
+  }
+  return life_.get();
+}
+
+std::expected<std::vector<std::string>, Error> Engine::ServerStats(Freshness freshness) {
+  if (freshness == Freshness::kNow) {
+    const auto asked = Control(verify::Operation::kStats);
+    if (!asked) return std::unexpected(asked.error());
+  }
+  std::vector<std::string> texts;
+  const auto read = ReadPages(verify::kCountersOffset, verify::kPageBytes,
+                              [&texts](const Link& link, std::span<const std::byte> page) {
+                                return AppendStats(page, link.clock().At(BootUs()), &texts);
+                              });
+  if (!read) return std::unexpected(read.error());
+  return texts;
+}
+
+std::expected<std::vector<SlowWrite>, Error> Engine::SlowWrites() {
+  std::vector<SlowWrite> all;
+  const auto read = ReadPages(verify::kSlowWritesOffset, verify::kSlowWritesBytes,
+                              [&all](const Link& link, std::span<const std::byte> pages) {
+                                return AppendSlowWrites(link.shard(), pages, &all);
+                              });
+  if (!read) return std::unexpected(read.error());
+  return all;
+}
+
+std::expected<void, Error> Engine::ReadPages(
+    uint64_t offset, uint32_t bytes,
+    const std::function<std::expected<void, Error>(const Link&, std::span<const std::byte>)>&
+        take) {
+  const Deadline deadline = DeadlineFromNow();
+  while (gets_.under_way() > 0) {
+    if (!Pump()) Idle(deadline);
+  }
+  const auto life = AwaitLife();
+  if (!life) return std::unexpected(life.error());
+  for (const auto& link : (*life)->links()) {
+    const auto pages = link->ReadNow(offset, bytes, deadline);
+    if (!pages) return std::unexpected(pages.error());
+    if (auto taken = take(*link, *pages); !taken) return taken;
+  }
+  return {};
 }
 
 // Bounded, since callbacks may start operations for ever.

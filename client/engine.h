@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "client/callbacks.h"
 #include "client/controls.h"
@@ -49,6 +51,8 @@ class Engine {
   // Asks the first `shards_max` shards at once.
   Controls::Result Control(verify::Operation operation, uint32_t shards_max = UINT32_MAX);
   std::expected<void, Error> Sync();
+  std::expected<std::vector<std::string>, Error> ServerStats(Freshness freshness);
+  std::expected<std::vector<SlowWrite>, Error> SlowWrites();
   std::expected<ScanSummary, Error> Scan(ScanCallback* item);
 
   // Asynchronous. May throw std::bad_alloc; then `done` is as it was.
@@ -95,6 +99,12 @@ class Engine {
   std::expected<void, Error> ConnectAnew(Deadline deadline);
   std::expected<void, Error> BeginLife(Deadline deadline);
   void Attach();
+  std::expected<Life*, Error> AwaitLife();
+  // READs the same pages of every shard, and gives each of them to `take`.
+  std::expected<void, Error> ReadPages(
+      uint64_t offset, uint32_t bytes,
+      const std::function<std::expected<void, Error>(const Link&, std::span<const std::byte>)>&
+          take);
   bool alive() const { return connected_ && life_->alive(); }
   const Error* down() const { return alive() ? nullptr : &down_; }
   // Makes a turn; whether anything moved and another one may bring more.
@@ -108,6 +118,8 @@ class Engine {
   Deadline NextEvent(Deadline otherwise) const;
   bool ArmAll();
   bool OnServersCore();
+  // Tells a shard, once in a while, of the GETs since it was told last.
+  void Report(uint32_t shard, Deadline now);
   // Polls a while, then sleeps until there is something to do or `until`.
   void Idle(Deadline until);
   Deadline DeadlineFromNow() const { return fabric::Clock::now() + options_.timeout; }
@@ -137,7 +149,9 @@ class Engine {
   Error down_{Code::kUnavailable, "not connected"};
   fabric::Spin spin_;
   uint32_t turns_ = 0;
-  ClientStats former_;  // what former lives count, reconnections and retries
+  Deadline reported_at_;
+  verify::GetReport reported_;  // all in all
+  ClientStats former_;          // what former lives count, reconnections and retries
 };
 
 }  // namespace plov

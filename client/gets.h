@@ -83,6 +83,8 @@ class Gets {
   void Close(const Error& error);
   Deadline NextEvent(Deadline otherwise) const;
 
+  // GETs so far.
+  uint64_t begun() const { return begun_; }
   // GETs that have not ended.
   size_t under_way() const { return busy_ + queued_.size(); }
   void AddTo(ClientStats* stats) const;

@@ -196,8 +196,14 @@ bool Link::Confirm() {
   request.operation = verify::Operation::kConfirm;
   request.request_id = NextControlId();
   request.expected_version = view_.superblock_version;
+  if (report_) {
+    request.value = {static_cast<const char*>(static_cast<const void*>(&*report_)),
+                     sizeof(*report_)};
+    request.value_bytes = sizeof(*report_);
+  }
   const uint64_t now_us = BootUs();
   if (!SendControl(request)) return false;
+  report_.reset();
   exchange_id_ = request.request_id;
   exchange_sent_us_ = now_us;
   confirm_due_ = false;

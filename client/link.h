@@ -61,6 +61,7 @@ class Link {
 
   fabric::Connection& connection() { return *connection_; }
   bool alive() const { return connection_->alive(); }
+  uint32_t shard() const { return shard_; }
   const cuckoo::ShardView& view() const { return view_; }
   const ServerClock& clock() const { return clock_; }
 
@@ -102,6 +103,11 @@ class Link {
 
   // Tells the server which superblock we go by when that is due, and asks for its time.
   bool Confirm();
+  // The same, with what the client has done since its last report.
+  void Report(const verify::GetReport& report) {
+    report_ = report;
+    confirm_due_ = true;
+  }
   // Whether nothing is due that needs a turn of everything.
   bool quiet() const { return !confirm_due_; }
   // The clock's error may have grown beyond use: asks again, unless it was just asked.
@@ -145,7 +151,8 @@ class Link {
   uint64_t refreshes_ = 0;
 
   bool confirm_due_ = false;
-  uint64_t exchange_id_ = 0;  // of the CONFIRM whose reply is awaited; 0 = none
+  std::optional<verify::GetReport> report_;  // that goes with it
+  uint64_t exchange_id_ = 0;                 // of the CONFIRM whose reply is awaited; 0 = none
   uint64_t exchange_sent_us_ = 0;
 
   std::vector<std::byte> scratch_;  // a message being built

@@ -16,7 +16,8 @@ namespace plov::log {
 class CommitTimes {
  public:
   void Add(uint64_t us) {
-    Bump(&counts_[BucketOf(us)]);
+    Increase(&counts_[BucketOf(us)], 1);
+    Increase(&sum_us_, us);
     if (us > max_us_.load(std::memory_order_relaxed)) max_us_.store(us, std::memory_order_relaxed);
   }
 
@@ -36,6 +37,17 @@ class CommitTimes {
     return max_us();
   }
   uint64_t max_us() const { return max_us_.load(std::memory_order_relaxed); }
+  uint64_t sum_us() const { return sum_us_.load(std::memory_order_relaxed); }
+  // How many took so many bits of microseconds: 0, 1, 2 and 3, 4 to 7 ...
+  uint64_t CountOfWidth(size_t bits) const {
+    const uint64_t first = bits == 0 ? 0 : uint64_t{1} << (bits - 1);
+    const uint64_t last = (uint64_t{1} << bits) - 1;
+    uint64_t count = 0;
+    for (size_t i = BucketOf(first); i <= BucketOf(last); ++i) {
+      count += counts_[i].load(std::memory_order_relaxed);
+    }
+    return count;
+  }
 
  private:
   // Eight buckets for each power of two.
@@ -52,12 +64,13 @@ class CommitTimes {
     return ((bucket % 8 + 9) << power) - 1;
   }
   // One thread adds, so no read-modify-write.
-  static void Bump(std::atomic<uint64_t>* counter) {
-    counter->store(counter->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  static void Increase(std::atomic<uint64_t>* counter, uint64_t by) {
+    counter->store(counter->load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
 
   std::array<std::atomic<uint64_t>, kBuckets> counts_{};
   std::atomic<uint64_t> max_us_ = 0;
+  std::atomic<uint64_t> sum_us_ = 0;
 };
 
 }  // namespace plov::log

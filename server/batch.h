@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "server/store.h"
+#include "server/write_times.h"
 #include "verify/message.h"
 
 namespace plov::server {
@@ -25,6 +27,8 @@ class Batch {
     handled = 0;
     clock_us = 0;
     rests_on = 0;
+    write = {};
+    slowest = {};
     EndRequest();
     return requests_.has_value();
   }
@@ -38,10 +42,22 @@ class Batch {
     suspect.reset();
   }
 
+  // A write, as the slow log shows it; its key is in the message.
+  struct Shown {
+    verify::Operation operation = verify::Operation::kPing;
+    uint32_t value_bytes = 0;
+    std::string_view key = {};
+    uint64_t took_us = 0;
+  };
+
   std::optional<verify::MessageWriter> replies;
   uint32_t handled = 0;   // requests that have a reply
   uint64_t clock_us = 0;  // for the reply, when there is a CONFIRM
   uint64_t rests_on = 0;  // the batch of the log that is to be durable before the replies are sent
+
+  WriteTimes times;
+  Shown write;    // that was begun last; a kPing: there is none
+  Shown slowest;  // that the message waited with longest
 
   // The request that is being handled, when it is not done in one go.
   std::optional<verify::Request> request;  // its strings are in the message

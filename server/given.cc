@@ -70,6 +70,25 @@ std::string Given::NameOf(const std::string& option) const {
   return name == names_.end() ? "--" + option : name->second;
 }
 
+std::string Given::Lines() const {
+  std::string lines;
+  const auto add = [&lines](const std::string& option, const std::string& value) {
+    if (value.find('\n') == std::string::npos)
+      lines += fmt::format("option.{} {}\n", option, value);
+  };
+  for (const auto& [option, value] : values_) {
+    if (value.defaulted()) continue;
+    if (const auto* text = boost::any_cast<std::string>(&value.value())) {
+      add(option, *text);
+    } else if (const auto* texts = boost::any_cast<std::vector<std::string>>(&value.value())) {
+      for (const std::string& one : *texts) add(option, one);
+    } else {
+      add(option, "yes");
+    }
+  }
+  return lines;
+}
+
 Given::Outcome Given::ReadCommandLine(int argc, const char* const* argv) {
   std::string written;
   for (int i = 1; i < argc; ++i) written += argv[i];

@@ -25,6 +25,8 @@ class Given {
   }
   // "--memory", "PLOVD_MEMORY" or "/etc/plovd.conf:3: memory"
   std::string NameOf(const std::string& option) const;
+  // A line "option.memory 64M" for each that was given, as it was given.
+  std::string Lines() const;
 
  private:
   using Outcome = std::expected<void, Error>;

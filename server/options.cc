@@ -39,6 +39,9 @@ constexpr uint64_t kSnapshotsMax = 100;
 constexpr std::chrono::microseconds kLogIntervalMin = std::chrono::milliseconds(1);
 constexpr std::chrono::microseconds kLogIntervalMax = std::chrono::hours(1);
 
+constexpr std::chrono::microseconds kSlowWriteMin{1};
+constexpr std::chrono::microseconds kSlowWriteMax = std::chrono::hours(1);
+
 po::options_description Described() {
   po::options_description options("Options", 100);
   // clang-format off
@@ -64,6 +67,7 @@ po::options_description Described() {
       ("log-buffer", po::value<std::string>(), "what may wait for the disk in each shard's memory, 1M to 1G (64M)")
       ("snapshot-rate", po::value<std::string>(), "what snapshots may write in a second, 1M to 64G (200M)")
       ("snapshot-keep", po::value<std::string>(), "snapshots that are kept, with the log since the oldest, 1 to 100 (1)")
+      ("slow-write", po::value<std::string>(), "writes that take so long are kept for plov slowlog, off for none (10ms)")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
       ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
       ("version,V", "print the version and exit")
@@ -188,6 +192,22 @@ std::expected<void, Error> FillLog(const Given& given, ServerOptions* server) {
   return {};
 }
 
+std::expected<void, Error> FillSlowWrite(const Given& given, ServerOptions* server) {
+  if (!given.Has("slow-write")) return {};
+  const auto& text = given.As<std::string>("slow-write");
+  if (text == "off") {
+    server->slow_write = kSlowWriteOff;
+    return {};
+  }
+  const auto duration = ParseDuration(text);
+  if (!duration || *duration < kSlowWriteMin || *duration > kSlowWriteMax) {
+    return Invalid(fmt::format("{} {} is neither off nor a duration of 1us to 1h",
+                               given.NameOf("slow-write"), text));
+  }
+  server->slow_write = *duration;
+  return {};
+}
+
 std::expected<Options, Error> Digest(const Given& given) {
   Options options;
   if (given.Has("help")) options.action = Options::Action::kHelp;
@@ -214,6 +234,9 @@ std::expected<Options, Error> Digest(const Given& given) {
   if (auto filled = FillLog(given, &options.server); !filled) {
     return std::unexpected(filled.error());
   }
+  if (auto filled = FillSlowWrite(given, &options.server); !filled) {
+    return std::unexpected(filled.error());
+  }
   if (given.As<bool>("hugepages")) options.server.pages = PageKind::kHuge;
   if (given.Has("log-level")) options.log_level = given.As<std::string>("log-level");
   if (spdlog::level::from_str(options.log_level) == spdlog::level::off &&
@@ -221,6 +244,7 @@ std::expected<Options, Error> Digest(const Given& given) {
     return Invalid(fmt::format("{} '{}' is not one of trace, debug, info, warn, error, off",
                                given.NameOf("log-level"), options.log_level));
   }
+  options.server.given = given.Lines();
   return options;
 }
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -197,6 +198,12 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
   for (const auto& shard : shards_) {
     const Region& region = shard->region();
     listen.shards.push_back({region.memory(), region.fd(), shard->claims()});
+  }
+  const std::string text =
+      fmt::format("version {}\npid {}\n{}", PLOV_VERSION, ::getpid(), options.given);
+  for (const auto& shard : shards_) {
+    shard->Describe(text);
+    shard->KeepSlow(options.slow_write);
   }
   for (const std::string& uri : options.uris) {
     auto listener = fabric::Listener::Listen(uri, listen);

@@ -1,6 +1,7 @@
 // Server: shards, the workers that serve them, and the listeners that bring them clients.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -16,6 +17,9 @@
 
 namespace plov::server {
 
+// No write is slow.
+inline constexpr auto kSlowWriteOff = std::chrono::microseconds::max();
+
 struct ServerOptions {
   std::vector<std::string> uris = {"shm:default"};
   uint32_t shards = 1;
@@ -25,10 +29,12 @@ struct ServerOptions {
   uint32_t value_bytes_max = verify::kValueBytesMax;
   uint32_t spin_us = 50;
   PageKind pages = PageKind::kNormal;
+  std::chrono::microseconds slow_write = std::chrono::milliseconds(10);  // kept, and those above
   uint64_t clients_max = 10'000;
   uint64_t clients_per_user_max = 0;  // 0: no limit
   fabric::Access access = {};         // who may write
   LogOptions log = {};
+  std::string given = {};      // lines that say what the operator chose, for the counters' text
   std::string warm_path = {};  // the file of shard 0; shard N's has ".N" appended
 };
 

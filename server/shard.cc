@@ -35,6 +35,9 @@ constexpr uint64_t kLookEvery = 1024;
 constexpr size_t kVerifiedAtOnce =
     verify::RecordBytes(verify::kKeyBytesMax, verify::kShortValueMax);
 
+// Between two times that a busy shard brings its counters up to date.
+constexpr uint64_t kPublishPeriodUs = 1000;
+
 // Of messages that are done, whose memory is kept.
 constexpr size_t kIdleBatchesMax = 64;
 
@@ -45,7 +48,10 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
       timeouts_(timeouts),
       slice_(slice),
       sessions_(store_->recovery().warm),
-      started_us_(MonotonicUs()) {}
+      page_(store_->region().data()) {
+  page_.Set(verify::Counter::kStartedAtUs, store_->UnixUs(MonotonicUs()));
+  Publish();
+}
 
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
@@ -53,6 +59,11 @@ bool Shard::Turn() {
   if (log_ != nullptr) worked = StepLog() || worked;
   worked = worked || store_->OnIdle();
   warnings_.LookAtHost(*store_);
+  if (worked) {
+    is_unpublished_ = true;
+  } else if (is_unpublished_) {
+    Publish();
+  }
   return worked;
 }
 
@@ -102,6 +113,7 @@ bool Shard::StepBatch() {
     waiting_.pop_front();
     const auto it = next.endpoint->peers.find(next.peer);
     if (it == next.endpoint->peers.end()) continue;  // it is gone
+    GoOn(it->second.batch.get());
     const Outcome outcome = Serve(next.endpoint, next.peer, &it->second);
     if (outcome != Outcome::kWaits && outcome != Outcome::kLogs) return true;
     writes_wait_ = writes_wait_ || outcome == Outcome::kWaits;
@@ -196,7 +208,10 @@ void Shard::Prefetch(MessageReader requests) const {
 void Shard::OnMessage(Endpoint* endpoint, const PortEvent& event) {
   Peer& peer = endpoint->peers.at(event.peer);
   ++counters_.messages;
+  const uint64_t now_us = MonotonicUs();
+  if (is_unpublished_ && now_us - published_at_us_ >= kPublishPeriodUs) Publish();
   peer.batch = TakeBatch();
+  peer.batch->times.Begin(now_us);
   if (!peer.batch->Open(event.message, peer.owner.client_id))
     return DropForGarbage(endpoint, event.peer);
   if (!peer.batch->requests().heading().keeps_held) ReleaseHeld(&peer, UINT64_MAX);
@@ -219,6 +234,7 @@ void Shard::EndBatch(Peer* peer) {
 // A slice, and what comes of it.
 Shard::Outcome Shard::Serve(Endpoint* endpoint, PeerId id, Peer* peer) {
   const Outcome outcome = HandleSome(endpoint, id, peer);
+  peer->batch->times.Rest(CauseOf(outcome, *peer->batch));
   switch (outcome) {
     case Outcome::kDone:
       Finish(endpoint, id, peer);
@@ -275,6 +291,7 @@ void Shard::DropForGarbage(Endpoint* endpoint, PeerId id) {
 // Rule D4: what the replies say is durable before anybody is told.
 void Shard::Finish(Endpoint* endpoint, PeerId id, Peer* peer) {
   if (log_ != nullptr && peer->batch->rests_on != 0) {
+    peer->batch->times.Rest(verify::Cause::kDisk);
     unsettled_.push_back({endpoint, id});
   } else {
     SendReplies(endpoint, id, peer);
@@ -292,6 +309,7 @@ void Shard::SendReplies(Endpoint* endpoint, PeerId id, Peer* peer) {
   Batch& batch = *peer->batch;
   endpoint->port->Send(id, batch.replies->Finish({.answered = store_->superblock().version,
                                                   .clock_us = batch.clock_us}));
+  if (batch.write.operation != Operation::kPing) CountTime(&batch);
   EndBatch(peer);
 }
 
@@ -316,10 +334,12 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
     outcome = HandleGet(peer, room, &reply);
   } else if (request.operation == Operation::kConfirm) {
     Confirm(peer, std::max(peer->confirmed_version, request.expected_version));
+    TakeReport(request.value);
     ReleaseConfirmed();
     batch.clock_us = store_->UnixUs(MonotonicUs());
   } else if (request.operation == Operation::kStats) {
-    ReplyStats(room, &reply);
+    cpu_at_us_ = 0;
+    Publish();
   } else if (request.operation == Operation::kSync) {
     AnswerSync(&batch, &reply);
   } else if (request.operation == Operation::kSnapshot) {
@@ -339,10 +359,11 @@ bool Shard::IsOurs(std::string_view key) const {
 Shard::Outcome Shard::HandleWrite(Endpoint* endpoint, PeerId id, Peer* peer, Reply* reply) {
   const Request& request = *peer->batch->request;
   if (!IsOurs(request.key)) return Outcome::kBroken;
+  peer->batch->write = {request.operation, request.value_bytes, request.key};
   WriteReply write;
   bool rests = log_ != nullptr && commit_mode_ != log::CommitMode::kAsync;
   if (!Answered(peer, request, &write)) {
-    const uint64_t now_us = MonotonicUs();
+    const uint64_t now_us = peer->batch->times.slice_us();
     const Growth& growth = store_->growth();
     peer->batch->writing.room.may_wait =
         growth.draining() && peer->confirmed_version >= growth.awaited_version();
@@ -381,7 +402,7 @@ Shard::Outcome Shard::HandleLarge(Endpoint* endpoint, PeerId id, Peer* peer, Wri
   Batch& batch = *peer->batch;
   const Request& request = *batch.request;
   Store::Writing& writing = batch.writing;
-  const uint64_t now_us = MonotonicUs();
+  const uint64_t now_us = batch.times.slice_us();
   if (request.operation == Operation::kDelete) {
     *write = {Code::kProtocol, 0};
     return Outcome::kDone;
@@ -414,6 +435,7 @@ void Shard::OnReadDone(Endpoint* endpoint, const PortEvent& event) {
   const auto it = endpoint->peers.find(event.peer);
   if (it == endpoint->peers.end() || it->second.batch == nullptr) return;
   Peer& peer = it->second;
+  GoOn(peer.batch.get());
   if (event.ok) {
     Serve(endpoint, event.peer, &peer);
     return;
@@ -444,16 +466,6 @@ bool Shard::Answered(Peer* peer, const Request& request, WriteReply* reply) {
       return true;
   }
   return false;
-}
-
-void Shard::ReplyStats(size_t room, Reply* reply) {
-  stats_text_ = StatsText();
-  reply->value = stats_text_;
-  reply->value_bytes = static_cast<uint32_t>(stats_text_.size());
-  if (verify::EncodedBytes(*reply) <= room) return;
-  reply->value = {};
-  reply->value_bytes = 0;
-  reply->status = Code::kTooLarge;
 }
 
 Shard::Outcome Shard::HandleGet(Peer* peer, size_t room, Reply* reply) {

@@ -4,9 +4,10 @@
 // (server/shard_thread.h). The steady loop allocates nothing per request beyond the record.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "server/batch.h"
 #include "server/clock.h"
 #include "server/confirmations.h"
+#include "server/counter_page.h"
 #include "server/sessions.h"
 #include "server/shard_snapshot.h"
 #include "server/store.h"
@@ -35,6 +37,7 @@ struct ShardCounters {
   uint64_t suspicions = 0;           // GETs by message of clients that saw unchanging damage
   uint64_t dropped_unconfirmed = 0;  // clients that kept to a table that was history
   uint64_t sleeps = 0;
+  verify::GetReport reported = {};  // by clients
 };
 
 // How long the server waits for clients that do not do what is expected of them.
@@ -73,6 +76,12 @@ class Shard {
   // For DurableLog::Recover; before LogTo.
   Store* store_to_restore() { return store_.get(); }
   Sessions* sessions_to_restore() { return &sessions_; }
+  // What its counters tell beside the numbers; before the first turn.
+  void Describe(std::string_view text) { page_.Describe(text); }
+  // Messages of writes that take so long are kept for clients to look at. Any thread.
+  void KeepSlow(std::chrono::microseconds threshold) {
+    slow_us_.store(static_cast<uint64_t>(threshold.count()), std::memory_order_relaxed);
+  }
   // How many shards its thread serves, this one included; before the first turn.
   void ShareThread(size_t shards) { thread_shards_ = shards; }
 
@@ -167,6 +176,10 @@ class Shard {
   void AttestLog();
   std::unique_ptr<Batch> TakeBatch();
   void EndBatch(Peer* peer);
+  void GoOn(Batch* batch) const;
+  static verify::Cause CauseOf(Outcome outcome, const Batch& batch);
+  void CountTime(Batch* batch);
+  void AddSlow(const Batch& batch);
 
   // Of the request at hand: its reply.
   Outcome HandleWrite(Endpoint* endpoint, fabric::PeerId id, Peer* peer, verify::Reply* reply);
@@ -174,7 +187,6 @@ class Shard {
   Outcome HandleGet(Peer* peer, size_t room, verify::Reply* reply);
   Outcome Verify(Batch* batch);
   void ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, verify::Reply* reply);
-  void ReplyStats(size_t room, verify::Reply* reply);
   // The session's answer if it has one.
   bool Answered(Peer* peer, const verify::Request& request, WriteReply* reply);
   Outcome Applied(const std::optional<WriteReply>& applied, const Batch& batch,
@@ -186,10 +198,14 @@ class Shard {
   void Tick();
   void ReleaseTables(uint64_t now_us);
   void Confirm(Peer* peer, uint64_t version);
+  void TakeReport(std::string_view report);
   void ReleaseConfirmed();
   void DropUnconfirmed();
-  std::string StatsText() const;
-  void AddLogStats(const std::function<void(std::string_view, uint64_t)>& line) const;
+  // The counters, in server/shard_stats.cc.
+  void Publish();
+  void PublishStore();
+  void PublishClients();
+  void PublishLog();
 
   std::unique_ptr<Store> store_;
   ClientTimeouts timeouts_;
@@ -201,6 +217,13 @@ class Shard {
   const fabric::Admission* admission_ = nullptr;
   Sessions sessions_;
   ShardCounters counters_;
+  CounterPage page_;
+  bool is_unpublished_ = true;  // something has moved since
+  uint64_t published_at_us_ = 0;
+  uint64_t cpu_at_us_ = 0;
+  uint64_t published_commits_us_ = UINT64_MAX;
+  std::atomic<uint64_t> slow_us_ = UINT64_MAX;  // relaxed
+  uint64_t slow_writes_ = 0;
   log::GroupCommit* log_ = nullptr;
   log::CommitMode commit_mode_ = log::CommitMode::kStrict;
   std::optional<ShardSnapshot> snapshot_;
@@ -210,13 +233,11 @@ class Shard {
   uint64_t log_failures_ = 0;      // told
   bool log_fails_ = false;
   size_t thread_shards_ = 1;
-  uint64_t started_us_;
   uint64_t holds_ = 0;
   uint64_t ticked_at_us_ = 0;
   uint64_t drained_version_ = 0;  // what Drain waits for, since drain_since_us_
   uint64_t drain_since_us_ = 0;
   Warnings warnings_;
-  std::string stats_text_;
   std::string value_;            // of the reply at hand
   std::deque<Waiting> waiting_;  // whose batch waits for its next slice
   bool writes_wait_ = false;     // for memory that clients give back, some of these

@@ -1,11 +1,19 @@
 // The shard's timeouts: records that are held for clients, and tables that clients are to leave.
 #include <algorithm>
+#include <cstring>
 
 #include "server/shard.h"
 
 namespace plov::server {
 
 using fabric::PeerId;
+
+namespace {
+
+// More GETs than a client can make between two reports: what its host's processors could do in hours.
+constexpr uint64_t kReportMax = uint64_t{1} << 40;
+
+}  // namespace
 
 void Shard::Tick() {
   const uint64_t now_us = MonotonicUs();
@@ -43,6 +51,17 @@ void Shard::Confirm(Peer* peer, uint64_t version) {
   confirmations_.Remove(peer->confirmed_version);
   confirmations_.Add(version);
   peer->confirmed_version = version;
+}
+
+// It is the client's word, and counts for no more than one.
+void Shard::TakeReport(std::string_view report) {
+  verify::GetReport told;
+  if (report.size() != sizeof(told)) return;
+  std::memcpy(&told, report.data(), sizeof(told));
+  if (std::max({told.gets, told.reads, told.torn}) > kReportMax) return;
+  counters_.reported.gets += told.gets;
+  counters_.reported.reads += told.reads;
+  counters_.reported.torn += told.torn;
 }
 
 void Shard::ReleaseConfirmed() {

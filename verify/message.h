@@ -59,10 +59,11 @@ enum class Operation : uint8_t {
   kReplace = 4,  // store only if present
   kDelete = 5,
   kPing = 6,
-  kStats = 7,    // the reply's value is text, "name value\n" lines
+  kStats = 7,    // replied to when the counters (verify/counters.h) are up to date
   kConfirm = 8,  // the client has taken over the superblock of the version expected_version, and no
                  // READ by an older one is under way or will be: a table that no later superblock
                  // lists is nothing to it. Sent after connecting and after every change of view.
+                 // Its value, if there is one, is a GetReport.
   kSync = 9,     // replied to when everything that this shard has answered is durable
   // Asks for a snapshot of the log; the reply's version is the number of snapshots, taken or failed,
   // that the shard will have finished when this one is.
@@ -77,6 +78,13 @@ constexpr bool IsWrite(Operation operation) {
 constexpr bool IsForWriters(Operation operation) {
   return IsWrite(operation) || operation == Operation::kSync || operation == Operation::kSnapshot;
 }
+
+// What a client did since its last report; of all shards.
+struct GetReport {
+  uint64_t gets = 0;
+  uint64_t reads = 0;
+  uint64_t torn = 0;  // READs that were made again
+};
 
 struct Request {
   Operation operation = Operation::kPing;

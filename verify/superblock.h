@@ -44,12 +44,14 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 8;
+inline constexpr uint32_t kFormatVersion = 9;
 inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kMirrorOffset = kPageBytes;
-inline constexpr size_t kJournalOffset = 2 * kPageBytes;  // verify/journal.h
+inline constexpr size_t kJournalOffset = 2 * kPageBytes;     // verify/journal.h
+inline constexpr size_t kCountersOffset = 3 * kPageBytes;    // verify/counters.h
+inline constexpr size_t kSlowWritesOffset = 4 * kPageBytes;  // verify/slow_writes.h
 // What a region begins with, before tables and records.
-inline constexpr size_t kRegionHeadBytes = 3 * kPageBytes;
+inline constexpr size_t kRegionHeadBytes = 6 * kPageBytes;
 inline constexpr uint64_t kSuperblockMagic = 0x0100627376'6f6c70;  // "plovsb\0\1"
 
 struct TableExtent {

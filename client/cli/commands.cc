@@ -35,7 +35,18 @@ constexpr auto kCommands = std::to_array<Command>({
      "a line, as get prints it.\n",
      0, 0, "", Dump},
     {"stats", "", "", "print the counters of the server",
-     "With --json: {\"shards\":[...],\"total\":{...}} with every number.\n", 0, 0, "", Stats},
+     "READ from the server's memory, which costs it nothing.\n"
+     "With --json: {\"shards\":[...],\"total\":{...}} with every number, the server's version, "
+     "process\n"
+     "and options.\n",
+     0, 0, "", Stats},
+    {"slowlog", "", "", "print the last writes that took the server long",
+     "At most 64 of each shard, the oldest first: those that took longer than plovd --slow-write.\n"
+     "Of each: when the server took its message, how long until the reply was sent, and on what:\n"
+     "work (the writes themselves), queue (other clients' turns), growth (of the table), cleaning\n"
+     "(room among records), value (a large one on its way), disk (the log).\n"
+     "With --json: objects, one a line.\n",
+     0, 0, "", SlowLog},
     {"ping", "", "", "print how long a message to the server and back takes", "", 0, 0, "", Ping},
     {"sync", "", "", "wait until everything that the server has acknowledged is durable",
      "Of a server with --log; worth its time with --commit async. Prints nothing; with --json: an\n"

@@ -3,26 +3,33 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <string>
 
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
+#include "client/cli/report.h"
 #include "program/format.h"
+#include "verify/counters.h"
 
 namespace plov::cli {
 
 namespace {
 
-// Of these the whole server has what its largest shard has; of all others the sum. A client is
-// connected to every shard, and a shard is full on its own.
-constexpr auto kNotSummed = std::to_array<std::string_view>(
-    {"bucket_bytes",      "bucket_bytes_auto", "item_bytes_64",     "item_bytes_128",
-     "clients",           "sessions",          "uptime_us",         "clock_us",
-     "full_percent",      "host_refuses",      "table_percent",     "generation",
-     "growing",           "clients_refused",   "log_durable_batch", "log_commit_us_p50",
-     "log_commit_us_p99", "log_commit_us_max", "log_segment",       "log_failed",
-     "log_mode",          "snapshot_running",  "snapshot_age_s"});
+constexpr std::string_view kPid = "pid ";
+constexpr std::string_view kOption = "option.";
+
+// Of all others the whole server has the sum of its shards.
+constexpr auto kNotSummed =
+    std::to_array<std::string_view>({"uptime_us", "clock_us", "snapshot_age_s"});
+
+bool IsSummed(std::string_view name) {
+  if (std::ranges::find(kNotSummed, name) != kNotSummed.end()) return false;
+  const auto& table = verify::CounterTable();
+  const auto* info = std::ranges::find(table, name, &verify::CounterInfo::name);
+  return info == table.end() || info->together == verify::Together::kSum;
+}
 
 program::Json Total(const program::Json& shards) {
   program::Json total = program::Json::object();
@@ -30,8 +37,7 @@ program::Json Total(const program::Json& shards) {
     for (const auto& [name, value] : shard.items()) {
       const uint64_t before = total.value(name, uint64_t{0});
       const auto own = value.get<uint64_t>();
-      const bool summed = std::ranges::find(kNotSummed, name) == kNotSummed.end();
-      total[name] = summed ? before + own : std::max(before, own);
+      total[name] = IsSummed(name) ? before + own : std::max(before, own);
     }
   }
   return total;
@@ -107,9 +113,33 @@ void AddSpace(size_t shard_count, Table* table) {
   if (t["recovered_damaged"] != 0) t.AddCount("recovered damaged", "recovered_damaged");
 }
 
-std::string TextOf(const Options& options, const program::Json& total, size_t shard_count) {
+// What the text of every shard says of the server: version, process and options.
+program::Json AboutServer(std::string_view text) {
+  program::Json about = program::Json::object();
+  about["options"] = program::Json::array();
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const size_t space = std::min(line.find(' '), line.size());
+    const std::string_view name = line.substr(0, space);
+    const std::string value(line.substr(std::min(space + 1, line.size())));
+    if (name == "version") about["version"] = Printable(value);
+    if (name == "pid") about["pid"] = std::strtoull(value.c_str(), nullptr, 10);
+    if (!name.starts_with(kOption)) continue;
+    about["options"].push_back(
+        fmt::format("--{} {}", name.substr(kOption.size()), Printable(value)));
+  }
+  return about;
+}
+
+std::string TextOf(const Options& options, const program::Json& about, const program::Json& total,
+                   size_t shard_count) {
   Table t(total);
-  t.Add("server", options.server);
+  t.Add("server", fmt::format("{}, plovd {}, process {}", options.server,
+                              about.value("version", "?"), about.value("pid", 0)));
+  std::string given;
+  for (const auto& option : about["options"]) given += " " + option.get<std::string>();
+  if (!given.empty()) t.Add("options", given.substr(1));
   t.Add("shards", fmt::format("{}", shard_count));
   t.Add("uptime", program::Duration(SecondsOf(t["uptime_us"])));
   t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
@@ -143,6 +173,7 @@ program::Json ShardStats(std::string_view text) {
     const std::string_view number = line.substr(std::min(space + 1, line.size()));
     uint64_t value = 0;
     const char* end = number.data() + number.size();
+    if (line.starts_with(kPid) || line.starts_with(kOption)) continue;
     const auto [rest, failure] = std::from_chars(number.data(), end, value);
     if (failure == std::errc() && rest == end) shard[std::string(line.substr(0, space))] = value;
   }
@@ -152,7 +183,7 @@ program::Json ShardStats(std::string_view text) {
 Outcome Stats(const Options& options, program::Output* output) {
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
-  const auto texts = client->ServerStats();
+  const auto texts = client->ServerStats(Freshness::kAsFound);
   if (!texts) return std::unexpected(texts.error());
   program::Json shards = program::Json::array();
   for (const std::string& text : *texts) shards.push_back(ShardStats(text));
@@ -160,11 +191,12 @@ Outcome Stats(const Options& options, program::Output* output) {
   if (options.json) {
     program::Json object = program::Json::object();
     object["server"] = options.server;
+    object.update(AboutServer(texts->front()));
     object["shards"] = shards;
     object["total"] = total;
     output->Write(program::LineOf(object));
   } else {
-    output->Write(TextOf(options, total, shards.size()));
+    output->Write(TextOf(options, AboutServer(texts->front()), total, shards.size()));
   }
   return {};
 }

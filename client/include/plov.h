@@ -99,6 +99,8 @@ typedef struct plov_options {
   uint64_t location_cache_bytes;  // for remembered locations, 16 bytes each; 0 remembers nothing
   uint64_t spin_us;               // how long a call polls before it sleeps; as timeout_us, or 0
   uint32_t window;                // lookups in flight in plov_get_many, 1 to 64
+  uint32_t reserved;              // 0
+  uint64_t report_period_us;  // how often the server is told of GETs; as timeout_us, or 0: never
 } plov_options;
 
 // A year: longer is a mistake of units, not a deadline.

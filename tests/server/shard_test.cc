@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <random>
 #include <sstream>
 
@@ -144,9 +145,7 @@ TEST(GarbageOfShards, AWriteOfAnotherShardsKeyEndsTheConnection) {
 TEST_F(Garbage, ClosedClientIsCounted) {
   ExpectClosed(Bytes(100));
   const auto client = world.Connect(9);
-  auto stats = Ping(1);
-  stats.operation = Operation::kStats;
-  EXPECT_NE(world.AskOne(client, stats).value.find("protocol_errors 1\n"), std::string::npos);
+  EXPECT_NE(world.StatsText(client).find("protocol_errors 1\n"), std::string::npos);
 }
 
 TEST(ShardSessions, RetriedWriteIsNotAppliedTwice) {
@@ -256,9 +255,7 @@ TEST(ShardSessions, SecondConnectionOfAClientEndsTheFirst) {
 }
 
 std::map<std::string, uint64_t> StatsOf(ShardWorld* world, const ShardWorld::Client& client) {
-  auto request = Ping(1);
-  request.operation = Operation::kStats;
-  std::istringstream text(world->AskOne(client, request).value);
+  std::istringstream text(world->StatsText(client));
   std::map<std::string, uint64_t> stats;
   std::string line;
   while (std::getline(text, line)) {
@@ -272,60 +269,79 @@ std::map<std::string, uint64_t> StatsOf(ShardWorld* world, const ShardWorld::Cli
   return stats;
 }
 
-TEST(ShardStats, TextHoldsEveryDocumentedNameOnce) {
+// Of a server without a log.
+TEST(ShardStats, TextHoldsEveryNameOnce) {
   ShardWorld world;
   const auto stats = StatsOf(&world, world.Connect(7));
-  const std::set<std::string> documented = {"items",
-                                            "items_displaced",
-                                            "payload_bytes",
-                                            "full_percent",
-                                            "memory_bytes",
-                                            "memory_used_bytes",
-                                            "memory_committed_bytes",
-                                            "table_percent",
-                                            "host_refuses",
-                                            "table_bytes",
-                                            "buckets",
-                                            "bucket_bytes",
-                                            "bucket_bytes_auto",
-                                            "item_bytes_64",
-                                            "item_bytes_128",
-                                            "generation",
-                                            "growing",
-                                            "growths",
-                                            "homes_overflowed",
-                                            "stashed",
-                                            "stash_bytes",
-                                            "displacements",
-                                            "records_bytes",
-                                            "records_bytes_max",
-                                            "records_used_bytes",
-                                            "records_moved",
-                                            "records_moved_bytes",
-                                            "recovered_items",
-                                            "recovered_damaged",
-                                            "clients",
-                                            "sessions",
-                                            "messages",
-                                            "requests",
-                                            "puts",
-                                            "deletes",
-                                            "gets_by_message",
-                                            "no_space",
-                                            "expired",
-                                            "corrupt",
-                                            "clients_refused",
-                                            "connection_bytes_max",
-                                            "clients_dropped_unconfirmed",
-                                            "retries_answered",
-                                            "protocol_errors",
-                                            "sleeps",
-                                            "cpu_us",
-                                            "uptime_us",
-                                            "clock_us"};
-  std::set<std::string> told;
-  for (const auto& [name, value] : stats) told.insert(name);
-  EXPECT_EQ(told, documented);
+  for (const verify::CounterInfo& info : verify::CounterTable()) {
+    const bool is_of_log = info.name.starts_with("log_") || info.name.starts_with("snapshot");
+    EXPECT_EQ(stats.contains(std::string(info.name)), !is_of_log) << info.name;
+  }
+  for (const char* name : {"uptime_us", "clock_us", "writes_us"}) EXPECT_TRUE(stats.contains(name));
+}
+
+// Nobody has asked.
+TEST(ShardStats, CountersAreUpToDateOnceTheShardIsIdle) {
+  ShardWorld world;
+  const auto client = world.Connect(7);
+  world.port.Script(ShardWorld::Kind::kMessage, client.peer, 0,
+                    Encode(7, {PutOf("key", "value", 1)}));
+  const auto page =
+      world.store->region().memory().subspan(verify::kCountersOffset, verify::kPageBytes);
+  EXPECT_EQ((*verify::ReadCounters(page))[verify::Counter::kPuts], 0u);
+  while (world.shard.Turn()) {
+  }
+  const auto counters = verify::ReadCounters(page);
+  ASSERT_TRUE(counters);
+  EXPECT_EQ((*counters)[verify::Counter::kPuts], 1u);
+  const verify::Times& writes =
+      counters->histograms[static_cast<size_t>(verify::Histogram::kWrites)];
+  EXPECT_EQ(std::accumulate(writes.counts.begin(), writes.counts.end(), uint64_t{0}), 1u);
+}
+
+TEST(ShardStats, ReportsOfClientsAddUpAndNonsenseDoesNot) {
+  ShardWorld world;
+  const auto client = world.Connect(7);
+  const auto report = [&](uint64_t gets, uint64_t reads, uint64_t torn, size_t bytes) {
+    const verify::GetReport told{gets, reads, torn};
+    auto confirm = RequestOf(Operation::kConfirm, {});
+    confirm.value = {static_cast<const char*>(static_cast<const void*>(&told)), bytes};
+    confirm.value_bytes = static_cast<uint32_t>(bytes);
+    world.AskOne(client, confirm);
+  };
+  report(100, 120, 3, sizeof(verify::GetReport));
+  report(50, 50, 0, sizeof(verify::GetReport));
+  report(7, 7, 7, sizeof(verify::GetReport) - 1);
+  report(UINT64_MAX, 7, 7, sizeof(verify::GetReport));
+  auto stats = StatsOf(&world, client);
+  EXPECT_EQ(stats["reported_gets"], 150u);
+  EXPECT_EQ(stats["reported_reads"], 170u);
+  EXPECT_EQ(stats["reported_torn"], 3u);
+}
+
+TEST(ShardStats, SlowWritesAreKeptWithWhereTheirTimeWent) {
+  ShardWorld world;
+  const auto client = world.Connect(7);
+  const auto slow = [&world] {
+    return verify::ReadSlowWrites(world.store->region().memory().subspan(verify::kSlowWritesOffset,
+                                                                         verify::kSlowWritesBytes));
+  };
+  world.AskOne(client, PutOf("quick", "value", 1));
+  EXPECT_TRUE(slow().empty());
+  world.shard.KeepSlow(std::chrono::microseconds(0));
+  world.AskOne(client, GetOf("quick"));
+  EXPECT_TRUE(slow().empty()) << "only writes";
+  const std::string key(100, 'k');
+  for (uint64_t i = 0; i < verify::kSlowWritesKept + 3; ++i) {
+    world.Ask(client, {PutOf("a", "v", 2 * i + 2), PutOf(key, "value", 2 * i + 3)});
+  }
+  const auto kept = slow();
+  ASSERT_EQ(kept.size(), verify::kSlowWritesKept);
+  EXPECT_EQ(kept.front().number, 4u);
+  EXPECT_EQ(kept.back().requests, 2u);
+  EXPECT_EQ(kept.back().key_bytes, 100u);
+  EXPECT_EQ(kept.back().key_shown(), key.substr(0, 68));
+  EXPECT_EQ(kept.back().value_bytes, 5u);
 }
 
 TEST(ShardStats, NumbersAreTrue) {

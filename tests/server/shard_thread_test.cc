@@ -66,7 +66,7 @@ TEST(ShardThread, ItsTimeIsSharedByItsShards) {
   ShardWorld world;
   const auto client = world.Connect(7);
   const auto cpu_us = [&] {
-    const std::string text = world.AskOne(client, RequestOf(verify::Operation::kStats, {})).value;
+    const std::string text = world.StatsText(client);
     return std::stoull(text.substr(text.find("\ncpu_us ") + 8));
   };
   const uint64_t begin_us = ClockUs(CLOCK_THREAD_CPUTIME_ID);

@@ -199,6 +199,17 @@ class ShardWorld {
     EXPECT_EQ(replies.size(), 1u);
     return replies.empty() ? Replied{} : replies[0];
   }
+  // What the shard tells clients that READ its counters, once it has brought them up to date.
+  std::string StatsText(const Client& client) {
+    verify::Request request;
+    request.operation = verify::Operation::kStats;
+    request.request_id = 1;
+    AskOne(client, request);
+    const auto page = store->region().memory().subspan(verify::kCountersOffset, verify::kPageBytes);
+    const auto counters = verify::ReadCounters(page);
+    EXPECT_TRUE(counters);
+    return counters ? verify::TextOf(*counters, store->UnixUs(MonotonicUs())) : std::string();
+  }
   // Nothing when no reply came.
   std::vector<Replied> Post(const Client& client, Bytes message) {
     client.port->sent.clear();

@@ -70,6 +70,9 @@ struct ClientOptions {
   uint32_t window = 32;
   // How long a call polls for an answer before it sleeps, 0 to a year.
   std::chrono::microseconds spin = std::chrono::microseconds(20);
+  // How often the server is told, by a message, how many GETs there were, for plov top and metrics:
+  // GETs themselves pass it by. 0 to a year; 0 is never.
+  std::chrono::microseconds report_period = std::chrono::seconds(10);
 };
 
 enum class PutMode : uint8_t {
@@ -114,6 +117,33 @@ struct ClientStats {
   uint64_t retries = 0;     // writes sent again after a reconnect
   uint64_t refreshes = 0;   // superblocks read anew, because the table had grown or for a Scan
   uint64_t late_reads = 0;  // READs that completed after who wanted them had ended
+};
+
+// How new ServerStats are.
+enum class Freshness {
+  kNow,      // each shard is asked to bring them up to date
+  kAsFound,  // some milliseconds old; costs the server nothing, and works while it is stopped
+};
+
+// A message of writes that took the server long. Microseconds; together they are the whole time from
+// when the server took the message to when it sent its reply.
+struct SlowWrite {
+  uint32_t shard = 0;
+  uint64_t number = 0;   // from 1, in each shard, since the server was started
+  uint64_t unix_us = 0;  // when the message was taken, by the server's clock
+  uint64_t total_us = 0;
+  uint64_t work_us = 0;      // the writes themselves
+  uint64_t queue_us = 0;     // other clients' turns
+  uint64_t growth_us = 0;    // of the table, and memory of the one before
+  uint64_t cleaning_us = 0;  // room among records
+  uint64_t value_us = 0;     // a large value on its way from the client
+  uint64_t disk_us = 0;      // the log
+  uint32_t requests = 0;     // in the message
+  // The write that the message waited with longest, or its last one.
+  bool is_delete = false;
+  uint32_t value_bytes = 0;
+  uint32_t key_bytes = 0;
+  std::string key;  // its first 68 bytes
 };
 
 // What a Scan saw.
@@ -229,8 +259,15 @@ class PLOV_EXPORT Client {
   // Asks shard 0 for a sign of life by message. Returns the round-trip time.
   std::expected<std::chrono::nanoseconds, Error> Ping();
 
-  // What the server says of itself, one text of "name value\n" lines per shard.
-  std::expected<std::vector<std::string>, Error> ServerStats();
+  // What the server says of itself, one text of "name value\n" lines per shard; plov(1) has the names.
+  // Operations that were started and are GETs end first.
+  // Cost: 1 READ per shard; with kNow one message and its reply before it.
+  std::expected<std::vector<std::string>, Error> ServerStats(Freshness freshness = Freshness::kNow);
+
+  // The last 64 slow writes of each shard, the oldest first: those that took longer than the server's
+  // --slow-write. GETs that were started end first.
+  // Cost: 2 READs of a page per shard; works while the server is stopped.
+  std::expected<std::vector<SlowWrite>, Error> SlowWrites();
 
   // Returns when everything that the server has acknowledged before, to whomever, is durable in its
   // log. With --commit async a loss of power takes the last second of it otherwise; with strict and
