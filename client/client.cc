@@ -115,6 +115,10 @@ Client::GetResult Client::Get(std::string_view key) {
   return Call(engine_.get(), [&] { return engine_->Get(key, std::nullopt); });
 }
 
+std::optional<Client::GetResult> Client::TryGet(std::string_view key) {
+  return Call(engine_.get(), [&] { return engine_->TryGet(key); });
+}
+
 Client::GetResult Client::GetInto(std::string_view key, std::span<std::byte> buffer) {
   return Call(engine_.get(), [&] { return engine_->Get(key, buffer); });
 }

@@ -256,17 +256,30 @@ void Engine::AwaitStarted(std::span<const std::string_view> keys) {
   for (const std::string_view key : keys) AwaitStarted(key);
 }
 
+// The common case takes one turn after the other; whatever is rare goes the general way.
+void Engine::GoAlone(plov::Get* get) {
+  if (gets_.begun() % kGetsPerLook == 0) Report(get->shard, Clock::now());
+  if (connected_ && life_->loads() && life_->link(get->shard).quiet()) gets_.GoAlone(get);
+}
+
 Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {
   if (started_.count() > 0) AwaitStarted(key);
   plov::Get* get = gets_.Begin(key, into);
   const Finally end{[this] { gets_.EndLone(); }};
-  if (gets_.begun() % kGetsPerLook == 0) Report(get->shard, Clock::now());
-  // The common case takes one turn after the other; whatever is rare goes the general way.
-  if (connected_ && life_->loads() && life_->link(get->shard).quiet()) gets_.GoAlone(get);
+  GoAlone(get);
   if (!get->ended()) get->deadline = DeadlineFromNow();
   while (!get->ended()) {
     if (!Pump()) Idle(get->deadline);
   }
+  return gets_.ResultOf(get);
+}
+
+std::optional<Client::GetResult> Engine::TryGet(std::string_view key) {
+  if (!connected_ || !life_->loads() || started_.Has(key)) return std::nullopt;
+  plov::Get* get = gets_.Begin(key, std::nullopt);
+  const Finally end{[this] { gets_.EndLone(); }};
+  GoAlone(get);
+  if (!get->ended()) return std::nullopt;
   return gets_.ResultOf(get);
 }
 

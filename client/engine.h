@@ -43,6 +43,8 @@ class Engine {
 
   // Blocking.
   Client::GetResult Get(std::string_view key, std::optional<std::span<std::byte>> into);
+  // Does not block: std::nullopt when Get would.
+  std::optional<Client::GetResult> TryGet(std::string_view key);
   void GetMany(std::span<const std::string_view> keys,
                void (*done)(void*, size_t, Client::GetResult), void* context);
   Client::PutResult DoWrite(Write write);
@@ -123,6 +125,7 @@ class Engine {
   // Polls a while, then sleeps until there is something to do or `until`.
   void Idle(Deadline until);
   Deadline DeadlineFromNow() const { return fabric::Clock::now() + options_.timeout; }
+  void GoAlone(plov::Get* get);
   // Operations of a key that were started come before a blocking one.
   void AwaitStarted(std::string_view key);
   void AwaitStarted(std::span<const std::string_view> keys);

@@ -13,6 +13,8 @@ readonly run_packages=(
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache
   procps python3 spin strace
+  # for the bindings for Python, their tests, and what they are compared with
+  python3-dev pybind11-dev python3-pytest python3-numpy mypy python3-redis python3-hiredis
   # for tests/vm.sh
   qemu-system-x86 iproute2 kmod xz-utils ibverbs-providers ibverbs-utils
   # for tests/power, in it

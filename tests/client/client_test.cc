@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <plov/client.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <random>
@@ -84,6 +85,30 @@ TEST(Client, ValueLimitIsTheServers) {
   Client client = server.Connect();
   EXPECT_TRUE(client.Put("k", std::string(1000, 'x')));
   EXPECT_EQ(client.Put("k", std::string(1001, 'x')).error().code, Code::kTooLarge);
+}
+
+TEST(Client, TryGetIsAGetThatWaitsForNobody) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect({.timeout = std::chrono::milliseconds(500)});
+  ASSERT_TRUE(client.Put("inline", "v"));
+  ASSERT_TRUE(client.Put("record", std::string(1000, 'r')));
+  server.Signal(SIGSTOP);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(ValueOf(client.TryGet("inline").value()), "v");
+    EXPECT_EQ(ValueOf(client.TryGet("record").value()), std::string(1000, 'r'));
+    EXPECT_EQ(ValueOf(client.TryGet("nobody").value()), "absent");
+  }
+  EXPECT_EQ(client.TryGet("")->error().code, Code::kInvalidArgument);
+  // A write of the key that was started comes first, and has not ended.
+  client.StartPut("inline", "w", {}, [](const Client::PutResult&) {});
+  client.Poll();
+  EXPECT_FALSE(client.TryGet("inline"));
+  EXPECT_EQ(ValueOf(client.TryGet("record").value()), std::string(1000, 'r'));
+  server.Signal(SIGKILL);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (client.TryGet("record")) ASSERT_LT(std::chrono::steady_clock::now(), limit);
+  EXPECT_EQ(client.Get("record").error().code, Code::kUnavailable);
+  EXPECT_FALSE(client.TryGet("record"));
 }
 
 TEST(Client, GetIntoFillsTheCallersBuffer) {

@@ -39,6 +39,17 @@ TEST(LateFabric, IsLate) {
   EXPECT_TRUE(g_listens);
 }
 
+TEST(LateFabric, TryGetWaitsForNoRead) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.While([&] {
+    EXPECT_FALSE(client.TryGet("key:1"));
+    EXPECT_TRUE(client.Get("key:1"));
+    EXPECT_FALSE(client.TryGet("key:1"));
+  });
+  EXPECT_EQ(client.stats().gets, 1u);
+}
+
 // A server that always has one more message keeps no call beyond its deadline.
 TEST(LateFabric, RepliesWithoutEndAreNotListenedToForEver) {
   GrowingServer server;

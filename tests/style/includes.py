@@ -54,6 +54,9 @@ _VERBS_LIBRARIES = ("infiniband/", "rdma/")
 # What plov is compared with, each in a file of one folder.
 _PEERS = "bench/peers"
 _PEER_LIBRARIES = ("lmdb.h", "libcuckoo/", "hiredis/", "libmemcached/")
+# The bindings for Python.
+_PYTHON = "client/python/"
+_PYTHON_LIBRARIES = ("Python.h", "pybind11/")
 # `plov log` reads a server's log, of which the client's library knows nothing.
 _LOG_READERS = "client/cli/"
 _LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "gtest/", "gmock/")
@@ -62,7 +65,7 @@ _STANDARD_C = re.compile(r"^(assert|ctype|errno|float|inttypes|limits|locale|mat
 
 
 def _is_library(header):
-    return header.startswith(_LIBRARY_ROOTS + _VERBS_LIBRARIES + _PEER_LIBRARIES)
+    return header.startswith(_LIBRARY_ROOTS + _VERBS_LIBRARIES + _PEER_LIBRARIES + _PYTHON_LIBRARIES)
 
 
 def _allowed(path, row, header):
@@ -75,6 +78,8 @@ def _allowed(path, row, header):
     if path.startswith(_VERBS) and header.startswith(_VERBS_LIBRARIES):
         return True
     if path.startswith(_LOG_READERS) and header.startswith("log/"):
+        return True
+    if path.startswith(_PYTHON) and header.startswith(_PYTHON_LIBRARIES):
         return True
     if path.startswith(_PEERS) and header.startswith(_PEER_LIBRARIES):
         return True

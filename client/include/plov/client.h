@@ -187,7 +187,11 @@ class PLOV_EXPORT Client {
   // Source:  Pilaf, USENIX ATC 2013, section 3.
   GetResult Get(std::string_view key);
 
-  // The same, with the value READ into the caller's buffer; Item::value is the part of it that was
+  // The same where nobody has to be waited for, which is nearly always over shared memory; else
+  // std::nullopt at once, and Get is what to call. For callers that hold a lock.
+  std::optional<GetResult> TryGet(std::string_view key);
+
+  // As Get, with the value READ into the caller's buffer; Item::value is the part of it that was
   // filled. After an error the buffer holds anything. Errors: kBufferTooSmall (the message says how
   // much is needed).
   GetResult GetInto(std::string_view key, std::span<std::byte> buffer);

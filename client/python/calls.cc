@@ -1,0 +1,248 @@
+#include "client/python/calls.h"
+
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "client/python/arguments.h"
+#include "client/python/errors.h"
+
+namespace py = pybind11;
+
+namespace plov::python {
+
+namespace {
+
+// Runs `body` without the GIL; it returns a std::expected, whose error is raised.
+template <typename Body>
+auto Blocking(PyClient* client, Body&& body, py::handle key = {}) {
+  const PyClient::Call call(client);
+  auto result = [&] {
+    const py::gil_scoped_release release;
+    return body(call.operator->());
+  }();
+  if (!result) Raise(result.error(), key);
+  if constexpr (!std::is_void_v<typename decltype(result)::value_type>) return std::move(*result);
+}
+
+// Calls `make` with the item, whose bytes stay until it returns. None when there is none.
+py::object Get(PyClient* client, py::handle key, auto&& make) {
+  const PyClient::Call call(client);
+  const Bytes bytes(key, "a key");
+  auto result = call->TryGet(bytes.view());
+  if (!result) {
+    const py::gil_scoped_release release;
+    result.emplace(call->Get(bytes.view()));
+  }
+  if (!*result) Raise(result->error(), key);
+  const std::optional<Item>& item = **result;
+  if (!item) return py::none();
+  return make(*item);
+}
+
+PyObject* GetValue(PyObject* self, PyObject* key) noexcept {
+  return Guarded([&] {
+    const auto value = [](const Item& item) -> py::object { return ToBytes(item.value); };
+    return Get(&py::cast<PyClient&>(py::handle(self)), key, value).release().ptr();
+  });
+}
+
+py::object GetItem(PyClient& client, py::handle key) {
+  return Get(&client, key, [](const Item& item) { return ItemOf(item); });
+}
+
+Version Put(PyClient& client, py::handle key, py::handle value, py::handle ttl, uint32_t flags,
+            py::handle only_if) {
+  const PutOptions options = PutOptionsOf(ttl, flags, only_if);
+  const Bytes key_bytes(key, "a key");
+  const Bytes value_bytes(value, "a value");
+  return Blocking(
+      &client,
+      [&](plov::Client* call) { return call->Put(key_bytes.view(), value_bytes.view(), options); },
+      key);
+}
+
+bool Delete(PyClient& client, py::handle key, py::handle only_if) {
+  const Version version = VersionOf(only_if);
+  const Bytes bytes(key, "a key");
+  return Blocking(
+      &client, [&](plov::Client* call) { return call->Delete(bytes.view(), version); }, key);
+}
+
+double Ping(PyClient& client) {
+  const auto trip = Blocking(&client, [](plov::Client* call) { return call->Ping(); });
+  return std::chrono::duration<double>(trip).count();
+}
+
+py::dict DictOf(const ClientStats& stats) {
+  py::dict dict;
+#define PLOV_STAT(name) dict[#name] = stats.name
+  PLOV_STAT(gets);
+  PLOV_STAT(hits);
+  PLOV_STAT(puts);
+  PLOV_STAT(reads);
+  PLOV_STAT(bucket_reads);
+  PLOV_STAT(record_reads);
+  PLOV_STAT(known_reads);
+  PLOV_STAT(known_misses);
+  PLOV_STAT(torn_buckets);
+  PLOV_STAT(torn_records);
+  PLOV_STAT(confirmations);
+  PLOV_STAT(restarts);
+  PLOV_STAT(fallbacks);
+  PLOV_STAT(corrupt);
+  PLOV_STAT(reconnects);
+  PLOV_STAT(retries);
+  PLOV_STAT(refreshes);
+  PLOV_STAT(late_reads);
+#undef PLOV_STAT
+  return dict;
+}
+
+// A dictionary for each shard, of its lines "name value".
+py::list ServerStats(PyClient& client) {
+  py::list shards;
+  for (const std::string& text :
+       Blocking(&client, [](plov::Client* call) { return call->ServerStats(); })) {
+    py::dict shard;
+    for (const auto& line : py::str(text).attr("splitlines")()) {
+      const py::tuple parts = line.attr("partition")(" ");
+      shard[parts[0]] = parts[2];
+    }
+    shards.append(shard);
+  }
+  return shards;
+}
+
+// By the C API, which calls a method at once: pybind11 takes 60 ns to find out which overload the
+// arguments are for, beside the 160 ns that all of a GET takes.
+void AddGet(ClientType* type) {
+  static PyMethodDef get = {"get", &GetValue, METH_O,
+                            "get($self, key, /)\n--\n\nThe value of a key, or None."};
+  auto* of = static_cast<PyTypeObject*>(static_cast<void*>(type->ptr()));
+  const auto method = py::reinterpret_steal<py::object>(PyDescr_NewMethod(of, &get));
+  if (!method) throw py::error_already_set();
+  type->attr("get") = method;
+}
+
+// Null while it is being made.
+PyClient* Held(PyObject* self) {
+  auto* instance = static_cast<py::detail::instance*>(static_cast<void*>(self));
+  return instance->get_value_and_holder().value_ptr<PyClient>();
+}
+
+// A callback that refers to its client keeps it alive; the collector of cycles has to see that.
+void AddCollection(PyHeapTypeObject* heap_type) {
+  PyTypeObject* type = &heap_type->ht_type;
+  RefuseNew(heap_type);
+  type->tp_flags |= Py_TPFLAGS_HAVE_GC;
+  type->tp_traverse = [](PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    const PyClient* client = Held(self);
+    return client == nullptr ? 0 : client->Traverse(visit, arg);
+  };
+  type->tp_clear = [](PyObject* self) {
+    if (PyClient* client = Held(self)) client->ClearCallbacks();
+    return 0;
+  };
+}
+
+}  // namespace
+
+Version VersionOf(py::handle only_if) {
+  if (only_if.is_none()) return 0;
+  if (PyBool_Check(only_if.ptr()) || !PyLong_Check(only_if.ptr())) {
+    throw py::type_error("only_if is a version or None");
+  }
+  const Version version = PyLong_AsUnsignedLongLong(only_if.ptr());
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    throw py::value_error("only_if is no version");
+  }
+  if (version == 0) throw py::value_error("only_if is no version: versions begin with 1");
+  return version;
+}
+
+PutOptions PutOptionsOf(py::handle ttl, uint32_t flags, py::handle only_if) {
+  PutOptions options{.flags = flags};
+  if (!ttl.is_none()) {
+    // A part of a second would become 0, which is for ever.
+    if (PyBool_Check(ttl.ptr()) || !PyLong_Check(ttl.ptr())) {
+      throw py::type_error("ttl is whole seconds or None");
+    }
+    int overflow = 0;
+    const long long seconds = PyLong_AsLongLongAndOverflow(ttl.ptr(), &overflow);
+    if (overflow < 0 || (overflow == 0 && seconds < 1)) {
+      throw py::value_error("ttl is 1 second or more; None is for ever");
+    }
+    options.ttl = overflow > 0 ? std::chrono::seconds::max() : std::chrono::seconds(seconds);
+  }
+  if (!PyUnicode_Check(only_if.ptr())) {
+    options.expected_version = VersionOf(only_if);
+  } else if (const auto word = py::cast<std::string>(only_if); word == "absent") {
+    options.mode = PutMode::kAdd;
+  } else if (word == "present") {
+    options.mode = PutMode::kReplace;
+  } else {
+    throw py::value_error("only_if is \"absent\", \"present\", a version or None");
+  }
+  return options;
+}
+
+void RefuseNew(PyHeapTypeObject* heap_type) {
+  heap_type->ht_type.tp_new = [](PyTypeObject* type, PyObject*, PyObject*) -> PyObject* {
+    return PyErr_Format(PyExc_TypeError, "a %s is made by plov.connect or Client.scan",
+                        type->tp_name);
+  };
+}
+
+void RefuseCopy(py::handle self) {
+  PyErr_Format(PyExc_TypeError, "a %s is not to be copied or pickled",
+               Py_TYPE(self.ptr())->tp_name);
+  throw py::error_already_set();
+}
+
+ClientType DefineClient(py::module_* module) {
+  return ClientType(*module, "Client", py::custom_type_setup(&AddCollection));
+}
+
+void DefineCalls(ClientType* type) {
+  using py::arg;
+  AddGet(type);
+  type->def("item", &GetItem, arg("key"), "Value, version, flags and expiry of a key, or None.");
+  type->def("put", &Put, arg("key"), arg("value"), py::kw_only(), arg("ttl") = py::none(),
+            arg("flags") = 0, arg("only_if") = py::none(),
+            "Stores a value and returns its version.");
+  type->def("delete", &Delete, arg("key"), py::kw_only(), arg("only_if") = py::none(),
+            "Removes a key; whether it was there.");
+  type->def("ping", &Ping, "The seconds that a message and its reply take.");
+  type->def(
+      "sync",
+      [](PyClient& self) { Blocking(&self, [](plov::Client* call) { return call->Sync(); }); },
+      "Returns when what was acknowledged is durable.");
+  type->def(
+      "snapshot",
+      [](PyClient& self) {
+        return py::cast(Blocking(&self, [](plov::Client* call) { return call->Snapshot(); }));
+      },
+      "Asks for a snapshot of the server's log.");
+  type->def("server_stats", &ServerStats, "What each shard of the server says of itself.");
+  type->def(
+      "stats", [](PyClient& self) { return DictOf(PyClient::Call(&self)->stats()); },
+      "What the operations of this client cost, since it was connected.");
+  type->def(
+      "fileno", [](PyClient& self) { return PyClient::Call(&self)->fd(); },
+      "The descriptor that is readable when poll() has something to do.");
+  type->def_property_readonly(
+      "shard_count", [](PyClient& self) { return PyClient::Call(&self)->shard_count(); },
+      "Shards of the server.");
+  type->def("close", &PyClient::Close, "Ends what was started; closing twice does nothing.");
+  type->def("adopt", &PyClient::Adopt, "Makes the calling thread the client's.");
+  type->def("__reduce__", &RefuseCopy);
+  type->def("__enter__", [](py::object self) { return self; });
+  type->def("__exit__", [](PyClient& self, const py::args&) { self.Close(); });
+}
+
+}  // namespace plov::python

@@ -1,0 +1,62 @@
+"""plov: a key-value store whose clients read the server's memory themselves.
+
+    import plov
+
+    with plov.connect("shm:default") as client:
+        client.put(b"user:1", b"Ada")
+        print(client.get(b"user:1"))
+
+plov_python(3) has the rest; plov.aio is for asyncio.
+"""
+
+from plov import _plov
+from plov._plov import Client, Item, Scan, ScanSummary, __version__, connect
+from plov.errors import (
+    Code,
+    CorruptError,
+    Error,
+    ExistsError,
+    InUseError,
+    InvalidArgumentError,
+    NoSpaceError,
+    NotFoundError,
+    PermissionError,
+    ProtocolError,
+    SizeError,
+    SystemError,
+    TimeoutError,
+    TooLargeError,
+    UnavailableError,
+    UnknownError,
+    UsageError,
+    VersionMismatchError,
+)
+
+_plov.refuse_other_interpreters()
+
+__all__ = [
+    "Client",
+    "Code",
+    "CorruptError",
+    "Error",
+    "ExistsError",
+    "InUseError",
+    "InvalidArgumentError",
+    "Item",
+    "NoSpaceError",
+    "NotFoundError",
+    "PermissionError",
+    "ProtocolError",
+    "Scan",
+    "ScanSummary",
+    "SizeError",
+    "SystemError",
+    "TimeoutError",
+    "TooLargeError",
+    "UnavailableError",
+    "UnknownError",
+    "UsageError",
+    "VersionMismatchError",
+    "__version__",
+    "connect",
+]

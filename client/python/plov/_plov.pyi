@@ -1,0 +1,139 @@
+"""Types of the module that is made from client/python/*.cc; plov_python(3) describes the calls."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy
+from _typeshed import structseq
+
+from plov.errors import Error
+
+# What has a contiguous buffer, as far as types of Python 3.11 can say it.
+_Bytes: TypeAlias = bytes | bytearray | memoryview
+_OnlyIf: TypeAlias = Literal["absent", "present"] | int | None
+
+__version__: str
+
+@final
+class Item(structseq[Any], tuple[bytes, int, int, int]):
+    __match_args__: Final = ("value", "version", "flags", "expiry")
+    @property
+    def value(self) -> bytes: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def flags(self) -> int: ...
+    @property
+    def expiry(self) -> int: ...
+
+class Client:
+    """A connection to every shard of one server; belongs to the thread that connected it."""
+
+    # One item.
+    def get(self, key: _Bytes, /) -> bytes | None: ...
+    def item(self, key: _Bytes) -> Item | None: ...
+    def put(
+        self,
+        key: _Bytes,
+        value: _Bytes,
+        *,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: _OnlyIf = None,
+    ) -> int: ...
+    def delete(self, key: _Bytes, *, only_if: int | None = None) -> bool: ...
+    # Many.
+    def get_many(self, keys: Iterable[_Bytes]) -> list[bytes | None]: ...
+    def get_dict(self, keys: Iterable[_Bytes]) -> dict[bytes, bytes]: ...
+    def get_many_into(
+        self, keys: Iterable[_Bytes], array: numpy.ndarray[Any, Any]
+    ) -> numpy.ndarray[Any, numpy.dtype[numpy.bool_]]: ...
+    def put_many(
+        self,
+        items: Mapping[bytes, _Bytes] | Iterable[tuple[_Bytes, _Bytes]],
+        *,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: Literal["absent", "present"] | None = None,
+    ) -> list[int]: ...
+    def scan(self) -> Scan: ...
+    # The server.
+    def ping(self) -> float: ...
+    def sync(self) -> None: ...
+    def snapshot(self) -> list[int]: ...
+    def server_stats(self) -> list[dict[str, str]]: ...
+    @property
+    def shard_count(self) -> int: ...
+    # The client.
+    def stats(self) -> dict[str, int]: ...
+    def adopt(self) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Client: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    # The asynchronous form, for event loops.
+    def start_get(
+        self, key: _Bytes, done: Callable[[Item | None, Error | None], object]
+    ) -> None: ...
+    def start_put(
+        self,
+        key: _Bytes,
+        value: _Bytes,
+        done: Callable[[int | None, Error | None], object],
+        *,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: _OnlyIf = None,
+    ) -> None: ...
+    def start_delete(
+        self,
+        key: _Bytes,
+        done: Callable[[bool | None, Error | None], object],
+        *,
+        only_if: int | None = None,
+    ) -> None: ...
+    def poll(self) -> int: ...
+    def next_poll(self) -> float: ...
+    def fileno(self) -> int: ...
+
+@final
+class ScanSummary:
+    @property
+    def items(self) -> int: ...
+    @property
+    def unreadable(self) -> int: ...
+    @property
+    def passes(self) -> int: ...
+    @property
+    def settled(self) -> bool: ...
+
+@final
+class Scan(Iterator[tuple[bytes, Item]]):
+    def __next__(self) -> tuple[bytes, Item]: ...
+    @property
+    def summary(self) -> ScanSummary | None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Scan: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+def connect(
+    uri: str = "shm:default",
+    *,
+    timeout: float = 1.0,
+    location_cache_bytes: int = 16777216,
+    window: int = 32,
+    spin: float = 2e-05,
+) -> Client: ...
+def refuse_other_interpreters() -> None: ...

@@ -1,0 +1,164 @@
+"""plov for asyncio: the operations of one turn of the event loop travel together.
+
+    async with await plov.aio.connect("shm:default") as client:
+        values = await asyncio.gather(*(client.get(key) for key in keys))
+
+A client belongs to the thread of its event loop. A cancelled operation goes on, and nobody is told how
+it ends: a write that was started may be applied.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+from plov import _plov
+from plov._plov import Item
+
+# Between two looks at a descriptor that stays readable with nothing to do, as a dead connection does.
+_REST_SECONDS = 0.001
+
+
+def _resolve(
+    future: "asyncio.Future[Any]", result: object, exception: BaseException | None
+) -> None:
+    if future.done():
+        return
+    if exception is None:
+        future.set_result(result)
+    else:
+        future.set_exception(exception)
+
+
+async def connect(
+    uri: str = "shm:default",
+    *,
+    timeout: float = 1.0,
+    location_cache_bytes: int = 16 << 20,
+    window: int = 32,
+    spin: float = 20e-6,
+) -> "Client":
+    """Connects as plov.connect does, without blocking the event loop."""
+    connecting = functools.partial(
+        _plov.connect,
+        uri,
+        timeout=timeout,
+        location_cache_bytes=location_cache_bytes,
+        window=window,
+        spin=spin,
+    )
+    client = await asyncio.get_running_loop().run_in_executor(None, connecting)
+    client.adopt()
+    return Client(client)
+
+
+class Client:
+    """A plov.Client whose operations are awaited, in the event loop that runs when it is made."""
+
+    def __init__(self, client: _plov.Client) -> None:
+        self._client = client
+        self._loop = asyncio.get_running_loop()
+        self._soon: asyncio.Handle | None = None  # of the poll after what this turn starts
+        self._timer: asyncio.TimerHandle | None = None
+        self._watched: int | None = None  # the descriptor
+        self._left = 0  # operations that have not ended, as far as is known
+
+    async def get(self, key: bytes) -> bytes | None:
+        """The value of a key, or None."""
+        item = await self.item(key)
+        return None if item is None else item.value
+
+    async def item(self, key: bytes) -> Item | None:
+        """Value, version, flags and expiry of a key, or None."""
+        item: Item | None = await self._start(functools.partial(self._client.start_get, key))
+        return item
+
+    async def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:
+        """The values of many keys, None where there is none."""
+        started = [self._start(functools.partial(self._client.start_get, key)) for key in keys]
+        items: list[Item | None] = await asyncio.gather(*started)
+        return [None if item is None else item.value for item in items]
+
+    async def put(
+        self,
+        key: bytes,
+        value: bytes,
+        *,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: str | int | None = None,
+    ) -> int:
+        """Stores a value and returns its version."""
+        start = functools.partial(
+            self._client.start_put, key, value, ttl=ttl, flags=flags, only_if=only_if
+        )
+        version: int = await self._start(start)
+        return version
+
+    async def delete(self, key: bytes, *, only_if: int | None = None) -> bool:
+        """Removes a key; whether it was there."""
+        start = functools.partial(self._client.start_delete, key, only_if=only_if)
+        removed: bool = await self._start(start)
+        return removed
+
+    def close(self) -> None:
+        """Ends what is under way with UnavailableError, or UnknownError where a write was sent."""
+        if self._soon is not None:
+            self._soon.cancel()
+        self._wait_no_more()
+        self._client.close()
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _start(self, start: Callable[..., None]) -> "asyncio.Future[Any]":
+        future: asyncio.Future[Any] = self._loop.create_future()
+        if self._soon is None:
+            self._soon = self._loop.call_soon(self._poll_soon)
+        start(done=functools.partial(_resolve, future))
+        self._left += 1
+        return future
+
+    def _poll_soon(self) -> None:
+        self._soon = None
+        if self._left > 0:  # else nothing could be started
+            self._poll()
+
+    def _poll(self) -> None:
+        self._left = self._client.poll()
+        if self._left == 0:
+            self._wait_no_more()
+            return
+        if self._watched is None:
+            self._watched = self._client.fileno()
+            self._loop.add_reader(self._watched, self._readable)
+        self._poll_in(self._client.next_poll())
+
+    def _readable(self) -> None:
+        before = self._left
+        self._poll()
+        if 0 < before <= self._left:
+            self._wait_no_more()
+            self._poll_in(min(self._client.next_poll(), _REST_SECONDS))
+
+    def _poll_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self._poll)
+
+    def _wait_no_more(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._watched is not None:
+            self._loop.remove_reader(self._watched)
+            self._watched = None

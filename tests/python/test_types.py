@@ -1,0 +1,124 @@
+"""The types: what mypy --strict says of the package, of a program, and of wrong programs."""
+
+import inspect
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import plov
+import plov.aio
+
+pytest.importorskip("mypy")
+
+PACKAGE = pathlib.Path(plov.__file__).parent
+PROGRAM = '''
+import asyncio
+from typing import Iterator
+
+import numpy
+
+import plov
+import plov.aio
+
+
+def use(client: plov.Client) -> int:
+    value: bytes | None = client.get(b"k")
+    item: plov.Item | None = client.item(bytearray(b"k"))
+    if item is not None:
+        value = item.value
+        version: int = client.put(b"k", value, ttl=60, flags=1, only_if=item.version)
+        return version
+    client.put(b"k", b"v", only_if="absent")
+    values: list[bytes | None] = client.get_many([b"k"])
+    found: dict[bytes, bytes] = client.get_dict([b"k"] * len(values))
+    rows = numpy.zeros((1, 4), "f4")
+    there = client.get_many_into(found, rows)
+    versions: list[int] = client.put_many({b"k": b"v"}) + client.put_many([(b"k", b"v")])
+    removed: bool = client.delete(b"k", only_if=versions[0])
+    client.start_get(b"k", lambda item, error: print(item and item.value, error and error.code))
+    return int(there.sum()) + removed + client.stats()["gets"]
+
+
+def keys(client: plov.Client) -> Iterator[bytes]:
+    with client.scan() as scan:
+        for key, item in scan:
+            yield key[: item.flags]
+    if scan.summary is not None and scan.summary.settled:
+        print(scan.summary.items)
+
+
+async def main() -> None:
+    async with await plov.aio.connect(timeout=0.5) as client:
+        value: bytes | None = await client.get(b"k")
+        version: int = await client.put(b"k", value or b"")
+        print(version, await client.get_many([b"k"]))
+
+
+try:
+    with plov.connect("shm:default", window=8) as client:
+        use(client)
+except plov.TimeoutError as error:
+    code: plov.Code = error.code
+    key: bytes | None = error.key
+asyncio.run(main())
+'''
+WRONG = {
+    "client.get('text')": "arg-type",
+    "client.get(b'k').decode()": "union-attr",
+    "client.put(b'k', 1)": "arg-type",
+    "client.put(b'k', b'v', ttl=0.5)": "arg-type",
+    "client.put(b'k', b'v', only_if='never')": "arg-type",
+    "client.delete(b'k', only_if='absent')": "arg-type",
+    "client.get_many_into([b'k'], bytearray(4))": "arg-type",
+    "client.no_such_call()": "attr-defined",
+}
+
+
+def mypy(tmp_path, *arguments):
+    # The tree of the package is not where packages are installed, so its types are looked at, too.
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir",
+         str(tmp_path / "cache"), *arguments],
+        cwd=tmp_path, env={"MYPYPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_they_are_right(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    wrong = tmp_path / "wrong.py"
+    lines = ["import plov", "", "client = plov.connect()", *WRONG]
+    wrong.write_text("\n".join(lines) + "\n")
+    checked = mypy(tmp_path, "-p", "plov")
+    assert (checked.stdout, checked.returncode) == ("", 0)
+    checked = mypy(tmp_path, str(program))
+    assert (checked.stdout, checked.returncode) == ("", 0)
+    found = mypy(tmp_path, str(wrong)).stdout
+    for number, code in enumerate(WRONG.values(), 4):
+        assert any(line.startswith(f"wrong.py:{number}: ") and line.endswith(f"[{code}]")
+                   for line in found.splitlines()), found
+
+
+# pybind11's own: the class of the classes, and a constructor that refuses to construct.
+ALLOWED = r"plov\._plov\.(Client|Scan|ScanSummary)(\.__init__)?"
+
+
+def test_the_module_has_what_its_types_say(tmp_path):
+    """stubtest compares names and the signatures that a compiled module can tell."""
+    allowed = tmp_path / "allowed"
+    allowed.write_text(ALLOWED + "\n")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "plov._plov", "--allowlist", str(allowed)],
+        cwd=tmp_path, env={"PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(PACKAGE.parent),
+                           "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, timeout=300, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_aio_connects_with_the_same_options():
+    parameters = inspect.signature(plov.aio.connect).parameters
+    for name, parameter in parameters.items():
+        shown = parameter.default if name != "uri" else f"'{parameter.default}'"
+        assert f"{name}: " in plov.connect.__doc__ and f"= {shown}" in plov.connect.__doc__
