@@ -9,6 +9,7 @@ namespace plov {
 namespace {
 
 constexpr std::chrono::microseconds kTimeoutMax = std::chrono::hours(24 * 365);
+constexpr size_t kCommandBytesMax = 1024;  // a key's
 
 // One call at a time on a Client; see its thread rule.
 class Turn {
@@ -205,11 +206,30 @@ std::expected<void, Error> Client::Sync() {
 
 std::expected<std::vector<uint64_t>, Error> Client::Snapshot() {
   return Call(engine_.get(), [&]() -> std::expected<std::vector<uint64_t>, Error> {
-    auto numbers = engine_->Control(verify::Operation::kSnapshot);
-    if (!numbers && numbers.error().code == Code::kInvalidArgument) {
+    const auto replies = engine_->Control(verify::Operation::kSnapshot);
+    if (!replies && replies.error().code == Code::kInvalidArgument) {
       return Fail(Code::kInvalidArgument, "this server takes no snapshots (plovd --log)");
     }
+    if (!replies) return std::unexpected(replies.error());
+    std::vector<uint64_t> numbers;
+    for (const Controls::Reply& reply : *replies) numbers.push_back(reply.version);
     return numbers;
+  });
+}
+
+std::expected<std::string, Error> Client::Administer(std::string_view command,
+                                                     std::string_view argument) {
+  if (command.size() > kCommandBytesMax || argument.size() > kCommandBytesMax) {
+    return Fail(Code::kInvalidArgument, "no command is so long");
+  }
+  return Call(engine_.get(), [&]() -> std::expected<std::string, Error> {
+    verify::Request request{.operation = verify::Operation::kAdminister};
+    request.value_bytes = static_cast<uint32_t>(argument.size());
+    request.key = command;
+    request.value = argument;
+    auto replies = engine_->Control(request, 1);
+    if (!replies) return std::unexpected(std::move(replies.error()));
+    return std::move(replies->front().text);
   });
 }
 

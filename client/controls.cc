@@ -7,8 +7,8 @@
 
 namespace plov {
 
-void Controls::Begin(verify::Operation operation, uint32_t shards_max) {
-  operation_ = operation;
+void Controls::Begin(const verify::Request& request, uint32_t shards_max) {
+  request_ = request;
   shards_max_ = shards_max;
   asked_.clear();
   replies_.clear();
@@ -25,8 +25,7 @@ void Controls::Send(Life* life) {
   }
   for (uint32_t shard = 0; shard < asked_.size(); ++shard) {
     if (asked_[shard].id != 0) continue;
-    verify::Request request;
-    request.operation = operation_;
+    verify::Request request = request_;
     request.request_id = life->link(shard).NextControlId();
     if (life->link(shard).SendControl(request)) asked_[shard].id = request.request_id;
   }
@@ -37,9 +36,10 @@ bool Controls::OnReply(uint32_t shard, const verify::Reply& reply) {
   Asked& asked = asked_[shard];
   if (asked.id != reply.request_id || asked.is_answered) return false;
   if (reply.status == Code::kOk) {
-    replies_[shard] = reply.version;
+    replies_[shard] = {std::string(reply.value), reply.version};
   } else if (!error_) {
-    error_ = ErrorOfStatus(reply.status, reply.version);
+    error_ = reply.value.empty() ? ErrorOfStatus(reply.status, reply.version)
+                                 : Error{reply.status, std::string(reply.value)};
   }
   asked.is_answered = true;
   --left_;
@@ -51,7 +51,7 @@ void Controls::OnReconnect() {
   const bool was_sent =
       std::ranges::any_of(asked_, [](const Asked& asked) { return asked.id != 0; });
   if (was_sent && !done()) error_ = Error{Code::kUnavailable, "the server went away"};
-  if (!was_sent) Begin(operation_, shards_max_);
+  if (!was_sent) Begin(request_, shards_max_);
 }
 
 Controls::Result Controls::Take() {

@@ -20,12 +20,17 @@ namespace plov {
 
 class Controls {
  public:
-  using Result = std::expected<std::vector<uint64_t>, Error>;  // the version of each shard's reply
+  struct Reply {
+    std::string text;
+    uint64_t version = 0;
+  };
+  using Result = std::expected<std::vector<Reply>, Error>;  // by shard
 
-  // Asks the first `shards_max` shards, or all where there are not so many.
-  void Begin(verify::Operation operation, uint32_t shards_max);
+  // Asks the first `shards_max` shards, or all where there are not so many. What the request refers to
+  // stays until End.
+  void Begin(const verify::Request& request, uint32_t shards_max);
   // Replies that are still to come are nobody's.
-  void End() { Begin(verify::Operation::kPing, 0); }
+  void End() { Begin({}, 0); }
 
   // Sends what has not been sent, where there is room.
   void Send(Life* life);
@@ -45,10 +50,10 @@ class Controls {
     bool is_answered = false;
   };
 
-  verify::Operation operation_ = verify::Operation::kPing;
+  verify::Request request_;
   uint32_t shards_max_ = 0;
   std::vector<Asked> asked_;  // by shard; empty until there is a connection to tell how many
-  std::vector<uint64_t> replies_;
+  std::vector<Reply> replies_;
   size_t left_ = 0;
   std::optional<Error> error_;
 };

@@ -87,7 +87,7 @@ Engine::~Engine() {
 }
 
 std::expected<void, Error> Engine::BeginLife(Deadline deadline) {
-  auto life = Life::Begin(uri_, options_.location_cache_bytes, &callbacks_, deadline);
+  auto life = Life::Begin(uri_, options_, &callbacks_, deadline);
   if (!life) return std::unexpected(life.error());
   if (life_ != nullptr) {
     writes_.Detach(kLifeOver);
@@ -375,9 +375,9 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
   }
 }
 
-Controls::Result Engine::Control(verify::Operation operation, uint32_t shards_max) {
+Controls::Result Engine::Control(const verify::Request& request, uint32_t shards_max) {
   const Deadline deadline = DeadlineFromNow();
-  controls_.Begin(operation, shards_max);
+  controls_.Begin(request, shards_max);
   const Finally end{[this] { controls_.End(); }};
   while (!controls_.done()) {
     if (alive()) controls_.Send(life_.get());

@@ -51,7 +51,10 @@ class Engine {
   void PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
                void* context);
   // Asks the first `shards_max` shards at once.
-  Controls::Result Control(verify::Operation operation, uint32_t shards_max = UINT32_MAX);
+  Controls::Result Control(const verify::Request& request, uint32_t shards_max = UINT32_MAX);
+  Controls::Result Control(verify::Operation operation, uint32_t shards_max = UINT32_MAX) {
+    return Control(verify::Request{.operation = operation}, shards_max);
+  }
   std::expected<void, Error> Sync();
   std::expected<std::vector<std::string>, Error> ServerStats(Freshness freshness);
   std::expected<std::vector<SlowWrite>, Error> SlowWrites();

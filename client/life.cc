@@ -26,9 +26,9 @@ std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, De
 }
 
 std::expected<std::unique_ptr<Life>, Error> Life::Begin(const std::string& uri,
-                                                        size_t location_cache_bytes,
+                                                        const ClientOptions& options,
                                                         Callbacks* callbacks, Deadline deadline) {
-  std::unique_ptr<Life> life(new Life(fabric::RandomId(), location_cache_bytes));
+  std::unique_ptr<Life> life(new Life(fabric::RandomId(), options));
   auto links = life->ConnectShards(uri, deadline);
   if (!links) return std::unexpected(links.error());
   life->hash_seed_ = links->front()->view().hash_seed;

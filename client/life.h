@@ -27,7 +27,7 @@ class Life {
  public:
   // Connects to every shard of whatever server is at `uri`.
   static std::expected<std::unique_ptr<Life>, Error> Begin(const std::string& uri,
-                                                           size_t location_cache_bytes,
+                                                           const ClientOptions& options,
                                                            Callbacks* callbacks, Deadline deadline);
 
   // Connects anew. False, and nothing is changed, when another life answers, or one that knows
@@ -61,8 +61,8 @@ class Life {
  private:
   using Links = std::vector<std::unique_ptr<Link>>;
 
-  Life(uint64_t client_id, size_t location_cache_bytes)
-      : identity_{client_id, {}}, locations_(location_cache_bytes) {}
+  Life(uint64_t client_id, const ClientOptions& options)
+      : identity_{client_id, options.administers, {}}, locations_(options.location_cache_bytes) {}
 
   std::expected<Links, Error> ConnectShards(const std::string& uri, Deadline deadline);
   bool IsThis(const Links& fresh) const;

@@ -68,6 +68,7 @@ std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri
                                                       .format_version = verify::kFormatVersion,
                                                       .client_id = identity->client_id,
                                                       .claim = claimant.claim(),
+                                                      .administers = identity->administers,
                                                       .deadline = deadline});
   if (!connection) return std::unexpected(connection.error());
   claimant.OnConnected();

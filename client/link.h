@@ -40,6 +40,7 @@ inline constexpr uint32_t kMessagesInFlightMax = 4;
 // Who a client is to the shards of a server, in one life of it.
 struct Identity {
   uint64_t client_id;
+  bool administers = false;
   std::deque<fabric::Claimant> claimants;  // by shard, of those that were connected to
 };
 

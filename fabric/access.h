@@ -34,6 +34,9 @@ struct Access {
   std::optional<AccessList> readers;  // then others may write, unless there are writers
 
   Right Of(const Person& person) const;
+  // Who may change how the server runs: root and the server's own user; who may write, where nobody
+  // is known.
+  bool MayAdminister(const Person& person) const;
 };
 
 }  // namespace plov::fabric

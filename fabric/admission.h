@@ -1,5 +1,8 @@
 // Admission: how many connections each shard of a server has, in all and of one user, and who gets
 // no more. A client has one connection for each shard, so these are clients.
+//
+// An operator who looks after the server has a few places of his own: he gets in where no client does,
+// and is not waited for when clients are to go.
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +29,12 @@ enum class RefusalReason : uint32_t {
   kAllDescriptors = 4,  // the system's
   kOther = 5,
   kIdOfAnother = 6,  // see fabric/claim.h
+  kDraining = 7,     // the server ends when its clients have gone
 };
-inline constexpr uint32_t kRefusals = 6;
+inline constexpr uint32_t kRefusals = 7;
+
+// Flags of a Hello, likewise.
+inline constexpr uint16_t kHelloAdministers = 1;
 
 // Whom it refuses and why, as the refused client says it.
 std::string RefusalText(uint32_t refusal, uint64_t limit);
@@ -40,6 +47,8 @@ class Admission {
     uint64_t clients_per_user = 0;
   };
 
+  enum class Role : uint8_t { kClient, kAdministrator };
+
   // What a connection has; it is given back with it.
   class Place {
    public:
@@ -49,29 +58,49 @@ class Admission {
       std::swap(admission_, other.admission_);
       std::swap(shard_, other.shard_);
       std::swap(user_, other.user_);
+      std::swap(role_, other.role_);
       return *this;
     }
     ~Place() {
-      if (admission_ != nullptr) admission_->Leave(shard_, user_);
+      if (admission_ != nullptr) admission_->Leave(*this);
     }
 
    private:
     friend Admission;
-    Place(Admission* admission, uint32_t shard, std::optional<uid_t> user)
-        : admission_(admission), shard_(shard), user_(user) {}
+    Place(Admission* admission, uint32_t shard, std::optional<uid_t> user, Role role)
+        : admission_(admission), shard_(shard), user_(user), role_(role) {}
 
     Admission* admission_ = nullptr;
     uint32_t shard_ = 0;
     std::optional<uid_t> user_;
+    Role role_ = Role::kClient;
   };
 
   explicit Admission(const Limits& limits, Access access = {})
-      : limits_(limits), access_(std::move(access)) {}
+      : access_(std::move(access)), limits_(limits) {}
 
   const Access& access() const { return access_; }
 
-  // user: nullopt where it is not known, as over RDMA.
-  std::expected<Place, RefusalReason> Admit(uint32_t shard, std::optional<uid_t> user);
+  // Of who says in a Hello that he administers, and may.
+  Role RoleOf(const Person& person, uint16_t hello_flags) const {
+    const bool administers =
+        (hello_flags & kHelloAdministers) != 0 && access_.MayAdminister(person);
+    return administers ? Role::kAdministrator : Role::kClient;
+  }
+
+  // Those that are there stay, however low a limit is set.
+  Limits limits() const;
+  void SetLimits(const Limits& limits);
+  // While it drains, no client gets in.
+  void SetDraining(bool draining);
+  // How many there are; administrators are no clients.
+  uint64_t clients() const;
+  uint64_t administrators() const;
+
+  // user: nullopt where it is not known, as over RDMA. An administrator beyond the places for these
+  // is a client.
+  std::expected<Place, RefusalReason> Admit(uint32_t shard, std::optional<uid_t> user,
+                                            Role role = Role::kClient);
   // The limit that is behind a refusal.
   uint64_t LimitOf(RefusalReason refusal) const;
   // Counts it; returns what the log should say of it: the 1st, 2nd, 4th, 8th ... time, else
@@ -81,12 +110,17 @@ class Admission {
   uint64_t refused() const;
 
  private:
-  void Leave(uint32_t shard, std::optional<uid_t> user);
+  static constexpr uint64_t kAdministratorsMax = 16;  // of each shard
 
-  const Limits limits_;
+  void Leave(const Place& place);
+  uint64_t LimitUnderLock(RefusalReason refusal) const;
+
   const Access access_;
   mutable std::mutex mutex_;
+  Limits limits_;
+  bool draining_ = false;
   std::map<uint32_t, uint64_t> of_shard_;
+  std::map<uint32_t, uint64_t> administrators_;  // by shard
   std::map<std::pair<uint32_t, uid_t>, uint64_t> of_user_;
   std::array<uint64_t, kRefusals + 1> refused_{};
 };

@@ -82,6 +82,7 @@ struct ConnectOptions {
   uint32_t format_version = 0;  // refused with kProtocol when the server's differs
   uint64_t client_id = 0;       // at most one connection per id and shard: a new one ends the old
   Claim claim = {};             // to the id, where no kernel says whose it is
+  bool administers = false;     // takes an administrator's place where it may (Admission)
   Deadline deadline;
 };
 
@@ -205,6 +206,10 @@ class Port {
   virtual uint64_t connection_bytes() const { return 0; }
 };
 
+namespace shm {
+class PassedSockets;
+}
+
 // What one shard exposes: its region, and the file descriptor behind it.
 struct Exposure {
   std::span<std::byte> region;
@@ -219,6 +224,7 @@ struct ListenOptions {
   // Who may connect, and write; the same for all listeners of a server.
   std::shared_ptr<Admission> admission = std::make_shared<Admission>(Admission::Limits{});
   std::chrono::milliseconds hello_time{5000};  // for a client to say who it is
+  shm::PassedSockets* passed = nullptr;        // sockets that listen already; used by Listen
 };
 
 // The server's end of a URI. Threads: the one that called Listen, which must live as long as the

@@ -212,9 +212,9 @@ std::expected<size_t, Error> Snapshots::RemoveNeedless(uint32_t shard, uint64_t 
   const auto found = folder->shards.find(shard);
   if (found == folder->shards.end()) return 0;
   const ShardFiles& files = found->second;
-  if (files.snapshots.size() < options_.keep) return 0;
-  const uint64_t oldest =
-      *std::prev(files.snapshots.end(), static_cast<std::ptrdiff_t>(options_.keep));
+  const size_t keep = keep_.load(std::memory_order_relaxed);
+  if (files.snapshots.size() < keep) return 0;
+  const uint64_t oldest = *std::prev(files.snapshots.end(), static_cast<std::ptrdiff_t>(keep));
   // Snapshots first: who links the files of one and still finds it then has all of its log.
   for (const uint64_t number : files.snapshots) {
     if (number >= oldest) break;
@@ -232,7 +232,8 @@ std::expected<size_t, Error> Snapshots::RemoveNeedless(uint32_t shard, uint64_t 
 // So that, over time, no more than the rate is written and read.
 void Snapshots::Pause(uint64_t bytes) {
   const auto now = Clock::now();
-  const double seconds = static_cast<double>(bytes) / static_cast<double>(options_.rate_bytes);
+  const double rate = static_cast<double>(rate_bytes_.load(std::memory_order_relaxed));
+  const double seconds = static_cast<double>(bytes) / rate;
   const auto pause =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   resume_at_ = std::max(now, resume_at_) + pause;

@@ -3,9 +3,10 @@
 //
 // A snapshot is due when the log since the last one is longer than that one, and than two segments.
 //
-// Threads: one of its own; Look, Stop: any.
+// Threads: one of its own; SetOptions, Look, Stop: any.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -54,10 +55,20 @@ class Snapshots {
 
   // `disk` and `spares` outlive it.
   Snapshots(Disk* disk, Spares* spares, const Options& options, Tell tell)
-      : disk_(disk), spares_(spares), options_(options), tell_(std::move(tell)) {}
+      : disk_(disk),
+        spares_(spares),
+        rate_bytes_(options.rate_bytes),
+        keep_(options.keep),
+        tell_(std::move(tell)) {}
 
   // Of shard 0, 1 and so on; before Run.
   void Add(const ShardLog& log) { shards_.push_back(Shard{.log = log}); }
+
+  // For what is written, and removed, from now on. Any thread.
+  void SetOptions(const Options& options) {
+    rate_bytes_.store(options.rate_bytes, std::memory_order_relaxed);
+    keep_.store(options.keep, std::memory_order_relaxed);
+  }
 
   // A log has grown, or a feed has changed.
   void Look();
@@ -94,7 +105,8 @@ class Snapshots {
 
   Disk* disk_;
   Spares* spares_;
-  Options options_;
+  std::atomic<uint64_t> rate_bytes_;  // relaxed, as is the next: each is read by itself
+  std::atomic<size_t> keep_;
   Tell tell_;
   std::vector<Shard> shards_;
   size_t next_ = 0;               // whose turn it is to be looked at

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "server/command_queue.h"
 #include "server/store.h"
 #include "server/write_times.h"
 #include "verify/message.h"
@@ -40,6 +42,7 @@ class Batch {
     writing = {};
     digest.reset();
     suspect.reset();
+    command.reset();
   }
 
   // A write, as the slow log shows it; its key is in the message.
@@ -64,6 +67,7 @@ class Batch {
   Store::Writing writing;
   std::optional<verify::ValueDigest> digest;  // of a long value: a write's, or one that is suspect
   std::optional<Store::Hit> suspect;          // held while it is verified
+  std::shared_ptr<Command> command;           // until the main thread has answered it
 
  private:
   std::vector<std::byte> message_;

@@ -1,6 +1,6 @@
 // CounterPage: the page of a region in which the shard tells clients of itself; see verify/counters.h.
 //
-// Threads: the shard's.
+// Threads: the shard's, but for Get.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +41,10 @@ class CounterPage {
 
   void Set(verify::Counter counter, uint64_t value) {
     verify::StoreWord(words_ + verify::WordOf(counter), value);
+  }
+  // Any thread.
+  uint64_t Get(verify::Counter counter) const {
+    return verify::LoadWord(words_ + verify::WordOf(counter));
   }
   void Set(verify::Histogram histogram, const verify::Times& times) {
     std::array<uint64_t, sizeof(times) / verify::kWordBytes> values;

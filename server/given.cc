@@ -65,28 +65,31 @@ std::expected<Given, Error> Given::Read(const po::options_description& known, in
   return given;
 }
 
-std::string Given::NameOf(const std::string& option) const {
-  const auto name = names_.find(option);
-  return name == names_.end() ? "--" + option : name->second;
+std::expected<Given, Error> Given::ReadCommandLineAlone(const po::options_description& known,
+                                                        int argc, const char* const* argv) {
+  Given given(known);
+  if (auto read = given.ReadCommandLine(argc, argv); !read) return std::unexpected(read.error());
+  return given;
 }
 
-std::string Given::Lines() const {
-  std::string lines;
-  const auto add = [&lines](const std::string& option, const std::string& value) {
-    if (value.find('\n') == std::string::npos)
-      lines += fmt::format("option.{} {}\n", option, value);
-  };
+std::map<std::string, std::string> Given::texts() const {
+  std::map<std::string, std::string> texts;
   for (const auto& [option, value] : values_) {
     if (value.defaulted()) continue;
     if (const auto* text = boost::any_cast<std::string>(&value.value())) {
-      add(option, *text);
-    } else if (const auto* texts = boost::any_cast<std::vector<std::string>>(&value.value())) {
-      for (const std::string& one : *texts) add(option, one);
+      texts[option] = *text;
+    } else if (const auto* list = boost::any_cast<std::vector<std::string>>(&value.value())) {
+      for (const std::string& one : *list) texts[option] += one + " ";
     } else {
-      add(option, "yes");
+      texts[option] = boost::any_cast<bool>(value.value()) ? "true" : "false";
     }
   }
-  return lines;
+  return texts;
+}
+
+std::string Given::NameOf(const std::string& option) const {
+  const auto name = names_.find(option);
+  return name == names_.end() ? "--" + option : name->second;
 }
 
 Given::Outcome Given::ReadCommandLine(int argc, const char* const* argv) {

@@ -18,6 +18,12 @@ class Given {
   static std::expected<Given, Error> Read(const boost::program_options::options_description& known,
                                           int argc, const char* const* argv);
 
+  // The same of a command line alone.
+  static std::expected<Given, Error> ReadCommandLineAlone(
+      const boost::program_options::options_description& known, int argc, const char* const* argv);
+
+  // All that is given, by option, as text.
+  std::map<std::string, std::string> texts() const;
   bool Has(const std::string& option) const { return values_.count(option) > 0; }
   template <typename Value>
   const Value& As(const std::string& option) const {
@@ -25,8 +31,6 @@ class Given {
   }
   // "--memory", "PLOVD_MEMORY" or "/etc/plovd.conf:3: memory"
   std::string NameOf(const std::string& option) const;
-  // A line "option.memory 64M" for each that was given, as it was given.
-  std::string Lines() const;
 
  private:
   using Outcome = std::expected<void, Error>;

@@ -11,6 +11,7 @@
 #include "fabric/random.h"
 #include "server/clock.h"
 #include "server/log_census.h"
+#include "server/start_progress.h"
 
 namespace plov::server {
 
@@ -204,6 +205,7 @@ std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered
                                                 Store* store, Sessions* sessions) const {
   std::array<verify::Logged, Store::kPrefetchedMax> some;
   std::array<std::string_view, Store::kPrefetchedMax> keys;
+  StartProgress::Get().Advance(operations.size());
   while (true) {
     size_t count = 0;
     while (count < some.size()) {
@@ -274,6 +276,10 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
   Progress progress(shard);
   std::optional<Damage> damage;
   auto beginning = Begin(shard, UINT64_MAX, &damage);
+  if (beginning) {
+    StartProgress::Get().Expect(beginning->walk.bytes_total());
+    if (beginning->snapshot) StartProgress::Get().Expect(beginning->snapshot->bytes_total());
+  }
   while (beginning && beginning->snapshot) {
     const auto damaged = Load(&*beginning->snapshot, &recovered, store, &progress);
     if (!damaged) return std::unexpected(damaged.error());

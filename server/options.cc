@@ -70,6 +70,7 @@ po::options_description Described() {
       ("slow-write", po::value<std::string>(), "writes that take so long are kept for plov slowlog, off for none (10ms)")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
       ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
+      ("log-output", po::value<std::string>(), "where messages go: stderr, journal, or a file (stderr)")
       ("version,V", "print the version and exit")
       ("help,h", "print this help and exit");
   // clang-format on
@@ -238,13 +239,16 @@ std::expected<Options, Error> Digest(const Given& given) {
     return std::unexpected(filled.error());
   }
   if (given.As<bool>("hugepages")) options.server.pages = PageKind::kHuge;
+  if (given.Has("log-output")) options.log_output = given.As<std::string>("log-output");
+  if (options.log_output.empty()) {
+    return Invalid(given.NameOf("log-output") + " is empty: stderr, journal, or a file");
+  }
   if (given.Has("log-level")) options.log_level = given.As<std::string>("log-level");
   if (spdlog::level::from_str(options.log_level) == spdlog::level::off &&
       options.log_level != "off") {
     return Invalid(fmt::format("{} '{}' is not one of trace, debug, info, warn, error, off",
                                given.NameOf("log-level"), options.log_level));
   }
-  options.server.given = given.Lines();
   return options;
 }
 
@@ -257,7 +261,9 @@ std::string HelpText() {
        << Described()
        << "\nEvery option can also be a line of the --config file (key = value) or a variable\n"
           "PLOVD_KEY; the command line wins over the file, the file over the environment.\n"
-          "Prints \"plovd: ready on URI\" when it serves; SIGTERM and SIGINT stop it cleanly.\n"
+          "Prints \"plovd: ready on URI\" when it serves; SIGTERM and SIGINT stop it cleanly, "
+          "SIGHUP\n"
+          "has it read the file again. plov config changes it, plov drain ends it, as it runs.\n"
           "Exit status: 0 stopped cleanly, 2 usage, 3 cannot serve.\n";
   return text.str();
 }
@@ -265,6 +271,25 @@ std::string HelpText() {
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   const po::options_description described = Described();
   const auto given = Given::Read(described, argc, argv);
+  if (!given) return Invalid(given.error().message);
+  auto options = Digest(*given);
+  if (!options) return options;
+  options->given = given->texts();
+  for (const auto& [option, text] : options->given) {
+    options->server.given += fmt::format("option.{} {}\n", option, text);
+  }
+  return options;
+}
+
+std::expected<Options, Error> ParseOption(const Options& now, const std::string& option,
+                                          const std::string& value) {
+  const po::options_description described = Described();
+  const std::string given_option = fmt::format("--{}={}", option, value);
+  const std::string log = "--log=" + now.server.log.folder;
+  std::vector<const char*> argv = {"plovd", given_option.c_str()};
+  if (!now.server.log.folder.empty()) argv.push_back(log.c_str());
+  const auto given =
+      Given::ReadCommandLineAlone(described, static_cast<int>(argv.size()), argv.data());
   return given ? Digest(*given) : Invalid(given.error().message);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <string>
 
 #include "server/server.h"
@@ -14,10 +15,16 @@ struct Options {
   Action action = Action::kServe;
   ServerOptions server;
   std::string log_level = "info";
+  std::string log_output = "stderr";         // or "journal", or a file
+  std::map<std::string, std::string> given;  // what was given, by option, as text
 };
 
 // kInvalidArgument with one line that says what is wrong.
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv);
+
+// `now` with one option given anew, as by the command line.
+std::expected<Options, Error> ParseOption(const Options& now, const std::string& option,
+                                          const std::string& value);
 
 std::string HelpText();
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -11,28 +10,35 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include "fabric/shm/passed_sockets.h"
 #include "fabric/standard_files.h"
+#include "server/daemon.h"
 #include "server/descriptors.h"
+#include "server/host_memory.h"
+#include "server/log_output.h"
+#include "server/notifier.h"
 #include "server/options.h"
+#include "server/passed_fds.h"
 #include "server/server.h"
+#include "server/settings.h"
+#include "server/start_progress.h"
 
 namespace {
 
 constexpr int kExitUsage = 2;
 constexpr int kExitCannotServe = 3;
 
-// SIGTERM and SIGINT come as bytes to read; neither a client's death nor a limit kills the
-// server.
+// SIGTERM, SIGINT and SIGHUP come as bytes to read; neither a client's death nor a limit kills the
+// server. Before any thread is started.
 int BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGHUP, SIG_IGN);   // there is nothing to read again, and items to lose
   signal(SIGXFSZ, SIG_IGN);  // memory over `ulimit -f` is an error to report
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
@@ -50,26 +56,53 @@ int Show(const std::string& text) {
                   kExitCannotServe);
 }
 
-int Serve(const plov::server::Options& options) {
+// How far a start is that has much to read.
+std::string StartStatus() {
+  const auto& progress = plov::server::StartProgress::Get();
+  const uint64_t total = progress.total_bytes();
+  if (total == 0) return "starting";
+  return fmt::format("recovering: {} of {} MiB read", progress.done_bytes() >> 20, total >> 20);
+}
+
+void Warn(const std::string& warning) {
+  if (!warning.empty()) spdlog::warn("{}", warning);
+}
+
+int Serve(plov::server::Options options, int argc, const char* const* argv) {
+  using plov::server::Notifier;
   for (const std::string& uri : options.server.uris) {
     if (auto checked = plov::fabric::Listener::Check(uri); !checked) {
       return Complain(checked.error(), kExitUsage);
     }
   }
-  const int stop_fd = BlockSignals();
-  const std::string warning = plov::server::RaiseDescriptorLimit(options.server);
+  const plov::fabric::Fd signals(BlockSignals());
+  auto passed =
+      plov::fabric::shm::PassedSockets::Take(plov::server::TakePassedFds(), options.server.uris);
+  if (!passed) return Complain(passed.error(), kExitCannotServe);
+  options.server.passed = &*passed;
+  auto output = plov::server::LogOutput::Begin(options.log_output, options.log_level);
+  if (!output) return Complain(output.error(), kExitCannotServe);
+  const std::string few_descriptors = plov::server::RaiseDescriptorLimit(options.server);
+  Warn(plov::server::WarnOfHostMemory(options.server));  // before it is taken
+  std::optional<Notifier::While> said(StartStatus);
   auto server = plov::server::Server::Create(options.server);
+  said.reset();
   if (!server) return Complain(server.error(), kExitCannotServe);
-  if (!warning.empty()) spdlog::warn("{}", warning);
+  Warn(few_descriptors);
   (*server)->Start();
   for (const auto& listener : (*server)->listeners()) {
     fmt::print("plovd: ready on {}\n", listener->uri());
   }
   std::fflush(stdout);
-  (*server)->ServeUntil(stop_fd);
+  plov::server::Settings settings(options, argc, argv, server->get());
+  plov::server::Daemon daemon(server->get(), &settings, &*output);
+  Notifier::Ready(daemon.StatusLine());
+  daemon.Run(signals.get());
+  Notifier::Stopping();
   spdlog::info("stopping");
+  said.emplace();
   server->reset();
-  ::close(stop_fd);
+  output->End();
   return 0;
 }
 
@@ -87,7 +120,5 @@ int main(int argc, char** argv) {
     case plov::server::Options::Action::kServe:
       break;
   }
-  spdlog::set_default_logger(spdlog::stderr_color_mt("plovd"));
-  spdlog::set_level(spdlog::level::from_str(options->log_level));
-  return Serve(*options);
+  return Serve(*options, argc, argv);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "server/start_progress.h"
 #include "verify/journal.h"
 #include "verify/record.h"
 
@@ -118,8 +119,12 @@ void Recovery::TakeOver(Table* table, bool forward) {
   displaced_.clear();
   table->BeginTakeOver();
   const uint64_t bucket_count = table->geometry().bucket_count;
+  StartProgress& progress = StartProgress::Get();
+  progress.Expect(table->geometry().table_bytes());
   for (uint64_t first = 0; first < bucket_count; first += kBatch) {
-    TakeOverSome(table, forward, first, std::min(kBatch, bucket_count - first));
+    const uint64_t count = std::min(kBatch, bucket_count - first);
+    TakeOverSome(table, forward, first, count);
+    progress.Advance(count * table->geometry().bucket_bytes);
   }
   DropSecondCopies(table);
   Relist(table);

@@ -13,6 +13,8 @@
 // pinned page that is punched out of the file would still be what the card reads.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -85,7 +87,13 @@ class Region {
   std::byte* data() const { return memory_.data(); }
   int fd() const { return fd_.get(); }
   size_t page_bytes() const { return page_bytes_; }
+  bool is_whole() const { return is_huge() || extent_ == Extent::kWhole; }
   size_t budget_bytes() const { return budget_bytes_; }
+  // Of a sparse region: to no more than there are addresses.
+  void RaiseBudget(size_t bytes) {
+    assert(!is_whole() && bytes <= memory_.size());
+    budget_bytes_ = std::max(budget_bytes_, bytes / page_bytes_ * page_bytes_);
+  }
   // Until it is 0 again a sparse region may take so much beyond its budget.
   void set_slack_bytes(size_t bytes) { slack_bytes_ = bytes; }
   size_t limit_bytes() const { return budget_bytes_ + slack_bytes_; }
@@ -101,7 +109,6 @@ class Region {
   void ReleaseHoles();
   void MapFound();
   bool is_huge() const { return page_bytes_ != kPageBytes; }
-  bool is_whole() const { return is_huge() || extent_ == Extent::kWhole; }
 
   std::string path_;                      // empty: anonymous
   std::optional<fabric::FileLock> lock_;  // of a named file

@@ -1,7 +1,6 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
@@ -66,10 +65,6 @@ size_t WorkersOf(const ServerOptions& options) {
   return std::clamp<size_t>(static_cast<size_t>(CPU_COUNT(&cpus)) - 1, 1, options.shards);
 }
 
-std::string WarmPathOf(const ServerOptions& options, uint32_t shard) {
-  return shard == 0 ? options.warm_path : fmt::format("{}.{}", options.warm_path, shard);
-}
-
 // What a card reads is pinned whole.
 Extent ExtentFor(const ServerOptions& options) {
   const bool pins = std::ranges::any_of(options.uris, fabric::Listener::Pins);
@@ -82,6 +77,10 @@ std::expected<std::unique_ptr<Server>, Error> Server::Create(const ServerOptions
   std::unique_ptr<Server> server(new Server);
   if (auto opened = server->Open(options); !opened) return std::unexpected(opened.error());
   return server;
+}
+
+std::string Server::WarmPathOf(const ServerOptions& options, uint32_t shard) {
+  return shard == 0 ? options.warm_path : fmt::format("{}.{}", options.warm_path, shard);
 }
 
 std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
@@ -194,17 +193,16 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
   fabric::ListenOptions listen{.shards = {},
                                .format_version = verify::kFormatVersion,
                                .staging_bytes = StagingBytes(options.value_bytes_max),
-                               .admission = admission_};
+                               .admission = admission_,
+                               .passed = options.passed};
   for (const auto& shard : shards_) {
     const Region& region = shard->region();
     listen.shards.push_back({region.memory(), region.fd(), shard->claims()});
   }
   const std::string text =
       fmt::format("version {}\npid {}\n{}", PLOV_VERSION, ::getpid(), options.given);
-  for (const auto& shard : shards_) {
-    shard->Describe(text);
-    shard->KeepSlow(options.slow_write);
-  }
+  for (const auto& shard : shards_) shard->Describe(text);
+  KeepSlow(options.slow_write);
   for (const std::string& uri : options.uris) {
     auto listener = fabric::Listener::Listen(uri, listen);
     if (!listener) return std::unexpected(listener.error());
@@ -213,6 +211,11 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
     }
     listeners_.push_back(std::move(*listener));
   }
+  auto commands = CommandQueue::Create([first = shards_.front().get()] { first->Wake(); });
+  if (!commands) return std::unexpected(commands.error());
+  commands_ = std::move(*commands);
+  shards_.front()->CommandTo(commands_.get());
+  memory_bytes_ = options.memory_bytes;
   return CreateWorkers(options);
 }
 
@@ -237,22 +240,59 @@ void Server::Start() {
   }
 }
 
-void Server::ServeUntil(int stop_fd) {
-  std::vector<pollfd> poll_fds = {{stop_fd, POLLIN, 0}};
-  for (const auto& listener : listeners_) poll_fds.push_back({listener->fd(), POLLIN, 0});
-  while (true) {
-    if (::poll(poll_fds.data(), poll_fds.size(), -1) < 0) continue;  // EINTR
-    if (poll_fds[0].revents != 0) return;
-    for (size_t i = 1; i < poll_fds.size(); ++i) {
-      if (poll_fds[i].revents == 0) continue;
-      listeners_[i - 1]->HandleEvents();
-      while (true) {
-        const std::string notice = listeners_[i - 1]->TakeNotice();
-        if (notice.empty()) break;
-        spdlog::warn("{}", notice);
-      }
-    }
+bool Server::IsAlive() {
+  bool is_alive = true;  // each is asked: what it has done since the last time counts
+  for (const auto& worker : workers_) is_alive = worker->IsAlive() && is_alive;
+  return is_alive;
+}
+
+Server::Facts Server::facts() const {
+  Facts facts{.clients = admission_->clients(), .administrators = admission_->administrators()};
+  for (const auto& shard : shards_) {
+    facts.items += shard->counter(verify::Counter::kItems);
+    facts.memory_used_bytes += shard->counter(verify::Counter::kMemoryUsedBytes);
   }
+  return facts;
+}
+
+void Server::SetSpin(uint32_t spin_us) {
+  for (const auto& worker : workers_) worker->SetSpin(spin_us);
+}
+
+void Server::KeepSlow(std::chrono::microseconds threshold) {
+  for (const auto& shard : shards_) shard->KeepSlow(threshold);
+}
+
+void Server::SetSnapshots(const log::Snapshots::Options& options) {
+  if (log_ != nullptr) log_->snapshots()->SetOptions(options);
+}
+
+std::expected<void, Error> Server::RaiseMemory(size_t bytes) {
+  if (bytes == memory_bytes_) return {};
+  size_t mapped_bytes = SIZE_MAX;  // of the shard that has least
+  for (const auto& shard : shards_) {
+    if (shard->region().is_whole()) {
+      return Fail(Code::kInvalidArgument,
+                  "memory was taken whole at the start, as huge pages and RDMA want it: restart "
+                  "with another --memory");
+    }
+    mapped_bytes = std::min(mapped_bytes, shard->region().memory().size());
+  }
+  if (bytes < memory_bytes_) {
+    return Fail(
+        Code::kInvalidArgument,
+        fmt::format("memory is {} bytes, and only grows while plovd runs: restart with less",
+                    memory_bytes_));
+  }
+  if (bytes / shards_.size() > mapped_bytes) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("memory cannot be more than {} bytes, for which this server has "
+                            "addresses: restart with a larger --memory",
+                            mapped_bytes * shards_.size()));
+  }
+  memory_bytes_ = bytes;
+  for (const auto& shard : shards_) shard->RaiseBudget(bytes / shards_.size());
+  return {};
 }
 
 Server::~Server() {

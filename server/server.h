@@ -31,8 +31,9 @@ struct ServerOptions {
   PageKind pages = PageKind::kNormal;
   std::chrono::microseconds slow_write = std::chrono::milliseconds(10);  // kept, and those above
   uint64_t clients_max = 10'000;
-  uint64_t clients_per_user_max = 0;  // 0: no limit
-  fabric::Access access = {};         // who may write
+  uint64_t clients_per_user_max = 0;             // 0: no limit
+  fabric::Access access = {};                    // who may write
+  fabric::shm::PassedSockets* passed = nullptr;  // sockets that listen already; used by Create
   LogOptions log = {};
   std::string given = {};      // lines that say what the operator chose, for the counters' text
   std::string warm_path = {};  // the file of shard 0; shard N's has ".N" appended
@@ -48,10 +49,33 @@ class Server {
   // Starts the workers' threads; from here on clients are served while HandleEvents is called.
   void Start();
 
-  // Waits until `stop_fd` is readable, handling connections.
-  void ServeUntil(int stop_fd);
-
+  // Clients come here: HandleEvents of each, when its fd is readable.
   const std::vector<std::unique_ptr<fabric::Listener>>& listeners() const { return listeners_; }
+  // And commands of operators here.
+  CommandQueue* commands() { return commands_.get(); }
+
+  // Whether every thread that serves shards is; see ShardThread::IsAlive.
+  bool IsAlive();
+  struct Facts {
+    uint64_t clients = 0;
+    uint64_t administrators = 0;
+    uint64_t items = 0;
+    uint64_t memory_used_bytes = 0;
+  };
+  Facts facts() const;
+
+  // Live settings. They are as good as the same options of a start.
+  void SetSpin(uint32_t spin_us);
+  void KeepSlow(std::chrono::microseconds threshold);
+  void SetClientLimits(const fabric::Admission::Limits& limits) { admission_->SetLimits(limits); }
+  void SetDraining(bool draining) { admission_->SetDraining(draining); }
+  void SetSnapshots(const log::Snapshots::Options& options);
+  // Of all shards together. kInvalidArgument: less than it is, more than what was mapped at the start, or
+  // memory that was taken whole.
+  std::expected<void, Error> RaiseMemory(size_t bytes);
+
+  // The file of a shard's warm memory.
+  static std::string WarmPathOf(const ServerOptions& options, uint32_t shard);
 
  private:
   Server() = default;
@@ -66,6 +90,8 @@ class Server {
   std::vector<WarmStart> warm_;           // of each shard, with --warm and --log
   std::vector<std::string> without_log_;  // the memory files of a server without a log
   std::unique_ptr<DurableLog> log_;       // ended by ~Server, before the shards that it wakes
+  size_t memory_bytes_ = 0;               // of all shards
+  std::unique_ptr<CommandQueue> commands_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
   std::vector<std::unique_ptr<ShardThread>> workers_;

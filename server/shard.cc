@@ -59,6 +59,10 @@ bool Shard::Turn() {
   if (log_ != nullptr) worked = StepLog() || worked;
   worked = worked || store_->OnIdle();
   warnings_.LookAtHost(*store_);
+  if (budget_wanted_.load(std::memory_order_relaxed) != 0) {
+    store_->RaiseBudget(budget_wanted_.exchange(0, std::memory_order_relaxed));
+    worked = true;
+  }
   if (worked) {
     is_unpublished_ = true;
   } else if (is_unpublished_) {
@@ -115,7 +119,9 @@ bool Shard::StepBatch() {
     if (it == next.endpoint->peers.end()) continue;  // it is gone
     GoOn(it->second.batch.get());
     const Outcome outcome = Serve(next.endpoint, next.peer, &it->second);
-    if (outcome != Outcome::kWaits && outcome != Outcome::kLogs) return true;
+    if (outcome != Outcome::kWaits && outcome != Outcome::kLogs && outcome != Outcome::kAsks) {
+      return true;
+    }
     writes_wait_ = writes_wait_ || outcome == Outcome::kWaits;
   }
   return false;
@@ -242,6 +248,7 @@ Shard::Outcome Shard::Serve(Endpoint* endpoint, PeerId id, Peer* peer) {
     case Outcome::kAgain:
     case Outcome::kWaits:
     case Outcome::kLogs:
+    case Outcome::kAsks:
       waiting_.push_back({endpoint, id});
       break;
     case Outcome::kReads:
@@ -344,6 +351,8 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
     AnswerSync(&batch, &reply);
   } else if (request.operation == Operation::kSnapshot) {
     AnswerSnapshot(&reply);
+  } else if (request.operation == Operation::kAdminister) {
+    outcome = HandleCommand(peer, room, &reply);
   }
   if (outcome != Outcome::kDone) return outcome;
   return batch.replies->Add(reply) ? Outcome::kDone : Outcome::kBroken;

@@ -19,6 +19,7 @@
 #include "log/group_commit.h"
 #include "server/batch.h"
 #include "server/clock.h"
+#include "server/command_queue.h"
 #include "server/confirmations.h"
 #include "server/counter_page.h"
 #include "server/sessions.h"
@@ -73,6 +74,8 @@ class Shard {
   // `feed` takes its snapshots; null: there are none. `tail`: of warm memory, else null.
   void LogTo(log::GroupCommit* log, log::CommitMode mode, log::SnapshotFeed* feed = nullptr,
              WarmTail* tail = nullptr);
+  // Who answers commands; before the first turn. Null: they are refused.
+  void CommandTo(CommandQueue* commands) { commands_ = commands; }
   // For DurableLog::Recover; before LogTo.
   Store* store_to_restore() { return store_.get(); }
   Sessions* sessions_to_restore() { return &sessions_; }
@@ -102,6 +105,15 @@ class Shard {
   bool OnClientsCore();
   // Ends a sleep. Any thread.
   void Wake();
+
+  // The memory that its items may take, no less than before and no more than the region has
+  // addresses. Any thread.
+  void RaiseBudget(size_t bytes) {
+    budget_wanted_.store(bytes, std::memory_order_relaxed);
+    Wake();
+  }
+  // As its counters tell it now. Any thread.
+  uint64_t counter(verify::Counter counter) const { return page_.Get(counter); }
 
   // To be asked before a client comes that no kernel vouches for.
   fabric::Claims* claims() { return sessions_.claims(); }
@@ -141,6 +153,7 @@ class Shard {
     kWaits,   // for memory that clients give back
     kLogs,    // goes on when the disk has caught up
     kReads,   // goes on when a value has arrived
+    kAsks,    // goes on when the main thread has answered
     kBroken,  // no client of ours sends this
   };
   // Slices of batches are handed out in turn.
@@ -185,6 +198,7 @@ class Shard {
   Outcome HandleWrite(Endpoint* endpoint, fabric::PeerId id, Peer* peer, verify::Reply* reply);
   Outcome HandleLarge(Endpoint* endpoint, fabric::PeerId id, Peer* peer, WriteReply* write);
   Outcome HandleGet(Peer* peer, size_t room, verify::Reply* reply);
+  Outcome HandleCommand(Peer* peer, size_t room, verify::Reply* reply);
   Outcome Verify(Batch* batch);
   void ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, verify::Reply* reply);
   // The session's answer if it has one.
@@ -215,6 +229,8 @@ class Shard {
       connected_;
   Confirmations confirmations_;  // of the peers of all gates
   const fabric::Admission* admission_ = nullptr;
+  CommandQueue* commands_ = nullptr;
+  std::atomic<size_t> budget_wanted_ = 0;  // relaxed; 0: as it is
   Sessions sessions_;
   ShardCounters counters_;
   CounterPage page_;

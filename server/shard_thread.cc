@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace plov::server {
 
@@ -40,9 +41,15 @@ void ShardThread::Run() {
 }
 
 bool ShardThread::Turn() {
+  turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   bool worked = false;
   for (Shard* shard : shards_) worked = shard->Turn() || worked;
   return worked;
+}
+
+bool ShardThread::IsAlive() {
+  const uint64_t turns = turns_.load(std::memory_order_relaxed);
+  return std::exchange(seen_turns_, turns) != turns || sleeps_.load(std::memory_order_relaxed);
 }
 
 bool ShardThread::OnClientsCore() {
@@ -52,6 +59,10 @@ bool ShardThread::OnClientsCore() {
 }
 
 void ShardThread::Sleep() {
+  if (const uint32_t spin_us = spin_us_.load(std::memory_order_relaxed); spin_us != spin_us_now_) {
+    spin_us_now_ = spin_us;
+    spin_ = fabric::Spin(std::chrono::microseconds(spin_us));
+  }
   bool armed = true;
   int sleep_ms = -1;
   for (Shard* shard : shards_) {
@@ -61,7 +72,9 @@ void ShardThread::Sleep() {
   }
   if (armed) {
     epoll_event event;
+    sleeps_.store(true, std::memory_order_relaxed);
     ::epoll_wait(epoll_.get(), &event, 1, sleep_ms);
+    sleeps_.store(false, std::memory_order_relaxed);
   }
   for (Shard* shard : shards_) shard->Disarm();
 }

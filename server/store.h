@@ -190,6 +190,8 @@ class Store : private cuckoo::GrowingTable::Records {
   // The shard says when clients have confirmed a table, and asks what to do when idle.
   Growth& growth() { return *growth_; }
   const Growth& growth() const { return *growth_; }
+  // What items may take from now on: no less than before, no more than the region has addresses.
+  void RaiseBudget(size_t bytes) { region_.RaiseBudget(bytes); }
   // A part of the work that waits for nobody: growth, cleaning. False when there is none.
   bool OnIdle();
   const RecoveryReport& recovery() const { return recovery_; }

@@ -94,7 +94,7 @@ bool IsSound(const WireHeader& header, MessageReader::Holds holds) {
 
 bool IsKnown(uint8_t operation) {
   return operation >= static_cast<uint8_t>(Operation::kGet) &&
-         operation <= static_cast<uint8_t>(Operation::kSnapshot);
+         operation <= static_cast<uint8_t>(Operation::kAdminister);
 }
 
 }  // namespace

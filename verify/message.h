@@ -68,6 +68,9 @@ enum class Operation : uint8_t {
   // Asks for a snapshot of the log; the reply's version is the number of snapshots, taken or failed,
   // that the shard will have finished when this one is.
   kSnapshot = 10,
+  // A command of an operator, in the key, with its argument in the value. The reply's value is text:
+  // lines of "name value", or why the command is refused.
+  kAdminister = 11,
 };
 
 constexpr bool IsWrite(Operation operation) {
@@ -76,7 +79,8 @@ constexpr bool IsWrite(Operation operation) {
 
 // Writes, and what makes the server's disk work: a client that may only read is refused.
 constexpr bool IsForWriters(Operation operation) {
-  return IsWrite(operation) || operation == Operation::kSync || operation == Operation::kSnapshot;
+  return IsWrite(operation) || operation == Operation::kSync || operation == Operation::kSnapshot ||
+         operation == Operation::kAdminister;
 }
 
 // What a client did since its last report; of all shards.

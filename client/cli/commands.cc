@@ -59,6 +59,19 @@ constexpr auto kCommands = std::to_array<Command>({
      "not; with --no-wait too, the server and awaited: for each shard what its snapshots and\n"
      "snapshot_failures in stats --json add up to when its snapshot is over.\n",
      0, 0, "no-wait", Snapshot},
+    {"config", "", "get [NAME] | set NAME VALUE", "show or change how the server runs",
+     "get prints what can change while it runs: log-level, max-clients, max-clients-per-user,\n"
+     "memory, slow-write, snapshot-keep, snapshot-rate, spin-us; man plovd has them. set changes\n"
+     "one until the server ends, as root or its user. With --json: an object with names and values "
+     "as text.\n",
+     1, 3, "", Config},
+    {"drain", "", "", "have the server end when its clients have gone, and let in no new ones",
+     "As root or the server's user. Clients that are connected go on until --timeout (30s), then\n"
+     "they are closed. Prints how many are left, until the server ends; interrupting this does "
+     "not\n"
+     "stop it, --cancel does. Ends with 3 when it was cancelled, or the server ended otherwise.\n"
+     "With --json: an object with server, state and clients, those that were left.\n",
+     0, 0, "cancel", Drain},
     {"log", "", "check|list|export|salvage DIR, cut DIR NEWDIR",
      "read the log of a plovd --log DIR that is stopped",
      "check: reads all of it, changes nothing, and says of each shard how it ends.\n"

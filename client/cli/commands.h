@@ -46,6 +46,8 @@ Outcome Snapshot(const Options& options, program::Output* output);
 Outcome Log(const Options& options, program::Output* output);
 Outcome Backup(const Options& options, program::Output* output);
 Outcome Restore(const Options& options, program::Output* output);
+Outcome Config(const Options& options, program::Output* output);
+Outcome Drain(const Options& options, program::Output* output);
 Outcome Doctor(const Options& options, program::Output* output);
 
 }  // namespace plov::cli

@@ -47,7 +47,8 @@ po::options_description GlobalOptions() {
 po::options_description CommandOptions() {
   po::options_description options(
       "Options of put (--if-version also of delete), of load (--json-lines), of snapshot "
-      "(--no-wait), of log list (--shard, --snapshot), of restore (--until-version, "
+      "(--no-wait), of drain (--cancel), of log list (--shard, --snapshot), of restore "
+      "(--until-version, "
       "--until-time) and of doctor (--memory, --log)",
       100);
   // clang-format off
@@ -62,6 +63,7 @@ po::options_description CommandOptions() {
        "only over this version of KEY, as get --json shows it")
       ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
       ("no-wait", po::bool_switch(), "do not wait for the snapshot")
+      ("cancel", po::bool_switch(), "let the server go on as before")
       ("memory", po::value<std::string>()->value_name("SIZE"),
        "hold the machine against a server with this much, as 512M or 2G (1G)")
       ("log", po::value<std::string>()->value_name("DIR"),
@@ -208,6 +210,13 @@ std::expected<void, Error> FindItsCommand(std::vector<std::string> words, Option
   return {};
 }
 
+// A drain's --timeout is the clients'.
+void TakeDrainTime(const po::variables_map& given, Options* options) {
+  if (given.count("timeout") == 0) return;
+  options->drain_for = options->timeout;
+  options->timeout = Options{}.timeout;
+}
+
 std::expected<Options, Error> Digest(const po::variables_map& given,
                                      std::vector<std::string> words) {
   Options options;
@@ -230,6 +239,8 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   const auto timeout = DurationOf(given, "timeout", options.timeout, kTimeoutMax);
   if (!timeout) return std::unexpected(timeout.error());
   options.timeout = *timeout;
+  options.cancel = given["cancel"].as<bool>();
+  if (options.command->run == Drain) TakeDrainTime(given, &options);
   const auto wait = DurationOf(given, "wait", options.wait, kTimeoutMax);
   if (!wait) return std::unexpected(wait.error());
   options.wait = *wait;
@@ -307,9 +318,10 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   return Digest(given, std::move(words));
 }
 
-std::expected<Client, Error> Connect(const Options& options) {
+namespace {
+
+std::expected<Client, Error> ConnectWith(const Options& options, ClientOptions with) {
   using Clock = std::chrono::steady_clock;
-  ClientOptions with;
   with.timeout = options.timeout;
   const auto end = Clock::now() + options.wait;
   while (true) {
@@ -317,6 +329,14 @@ std::expected<Client, Error> Connect(const Options& options) {
     if (client || client.error().code != Code::kUnavailable || Clock::now() >= end) return client;
     std::this_thread::sleep_for(kBetweenAttempts);
   }
+}
+
+}  // namespace
+
+std::expected<Client, Error> Connect(const Options& options) { return ConnectWith(options, {}); }
+
+std::expected<Client, Error> ConnectAsAdministrator(const Options& options) {
+  return ConnectWith(options, {.administers = true});
 }
 
 std::expected<void, Error> CheckKey(std::string_view key) {

@@ -26,7 +26,10 @@ struct Options {
   bool json = false;
   bool json_lines = false;  // of load
   bool no_wait = false;     // of snapshot
-  PutOptions put;           // of put; delete uses expected_version
+  bool cancel = false;      // of drain
+  // Likewise: how long clients may stay.
+  std::chrono::microseconds drain_for = std::chrono::seconds(30);
+  PutOptions put;  // of put; delete uses expected_version
   // Of doctor: the --memory of the server; what plovd takes when it is given none.
   uint64_t memory_bytes = uint64_t{1} << 30;
   std::string log_folder = {};             // of doctor: the --log of the server; empty: it has none
@@ -47,6 +50,8 @@ std::string OptionsText(const Command& command);
 
 // Connects as the options say.
 std::expected<Client, Error> Connect(const Options& options);
+// The same as who may come in when no client may.
+std::expected<Client, Error> ConnectAsAdministrator(const Options& options);
 
 // kInvalidArgument when no server could ever accept the key.
 std::expected<void, Error> CheckKey(std::string_view key);

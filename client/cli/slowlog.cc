@@ -71,7 +71,7 @@ program::Json JsonOf(const SlowWrite& slow) {
 }  // namespace
 
 Outcome SlowLog(const Options& options, program::Output* output) {
-  auto client = Connect(options);
+  auto client = ConnectAsAdministrator(options);
   if (!client) return std::unexpected(client.error());
   auto slow = client->SlowWrites();
   if (!slow) return std::unexpected(slow.error());

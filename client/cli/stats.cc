@@ -181,7 +181,7 @@ program::Json ShardStats(std::string_view text) {
 }
 
 Outcome Stats(const Options& options, program::Output* output) {
-  auto client = Connect(options);
+  auto client = ConnectAsAdministrator(options);
   if (!client) return std::unexpected(client.error());
   const auto texts = client->ServerStats(Freshness::kAsFound);
   if (!texts) return std::unexpected(texts.error());

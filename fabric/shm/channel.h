@@ -18,6 +18,7 @@
 #include <span>
 
 #include "fabric/access.h"
+#include "fabric/admission.h"
 #include "fabric/os.h"
 #include "fabric/shm/ring.h"
 
@@ -57,10 +58,12 @@ inline constexpr uint64_t kHandshakeMagic = 0x0100736d766f6c70;  // "plovms\0\1"
 struct Hello {
   uint64_t magic;
   uint32_t format_version;
-  uint32_t shard;
+  uint16_t shard;
+  uint16_t flags;  // kHelloAdministers
   uint64_t client_id;
 };
-static_assert(sizeof(Hello) == 24);
+static_assert(sizeof(Hello) == 24 && offsetof(Hello, flags) == 14 &&
+              offsetof(Hello, client_id) == 16);
 
 struct Welcome {
   uint64_t magic;

@@ -251,7 +251,11 @@ std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
   if (!path) return std::unexpected(path.error());
   auto socket = ConnectSocket(*path, options.deadline);
   if (!socket) return std::unexpected(socket.error());
-  const Hello hello{kHandshakeMagic, options.format_version, options.shard, options.client_id};
+  const Hello hello{.magic = kHandshakeMagic,
+                    .format_version = options.format_version,
+                    .shard = static_cast<uint16_t>(options.shard),
+                    .flags = options.administers ? kHelloAdministers : uint16_t{0},
+                    .client_id = options.client_id};
   SendHello(socket->get(), hello);  // where that fails, the server may have said why
   AwaitReadable(socket->get(), options.deadline);
   HandshakeFds fds;

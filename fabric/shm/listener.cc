@@ -11,10 +11,12 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <thread>
 
 #include "fabric/file_lock.h"
 #include "fabric/notices.h"
 #include "fabric/shm/life.h"
+#include "fabric/shm/passed_sockets.h"
 #include "fabric/shm/port.h"
 #include "fabric/shm/shm.h"
 
@@ -27,6 +29,23 @@ using namespace std::chrono_literals;
 // Connections that have not said Hello; the oldest is dropped for a new one beyond this, once all
 // that have said it are served.
 constexpr size_t kPendingMax = 64;
+
+// How long the socket of a server that is ending may outlive its lock.
+constexpr auto kEndingMax = 1s;
+
+// Whether a connection there is accepted, or would be. A server's own lock keeps other servers away; this
+// is for who holds a socket without it, and would lose its name.
+bool IsListenedTo(const sockaddr_un& address) {
+  const Deadline end = Clock::now() + kEndingMax;
+  while (true) {
+    const Fd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int result =
+        ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+    if (result != 0 && errno != EAGAIN) return false;
+    if (Clock::now() >= end) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+}
 
 RefusalReason RefusalOf(int error_number) {
   if (error_number == EMFILE) return RefusalReason::kDescriptors;
@@ -44,7 +63,7 @@ class ShmListener final : public Listener {
         options_(options) {}
 
   ~ShmListener() override {
-    if (socket_) ::unlink(path_.c_str());
+    if (owns_path_) ::unlink(path_.c_str());
   }
 
   std::expected<void, Error> Open();
@@ -83,6 +102,7 @@ class ShmListener final : public Listener {
   Fd epoll_;
   Fd timer_;  // runs while a connection is pending
   Fd socket_;
+  bool owns_path_ = false;  // the socket is not passed
   Fd spare_ = OpenSpare();
   std::vector<Fd> region_fds_;  // read-only descriptors for clients
   std::vector<std::unique_ptr<ShmPort>> ports_;
@@ -102,6 +122,12 @@ std::expected<void, Error> ShmListener::OpenShard(const Exposure& shard) {
 }
 
 std::expected<void, Error> ShmListener::OpenSocket() {
+  if (options_.passed != nullptr) {
+    if (auto passed = options_.passed->Claim(path_)) {
+      socket_ = std::move(*passed);
+      return {};
+    }
+  }
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return FailErrno("cannot create a socket", errno);
   sockaddr_un address{};
@@ -113,12 +139,18 @@ std::expected<void, Error> ShmListener::OpenSocket() {
     return Fail(Code::kInvalidArgument,
                 path_ + " is there and is no socket: choose another name with --listen");
   }
+  if (IsListenedTo(address)) {
+    return Fail(Code::kInUse, "somebody listens on " + path_ +
+                                  ", perhaps systemd for a .socket unit: stop that, or choose "
+                                  "another name with --listen");
+  }
   ::unlink(path_.c_str());
   ::fchmod(socket.get(), 0600);  // the file that bind creates has the mode of the socket
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     return FailErrno("cannot create the socket " + path_, errno);
   }
-  socket_ = std::move(socket);  // from here on the destructor unlinks it
+  socket_ = std::move(socket);
+  owns_path_ = true;
   if (::listen(socket_.get(), 128) != 0) return FailErrno("cannot listen on " + path_, errno);
   return {};
 }
@@ -218,7 +250,9 @@ Code ShmListener::Check(const Person& person, const Hello& hello) const {
   const bool opened = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (person.user != uid_t{0} && person.user != ::geteuid() && !opened) return Code::kPermission;
   if (hello.format_version != options_.format_version) return Code::kProtocol;
-  if (hello.shard >= ports_.size()) return Code::kInvalidArgument;
+  if (hello.shard >= ports_.size() || (hello.flags & ~kHelloAdministers) != 0) {
+    return Code::kInvalidArgument;
+  }
   return Code::kOk;
 }
 
@@ -231,7 +265,8 @@ void ShmListener::HandleHello(Fd socket, const Hello& hello) {
     SendWelcome(socket.get(), refusal, {});
     return;
   }
-  auto place = options_.admission->Admit(hello.shard, person.user);
+  auto place = options_.admission->Admit(hello.shard, person.user,
+                                         options_.admission->RoleOf(person, hello.flags));
   if (!place) return Refuse(socket.get(), place.error());
   errno = 0;
   NewPeer peer{.socket = {},

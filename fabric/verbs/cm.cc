@@ -37,6 +37,9 @@ Error Refused(const rdma_cm_event& event, const std::string& uri) {
                   " takes no more clients now: it has --max-clients, or its device or memory gives "
                   "no more; its log says which"};
     }
+    if (code == Code::kInUse) {
+      return {Code::kUnavailable, RefusalText(static_cast<uint32_t>(RefusalReason::kDraining), 0)};
+    }
     if (code == Code::kUnknown) {
       return {code, "the server on " + uri + " has this client's id as another client's"};
     }

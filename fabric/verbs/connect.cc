@@ -145,8 +145,12 @@ std::expected<void, Error> Dialer::MakeParts() {
 }
 
 std::expected<Welcome, Error> Dialer::Request() {
-  const Hello hello{kWireMagic, options_.format_version, options_.shard, options_.client_id,
-                    options_.claim};
+  const Hello hello{.magic = kWireMagic,
+                    .format_version = options_.format_version,
+                    .shard = static_cast<uint16_t>(options_.shard),
+                    .flags = options_.administers ? kHelloAdministers : uint16_t{0},
+                    .client_id = options_.client_id,
+                    .claim = options_.claim};
   rdma_conn_param param{};
   param.private_data = &hello;
   param.private_data_len = sizeof(hello);

@@ -171,7 +171,8 @@ Code VerbsListener::Check(const std::optional<Hello>& hello) const {
   if (!hello || hello->magic != kWireMagic || hello->format_version != options_.format_version) {
     return Code::kProtocol;
   }
-  return hello->shard < ports_.size() ? Code::kOk : Code::kInvalidArgument;
+  const bool is_known = hello->shard < ports_.size() && (hello->flags & ~kHelloAdministers) == 0;
+  return is_known ? Code::kOk : Code::kInvalidArgument;
 }
 
 void VerbsListener::Refuse(rdma_cm_id* id, Code code) const {
@@ -201,10 +202,12 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
   if (code != Code::kOk) return Refuse(id.get(), code);
   const ReadDepths depths = {std::min(device_->depths.responder, asked.responder_resources),
                              std::min(device_->depths.initiator, asked.initiator_depth)};
-  auto place = options_.admission->Admit(hello->shard, std::nullopt);
+  auto place = options_.admission->Admit(hello->shard, std::nullopt,
+                                         options_.admission->RoleOf({}, hello->flags));
   if (!place) {
     notices_.Add(options_.admission->CountRefusal(place.error(), std::nullopt));
-    return Refuse(id.get(), Code::kNoSpace);
+    return Refuse(id.get(),
+                  place.error() == RefusalReason::kDraining ? Code::kInUse : Code::kNoSpace);
   }
   Claims* claims = options_.shards[hello->shard].claims;
   const auto claimed =

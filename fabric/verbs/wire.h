@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fabric/admission.h"
 #include "fabric/claim.h"
 
 namespace plov::fabric::verbs {
@@ -38,13 +39,15 @@ inline constexpr uint64_t kStagingBytesMax = uint64_t{64} << 20;
 struct Hello {
   uint64_t magic;
   uint32_t format_version;
-  uint32_t shard;
+  uint16_t shard;
+  uint16_t flags;  // kHelloAdministers
   uint64_t client_id;
   Claim claim;
 };
 static_assert(sizeof(Hello) == 56 && offsetof(Hello, format_version) == 8 &&
-              offsetof(Hello, shard) == 12 && offsetof(Hello, client_id) == 16 &&
-              offsetof(Hello, claim) == 24 && offsetof(Claim, next) == 16);
+              offsetof(Hello, shard) == 12 && offsetof(Hello, flags) == 14 &&
+              offsetof(Hello, client_id) == 16 && offsetof(Hello, claim) == 24 &&
+              offsetof(Claim, next) == 16);
 static_assert(sizeof(Hello) <= 56, "a REQ carries no more");
 
 struct Welcome {
@@ -62,7 +65,7 @@ static_assert(sizeof(Welcome) <= 196, "a REP carries no more");
 
 struct Refusal {
   uint64_t magic;
-  uint32_t code;  // a Code, not kOk
+  uint32_t code;  // a Code, not kOk; kInUse: it is drained
   uint32_t format_version;
 };
 static_assert(sizeof(Refusal) == 16 && offsetof(Refusal, code) == 8 &&

@@ -28,10 +28,11 @@ trap 'exit 143' INT TERM
 
 # start_server [OPTION...]. The server must not hold the pipe that a test has at descriptor 3.
 start_server() {
-  local tries memory=(--memory 64M)
+  local tries memory=(--memory 64M) level=(--log-level warn)
   if [[ " $* " == *" --memory "* ]]; then memory=(); fi
+  if [[ " $* " == *" --log-level "* ]]; then level=(); fi
   : > "$work/ready"
-  "$plovd" --listen "$uri" --log-level warn "${memory[@]}" "$@" > "$work/ready" 3>&- &
+  "$plovd" --listen "$uri" "${level[@]}" "${memory[@]}" "$@" > "$work/ready" 3>&- &
   server=$!
   for ((tries = 0; tries < 600; ++tries)); do
     if grep -q '^plovd: ready on ' "$work/ready"; then return; fi

@@ -76,3 +76,13 @@ start_server --writers root --readers 12345
 chmod 0666 "$work/s.sock"
 nobody 3 get a && says 'refuses this user'
 end_server TERM
+
+# Who may write looks at the settings; the server's user and root change them.
+start_server
+chmod 0666 "$work/s.sock"
+nobody 0 config get spin-us
+nobody 3 config set spin-us 1 && says 'only root and the server.s user may change how it runs'
+nobody 3 drain && says 'only root'
+nobody 3 drain --cancel && says 'only root'
+expect 0 ping
+end_server TERM

@@ -76,7 +76,7 @@ Fd Dial(const TestServer& server) {
   return socket;
 }
 
-Hello GoodHello() { return {kHandshakeMagic, kTestFormatVersion, 0, kRawClientId}; }
+Hello GoodHello() { return {kHandshakeMagic, kTestFormatVersion, 0, 0, kRawClientId}; }
 
 RawClient ShakeHands(TestServer* server) {
   RawClient client;

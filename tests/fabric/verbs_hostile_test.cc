@@ -104,7 +104,7 @@ TEST_F(VerbsHostileClient, WhatIsNoHelloIsRefused) {
   ++magic.magic;
   ++version.format_version;
   shard.shard = 1;
-  no_shard.shard = std::numeric_limits<uint32_t>::max();
+  no_shard.shard = std::numeric_limits<uint16_t>::max();
   const std::pair<std::span<const std::byte>, Code> hellos[] = {
       {{}, Code::kProtocol},
       {BytesOf(good).first(8), Code::kProtocol},

@@ -83,7 +83,7 @@ class RawClient {
   explicit RawClient(const std::string& uri);
   ~RawClient();
 
-  static Hello GoodHello() { return {kWireMagic, kTestFormatVersion, 0, kClientId, {}}; }
+  static Hello GoodHello() { return {kWireMagic, kTestFormatVersion, 0, 0, kClientId, {}}; }
   static constexpr uint64_t kClientId = 0x68616e64;
 
   // Says `hello`, and returns at once.

@@ -23,8 +23,9 @@ class RawClient {
     server.uri().substr(4).copy(address.sun_path, sizeof(address.sun_path) - 1);
     fabric::shm::HandshakeFds fds;
     if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
-        !fabric::shm::SendHello(socket_.get(), {fabric::shm::kHandshakeMagic,
-                                                verify::kFormatVersion, 0, fabric::RandomId()}) ||
+        !fabric::shm::SendHello(
+            socket_.get(),
+            {fabric::shm::kHandshakeMagic, verify::kFormatVersion, 0, 0, fabric::RandomId()}) ||
         !fabric::shm::ReceiveWelcome(socket_.get(), &fds)) {
       throw std::runtime_error("the server does not welcome a client");
     }

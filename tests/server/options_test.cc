@@ -122,7 +122,7 @@ TEST_F(OptionsTest, HelpNamesEveryOption) {
   for (const char* name :
        {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value", "--spin-us",
         "--max-clients", "--max-clients-per-user", "--hugepages", "--config", "--log-level",
-        "--version", "--help", "--threads", "--writers", "--readers"}) {
+        "--log-output", "--version", "--help", "--threads", "--writers", "--readers"}) {
     EXPECT_THAT(HelpText(), HasSubstr(name));
   }
 }
@@ -220,6 +220,24 @@ TEST_F(OptionsTest, LogLevelIsOneOfTheNamed) {
   }
   EXPECT_THAT(Refusal({"--log-level=loud"}), HasSubstr("'loud'"));
   EXPECT_THAT(Refusal({"--log-level="}), HasSubstr("log-level"));
+}
+
+TEST_F(OptionsTest, LogOutputIsStandardErrorUnlessGiven) {
+  EXPECT_EQ(MustParse({}).log_output, "stderr");
+  EXPECT_EQ(MustParse({"--log-output", "/var/log/plovd"}).log_output, "/var/log/plovd");
+  EXPECT_THAT(Refusal({"--log-output", ""}), HasSubstr("log-output"));
+}
+
+TEST_F(OptionsTest, OneOptionIsParsedAsOnTheCommandLine) {
+  Options now = MustParse({"--spin-us", "7", "--log", "/log"});
+  EXPECT_EQ(now.given.at("spin-us"), "7");
+  EXPECT_FALSE(now.given.contains("memory"));
+  EXPECT_EQ(ParseOption(now, "spin-us", "1K")->server.spin_us, 1024u);
+  EXPECT_EQ(ParseOption(now, "snapshot-rate", "10M")->server.log.snapshots.rate_bytes, 10u << 20);
+  for (const auto& [option, value] : {std::pair("spin-us", "x"), std::pair("spin-us", ""),
+                                      std::pair("spin-us", "-1"), std::pair("nonsense", "1")}) {
+    EXPECT_EQ(ParseOption(now, option, value).error().code, Code::kInvalidArgument) << option;
+  }
 }
 
 TEST_F(OptionsTest, ConfigFileSetsOptions) {

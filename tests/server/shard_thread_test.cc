@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "tests/server/shard_world.h"
@@ -59,6 +60,29 @@ TEST(ShardThread, ServesAllItsShardsAndIsWokenByEach) {
   EXPECT_EQ(Decode(7, second.port.sent[0].message)[0].request_id, 5u);
   ASSERT_EQ(first.port.sent.size(), 1u);
   EXPECT_EQ(Decode(8, first.port.sent[0].message)[0].request_id, 6u);
+}
+
+// As the watchdog asks: a sleep is no fault, a turn that does not end is one.
+TEST(ShardThread, IsAliveWhileItSleepsOrTurns) {
+  ShardWorld world;
+  EXPECT_TRUE(world.worker->IsAlive());
+  EXPECT_FALSE(world.worker->IsAlive()) << "nobody runs it";
+  std::atomic<bool> is_stuck = false;
+  std::atomic<bool> goes_on = false;
+  world.port.on_arm = [&] {
+    is_stuck = true;
+    while (!goes_on) std::this_thread::yield();
+  };
+  std::thread thread([&world] { world.worker->Run(); });
+  while (!is_stuck) std::this_thread::yield();
+  EXPECT_TRUE(world.worker->IsAlive()) << "it has begun a turn";
+  EXPECT_FALSE(world.worker->IsAlive());
+  EXPECT_FALSE(world.worker->IsAlive());
+  goes_on = true;
+  while (!world.worker->IsAlive()) std::this_thread::yield();
+  while (!world.worker->IsAlive()) std::this_thread::yield();  // it sleeps by now
+  world.worker->Stop();
+  thread.join();
 }
 
 // What is asked of each shard and added up is the thread's time.

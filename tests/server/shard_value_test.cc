@@ -62,8 +62,9 @@ TEST_F(ShardRendezvous, RendezvousThatIsNotAloneEndsTheConnection) {
 }
 
 TEST_F(ShardRendezvous, OperationsWithoutAValueCannotRendezvous) {
-  for (const auto operation : {Operation::kGet, Operation::kDelete, Operation::kPing,
-                               Operation::kStats, Operation::kSync, Operation::kSnapshot}) {
+  for (const auto operation :
+       {Operation::kGet, Operation::kDelete, Operation::kPing, Operation::kStats, Operation::kSync,
+        Operation::kSnapshot, Operation::kAdminister}) {
     auto request = RendezvousOf("key", 100, 1);
     request.operation = operation;
     EXPECT_EQ(world.AskOne(client, request).status, Code::kProtocol);

@@ -45,7 +45,7 @@ TEST(Start, CleanStopLeavesNothingBehind) {
   }
 }
 
-TEST(Start, HangUpIsIgnored) {
+TEST(Start, HangUpWithoutAFileChangesNothing) {
   Plovd server({"--memory", "64M"});
   Client client = server.Connect();
   server.Signal(SIGHUP);

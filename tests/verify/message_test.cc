@@ -186,7 +186,7 @@ TEST(Message, OnlyWritesAreWrites) {
     EXPECT_FALSE(IsWrite(read));
     EXPECT_FALSE(IsForWriters(read));
   }
-  for (const auto disk : {Operation::kSync, Operation::kSnapshot}) {
+  for (const auto disk : {Operation::kSync, Operation::kSnapshot, Operation::kAdminister}) {
     EXPECT_FALSE(IsWrite(disk));
     EXPECT_TRUE(IsForWriters(disk));
   }

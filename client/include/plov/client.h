@@ -73,6 +73,9 @@ struct ClientOptions {
   // How often the server is told, by a message, how many GETs there were, for plov top and metrics:
   // GETs themselves pass it by. 0 to a year; 0 is never.
   std::chrono::microseconds report_period = std::chrono::seconds(10);
+  // For an operator's tool, run as root or the server's user: it is let in beyond the server's limits
+  // on clients and while the server is drained, and a drain does not wait for it.
+  bool administers = false;
 };
 
 enum class PutMode : uint8_t {
@@ -294,6 +297,18 @@ class PLOV_EXPORT Client {
   //          read).
   // Cost:    one message and its reply per shard.
   std::expected<std::vector<uint64_t>, Error> Snapshot();
+
+  // What operators ask of a running server: `command` with its `argument`, as `plov config` and `plov
+  // drain` do (plov(1)). The commands are config ("" for all settings, or a name), set (a name, a
+  // space and the value), drain (milliseconds at most), resume and status. Needs a server whose
+  // threads are not stuck: shard 0 passes it on.
+  //
+  // Returns: what the server says to it, lines of "name value".
+  // Errors:  kInvalidArgument, with the server's words; kPermission (only root, the server's user and,
+  //          where no kernel vouches for users, whoever may write).
+  // Cost:    one message and its reply.
+  std::expected<std::string, Error> Administer(std::string_view command,
+                                               std::string_view argument = {});
 
   ClientStats stats() const;
   uint32_t shard_count() const;

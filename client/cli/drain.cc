@@ -1,0 +1,109 @@
+// drain: has the server let in no new clients and end when those it has are gone, and watches.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <tuple>
+
+#include "client/cli/commands.h"
+#include "client/cli/json.h"
+#include "client/cli/options.h"
+#include "client/cli/report.h"
+
+namespace plov::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Between two questions: the server ends at most a second after it is drained, and is asked first.
+constexpr milliseconds kAskEvery{200};
+
+struct State {
+  std::string name;  // serving, draining, drained
+  uint64_t clients = 0;
+};
+
+std::expected<State, Error> StateOf(const std::expected<std::string, Error>& lines) {
+  if (!lines) return std::unexpected(lines.error());
+  State state;
+  std::istringstream text(*lines);
+  std::string name;
+  for (std::string value; text >> name >> value;) {
+    if (name == "state") state.name = value;
+    if (name == "clients") state.clients = std::strtoull(value.c_str(), nullptr, 10);
+  }
+  return state;
+}
+
+std::string Clients(uint64_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "client" : "clients");
+}
+
+// At once. Where that fails, so does the rest.
+void Show(const std::string& line, program::Output* output) {
+  output->Write(line);
+  std::ignore = output->Finish();
+}
+
+// The last state before the server ended; the same as ever when it did not drain any more.
+std::expected<State, Error> Watch(const Options& options, Client* client, State state,
+                                  program::Output* output) {
+  while (state.name == "draining") {
+    std::this_thread::sleep_for(kAskEvery);
+    const auto now = StateOf(client->Administer("status"));
+    const bool is_gone = client->stats().reconnects > 0;
+    if (is_gone || (!now && now.error().code == Code::kUnavailable)) {
+      return Fail(Code::kUnavailable,
+                  fmt::format("the server ended before it was drained: {} were left",
+                              Clients(state.clients)));
+    }
+    if (!now) return std::unexpected(now.error());
+    if (now->name == "draining" && now->clients != state.clients && !options.json) {
+      Show(fmt::format("{} left\n", Clients(now->clients)), output);
+    }
+    state = *now;
+  }
+  return state;
+}
+
+std::string Summary(const Options& options, const State& state) {
+  if (options.json) {
+    program::Json object = program::Json::object();
+    object["server"] = options.server;
+    object["state"] = state.name;
+    object["clients"] = state.clients;
+    return program::LineOf(object);
+  }
+  if (state.name != "drained") return "serving\n";
+  return state.clients == 0
+             ? "drained: all clients have gone, the server ends\n"
+             : fmt::format("drained: the server ends with {} left\n", Clients(state.clients));
+}
+
+}  // namespace
+
+Outcome Drain(const Options& options, program::Output* output) {
+  auto client = ConnectAsAdministrator(options);
+  if (!client) return std::unexpected(client.error());
+  const auto limit = std::chrono::ceil<milliseconds>(options.drain_for);
+  const auto begun =
+      StateOf(options.cancel ? client->Administer("resume")
+                             : client->Administer("drain", std::to_string(limit.count())));
+  if (!begun) return std::unexpected(begun.error());
+  if (begun->name == "draining" && !options.json) {
+    Show(fmt::format("draining: {} left\n", Clients(begun->clients)), output);
+  }
+  const auto ended = Watch(options, &*client, *begun, output);
+  if (!ended) return std::unexpected(ended.error());
+  output->Write(Summary(options, *ended));
+  if (options.cancel == (ended->name == "serving")) return {};
+  return Fail(Code::kSystem, "the drain was cancelled");
+}
+
+}  // namespace plov::cli

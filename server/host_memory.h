@@ -1,0 +1,16 @@
+// Host memory: whether a server's memory, once it is full, leaves the host enough.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "server/server.h"
+
+namespace plov::server {
+
+// What the operator should hear when --memory and what others use now are nearly all of the host's memory, or
+// of what a control group allows this process; empty when they are not. A host that does not say how much
+// others use has none in use. root: of /proc and /sys, for tests.
+std::string WarnOfHostMemory(const ServerOptions& options, const std::string& root = "");
+
+}  // namespace plov::server
