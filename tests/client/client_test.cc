@@ -87,7 +87,7 @@ TEST(Client, ValueLimitIsTheServers) {
   EXPECT_EQ(client.Put("k", std::string(1001, 'x')).error().code, Code::kTooLarge);
 }
 
-TEST(Client, TryGetIsAGetThatWaitsForNobody) {
+TEST(TryGet, IsAGetThatWaitsForNobody) {
   const Plovd server({"--memory", "64M"});
   Client client = server.Connect({.timeout = std::chrono::milliseconds(500)});
   ASSERT_TRUE(client.Put("inline", "v"));
