@@ -8,8 +8,8 @@ namespace plov::server {
 namespace {
 
 // Of a connection the socket stays open, and the client's memory for large values. A shard has its
-// memory and, for each URI, what its port waits with; the rest, with what waits to say Hello, is
-// below a hundred.
+// memory and, for each URI, what its port waits with; the rest, with what waits to say Hello and who
+// scrapes metrics, is below 128.
 constexpr uint64_t kOfShard = 4;
 constexpr uint64_t kOfShardAndUri = 8;
 constexpr uint64_t kOfConnection = 2;

@@ -68,6 +68,7 @@ po::options_description Described() {
       ("snapshot-rate", po::value<std::string>(), "what snapshots may write in a second, 1M to 64G (200M)")
       ("snapshot-keep", po::value<std::string>(), "snapshots that are kept, with the log since the oldest, 1 to 100 (1)")
       ("slow-write", po::value<std::string>(), "writes that take so long are kept for plov slowlog, off for none (10ms)")
+      ("metrics", po::value<std::string>(), "serve metrics for Prometheus at this HOST:PORT, http://HOST:PORT/metrics")
       ("config", po::value<std::string>(), "read options from a file, lines of key = value")
       ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
       ("log-output", po::value<std::string>(), "where messages go: stderr, journal, or a file (stderr)")
@@ -237,6 +238,10 @@ std::expected<Options, Error> Digest(const Given& given) {
   }
   if (auto filled = FillSlowWrite(given, &options.server); !filled) {
     return std::unexpected(filled.error());
+  }
+  if (given.Has("metrics")) options.metrics = given.As<std::string>("metrics");
+  if (given.Has("metrics") && options.metrics.empty()) {
+    return Invalid(given.NameOf("metrics") + " is empty: name HOST:PORT");
   }
   if (given.As<bool>("hugepages")) options.server.pages = PageKind::kHuge;
   if (given.Has("log-output")) options.log_output = given.As<std::string>("log-output");

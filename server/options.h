@@ -14,6 +14,7 @@ struct Options {
 
   Action action = Action::kServe;
   ServerOptions server;
+  std::string metrics;  // HOST:PORT; empty: nowhere
   std::string log_level = "info";
   std::string log_output = "stderr";         // or "journal", or a file
   std::map<std::string, std::string> given;  // what was given, by option, as text

@@ -10,11 +10,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "fabric/shm/passed_sockets.h"
 #include "fabric/standard_files.h"
+#include "metrics/exporter.h"
 #include "server/daemon.h"
 #include "server/descriptors.h"
 #include "server/host_memory.h"
@@ -68,10 +70,29 @@ void Warn(const std::string& warning) {
   if (!warning.empty()) spdlog::warn("{}", warning);
 }
 
+using plov::metrics::Exporter;
+
+std::expected<std::unique_ptr<Exporter>, plov::Error> ServeMetrics(
+    const std::string& place, const plov::server::Server& server) {
+  if (place.empty()) return nullptr;
+  auto exporter = Exporter::Listen(place, [&server] { return server.ReadCounters(); });
+  if (!exporter) return exporter;
+  if ((*exporter)->is_open()) {
+    spdlog::warn("{} is open to every host that can connect to it", (*exporter)->url());
+  }
+  fmt::print("plovd: metrics on {}\n", (*exporter)->url());
+  return exporter;
+}
+
 int Serve(plov::server::Options options, int argc, const char* const* argv) {
   using plov::server::Notifier;
   for (const std::string& uri : options.server.uris) {
     if (auto checked = plov::fabric::Listener::Check(uri); !checked) {
+      return Complain(checked.error(), kExitUsage);
+    }
+  }
+  if (!options.metrics.empty()) {
+    if (auto checked = Exporter::Check(options.metrics); !checked) {
       return Complain(checked.error(), kExitUsage);
     }
   }
@@ -89,6 +110,8 @@ int Serve(plov::server::Options options, int argc, const char* const* argv) {
   said.reset();
   if (!server) return Complain(server.error(), kExitCannotServe);
   Warn(few_descriptors);
+  auto exporter = ServeMetrics(options.metrics, **server);
+  if (!exporter) return Complain(exporter.error(), kExitCannotServe);
   (*server)->Start();
   for (const auto& listener : (*server)->listeners()) {
     fmt::print("plovd: ready on {}\n", listener->uri());
@@ -100,6 +123,7 @@ int Serve(plov::server::Options options, int argc, const char* const* argv) {
   daemon.Run(signals.get());
   Notifier::Stopping();
   spdlog::info("stopping");
+  exporter->reset();
   said.emplace();
   server->reset();
   output->End();

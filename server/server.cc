@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "fabric/random.h"
@@ -238,6 +239,17 @@ void Server::Start() {
     threads_.emplace_back([worker = worker.get()] { worker->Run(); });
     pthread_setname_np(threads_.back().native_handle(), "plovd-shard");
   }
+}
+
+std::vector<verify::Counters> Server::ReadCounters() const {
+  std::vector<verify::Counters> all;
+  std::array<std::byte, kPageBytes> page;
+  for (const auto& shard : shards_) {
+    verify::CopyFromShared(
+        page.data(), verify::WordsAt(shard->region().data(), verify::kCountersOffset), page.size());
+    if (auto counters = verify::ReadCounters(page)) all.push_back(std::move(*counters));
+  }
+  return all;
 }
 
 bool Server::IsAlive() {

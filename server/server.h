@@ -14,6 +14,7 @@
 #include "server/shard.h"
 #include "server/shard_thread.h"
 #include "server/warm_start.h"
+#include "verify/counters.h"
 
 namespace plov::server {
 
@@ -39,7 +40,7 @@ struct ServerOptions {
   std::string warm_path = {};  // the file of shard 0; shard N's has ".N" appended
 };
 
-// Threads: created, run and destroyed by one thread; Stop from any.
+// Threads: created, run and destroyed by one thread; ReadCounters by any.
 class Server {
  public:
   // kNoSpace, kInUse, kPermission, kInvalidArgument, kSystem.
@@ -76,6 +77,9 @@ class Server {
 
   // The file of a shard's warm memory.
   static std::string WarmPathOf(const ServerOptions& options, uint32_t shard);
+
+  // What the shards tell of themselves, as clients READ it; costs their threads nothing. Any thread.
+  std::vector<verify::Counters> ReadCounters() const;
 
  private:
   Server() = default;

@@ -9,6 +9,7 @@ set -euo pipefail
 readonly run_packages=(
   g++ cmake ninja-build pkg-config libxxhash-dev libboost-program-options-dev libjemalloc-dev
   libfmt-dev libspdlog-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev nettle-dev libsystemd-dev
+  prometheus-cpp-dev
 )
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache
@@ -25,6 +26,8 @@ readonly test_packages=(
   liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev redis-server redis-tools memcached
   # plots in the pages of plov-bench, and what looks at them
   libjs-chart.js chromium-headless-shell
+  # promtool, which looks at what plovd --metrics serves
+  prometheus
 )
 
 fail() {
@@ -70,6 +73,14 @@ apt() {
     fail "apt-get $1 failed; missing: ${missing[*]}"
   }
 }
+
+# Some of them are daemons, which are to be there, not to run: Debian asks this before it starts one.
+readonly policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+  trap 'rm -f "$log"; "${as_root[@]}" rm -f "$policy"' EXIT
+  # shellcheck disable=SC2016
+  "${as_root[@]}" sh -c 'printf "#!/bin/sh\nexit 101\n" > "$0" && chmod 755 "$0"' "$policy"
+fi
 
 echo "install.sh: installing ${missing[*]}"
 apt update

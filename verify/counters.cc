@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <utility>
 
 namespace plov::verify {
 
@@ -10,6 +14,7 @@ namespace {
 
 using enum Counter;
 using enum Together;
+using enum Unit;
 
 constexpr bool kGrows = true;
 constexpr bool kVaries = false;
@@ -19,13 +24,13 @@ constexpr std::array<CounterInfo, kCounterCount> kTable = {{
     {kItemsDisplaced, "items_displaced", kVaries, kSum, "Items that are not in their home bucket."},
     {kPayloadBytes, "payload_bytes", kVaries, kSum, "Keys and values stored."},
     {kFullPercent, "full_percent", kVaries, kMost,
-     "What tables, stash and live records take of the memory that they can have."},
+     "What tables, stash and live records take of the memory that they can have.", kPercent},
     {kMemoryBytes, "memory_bytes", kVaries, kSum, "The budget of memory."},
     {kMemoryUsedBytes, "memory_used_bytes", kVaries, kSum,
      "Taken by tables, stash and records, dead ones included."},
     {kMemoryCommittedBytes, "memory_committed_bytes", kVaries, kSum, "Taken from the host."},
     {kHostRefuses, "host_refuses", kVaries, kMost, "Whether the host gives less than the budget."},
-    {kTablePercent, "table_percent", kVaries, kMost, "Buckets that are taken."},
+    {kTablePercent, "table_percent", kVaries, kMost, "Buckets that are taken.", kPercent},
     {kTableBytes, "table_bytes", kVaries, kSum, "Tables: in use, next, and those that drain."},
     {kBuckets, "buckets", kVaries, kSum, "Buckets of the table."},
     {kBucketBytes, "bucket_bytes", kVaries, kMost, "Size of a bucket."},
@@ -73,9 +78,11 @@ constexpr std::array<CounterInfo, kCounterCount> kTable = {{
     {kLogMode, "log_mode", kVaries, kMost, "0 strict, 1 acked, 2 async."},
     {kLogDurableBatch, "log_durable_batch", kVaries, kMost, "The last batch that is durable."},
     {kLogPendingBatches, "log_pending_batches", kVaries, kSum, "Batches that are not durable yet."},
-    {kLogCommitUsP50, "log_commit_us_p50", kVaries, kMost, "Median time of a commit."},
-    {kLogCommitUsP99, "log_commit_us_p99", kVaries, kMost, "What one commit in 100 exceeds."},
-    {kLogCommitUsMax, "log_commit_us_max", kVaries, kMost, "The longest commit."},
+    {kLogCommitUsP50, "log_commit_us_p50", kVaries, kMost, "Median time of a commit.",
+     kMicroseconds},
+    {kLogCommitUsP99, "log_commit_us_p99", kVaries, kMost, "What one commit in 100 exceeds.",
+     kMicroseconds},
+    {kLogCommitUsMax, "log_commit_us_max", kVaries, kMost, "The longest commit.", kMicroseconds},
     {kLogBytes, "log_bytes", kGrows, kSum, "Written to the log."},
     {kLogSegment, "log_segment", kVaries, kMost, "The segment in use."},
     {kLogFailed, "log_failed", kVaries, kMost, "Whether the log cannot be written."},
@@ -86,13 +93,15 @@ constexpr std::array<CounterInfo, kCounterCount> kTable = {{
      "Written of the one that is being taken, or was last."},
     {kSnapshotItems, "snapshot_items", kVaries, kSum, "Items in the last one."},
     {kSnapshotBytes, "snapshot_bytes", kVaries, kSum, "Bytes of the last one."},
-    {kSnapshotAtUs, "snapshot_at_us", kVaries, kMost, "When the last one was taken."},
+    {kSnapshotAtUs, "snapshot_at_us", kVaries, kMost, "When the last one was taken.",
+     kUnixMicroseconds},
     {kReportedGets, "reported_gets", kGrows, kSum, "GETs, as clients report them."},
     {kReportedReads, "reported_reads", kGrows, kSum, "READs of these GETs."},
     {kReportedTorn, "reported_torn", kGrows, kSum,
      "Of these, the ones that were torn and made again."},
-    {kCpuUs, "cpu_us", kGrows, kSum, "CPU time of the shard's thread."},
-    {kStartedAtUs, "started_at_us", kVaries, kMost, "When the server was started."},
+    {kCpuUs, "cpu_us", kGrows, kSum, "CPU time of the shard's thread.", kMicroseconds},
+    {kStartedAtUs, "started_at_us", kVaries, kMost, "When the server was started.",
+     kUnixMicroseconds},
 }};
 
 constexpr bool IsInOrder() {
@@ -104,8 +113,33 @@ constexpr bool IsInOrder() {
 static_assert(IsInOrder());
 static_assert(kCounterTextMax >= 2048);
 
+// Lines beside those of the table and the histograms.
+constexpr std::string_view kSnapshotAge = "snapshot_age_s";
+constexpr std::string_view kUptime = "uptime_us";
+constexpr std::string_view kClock = "clock_us";
+
+std::string BucketName(Histogram histogram, size_t bucket) {
+  const std::string name(HistogramName(histogram));
+  return bucket + 1 == kTimeBuckets ? name + "s_longer"
+                                    : name + "s_under_us_" + std::to_string(uint64_t{1} << bucket);
+}
+
+std::string SumName(Histogram histogram) { return std::string(HistogramName(histogram)) + "s_us"; }
+
 uint64_t SecondsBetween(uint64_t from_us, uint64_t to_us) {
   return to_us > from_us ? (to_us - from_us) / 1'000'000 : 0;
+}
+
+std::string_view TakeLine(std::string_view* text) {
+  const std::string_view line = text->substr(0, text->find('\n'));
+  text->remove_prefix(std::min(text->size(), line.size() + 1));
+  return line;
+}
+
+// A line "name value".
+std::pair<std::string_view, std::string_view> Split(std::string_view line) {
+  const size_t space = std::min(line.find(' '), line.size());
+  return {line.substr(0, space), line.substr(std::min(space + 1, line.size()))};
 }
 
 class Lines {
@@ -158,28 +192,77 @@ std::string TextOf(const Counters& counters, uint64_t unix_us) {
   for (const CounterInfo& info : kTable) {
     const uint64_t value = counters[info.counter];
     if (value == UINT64_MAX) continue;
-    if (info.counter == kSnapshotAtUs) {
-      lines.Add("snapshot_age_s", SecondsBetween(value, unix_us));
-    } else {
-      lines.Add(info.name, value);
-    }
+    lines.Add(info.name, value);
+    if (info.counter == kSnapshotAtUs) lines.Add(kSnapshotAge, SecondsBetween(value, unix_us));
   }
   for (size_t i = 0; i < kHistogramCount; ++i) {
     const Times& times = counters.histograms[i];
-    const std::string name(HistogramName(static_cast<Histogram>(i)));
     for (size_t bucket = 0; bucket < kTimeBuckets; ++bucket) {
       if (times.counts[bucket] == 0) continue;
-      lines.Add(bucket + 1 == kTimeBuckets
-                    ? name + "s_longer"
-                    : name + "s_under_us_" + std::to_string(uint64_t{1} << bucket),
-                times.counts[bucket]);
+      lines.Add(BucketName(static_cast<Histogram>(i), bucket), times.counts[bucket]);
     }
-    lines.Add(name + "s_us", times.sum_us);
+    lines.Add(SumName(static_cast<Histogram>(i)), times.sum_us);
   }
   const uint64_t started_us = counters[kStartedAtUs];
-  lines.Add("uptime_us", unix_us > started_us ? unix_us - started_us : 0);
-  lines.Add("clock_us", unix_us);
+  lines.Add(kUptime, unix_us > started_us ? unix_us - started_us : 0);
+  lines.Add(kClock, unix_us);
   return lines.Take() + counters.text;
+}
+
+ToldCounters CountersOf(std::string_view text) {
+  ToldCounters told{};
+  told.counters.values.fill(UINT64_MAX);
+  std::map<std::string, uint64_t*, std::less<>> places = {{std::string(kClock), &told.unix_us}};
+  for (const CounterInfo& info : kTable) {
+    places.emplace(info.name, &told.counters.values[static_cast<size_t>(info.counter)]);
+  }
+  for (size_t i = 0; i < kHistogramCount; ++i) {
+    const auto histogram = static_cast<Histogram>(i);
+    Times& times = told.counters.histograms[i];
+    places.emplace(SumName(histogram), &times.sum_us);
+    for (size_t bucket = 0; bucket < kTimeBuckets; ++bucket) {
+      places.emplace(BucketName(histogram, bucket), &times.counts[bucket]);
+    }
+  }
+  while (!text.empty()) {
+    const std::string_view line = TakeLine(&text);
+    const auto [name, number] = Split(line);
+    if (const auto place = places.find(name); place != places.end()) {
+      std::from_chars(number.data(), number.data() + number.size(), *place->second);
+    } else if (name != kSnapshotAge && name != kUptime) {
+      told.counters.text.append(line).append(1, '\n');
+    }
+  }
+  return told;
+}
+
+std::string_view TextValue(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const auto [own, value] = Split(TakeLine(&text));
+    if (own == name) return value;
+  }
+  return {};
+}
+
+Counters TotalOf(std::span<const Counters> shards) {
+  Counters total{};
+  total.values.fill(UINT64_MAX);
+  for (const Counters& shard : shards) {
+    for (const CounterInfo& info : kTable) {
+      uint64_t& all = total.values[static_cast<size_t>(info.counter)];
+      const uint64_t own = shard[info.counter];
+      if (own == UINT64_MAX) continue;
+      if (all == UINT64_MAX) all = 0;
+      all = info.together == kSum ? all + own : std::max(all, own);
+    }
+    for (size_t i = 0; i < kHistogramCount; ++i) {
+      const Times& own = shard.histograms[i];
+      Times& all = total.histograms[i];
+      std::ranges::transform(all.counts, own.counts, all.counts.begin(), std::plus());
+      all.sum_us += own.sum_us;
+    }
+  }
+  return total;
 }
 
 }  // namespace plov::verify

@@ -100,12 +100,16 @@ enum class Counter : uint8_t {
 // How the numbers of shards make one of the server.
 enum class Together : uint8_t { kSum, kMost };
 
+// What a number is, where its name or help alone do not say what Prometheus makes of it.
+enum class Unit : uint8_t { kPlain, kMicroseconds, kUnixMicroseconds, kPercent };
+
 struct CounterInfo {
   Counter counter;
   std::string_view name;
   bool only_grows;  // else it goes up and down
   Together together;
   std::string_view help;
+  Unit unit = Unit::kPlain;
 };
 
 inline constexpr size_t kCounterCount = static_cast<size_t>(Counter::kCount);
@@ -148,5 +152,18 @@ std::optional<Counters> ReadCounters(std::span<const std::byte> page);
 
 // "name value\n" lines of all that there is, ages and uptime by the server's clock.
 std::string TextOf(const Counters& counters, uint64_t unix_us);
+
+// What TextOf made a text of. Lines that it has not made are the text at the end.
+struct ToldCounters {
+  Counters counters;
+  uint64_t unix_us;
+};
+ToldCounters CountersOf(std::string_view text);
+
+// The value of a line "name value" of the text at the end; empty: there is none.
+std::string_view TextValue(std::string_view text, std::string_view name);
+
+// Those of all shards as one, without a text.
+Counters TotalOf(std::span<const Counters> shards);
 
 }  // namespace plov::verify

@@ -38,8 +38,15 @@ constexpr auto kCommands = std::to_array<Command>({
      "READ from the server's memory, which costs it nothing.\n"
      "With --json: {\"shards\":[...],\"total\":{...}} with every number, the server's version, "
      "process\n"
-     "and options.\n",
-     0, 0, "", Stats},
+     "and options. With --prometheus: as plovd --metrics serves them.\n",
+     0, 0, "watch prometheus", Stats},
+    {"top", "", "", "show what the server does, again and again",
+     "READ from the server's memory: it costs the server nothing, and goes on while it is stopped\n"
+     "or gone. Rates are of the last 5 seconds, or of the last --interval where that is longer.\n"
+     "On a terminal q ends it, p pauses it, s sorts the shards by CPU time; into a pipe it prints "
+     "a\n"
+     "block of lines for each interval.\n",
+     0, 0, "interval count", Top},
     {"slowlog", "", "", "print the last writes that took the server long",
      "At most 64 of each shard, the oldest first: those that took longer than plovd --slow-write.\n"
      "Of each: when the server took its message, how long until the reply was sent, and on what:\n"

@@ -39,6 +39,7 @@ Outcome Delete(const Options& options, program::Output* output);
 Outcome Load(const Options& options, program::Output* output);
 Outcome Dump(const Options& options, program::Output* output);
 Outcome Stats(const Options& options, program::Output* output);
+Outcome Top(const Options& options, program::Output* output);
 Outcome SlowLog(const Options& options, program::Output* output);
 Outcome Ping(const Options& options, program::Output* output);
 Outcome Sync(const Options& options, program::Output* output);

@@ -25,7 +25,8 @@ using std::chrono::seconds;
 
 constexpr std::chrono::milliseconds kBetweenAttempts{20};
 constexpr microseconds kTimeoutMax = std::chrono::hours(24);
-constexpr seconds kTtlMax{UINT32_MAX};  // an expiry has 32 bits
+constexpr std::chrono::milliseconds kIntervalMin{10};  // a screen is not drawn faster
+constexpr seconds kTtlMax{UINT32_MAX};                 // an expiry has 32 bits
 
 po::options_description GlobalOptions() {
   po::options_description options("Options", 100);
@@ -46,9 +47,9 @@ po::options_description GlobalOptions() {
 
 po::options_description CommandOptions() {
   po::options_description options(
-      "Options of put (--if-version also of delete), of load (--json-lines), of snapshot "
-      "(--no-wait), of drain (--cancel), of log list (--shard, --snapshot), of restore "
-      "(--until-version, "
+      "Options of put (--if-version also of delete), of load (--json-lines), of stats "
+      "(--watch, --prometheus), of top (--interval, --count), of snapshot (--no-wait), of drain "
+      "(--cancel), of log list (--shard, --snapshot), of restore (--until-version, "
       "--until-time) and of doctor (--memory, --log)",
       100);
   // clang-format off
@@ -62,6 +63,12 @@ po::options_description CommandOptions() {
       ("if-version", po::value<std::string>()->value_name("N"),
        "only over this version of KEY, as get --json shows it")
       ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
+      ("watch", po::value<std::string>()->value_name("DURATION"),
+       "print them again each second, or as often as --watch=DURATION says")
+      ("prometheus", po::bool_switch(), "print them as Prometheus scrapes them")
+      ("interval", po::value<std::string>()->value_name("DURATION"),
+       "look at the server as often as this (1s)")
+      ("count", po::value<std::string>()->value_name("N"), "end after so many looks (never)")
       ("no-wait", po::bool_switch(), "do not wait for the snapshot")
       ("cancel", po::bool_switch(), "let the server go on as before")
       ("memory", po::value<std::string>()->value_name("SIZE"),
@@ -150,6 +157,22 @@ std::expected<PutOptions, Error> PutOptionsOf(const po::variables_map& given) {
   return put;
 }
 
+std::expected<void, Error> FillIntervals(const po::variables_map& given, Options* options) {
+  const auto interval = DurationOf(given, "interval", options->interval, kTimeoutMax);
+  if (!interval) return std::unexpected(interval.error());
+  const auto watch = DurationOf(given, "watch", {}, kTimeoutMax);
+  if (!watch) return std::unexpected(watch.error());
+  const auto count = NumberOf<uint64_t>(given, "count", 1);
+  if (!count) return std::unexpected(count.error());
+  for (const auto each : {*interval, *watch}) {
+    if (each.count() > 0 && each < kIntervalMin) return Invalid("an interval is 10ms or longer");
+  }
+  options->interval = *interval;
+  if (given.count("watch") > 0) options->watch = *watch;
+  if (given.count("count") > 0) options->count = *count;
+  return {};
+}
+
 bool IsOptionOf(const Command& command, std::string_view name) {
   std::istringstream own{std::string(command.options)};
   for (std::string option; own >> option;) {
@@ -217,6 +240,13 @@ void TakeDrainTime(const po::variables_map& given, Options* options) {
   options->timeout = Options{}.timeout;
 }
 
+// "--watch" has a value behind "=" only: the word after it may be the command.
+std::vector<po::option> TakeBareWatch(std::vector<std::string>& words) {
+  if (words.front() != "--watch") return {};
+  words.erase(words.begin());
+  return {po::option("watch", {"1s"})};
+}
+
 std::expected<Options, Error> Digest(const po::variables_map& given,
                                      std::vector<std::string> words) {
   Options options;
@@ -236,6 +266,10 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   options.json = given["json"].as<bool>();
   options.json_lines = given["json-lines"].as<bool>();
   options.no_wait = given["no-wait"].as<bool>();
+  options.prometheus = given["prometheus"].as<bool>();
+  if (options.prometheus && options.json)
+    return Invalid("--json and --prometheus exclude each other");
+  if (auto filled = FillIntervals(given, &options); !filled) return std::unexpected(filled.error());
   const auto timeout = DurationOf(given, "timeout", options.timeout, kTimeoutMax);
   if (!timeout) return std::unexpected(timeout.error());
   options.timeout = *timeout;
@@ -300,6 +334,7 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
         po::command_line_parser(argc, argv)
             .options(all)
             .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
+            .extra_style_parser(TakeBareWatch)
             .run();
     for (const auto& option : parsed.options) {
       if (option.string_key.empty()) words.push_back(option.value.at(0));

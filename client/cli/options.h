@@ -24,9 +24,13 @@ struct Options {
   std::chrono::microseconds timeout = std::chrono::seconds(5);
   std::chrono::microseconds wait{};  // for a server to be there
   bool json = false;
-  bool json_lines = false;  // of load
-  bool no_wait = false;     // of snapshot
-  bool cancel = false;      // of drain
+  bool json_lines = false;                              // of load
+  bool no_wait = false;                                 // of snapshot
+  bool prometheus = false;                              // of stats
+  std::optional<std::chrono::microseconds> watch = {};  // of stats: print them again after this
+  std::chrono::microseconds interval = std::chrono::seconds(1);  // of top
+  std::optional<uint64_t> count = {};                            // likewise; without: for ever
+  bool cancel = false;                                           // of drain
   // Likewise: how long clients may stay.
   std::chrono::microseconds drain_for = std::chrono::seconds(30);
   PutOptions put;  // of put; delete uses expected_version

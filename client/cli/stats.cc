@@ -1,15 +1,19 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
 #include "client/cli/report.h"
+#include "metrics/text.h"
 #include "program/format.h"
 #include "verify/counters.h"
 
@@ -180,11 +184,23 @@ program::Json ShardStats(std::string_view text) {
   return shard;
 }
 
-Outcome Stats(const Options& options, program::Output* output) {
-  auto client = ConnectAsAdministrator(options);
-  if (!client) return std::unexpected(client.error());
+namespace {
+
+std::expected<std::string, Error> PrometheusOf(const std::vector<std::string>& texts) {
+  std::vector<verify::Counters> shards;
+  for (const std::string& text : texts) shards.push_back(verify::CountersOf(text).counters);
+  return metrics::PrometheusText(shards);
+}
+
+Outcome Print(const Options& options, Client* client, program::Output* output) {
   const auto texts = client->ServerStats(Freshness::kAsFound);
   if (!texts) return std::unexpected(texts.error());
+  if (options.prometheus) {
+    const auto text = PrometheusOf(*texts);
+    if (!text) return std::unexpected(text.error());
+    output->Write(*text);
+    return {};
+  }
   program::Json shards = program::Json::array();
   for (const std::string& text : *texts) shards.push_back(ShardStats(text));
   const program::Json total = Total(shards);
@@ -199,6 +215,26 @@ Outcome Stats(const Options& options, program::Output* output) {
     output->Write(TextOf(options, AboutServer(texts->front()), total, shards.size()));
   }
   return {};
+}
+
+// On a terminal each takes the place of the one before; else an empty line is between texts for people.
+Outcome PrintAgain(const Options& options, Client* client, program::Output* output) {
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  while (true) {
+    if (is_terminal) program::WriteAll(STDOUT_FILENO, "\x1b[H\x1b[J");
+    if (auto printed = Print(options, client, output); !printed) return printed;
+    if (!is_terminal && !options.json) output->Write("\n");
+    if (auto written = output->Finish(); !written) return written;
+    std::this_thread::sleep_for(*options.watch);
+  }
+}
+
+}  // namespace
+
+Outcome Stats(const Options& options, program::Output* output) {
+  auto client = ConnectAsAdministrator(options);
+  if (!client) return std::unexpected(client.error());
+  return options.watch ? PrintAgain(options, &*client, output) : Print(options, &*client, output);
 }
 
 }  // namespace plov::cli

@@ -23,7 +23,7 @@ constexpr uint64_t kIncarnation = 0x6772'6f77;
 constexpr uint64_t kHashSeed = 0x5eed;
 constexpr size_t kRegionBytes = 256 << 10;
 constexpr uint64_t kOldOffset = verify::kRegionHeadBytes;
-constexpr uint64_t kNextOffset = 16 << 10;
+constexpr uint64_t kNextOffset = kOldOffset + verify::kPageBytes;
 constexpr uint64_t kRecordsOffset = 64 << 10;
 constexpr uint32_t kBucketBytes = verify::kBucketBytesMin;
 

@@ -154,7 +154,7 @@ TEST(Growth, MessagesGoOnBesideTheConfirmation) {
     server.While([&] {
       EXPECT_TRUE(client.Ping());
       ExpectFindsAll(server, &client);
-      EXPECT_TRUE(client.ServerStats());
+      EXPECT_TRUE(client.Sync());
     });
   }
   EXPECT_EQ(server.confirmed(), Versions({1, 2, 3}));

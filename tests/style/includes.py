@@ -25,8 +25,12 @@ TABLE = {
         "ours": ("log/", "verify/", "fabric/os.h"),
         "libraries": _POSIX,
     },
+    "metrics": {
+        "ours": ("metrics/", "verify/", "fabric/os.h"),
+        "libraries": _POSIX + ("prometheus/",),
+    },
     "server": {
-        "ours": ("server/", "log/", "fabric/", "cuckoo/", "verify/"),
+        "ours": ("server/", "metrics/", "log/", "fabric/", "cuckoo/", "verify/"),
         "libraries": _DEBIAN + ("jemalloc/",),
     },
     "client": {
@@ -57,9 +61,10 @@ _PEER_LIBRARIES = ("lmdb.h", "libcuckoo/", "hiredis/", "libmemcached/")
 # The bindings for Python.
 _PYTHON = "client/python/"
 _PYTHON_LIBRARIES = ("Python.h", "pybind11/")
-# `plov log` reads a server's log, of which the client's library knows nothing.
-_LOG_READERS = "client/cli/"
-_LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "gtest/", "gmock/")
+# `plov log` reads a server's log, `plov stats` shows counters as Prometheus does: the client's library
+# does neither.
+_CLI = "client/cli/"
+_LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "prometheus/", "gtest/", "gmock/")
 _STANDARD_C = re.compile(r"^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal"
                          r"|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h$")
 
@@ -77,7 +82,7 @@ def _allowed(path, row, header):
         return True
     if path.startswith(_VERBS) and header.startswith(_VERBS_LIBRARIES):
         return True
-    if path.startswith(_LOG_READERS) and header.startswith("log/"):
+    if path.startswith(_CLI) and header.startswith(("log/", "metrics/")):
         return True
     if path.startswith(_PYTHON) and header.startswith(_PYTHON_LIBRARIES):
         return True
