@@ -51,7 +51,7 @@ and at last how many were caught. What the catchers printed is in build-mutants/
 
   --list           prints the mutants, each with what plov does wrong
   --only NAME      this one only; may be given again
-  --seconds BOUND  how long simulator and torture tool may look for one; 20 unless given
+  --seconds BOUND  how long simulator and torture tool may look for one; 10 unless given
   --help           this text
 
 A mutant is a file tests/mutants/NAME.mutant. It says what is wrong, who notices it, and where:
@@ -84,7 +84,7 @@ make_tree() {
 }
 
 only=()
-seconds=20
+seconds=10
 only_list=false
 while (($# > 0)); do
   case "$1" in

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "verify/superblock.h"
+
 namespace plov::sim {
 
 namespace {
@@ -61,7 +63,7 @@ void Churn(Random* random, Scenario* scenario) {
   scenario->bucket_count = random->Between(16, 32);
   scenario->keys = random->Between(3, 6);
   scenario->fillers = random->Between(6, 14);
-  scenario->memory_bytes = (20 + 4 * random->Between(3, 6)) * kKiB;
+  scenario->memory_bytes = verify::kRegionHeadBytes + (8 + 4 * random->Between(3, 6)) * kKiB;
   scenario->value_bytes_max = random->Between(60, 800);
   scenario->get_percent = random->Between(20, 50);
   scenario->operations = random->Between(4, 12);
