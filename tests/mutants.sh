@@ -14,7 +14,7 @@ readonly jobs
 # it, and its command in the build folder, where SECONDS stands for the bound. One whose target is
 # not there is left out. It has caught a mutant when it ends with 1, by a signal, or not in time.
 catchers=(
-  "simulator      sim_torture        tests/sim/sim_torture --seconds SECONDS --search 0"
+  "simulator      sim_torture        tests/sim/sim_torture --runs 8000 --search 0"
   "simulator-log  sim_torture        tests/sim/sim_torture --log yes --seconds SECONDS --search 0"
   "verify         verify_test        tests/verify/verify_test"
   "cuckoo         cuckoo_test        tests/cuckoo/cuckoo_test"
