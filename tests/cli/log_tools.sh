@@ -86,34 +86,42 @@ expect 0 put torn x
 end_server KILL
 cp -a "$dir" "$work/killed"
 expect 0 log list "$dir" && read -r shard _ < <(grep -P '\ttorn\t' "$work/out")
-flip "$dir/$shard.2.log" 4180
+at=$(grep -abo torn "$dir/$shard.2.log" | cut -d : -f 1)
+begin=$((at / 4096 * 4096))
+flip "$dir/$shard.2.log" "$at"
+truncate -s $((begin + 4096)) "$dir/$shard.2.log" # what says that it was durable was not written
+truncate -s 8M "$dir/$shard.2.log"
 expect 1 log check "$dir" && says 'the tail of 1 shard is torn'
-shows "^shard $shard: .*: torn tail of 4096 bytes at offset 4096 of $dir/$shard.2.log, which the next start cuts$"
-expect 1 log check "$dir" --json && is_json --json-lines && shows '"torn":{"file":"log/..2.log","offset":4096,"bytes":4096}'
+shows "^shard $shard: .*: torn tail of 4096 bytes at offset $begin of $dir/$shard.2.log, which the next start cuts$"
+expect 1 log check "$dir" --json && is_json --json-lines && shows "\"torn\":{\"file\":\"log/..2.log\",\"offset\":$begin,\"bytes\":4096}"
 expect 0 log export "$dir" && sort "$work/out" | cmp -s - "$work/items" || fail 'a torn tail is left out'
 run log salvage "$dir"
 [[ $status == 1 ]] && says 'is torn' && lacks torn || fail 'salvage of a torn tail'
 expect 0 log cut "$dir" "$new"
 serves "$new" "$work/items"
 
-# Damage: the second batch of shard 0.
+# Damage: the batch of the second operation of shard 0. A batch of one operation, and one that says
+# only that what is before it is durable, has a page.
+second_batch() { "$plov" log list "$dir" --shard "$1" | awk -F '\t' 'NR == 2 {print $2}'; }
 fresh
 expect 0 log list "$dir" --shard 0
 mapfile -t keys < <(cut -f 5 "$work/out")
-flip "$dir/0.1.log" 8300
+batch=$(second_batch 0)
+begin=$((4096 * batch))
+flip "$dir/0.1.log" $((begin + 108))
 expect 3 log check "$dir" && says "1 of 2 shards damaged; nothing was changed: .*plov log cut $dir NEWDIR"
-shows "^shard 0: .*: DAMAGE: $dir/0.1.log at offset 8192: batch 2 is not whole"
+shows "^shard 0: .*: DAMAGE: $dir/0.1.log at offset $begin: batch $batch is not whole"
 shows '^shard 1: .*: whole$'
-expect 3 log check "$dir" --json && is_json --json-lines && shows '"damages":\[{"file":"log/0.1.log","offset":8192'
-expect 3 log list "$dir" && says 'at offset 8192' && has_lines 1
-expect 3 log export "$dir" && says 'at offset 8192' && out ''
+expect 3 log check "$dir" --json && is_json --json-lines && shows "\"damages\":\[{\"file\":\"log/0.1.log\",\"offset\":$begin"
+expect 3 log list "$dir" && says "at offset $begin" && has_lines 1
+expect 3 log export "$dir" && says "at offset $begin" && out ''
 run log salvage "$dir"
-[[ $status == 1 ]] && says 'skipped: shard 0: batch 2 is lost' || fail "salvage of damage: $status"
+[[ $status == 1 ]] && says "skipped: shard 0: batch $batch is lost" || fail "salvage of damage: $status"
 for key in a b c "${keys[2]}" "${keys[-1]}"; do
   [[ $key == d || $key == short ]] || has "$key"  # these two are gone
 done
 cp "$work/out" "$work/saved"
-expect 0 log cut "$dir" "$new" && shows "^shard 0: up to batch 1, .*; lost: [0-9]* whole operations behind"
+expect 0 log cut "$dir" "$new" && shows "^shard 0: up to batch $((batch - 1)), .*; lost: [0-9]* whole operations behind"
 expect 0 log check "$new"
 expect 0 log export "$new" && has "${keys[0]}" && lacks "${keys[1]}"
 sort "$work/out" > "$work/before"
@@ -126,7 +134,7 @@ expect 0 dump && sort "$work/out" | cmp -s - <(sort "$work/saved") || fail 'what
 end_server TERM
 
 # Both shards; a file cut short, empty, a folder, a pipe, under another's name, gone.
-flip "$dir/1.1.log" 8300
+flip "$dir/1.1.log" $((4096 * $(second_batch 1) + 108))
 expect 3 log check "$dir" && says '2 of 2 shards damaged'
 rm -rf "$new" && expect 0 log cut "$dir" "$new" && expect 0 log check "$new"
 odd() {
@@ -137,7 +145,7 @@ odd() {
   ((status == 1)) || fail "$what: salvage ends with $status"
   has "${@:3}"
 }
-fresh && truncate -s 12288 "$dir/0.1.log"
+fresh && truncate -s $((begin + 4096)) "$dir/0.1.log"
 odd 'cut short' 'the file is shorter' "${keys[0]}"
 expect 0 log cut "$dir" "$new" && expect 0 log export "$new" && has "${keys[0]}" "${keys[1]}"
 fresh && : > "$dir/0.1.log"

@@ -39,7 +39,7 @@ source "$here/server.sh"
 cuts=12
 writes=300
 shards=1
-seed=$((RANDOM * 32768 + RANDOM))
+seed=$((RANDOM * 32768 + RANDOM + 1))
 
 parse() {
   while (($# > 0)); do
@@ -53,7 +53,7 @@ parse() {
       --forget=dsync | --forget=files | --forget=names) forget=$2 ;;
       --folder=?*) folder=$(realpath -m "$2") ;;
       --cuts=[1-9]* | --writes=[1-9]* | --shards=[1-9]* | --seed=[1-9]*)
-        [[ $2 =~ ^[0-9]{1,9}$ ]] || refuse "$1 takes a number"
+        [[ $2 =~ ^[0-9]{1,10}$ ]] || refuse "$1 takes a number"
         declare -g "${1#--}=$2"
         ;;
       -*) refuse "no option $1 ${2-}" ;;

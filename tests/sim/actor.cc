@@ -17,6 +17,7 @@ using torture::Outcome;
 namespace {
 
 constexpr auto kTimeoutOfAudit = std::chrono::seconds(2);
+constexpr auto kTimeoutMax = std::chrono::hours(1);
 constexpr char kGone = '?';  // what is in a value once nobody may look at it
 constexpr std::byte kPoison{0xa5};
 
@@ -70,7 +71,8 @@ void Actor::Live() {
   CheckBuffer();
 }
 
-// Who has little time gets more of it after a failure, or would never be connected.
+// Who has little time gets more of it after a failure, or would never be connected: also where time
+// leaps by more than a deadline at a time, and the server has all those to look at who gave up.
 void Actor::Connect() {
   ClientOptions options;
   options.timeout = timeout_;
@@ -80,7 +82,7 @@ void Actor::Connect() {
   if (client) {
     client_.emplace(std::move(*client));
   } else {
-    timeout_ = std::min<std::chrono::microseconds>(timeout_ * 2, kTimeoutOfAudit);
+    timeout_ = std::min<std::chrono::microseconds>(timeout_ * 2, kTimeoutMax);
   }
 }
 
