@@ -18,8 +18,26 @@
 
 namespace plov::server {
 
+// What a shard does of one message before others have their turn: so many requests, or so many
+// bytes copied, sealed or looked at. Some ten microseconds.
+struct Slice {
+  uint32_t requests = 16;
+  uint64_t work_bytes = uint64_t{64} << 10;
+};
+
 class Batch {
  public:
+  // Of a slice of it, or of one request.
+  enum class Outcome {
+    kDone,
+    kAgain,   // there is more to do
+    kWaits,   // for memory that clients give back
+    kLogs,    // goes on when the disk has caught up
+    kReads,   // goes on when a value has arrived
+    kAsks,    // goes on when the main thread has answered
+    kBroken,  // no client of ours sends this
+  };
+
   // Takes a private copy. False when it is no message of this client's.
   bool Open(std::span<const std::byte> message, uint64_t client_id) {
     message_.assign(message.begin(), message.end());
@@ -44,6 +62,11 @@ class Batch {
     suspect.reset();
     command.reset();
   }
+
+  // A slice has ended so.
+  void Rest(Outcome outcome) { times.Rest(CauseOf(outcome)); }
+  // The next begins.
+  void GoOn(uint64_t now_us);
 
   // A write, as the slow log shows it; its key is in the message.
   struct Shown {
@@ -70,6 +93,9 @@ class Batch {
   std::shared_ptr<Command> command;           // until the main thread has answered it
 
  private:
+  // Why the message does not go on.
+  verify::Cause CauseOf(Outcome outcome) const;
+
   std::vector<std::byte> message_;
   std::optional<verify::MessageReader> requests_;
   std::array<std::byte, 32 << 10> reply_;

@@ -158,7 +158,7 @@ std::expected<void, Error> Server::RestoreFromLog(log::CommitMode mode) {
       if (!finished) return finished;
       tail = warm_[shard].tail();
     }
-    shards_[shard]->LogTo(log_->of_shard(shard), mode, log_->feed_of_shard(shard), tail);
+    shards_[shard]->LogTo({log_->of_shard(shard), mode, log_->feed_of_shard(shard), tail});
   }
   return {};
 }

@@ -1,42 +1,24 @@
 #include "server/shard.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
-
-#include "cuckoo/hash.h"
 
 namespace plov::server {
 
 using fabric::PeerId;
 using fabric::PortEvent;
 using verify::MessageReader;
-using verify::MessageWriter;
 using verify::Operation;
 using verify::Reply;
 using verify::Request;
 
 namespace {
 
-// What clients cause is logged the 1st, 2nd, 4th, 8th ... time: no client can fill the log.
-bool IsWorthALine(uint64_t count) { return std::has_single_bit(count); }
-
-// Records that are held for one client.
-constexpr size_t kHeldMax = 128;
-
 // Requests between two looks at what may be worth a warning.
 constexpr uint64_t kLookEvery = 1024;
-
-// A longer record that a client suspects is verified in slices.
-constexpr size_t kVerifiedAtOnce =
-    verify::RecordBytes(verify::kKeyBytesMax, verify::kShortValueMax);
-
-// Between two times that a busy shard brings its counters up to date.
-constexpr uint64_t kPublishPeriodUs = 1000;
 
 // Of messages that are done, whose memory is kept.
 constexpr size_t kIdleBatchesMax = 64;
@@ -48,7 +30,11 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
       timeouts_(timeouts),
       slice_(slice),
       sessions_(store_->recovery().warm),
-      page_(store_->region().data()) {
+      gets_(store_.get(), slice, timeouts.hold_us, &counters_),
+      writes_(store_.get(), slice, &counters_),
+      page_(store_->region().data()),
+      publisher_(store_.get(), &page_),
+      slow_log_(store_.get(), &page_) {
   page_.Set(verify::Counter::kStartedAtUs, store_->UnixUs(MonotonicUs()));
   Publish();
 }
@@ -56,7 +42,7 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
   bool worked = Step();
-  if (log_ != nullptr) worked = StepLog() || worked;
+  if (log_) worked = StepLog() || worked;
   worked = worked || store_->OnIdle();
   warnings_.LookAtHost(*store_);
   if (budget_wanted_.load(std::memory_order_relaxed) != 0) {
@@ -64,8 +50,8 @@ bool Shard::Turn() {
     worked = true;
   }
   if (worked) {
-    is_unpublished_ = true;
-  } else if (is_unpublished_) {
+    publisher_.Touch();
+  } else if (publisher_.has_moved()) {
     Publish();
   }
   return worked;
@@ -115,16 +101,25 @@ bool Shard::StepBatch() {
   for (size_t left = waiting_.size(); left > 0; --left) {
     const Waiting next = waiting_.front();
     waiting_.pop_front();
-    const auto it = next.endpoint->peers.find(next.peer);
-    if (it == next.endpoint->peers.end()) continue;  // it is gone
-    GoOn(it->second.batch.get());
-    const Outcome outcome = Serve(next.endpoint, next.peer, &it->second);
+    Peer* peer = next.peer();
+    if (peer == nullptr) continue;  // it is gone
+    peer->batch->GoOn(MonotonicUs());
+    const Outcome outcome = Serve(next.endpoint, next.id, peer);
     if (outcome != Outcome::kWaits && outcome != Outcome::kLogs && outcome != Outcome::kAsks) {
       return true;
     }
     writes_wait_ = writes_wait_ || outcome == Outcome::kWaits;
   }
   return false;
+}
+
+bool Shard::StepLog() {
+  bool worked = log_->Step();
+  while (const auto next = log_->NextSettled()) {
+    SendReplies(next->endpoint, next->id, next->peer());
+    worked = true;
+  }
+  return log_->StepSnapshot() || worked;
 }
 
 bool Shard::StepEndpoint(Endpoint* endpoint) {
@@ -160,7 +155,7 @@ void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   }
   connected_.insert_or_assign(owner, std::pair(endpoint, event.peer));
   confirmations_.Add(0);
-  const uint64_t logged_owner = log_ == nullptr ? 0 : LoggedOwner(owner, log_->id());
+  const uint64_t logged_owner = log_ ? LoggedOwner(owner, log_->log().id()) : 0;
   endpoint->peers.try_emplace(event.peer, Peer{owner,
                                                logged_owner,
                                                event.may_write,
@@ -171,12 +166,10 @@ void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
 }
 
 void Shard::Abandon(Peer* peer) {
-  if (peer->batch != nullptr) {
-    store_->Abandon(&peer->batch->writing);
-    if (peer->batch->suspect) store_->Release(peer->batch->suspect->record_offset);
-    EndBatch(peer);
-  }
-  ReleaseHeld(peer, UINT64_MAX);
+  gets_.Abandon(peer);
+  if (peer->batch == nullptr) return;
+  store_->Abandon(&peer->batch->writing);
+  EndBatch(peer);
 }
 
 void Shard::Drop(Endpoint* endpoint, PeerId id) {
@@ -188,15 +181,6 @@ void Shard::Drop(Endpoint* endpoint, PeerId id) {
   confirmations_.Remove(it->second.confirmed_version);
   endpoint->peers.erase(it);
   ReleaseConfirmed();
-}
-
-void Shard::ReleaseHeld(Peer* peer, uint64_t until_us) {
-  std::erase_if(peer->held, [this, until_us](const Held& held) {
-    if (held.until_us > until_us) return false;
-    store_->Release(held.offset);
-    --holds_;
-    return true;
-  });
 }
 
 // Reads ahead in a message, with a reader of its own.
@@ -215,12 +199,12 @@ void Shard::OnMessage(Endpoint* endpoint, const PortEvent& event) {
   Peer& peer = endpoint->peers.at(event.peer);
   ++counters_.messages;
   const uint64_t now_us = MonotonicUs();
-  if (is_unpublished_ && now_us - published_at_us_ >= kPublishPeriodUs) Publish();
+  if (publisher_.IsDue(now_us)) Publish();
   peer.batch = TakeBatch();
   peer.batch->times.Begin(now_us);
   if (!peer.batch->Open(event.message, peer.owner.client_id))
     return DropForGarbage(endpoint, event.peer);
-  if (!peer.batch->requests().heading().keeps_held) ReleaseHeld(&peer, UINT64_MAX);
+  if (!peer.batch->requests().heading().keeps_held) gets_.Release(&peer, UINT64_MAX);
   Serve(endpoint, event.peer, &peer);
 }
 
@@ -240,7 +224,7 @@ void Shard::EndBatch(Peer* peer) {
 // A slice, and what comes of it.
 Shard::Outcome Shard::Serve(Endpoint* endpoint, PeerId id, Peer* peer) {
   const Outcome outcome = HandleSome(endpoint, id, peer);
-  peer->batch->times.Rest(CauseOf(outcome, *peer->batch));
+  peer->batch->Rest(outcome);
   switch (outcome) {
     case Outcome::kDone:
       Finish(endpoint, id, peer);
@@ -297,9 +281,9 @@ void Shard::DropForGarbage(Endpoint* endpoint, PeerId id) {
 
 // Rule D4: what the replies say is durable before anybody is told.
 void Shard::Finish(Endpoint* endpoint, PeerId id, Peer* peer) {
-  if (log_ != nullptr && peer->batch->rests_on != 0) {
-    peer->batch->times.Rest(verify::Cause::kDisk);
-    unsettled_.push_back({endpoint, id});
+  if (peer->batch->rests_on != 0) {
+    peer->batch->Rest(Outcome::kLogs);
+    log_->Wait({endpoint, id});
   } else {
     SendReplies(endpoint, id, peer);
   }
@@ -316,7 +300,10 @@ void Shard::SendReplies(Endpoint* endpoint, PeerId id, Peer* peer) {
   Batch& batch = *peer->batch;
   endpoint->port->Send(id, batch.replies->Finish({.answered = store_->superblock().version,
                                                   .clock_us = batch.clock_us}));
-  if (batch.write.operation != Operation::kPing) CountTime(&batch);
+  if (batch.write.operation != Operation::kPing) {
+    batch.GoOn(MonotonicUs());
+    slow_log_.Count(batch);
+  }
   EndBatch(peer);
 }
 
@@ -334,23 +321,25 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   if (verify::IsForWriters(request.operation) && !peer->may_write) {
     reply.status = Code::kPermission;
   } else if (verify::IsWrite(request.operation)) {
-    outcome = HandleWrite(endpoint, id, peer, &reply);
+    outcome = writes_.Handle(endpoint, id, peer, &reply);
   } else if (request.rendezvous) {
     reply.status = Code::kProtocol;
   } else if (request.operation == Operation::kGet) {
-    outcome = HandleGet(peer, room, &reply);
+    outcome = gets_.Handle(peer, room, &reply);
   } else if (request.operation == Operation::kConfirm) {
     Confirm(peer, std::max(peer->confirmed_version, request.expected_version));
     TakeReport(request.value);
     ReleaseConfirmed();
     batch.clock_us = store_->UnixUs(MonotonicUs());
   } else if (request.operation == Operation::kStats) {
-    cpu_at_us_ = 0;
+    publisher_.LookAtCpu();
     Publish();
-  } else if (request.operation == Operation::kSync) {
-    AnswerSync(&batch, &reply);
-  } else if (request.operation == Operation::kSnapshot) {
-    AnswerSnapshot(&reply);
+  } else if (request.operation == Operation::kSync && log_) {
+    log_->AnswerSync(&batch, &reply);
+  } else if (request.operation == Operation::kSnapshot && log_) {
+    log_->AnswerSnapshot(&reply);
+  } else if (request.operation == Operation::kSync || request.operation == Operation::kSnapshot) {
+    reply.status = Code::kInvalidArgument;
   } else if (request.operation == Operation::kAdminister) {
     outcome = HandleCommand(peer, room, &reply);
   }
@@ -358,192 +347,32 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   return batch.replies->Add(reply) ? Outcome::kDone : Outcome::kBroken;
 }
 
-// What a client of ours asks another shard for is not stored here, where no GET would look for it.
-bool Shard::IsOurs(std::string_view key) const {
-  const verify::Superblock& superblock = store_->superblock();
-  return superblock.shard_count == 1 || cuckoo::ShardOf(cuckoo::HashKey(key, superblock.hash_seed),
-                                                        superblock.shard_count) == superblock.shard;
-}
-
-Shard::Outcome Shard::HandleWrite(Endpoint* endpoint, PeerId id, Peer* peer, Reply* reply) {
-  const Request& request = *peer->batch->request;
-  if (!IsOurs(request.key)) return Outcome::kBroken;
-  peer->batch->write = {request.operation, request.value_bytes, request.key};
-  WriteReply write;
-  bool rests = log_ != nullptr && commit_mode_ != log::CommitMode::kAsync;
-  if (!Answered(peer, request, &write)) {
-    const uint64_t now_us = peer->batch->times.slice_us();
-    const Growth& growth = store_->growth();
-    peer->batch->writing.room.may_wait =
-        growth.draining() && peer->confirmed_version >= growth.awaited_version();
-    peer->batch->writing.client_id = peer->logged_owner;
-    Outcome outcome = AskLog(peer, &write);
-    if (outcome != Outcome::kDone) return outcome;
-    if (write.status != Code::kOk) {  // nothing is written until the disk is
-      rests = false;
-      store_->Abandon(&peer->batch->writing);
-    } else if (request.rendezvous) {
-      outcome = HandleLarge(endpoint, id, peer, &write);
-    } else if (request.operation == Operation::kDelete) {
-      write = store_->Delete(request, now_us, peer->logged_owner);
-    } else {
-      outcome =
-          Applied(store_->Write(request, now_us, &peer->batch->writing), *peer->batch, &write);
-    }
-    if (outcome != Outcome::kDone) return outcome;
-    peer->session->Remember(request.sequence, write);
-  }
-  if (rests) peer->batch->rests_on = log_->last_batch();
-  reply->status = write.status;
-  reply->version = write.version;
-  return Outcome::kDone;
-}
-
-Shard::Outcome Shard::Applied(const std::optional<WriteReply>& applied, const Batch& batch,
-                              WriteReply* write) const {
-  if (!applied) return batch.writing.room.waits() ? Outcome::kWaits : Outcome::kAgain;
-  *write = *applied;
-  return Outcome::kDone;
-}
-
-// A value that the server READs: a place for it, the READ, its digest when it is long, the item.
-Shard::Outcome Shard::HandleLarge(Endpoint* endpoint, PeerId id, Peer* peer, WriteReply* write) {
-  Batch& batch = *peer->batch;
-  const Request& request = *batch.request;
-  Store::Writing& writing = batch.writing;
-  const uint64_t now_us = batch.times.slice_us();
-  if (request.operation == Operation::kDelete) {
-    *write = {Code::kProtocol, 0};
-    return Outcome::kDone;
-  }
-  if (!writing.place) {
-    const auto status = store_->Prepare(request, now_us, &writing);
-    if (!status) return Applied(std::nullopt, batch, write);
-    if (*status != Code::kOk) {
-      *write = store_->Refusal(*status);
-      return Outcome::kDone;
-    }
-    endpoint->port->Read(id, {.offset = request.staging_offset,
-                              .bytes = request.value_bytes,
-                              .shared = writing.place->shared,
-                              .masks = writing.arrival_masks.data(),
-                              .shared_offset = writing.place->at,
-                              .tag = request.request_id});
-    return Outcome::kReads;
-  }
-  if (request.value_bytes > verify::kShortValueMax && !writing.value_digest) {
-    if (!batch.digest) batch.digest.emplace(store_->DigestOf(writing));
-    store_->Settle(&writing, slice_.work_bytes);
-    if (!batch.digest->Go(slice_.work_bytes)) return Outcome::kAgain;
-    writing.value_digest = batch.digest->Finish();
-  }
-  return Applied(store_->Commit(request, now_us, &writing), batch, write);
-}
-
 void Shard::OnReadDone(Endpoint* endpoint, const PortEvent& event) {
   const auto it = endpoint->peers.find(event.peer);
   if (it == endpoint->peers.end() || it->second.batch == nullptr) return;
   Peer& peer = it->second;
-  GoOn(peer.batch.get());
+  peer.batch->GoOn(MonotonicUs());
   if (event.ok) {
     Serve(endpoint, event.peer, &peer);
     return;
   }
-  Batch& batch = *peer.batch;
-  store_->Abandon(&batch.writing);
   Reply reply;
-  reply.request_id = batch.request->request_id;
-  reply.status = Code::kProtocol;
-  peer.session->Remember(batch.request->sequence, {Code::kProtocol, 0});
-  batch.replies->Add(reply);
+  reply.request_id = peer.batch->request->request_id;
+  writes_.Fail(&peer, &reply);
+  peer.batch->replies->Add(reply);
   Finish(endpoint, event.peer, &peer);
 }
 
-bool Shard::Answered(Peer* peer, const Request& request, WriteReply* reply) {
-  if (request.sequence == 0) {
-    *reply = {Code::kProtocol, 0};
-    return true;
+void Shard::Publish() {
+  ClientTotals clients{.connected = 0,
+                       .refused = admission_ == nullptr ? 0 : admission_->refused(),
+                       .bytes = sessions_.bytes(),
+                       .sessions = sessions_.size()};
+  for (const Endpoint& endpoint : endpoints_) {
+    clients.connected += endpoint.peers.size();
+    clients.bytes += endpoint.port->connection_bytes();
   }
-  switch (peer->session->Find(request.sequence, request.retry, reply)) {
-    case Session::State::kNew:
-      return false;
-    case Session::State::kDone:
-      ++counters_.retries_answered;
-      return true;
-    case Session::State::kForgotten:
-      *reply = {Code::kUnknown, 0};
-      return true;
-  }
-  return false;
-}
-
-Shard::Outcome Shard::HandleGet(Peer* peer, size_t room, Reply* reply) {
-  Batch& batch = *peer->batch;
-  const Request& request = *batch.request;
-  if (batch.suspect) {
-    const Outcome outcome = Verify(&batch);
-    if (outcome == Outcome::kAgain) return outcome;
-    if (outcome == Outcome::kDone) {
-      ReplyGet(peer, *batch.suspect, room, reply);
-    } else {
-      reply->status = Code::kCorrupt;
-    }
-    store_->Release(batch.suspect->record_offset);
-    return Outcome::kDone;
-  }
-  if (request.suspect && IsWorthALine(++counters_.suspicions)) {
-    spdlog::warn("a client reports bytes that fail their seal unchanged; looking ({} so far)",
-                 counters_.suspicions);
-  }
-  const auto hit =
-      store_->Get(request.key, MonotonicUs(), request.suspect ? kVerifiedAtOnce : room);
-  if (!hit) {
-    reply->status = hit.error();
-    return Outcome::kDone;
-  }
-  if (request.suspect && hit->item.value_bytes() > verify::kShortValueMax) {
-    batch.suspect = *hit;
-    store_->Hold(hit->record_offset, hit->record_bytes);
-    return Outcome::kAgain;
-  }
-  ReplyGet(peer, *hit, room, reply);
-  return Outcome::kDone;
-}
-
-// A slice of a long value that a client suspects. kBroken: it is damaged.
-Shard::Outcome Shard::Verify(Batch* batch) {
-  const Store::Hit& hit = *batch->suspect;
-  if (!batch->digest) batch->digest.emplace(store_->DigestOf(hit));
-  if (!batch->digest->Go(slice_.work_bytes)) return Outcome::kAgain;
-  return store_->IsWhole(hit, batch->digest->Finish()) ? Outcome::kDone : Outcome::kBroken;
-}
-
-// A value that does not fit in the message stays where it is: the client READs it there, and it is
-// kept for it.
-void Shard::ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, Reply* reply) {
-  const size_t value_bytes = hit.item.value_bytes();
-  reply->version = hit.item.version();
-  reply->flags = hit.item.flags();
-  reply->expiry = hit.item.expiry();
-  reply->value_bytes = static_cast<uint32_t>(value_bytes);
-  if (verify::ReplyBytes(value_bytes) <= room) {
-    value_.resize(value_bytes);
-    reply->value = hit.item.CopyValue(value_.data());
-    return;
-  }
-  if (hit.record_bytes == 0) {  // inline: there is no record to hold
-    reply->value_bytes = 0;
-    reply->status = Code::kTooLarge;
-    return;
-  }
-  // More than a client's window of lookups is no honest client's; it loses the oldest.
-  if (peer->held.size() == kHeldMax) ReleaseHeld(peer, peer->held.front().until_us);
-  reply->held = true;
-  reply->record_offset = hit.record_offset;
-  reply->record_bytes = hit.record_bytes;
-  store_->Hold(hit.record_offset, hit.record_bytes);
-  peer->held.push_back({hit.record_offset, MonotonicUs() + timeouts_.hold_us});
-  ++holds_;
+  publisher_.Publish(counters_, clients, log_ ? &*log_ : nullptr);
 }
 
 }  // namespace plov::server

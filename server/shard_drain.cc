@@ -23,9 +23,9 @@ void Shard::Tick() {
   const uint64_t tick_ms = writes_wait_ ? kWaitMs : kTickMs;
   if (now_us - ticked_at_us_ < std::min(timeouts_.hold_us, tick_ms * 1000)) return;
   ticked_at_us_ = now_us;
-  if (log_ != nullptr) AttestLog();
+  if (log_) log_->Attest();
   for (Endpoint& endpoint : endpoints_) {
-    for (auto& [id, peer] : endpoint.peers) ReleaseHeld(&peer, now_us);
+    for (auto& [id, peer] : endpoint.peers) gets_.Release(&peer, now_us);
   }
   if (store_->growth().draining()) ReleaseTables(now_us);
 }

@@ -42,7 +42,7 @@ class ShardLives : public testing::TestWithParam<CommitMode> {
     Shard& shard = world_->shard;
     ASSERT_TRUE(log_->Recover(0, shard.store_to_restore(), shard.sessions_to_restore()));
     ASSERT_TRUE(log_->Begin(0x5eed, {[] {}}));
-    shard.LogTo(log_->of_shard(0), GetParam(), log_->feed_of_shard(0));
+    shard.LogTo({log_->of_shard(0), GetParam(), log_->feed_of_shard(0)});
   }
 
   // The power goes: what was not synced is lost.

@@ -20,7 +20,7 @@ StoreOptions GrowingOptions() {
 class LoggedShard : public ShardWorld {
  public:
   explicit LoggedShard(CommitMode mode) : ShardWorld(GrowingOptions()), log(mode) {
-    shard.LogTo(&log.commit(), mode);
+    shard.LogTo({&log.commit(), mode});
   }
 
   // Sends without waiting for the reply.

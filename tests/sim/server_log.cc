@@ -64,7 +64,7 @@ std::expected<void, Error> ServerLog::Begin(server::Shard* shard) {
   if (power_is_gone()) return Fail(Code::kSystem, "the power is gone");
   is_cut_ = false;
   disk_->ClearFaults();
-  shard->LogTo(commit(), scenario_.mode, log_->feed_of_shard(0));
+  shard->LogTo({commit(), scenario_.mode, log_->feed_of_shard(0)});
   FindCut();
   passed_on_ = written_ = 0;
   return {};

@@ -1,0 +1,128 @@
+#include "server/counter_publisher.h"
+
+#include <chrono>
+
+namespace plov::server {
+
+using enum verify::Counter;
+
+namespace {
+
+// Between two times that a busy shard brings its counters up to date.
+constexpr uint64_t kPeriodUs = 1000;
+// A look at the thread's CPU time is a system call.
+constexpr uint64_t kCpuPeriodUs = 10'000;
+
+}  // namespace
+
+bool CounterPublisher::IsDue(uint64_t now_us) const {
+  return has_moved_ && now_us - published_at_us_ >= kPeriodUs;
+}
+
+void CounterPublisher::PublishStore() {
+  const cuckoo::GrowingTable& grown = store_->table();
+  const cuckoo::TableStats table = grown.stats();
+  const cuckoo::Geometry& geometry = grown.current().geometry();
+  const RecordArea& records = store_->records();
+  const Growth& growth = store_->growth();
+  page_->Set(kItems, table.items);
+  page_->Set(kItemsDisplaced, table.displaced);
+  page_->Set(kPayloadBytes, store_->stats().payload_bytes);
+  page_->Set(kFullPercent, store_->percent_full());
+  page_->Set(kMemoryBytes, store_->memory().budget_bytes());
+  page_->Set(kMemoryUsedBytes, store_->memory().used_bytes());
+  page_->Set(kMemoryCommittedBytes, store_->region().committed_bytes());
+  page_->Set(kHostRefuses, store_->region().host().refuses());
+  page_->Set(kTablePercent, table.items * 100 / grown.capacity());
+  page_->Set(kTableBytes, growth.table_bytes());
+  page_->Set(kBuckets, grown.capacity());
+  page_->Set(kBucketBytes, geometry.bucket_bytes);
+  page_->Set(kBucketBytesAuto, growth.chooses_buckets());
+  page_->Set(kItemBytes64, static_cast<uint64_t>(growth.choice().narrow.item_bytes));
+  page_->Set(kItemBytes128, static_cast<uint64_t>(growth.choice().wide.item_bytes));
+  page_->Set(kGeneration, geometry.generation);
+  page_->Set(kGrowing, grown.phase() != cuckoo::GrowingTable::Phase::kSteady);
+  page_->Set(kGrowths, growth.growths());
+  page_->Set(kHomesOverflowed, table.overflowed_homes);
+  page_->Set(kStashed, table.stashed);
+  page_->Set(kStashBytes, store_->stash_bytes());
+  page_->Set(kDisplacements, table.moves);
+  page_->Set(kRecordsBytes, records.allocated_bytes());
+  page_->Set(kRecordsBytesMax, records.used_bytes() + store_->memory().available_bytes());
+  page_->Set(kRecordsUsedBytes, records.used_bytes());
+  page_->Set(kRecordsMoved, records.moved_records());
+  page_->Set(kRecordsMovedBytes, records.moved_bytes());
+  page_->Set(kRecoveredItems, store_->recovery().items);
+  page_->Set(kRecoveredDamaged, store_->recovery().damaged);
+  page_->Set(kCorrupt, store_->stats().corrupt + table.corrupt);
+}
+
+void CounterPublisher::PublishClients(const ShardCounters& counters, const ClientTotals& clients) {
+  const StoreStats& stats = store_->stats();
+  page_->Set(kClients, clients.connected);
+  page_->Set(kClientsRefused, clients.refused);
+  page_->Set(kConnectionBytesMax, clients.bytes);
+  page_->Set(kSessions, clients.sessions);
+  page_->Set(kMessages, counters.messages);
+  page_->Set(kRequests, counters.requests);
+  page_->Set(kPuts, stats.puts);
+  page_->Set(kDeletes, stats.deletes);
+  page_->Set(kGetsByMessage, stats.fallback_gets);
+  page_->Set(kNoSpace, stats.no_space);
+  page_->Set(kExpired, stats.expired);
+  page_->Set(kClientsDroppedUnconfirmed, counters.dropped_unconfirmed);
+  page_->Set(kRetriesAnswered, counters.retries_answered);
+  page_->Set(kProtocolErrors, counters.protocol_errors);
+  page_->Set(kSleeps, counters.sleeps);
+  page_->Set(kReportedGets, counters.reported.gets);
+  page_->Set(kReportedReads, counters.reported.reads);
+  page_->Set(kReportedTorn, counters.reported.torn);
+}
+
+void CounterPublisher::PublishLog(const ShardLog& shard_log) {
+  const log::GroupCommit& log = shard_log.log();
+  const log::CommitTimes& times = log.times();
+  page_->Set(kLogMode, static_cast<uint64_t>(shard_log.mode()));
+  page_->Set(kLogDurableBatch, log.durable());
+  page_->Set(kLogPendingBatches, log.pending() ? log.last_batch() - log.durable() : 0);
+  page_->Set(kLogBytes, log.bytes_written());
+  page_->Set(kLogSegment, log.segment());
+  page_->Set(kLogFailed, log.failure() != Code::kOk);
+  if (times.sum_us() != published_commits_us_) {
+    published_commits_us_ = times.sum_us();
+    page_->Set(kLogCommitUsP50, times.Quantile(0.5));
+    page_->Set(kLogCommitUsP99, times.Quantile(0.99));
+    page_->Set(kLogCommitUsMax, times.max_us());
+    verify::Times buckets{.counts = {}, .sum_us = published_commits_us_};
+    for (size_t i = 0; i < verify::kTimeBuckets; ++i) buckets.counts[i] = times.CountOfWidth(i);
+    page_->Set(verify::Histogram::kCommits, buckets);
+  }
+  if (shard_log.feed() == nullptr) return;
+  const log::SnapshotFeed::Stats snapshots = shard_log.feed()->stats();
+  page_->Set(kSnapshots, snapshots.taken);
+  page_->Set(kSnapshotFailures, snapshots.failed);
+  page_->Set(kSnapshotRunning, snapshots.running);
+  page_->Set(kSnapshotWrittenBytes, snapshots.written_bytes);
+  page_->Set(kSnapshotItems, snapshots.items);
+  page_->Set(kSnapshotBytes, snapshots.bytes);
+  if (snapshots.taken == 0) return;
+  const auto age = std::chrono::steady_clock::now() - snapshots.taken_at;
+  page_->Set(kSnapshotAtUs,
+             store_->UnixUs(MonotonicUs()) -
+                 static_cast<uint64_t>(
+                     std::chrono::duration_cast<std::chrono::microseconds>(age).count()));
+}
+
+void CounterPublisher::Publish(const ShardCounters& counters, const ClientTotals& clients,
+                               const ShardLog* log) {
+  has_moved_ = false;
+  published_at_us_ = MonotonicUs();
+  PublishStore();
+  PublishClients(counters, clients);
+  if (log != nullptr) PublishLog(*log);
+  if (published_at_us_ - cpu_at_us_ < kCpuPeriodUs) return;
+  cpu_at_us_ = published_at_us_;
+  page_->Set(kCpuUs, ClockUs(CLOCK_THREAD_CPUTIME_ID) / thread_shards_);
+}
+
+}  // namespace plov::server

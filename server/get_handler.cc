@@ -1,0 +1,112 @@
+#include "server/get_handler.h"
+
+#include <spdlog/spdlog.h>
+
+#include <vector>
+
+#include "server/clock.h"
+#include "verify/record.h"
+
+namespace plov::server {
+
+using verify::Reply;
+using verify::Request;
+using Outcome = Batch::Outcome;
+
+namespace {
+
+// Records that are held for one client.
+constexpr size_t kHeldMax = 128;
+
+// A longer record that a client suspects is verified in slices.
+constexpr size_t kVerifiedAtOnce =
+    verify::RecordBytes(verify::kKeyBytesMax, verify::kShortValueMax);
+
+}  // namespace
+
+Batch::Outcome GetHandler::Handle(Peer* peer, size_t room, Reply* reply) {
+  Batch& batch = *peer->batch;
+  const Request& request = *batch.request;
+  if (batch.suspect) {
+    const Outcome outcome = Verify(&batch);
+    if (outcome == Outcome::kAgain) return outcome;
+    if (outcome == Outcome::kDone) {
+      ReplyGet(peer, *batch.suspect, room, reply);
+    } else {
+      reply->status = Code::kCorrupt;
+    }
+    store_->Release(batch.suspect->record_offset);
+    return Outcome::kDone;
+  }
+  if (request.suspect && IsWorthALine(++counters_->suspicions)) {
+    spdlog::warn("a client reports bytes that fail their seal unchanged; looking ({} so far)",
+                 counters_->suspicions);
+  }
+  const auto hit =
+      store_->Get(request.key, MonotonicUs(), request.suspect ? kVerifiedAtOnce : room);
+  if (!hit) {
+    reply->status = hit.error();
+    return Outcome::kDone;
+  }
+  if (request.suspect && hit->item.value_bytes() > verify::kShortValueMax) {
+    batch.suspect = *hit;
+    store_->Hold(hit->record_offset, hit->record_bytes);
+    return Outcome::kAgain;
+  }
+  ReplyGet(peer, *hit, room, reply);
+  return Outcome::kDone;
+}
+
+// A slice of a long value that a client suspects. kBroken: it is damaged.
+Batch::Outcome GetHandler::Verify(Batch* batch) {
+  const Store::Hit& hit = *batch->suspect;
+  if (!batch->digest) batch->digest.emplace(store_->DigestOf(hit));
+  if (!batch->digest->Go(slice_.work_bytes)) return Outcome::kAgain;
+  return store_->IsWhole(hit, batch->digest->Finish()) ? Outcome::kDone : Outcome::kBroken;
+}
+
+// A value that does not fit in the message stays where it is: the client READs it there, and it is
+// kept for it.
+void GetHandler::ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, Reply* reply) {
+  const size_t value_bytes = hit.item.value_bytes();
+  reply->version = hit.item.version();
+  reply->flags = hit.item.flags();
+  reply->expiry = hit.item.expiry();
+  reply->value_bytes = static_cast<uint32_t>(value_bytes);
+  if (verify::ReplyBytes(value_bytes) <= room) {
+    value_.resize(value_bytes);
+    reply->value = hit.item.CopyValue(value_.data());
+    return;
+  }
+  if (hit.record_bytes == 0) {  // inline: there is no record to hold
+    reply->value_bytes = 0;
+    reply->status = Code::kTooLarge;
+    return;
+  }
+  // More than a client's window of lookups is no honest client's; it loses the oldest.
+  if (peer->held.size() == kHeldMax) Release(peer, peer->held.front().until_us);
+  reply->held = true;
+  reply->record_offset = hit.record_offset;
+  reply->record_bytes = hit.record_bytes;
+  store_->Hold(hit.record_offset, hit.record_bytes);
+  peer->held.push_back({hit.record_offset, MonotonicUs() + hold_us_});
+  ++holds_;
+}
+
+void GetHandler::Release(Peer* peer, uint64_t until_us) {
+  std::erase_if(peer->held, [this, until_us](const Held& held) {
+    if (held.until_us > until_us) return false;
+    store_->Release(held.offset);
+    --holds_;
+    return true;
+  });
+}
+
+void GetHandler::Abandon(Peer* peer) {
+  if (peer->batch != nullptr && peer->batch->suspect) {
+    store_->Release(peer->batch->suspect->record_offset);
+  }
+  Release(peer, UINT64_MAX);
+}
+
+}  // namespace plov::server

@@ -1,0 +1,122 @@
+#include "server/write_handler.h"
+
+#include <utility>
+
+#include "cuckoo/hash.h"
+
+namespace plov::server {
+
+using fabric::PeerId;
+using verify::Operation;
+using verify::Reply;
+using verify::Request;
+using Outcome = Batch::Outcome;
+
+// What a client of ours asks another shard for is not stored here, where no GET would look for it.
+bool WriteHandler::IsOurs(std::string_view key) const {
+  const verify::Superblock& superblock = store_->superblock();
+  return superblock.shard_count == 1 || cuckoo::ShardOf(cuckoo::HashKey(key, superblock.hash_seed),
+                                                        superblock.shard_count) == superblock.shard;
+}
+
+Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, Reply* reply) {
+  const Request& request = *peer->batch->request;
+  if (!IsOurs(request.key)) return Outcome::kBroken;
+  peer->batch->write = {request.operation, request.value_bytes, request.key};
+  WriteReply write;
+  bool rests = log_ && log_->holds_replies();
+  if (!Answered(peer, request, &write)) {
+    const uint64_t now_us = peer->batch->times.slice_us();
+    const Growth& growth = store_->growth();
+    peer->batch->writing.room.may_wait =
+        growth.draining() && peer->confirmed_version >= growth.awaited_version();
+    peer->batch->writing.client_id = peer->logged_owner;
+    Outcome outcome = log_ ? log_->Ask(request, &write) : Outcome::kDone;
+    if (outcome != Outcome::kDone) return outcome;
+    if (write.status != Code::kOk) {  // nothing is written until the disk is
+      rests = false;
+      store_->Abandon(&peer->batch->writing);
+    } else if (request.rendezvous) {
+      outcome = HandleLarge(endpoint, id, peer, &write);
+    } else if (request.operation == Operation::kDelete) {
+      write = store_->Delete(request, now_us, peer->logged_owner);
+    } else {
+      outcome =
+          Applied(store_->Write(request, now_us, &peer->batch->writing), *peer->batch, &write);
+    }
+    if (outcome != Outcome::kDone) return outcome;
+    peer->session->Remember(request.sequence, write);
+  }
+  if (rests) peer->batch->rests_on = log_->log().last_batch();
+  reply->status = write.status;
+  reply->version = write.version;
+  return Outcome::kDone;
+}
+
+Batch::Outcome WriteHandler::Applied(const std::optional<WriteReply>& applied, const Batch& batch,
+                                     WriteReply* write) const {
+  if (!applied) return batch.writing.room.waits() ? Outcome::kWaits : Outcome::kAgain;
+  *write = *applied;
+  return Outcome::kDone;
+}
+
+// A value that the server READs: a place for it, the READ, its digest when it is long, the item.
+Batch::Outcome WriteHandler::HandleLarge(Endpoint* endpoint, PeerId id, Peer* peer,
+                                         WriteReply* write) {
+  Batch& batch = *peer->batch;
+  const Request& request = *batch.request;
+  Store::Writing& writing = batch.writing;
+  const uint64_t now_us = batch.times.slice_us();
+  if (request.operation == Operation::kDelete) {
+    *write = {Code::kProtocol, 0};
+    return Outcome::kDone;
+  }
+  if (!writing.place) {
+    const auto status = store_->Prepare(request, now_us, &writing);
+    if (!status) return Applied(std::nullopt, batch, write);
+    if (*status != Code::kOk) {
+      *write = store_->Refusal(*status);
+      return Outcome::kDone;
+    }
+    endpoint->port->Read(id, {.offset = request.staging_offset,
+                              .bytes = request.value_bytes,
+                              .shared = writing.place->shared,
+                              .masks = writing.arrival_masks.data(),
+                              .shared_offset = writing.place->at,
+                              .tag = request.request_id});
+    return Outcome::kReads;
+  }
+  if (request.value_bytes > verify::kShortValueMax && !writing.value_digest) {
+    if (!batch.digest) batch.digest.emplace(store_->DigestOf(writing));
+    store_->Settle(&writing, slice_.work_bytes);
+    if (!batch.digest->Go(slice_.work_bytes)) return Outcome::kAgain;
+    writing.value_digest = batch.digest->Finish();
+  }
+  return Applied(store_->Commit(request, now_us, &writing), batch, write);
+}
+
+bool WriteHandler::Answered(Peer* peer, const Request& request, WriteReply* reply) {
+  if (request.sequence == 0) {
+    *reply = {Code::kProtocol, 0};
+    return true;
+  }
+  switch (peer->session->Find(request.sequence, request.retry, reply)) {
+    case Session::State::kNew:
+      return false;
+    case Session::State::kDone:
+      ++counters_->retries_answered;
+      return true;
+    case Session::State::kForgotten:
+      *reply = {Code::kUnknown, 0};
+      return true;
+  }
+  return false;
+}
+
+void WriteHandler::Fail(Peer* peer, Reply* reply) {
+  store_->Abandon(&peer->batch->writing);
+  reply->status = Code::kProtocol;
+  peer->session->Remember(peer->batch->request->sequence, {Code::kProtocol, 0});
+}
+
+}  // namespace plov::server

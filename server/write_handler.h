@@ -1,0 +1,47 @@
+// WriteHandler: a shard's answer to PUT and DELETE: at most once (server/sessions.h), when the log takes
+// it (server/shard_log.h), large values by a READ of the client's memory.
+//
+// Threads: the shard's.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "fabric/fabric.h"
+#include "server/batch.h"
+#include "server/endpoint.h"
+#include "server/shard_counters.h"
+#include "server/shard_log.h"
+#include "server/store.h"
+#include "verify/message.h"
+
+namespace plov::server {
+
+class WriteHandler {
+ public:
+  // All outlive it.
+  WriteHandler(Store* store, const Slice& slice, ShardCounters* counters)
+      : store_(store), slice_(slice), counters_(counters) {}
+  // Before the first write, if at all.
+  void LogTo(ShardLog* log) { log_ = log; }
+
+  // The request at hand of the peer's batch: its reply, when the outcome is kDone.
+  Batch::Outcome Handle(Endpoint* endpoint, fabric::PeerId id, Peer* peer, verify::Reply* reply);
+  // The value that it waits for cannot be READ.
+  void Fail(Peer* peer, verify::Reply* reply);
+
+ private:
+  bool IsOurs(std::string_view key) const;
+  // Whether its session knows the answer.
+  bool Answered(Peer* peer, const verify::Request& request, WriteReply* reply);
+  Batch::Outcome HandleLarge(Endpoint* endpoint, fabric::PeerId id, Peer* peer, WriteReply* write);
+  Batch::Outcome Applied(const std::optional<WriteReply>& applied, const Batch& batch,
+                         WriteReply* write) const;
+
+  Store* store_;
+  Slice slice_;
+  ShardCounters* counters_;
+  ShardLog* log_ = nullptr;
+};
+
+}  // namespace plov::server
