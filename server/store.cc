@@ -25,20 +25,8 @@ ItemView Store::ItemOf(const Request& request, uint64_t now_us) const {
           static_cast<uint32_t>(std::min<uint64_t>(expiry, UINT32_MAX))};
 }
 
-MaskedItem Store::ItemOf(const Bucket& bucket) const {
-  return verify::OwnItem(region_.data(), bucket);
-}
-
-bool Store::IsWhole(const Bucket& bucket) const {
-  if (bucket.kind() != BucketKind::kReference) return true;
-  const verify::Reference reference = bucket.reference();
-  return verify::CheckRecord({region_.data() + reference.offset, reference.record_bytes},
-                             record_seed_)
-      .has_value();
-}
-
 std::optional<Store::Hit> Store::HitOf(const Bucket& bucket) const {
-  const MaskedItem item = ItemOf(bucket);
+  const MaskedItem item = items_.Of(bucket);
   if (bucket.kind() != BucketKind::kReference) return Hit{item, 0, 0};
   const verify::Reference reference = bucket.reference();
   const bool is_meant =
@@ -70,8 +58,8 @@ Code Store::FindTarget(const Request& request, uint64_t now_us, Target* target) 
   const auto found = table_->Find(target->hash, request.key, &target->slot);
   if (found == cuckoo::Table::FindResult::kCorrupt) return Code::kCorrupt;
   target->found = found == cuckoo::Table::FindResult::kFound;
-  if (target->found) target->item = ItemOf(target->slot.bucket);
-  target->present = target->found && !IsExpired(target->item, now_us);
+  if (target->found) target->item = items_.Of(target->slot.bucket);
+  target->present = target->found && !OwnItems::IsExpired(target->item, UnixSeconds(now_us));
   if (MeetsDamage(request.operation, *target)) return Code::kCorrupt;
   const bool needs_presence = request.conditional || request.operation == Operation::kReplace;
   if (needs_presence && !target->present) return Code::kNotFound;
@@ -104,10 +92,10 @@ WriteReply Store::Refusal(Code status) const {
 void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
   if (change == Change::kStored) {
     stats_.payload_bytes += payload_bytes;
-    if (expiry != 0) expiries_.Stored(expiry);
+    sweeper_->OnStored(expiry);
   } else {
     stats_.payload_bytes -= payload_bytes;
-    if (expiry != 0) expiries_.Gone();
+    sweeper_->OnGone(expiry);
   }
 }
 
@@ -175,7 +163,7 @@ std::optional<WriteReply> Store::Write(const Request& request, uint64_t now_us, 
 
 std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t now_us,
                                              Writing* writing) {
-  if (sweep_due(now_us)) Sweep(kSweepPerWrite, now_us);
+  SweepIfDue(kSweepPerWrite, now_us);
   if (!Work(&writing->room, 0) || StillFull(&writing->room, now_us)) return std::nullopt;
   Target target{};
   if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
@@ -243,7 +231,7 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
   }
   if (target.slot.bucket.kind() == BucketKind::kInline) {
     hit_ = target.slot.bucket;
-    return Hit{ItemOf(hit_), 0, 0};
+    return Hit{items_.Of(hit_), 0, 0};
   }
   const verify::Reference reference = target.slot.bucket.reference();
   if (reference.record_bytes <= verified_bytes_max) {
@@ -253,64 +241,16 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
   return Hit{target.item, reference.offset, reference.record_bytes};
 }
 
+void Store::SweepIfDue(size_t buckets, uint64_t now_us) {
+  const uint64_t now_seconds = UnixSeconds(now_us);
+  if (sweeper_->due(now_seconds)) work_bytes_ += sweeper_->Sweep(buckets, now_seconds);
+}
+
 void Store::EraseExpired(const Target& target) {
-  if (pending_hashes_.contains(target.hash)) return;  // it is about to be replaced
+  if (pending_.Has(target.hash)) return;  // it is about to be replaced
   if (keeps_tail() && !NoteExpired(target)) return;
   Erase(target);
   ++stats_.expired;
-}
-
-// Frees expired items, a few buckets at a time, round and round; the stash is behind the table.
-void Store::Sweep(size_t buckets, uint64_t now_us) {
-  const cuckoo::Geometry& table = table_->current().geometry();
-  if (table.generation != swept_generation_) {
-    swept_generation_ = table.generation;
-    sweep_at_ = 0;
-    expiries_.EndRound(false);
-  }
-  work_bytes_ += buckets * table.bucket_bytes;
-  for (; buckets > 0; --buckets) {
-    if (sweep_at_ < table.bucket_count) {
-      SweepBucket(sweep_at_, now_us);
-    } else if (sweep_at_ - table.bucket_count < table_->stash().end()) {
-      SweepStashed(sweep_at_ - table.bucket_count, now_us);
-    }
-    if (++sweep_at_ < table.bucket_count + table_->stash().end()) continue;
-    sweep_at_ = 0;
-    expiries_.EndRound(true);
-    if (!sweep_due(now_us)) return;
-  }
-}
-
-// Whether its item has expired; notes when it will.
-bool Store::IsToBeSwept(const Bucket& bucket, uint64_t now_us) {
-  const MaskedItem item = ItemOf(bucket);
-  if (item.expiry() == 0) return false;
-  if (IsExpired(item, now_us) && IsWhole(bucket)) return true;
-  expiries_.See(item.expiry());
-  return false;
-}
-
-void Store::SweepBucket(uint64_t index, uint64_t now_us) {
-  cuckoo::Table& table = table_->current();
-  const auto bucket = table.Load(index);
-  if (!bucket) return;
-  if (bucket->kind() != BucketKind::kInline && bucket->kind() != BucketKind::kReference) return;
-  if (!IsToBeSwept(*bucket, now_us)) return;
-  const uint64_t hash = table.HashOf(*bucket);
-  const auto ways = cuckoo::WaysOf(hash, table.geometry().bucket_count);
-  const uint32_t way = cuckoo::WayOf(ways, index);
-  if (way != 0 && !table.Load(ways[0])) return;  // a damaged home cannot un-list it
-  EraseExpired({hash, true, false, {&table, index, way, *bucket}, ItemOf(*bucket)});
-}
-
-void Store::SweepStashed(uint64_t index, uint64_t now_us) {
-  const cuckoo::Stash::Entry* entry = table_->stash().At(index);
-  if (entry == nullptr) return;
-  const auto bucket = table_->stash().Load(index);
-  if (!bucket || !IsToBeSwept(*bucket, now_us)) return;
-  const cuckoo::Table::Slot slot = table_->SlotOf(*entry, *bucket);
-  EraseExpired({entry->hash, true, false, slot, ItemOf(*bucket)});
 }
 
 }  // namespace plov::server

@@ -6,28 +6,29 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
-#include <vector>
 
 #include "cuckoo/growing_table.h"
 #include "log/group_commit.h"
-#include "server/expiries.h"
 #include "server/growth.h"
+#include "server/held_records.h"
 #include "server/masks.h"
 #include "server/memory.h"
+#include "server/own_items.h"
+#include "server/pending_writes.h"
 #include "server/record_area.h"
 #include "server/recovery.h"
 #include "server/region.h"
-#include "server/room.h"
 #include "server/sessions.h"
+#include "server/superblock_page.h"
+#include "server/sweeper.h"
 #include "server/warm_tail.h"
+#include "server/writing.h"
 #include "verify/log.h"
 #include "verify/message.h"
 #include "verify/record.h"
@@ -77,27 +78,7 @@ class Store : private cuckoo::GrowingTable::Records {
   // kProtocol and kInvalidArgument for a file that this store cannot go on with.
   static std::expected<std::unique_ptr<Store>, Error> Create(const StoreOptions& options);
 
-  // A write under way. A write may have to grow the table or clean memory first; it does that in
-  // slices, so that a shard can serve others in between.
-  struct Writing {
-    // Where the record will be: cleaning leaves it there. Its value goes to `at` bytes of `shared`.
-    struct Place {
-      uint64_t offset;
-      uint64_t* shared;
-      size_t at;
-      size_t record_bytes;
-    };
-    std::optional<Place> place;
-    RoomSearch room;
-    verify::Mask mask;
-    // Of a value that arrives by rendezvous, for each slice of it (fabric::PeerRead).
-    std::vector<uint64_t> arrival_masks;
-    size_t settled_bytes = 0;              // of the value, which lie under `mask`
-    std::optional<uint64_t> value_digest;  // of a long value that has arrived
-    uint64_t client_id = 0;                // whose write it is, for the log
-    std::shared_ptr<log::Piece> logged;    // a copy of the settled bytes, when there is a log
-    size_t copied_bytes = 0;               // of these
-  };
+  using Writing = server::Writing;
 
   // PUT, ADD, REPLACE with the value in the request. `now_us`: monotonic, for expiry. nullopt: a
   // slice was done, call again.
@@ -131,7 +112,7 @@ class Store : private cuckoo::GrowingTable::Records {
   // kNoSpace, kTooLarge.
   Code Restore(const verify::Logged& operation, uint64_t now_us);
   // Versions go on beyond all that a log holds.
-  void GoOnBeyond(uint64_t version);
+  void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
   // From now on every write is appended to the log, which takes it: the caller asks HasRoom first. It
   // outlives the last write. strict: a write is in the table only once PublishDurable has put it there,
   // and no other write of its key may come before. `tail`: of warm memory, else null.
@@ -139,14 +120,12 @@ class Store : private cuckoo::GrowingTable::Records {
   // Room for one more write in the tail. When it is false the disk has been asked to hurry.
   bool TailHasRoom();
   bool IsPending(std::string_view key) const {
-    return !pending_.empty() && pending_hashes_.contains(HashOf(key));
+    return !pending_.empty() && pending_.Has(HashOf(key));
   }
   // Publishes what is durable, in the order of the log, at most so many. False: there was nothing.
   bool PublishDurable(size_t count_max);
   // The batch of the oldest write that is not in the table yet; UINT64_MAX: all are.
-  uint64_t first_pending_batch() const {
-    return pending_.empty() ? UINT64_MAX : pending_.front().batch;
-  }
+  uint64_t first_pending_batch() const { return pending_.first_batch(); }
   size_t pending() const { return pending_.size(); }
 
   // Tells the processor of the keys that come next, at most kPrefetchedMax, so that it waits for
@@ -168,7 +147,7 @@ class Store : private cuckoo::GrowingTable::Records {
   // What an occupied bucket of the store's leads to; nullopt when its record is not the one it means. And
   // whether all of that is whole, in one go.
   std::optional<Hit> HitOf(const verify::Bucket& bucket) const;
-  bool IsWhole(const verify::Bucket& bucket) const;
+  bool IsWhole(const verify::Bucket& bucket) const { return items_.IsWhole(bucket); }
 
   // Digests of long values, for slices; and what one says of the record that was hit.
   verify::ValueDigest DigestOf(const Writing& writing) const;
@@ -177,8 +156,10 @@ class Store : private cuckoo::GrowingTable::Records {
 
   // Keeps a record's memory until Release, even when the item is overwritten, so that a client can
   // READ it there.
-  void Hold(uint64_t record_offset, uint32_t record_bytes);
-  void Release(uint64_t record_offset);
+  void Hold(uint64_t record_offset, uint32_t record_bytes) {
+    held_.Hold(record_offset, record_bytes);
+  }
+  void Release(uint64_t record_offset) { held_.Release(record_offset); }
 
   const Region& region() const { return region_; }
   const Memory& memory() const { return memory_; }
@@ -195,9 +176,9 @@ class Store : private cuckoo::GrowingTable::Records {
   // A part of the work that waits for nobody: growth, cleaning. False when there is none.
   bool OnIdle();
   const RecoveryReport& recovery() const { return recovery_; }
-  const verify::Superblock& superblock() const { return superblock_; }
-  uint64_t incarnation() const { return superblock_.incarnation; }
-  uint64_t last_version() const { return last_version_; }
+  const verify::Superblock& superblock() const { return superblock_.page(); }
+  uint64_t incarnation() const { return superblock().incarnation; }
+  uint64_t last_version() const { return superblock_.last_version(); }
   // What tables, stash and live records take of the memory that they can have: at 100, PUTs fail.
   uint64_t percent_full() const;
   // Of the stash, what it takes of the heap as well.
@@ -211,13 +192,6 @@ class Store : private cuckoo::GrowingTable::Records {
   uint64_t UnixSeconds(uint64_t now_us) const { return UnixUs(now_us) / 1'000'000; }
 
  private:
-  struct HeldRecord {
-    uint64_t offset;
-    uint32_t record_bytes;
-    uint32_t holders;
-    bool orphaned;  // to be freed by the last Release
-  };
-
   // In server/store_open.cc.
   Store(const StoreOptions& options, Region region, const verify::Superblock& superblock);
   static std::expected<verify::Superblock, Error> SuperblockFor(const StoreOptions& options,
@@ -231,24 +205,12 @@ class Store : private cuckoo::GrowingTable::Records {
   std::expected<void, Error> OpenFormer();
   std::unexpected<Error> TooSmall() const;
   std::expected<void, Error> MakeTable(const cuckoo::Geometry& geometry);
-  uint64_t Publish(const cuckoo::Geometry& current, const cuckoo::Geometry& next);
-  uint64_t Publish();
-  void RaiseVersionLimit();
+  void MakeSweeper();
+
   uint64_t NextVersion() {
-    if (restored_ != nullptr) return restored_->version;
-    ++last_version_;
-    if (last_version_ >= superblock_.version_limit) RaiseVersionLimit();
-    return last_version_;
+    return restored_ != nullptr ? restored_->version : superblock_.NextVersion();
   }
-
-  // Versions between two rewrites of the superblock, and what a restart skips of them.
-  static constexpr uint64_t kVersionStep = uint64_t{1} << 30;
-
   uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
-  verify::MaskedItem ItemOf(const verify::Bucket& bucket) const;
-  bool IsExpired(const verify::MaskedItem& item, uint64_t now_us) const {
-    return item.expiry() != 0 && item.expiry() <= UnixSeconds(now_us);
-  }
 
   // The slot of a key, and the reply if the operation's condition forbids to go on.
   struct Target {
@@ -285,19 +247,6 @@ class Store : private cuckoo::GrowingTable::Records {
   // While the tail of warm memory is kept: in strict it is not, for the log has all that is published.
   bool keeps_tail() const { return tail_ != nullptr && !defers_; }
   bool NoteExpired(const Target& target);
-  // A write that is in the log and not yet in the table.
-  struct Pending {
-    uint64_t batch;
-    uint64_t version;
-    uint64_t hash;
-    std::string key;
-    std::optional<verify::Bucket> item;  // none: it is deleted
-    bool inserts;                        // the key was absent: room in the stash is kept for it
-    size_t payload_bytes;
-    uint32_t expiry;
-    std::optional<Writing::Place> place;  // of its record, pinned
-  };
-  bool KeepStashRoom(size_t key_bytes);
   // A write whose outcome is settled: the place of its key, and what is stored there.
   struct Deferred {
     const Target& target;
@@ -307,9 +256,8 @@ class Store : private cuckoo::GrowingTable::Records {
   std::optional<WriteReply> Defer(const verify::Request& request, uint64_t now_us,
                                   const Deferred& deferred, Writing* writing);
   void DeferDelete(std::string_view key, uint64_t hash, uint64_t version);
-  void Pend(Pending pending);
-  void Publish(const Pending& pending);
-  void PublishPut(const Pending& pending, const Target& target);
+  void Publish(const PendingWrite& pending);
+  void PublishPut(const PendingWrite& pending, const Target& target);
   std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
                                         Writing* writing);
   void Overwrite(const Target& target, const verify::Bucket& item);
@@ -338,35 +286,27 @@ class Store : private cuckoo::GrowingTable::Records {
   void EraseExpired(const Target& target);
   // Writes pay for looking at this many buckets while items with an expiry are stored.
   static constexpr size_t kSweepPerWrite = 2;
-  bool sweep_due(uint64_t now_us) const { return expiries_.due(UnixSeconds(now_us)); }
-  void Sweep(size_t buckets, uint64_t now_us);
-  bool IsToBeSwept(const verify::Bucket& bucket, uint64_t now_us);
-  void SweepBucket(uint64_t index, uint64_t now_us);
-  void SweepStashed(uint64_t index, uint64_t now_us);
+  void SweepIfDue(size_t buckets, uint64_t now_us);
 
   StoreOptions options_;
   Region region_;
   Memory memory_;
   RecordArea records_;
-  verify::Superblock superblock_;  // as published last
+  SuperblockPage superblock_;
   uint64_t record_seed_;
-  uint64_t last_version_;
+  OwnItems items_;
+  HeldRecords held_;
   Masks masks_;
-  uint64_t sweep_at_ = 0;
-  uint64_t swept_generation_ = 0;  // of the table that is swept
-  Expiries expiries_;
   uint64_t work_bytes_ = 0;  // but for records that were moved
   StoreStats stats_;
   std::optional<cuckoo::GrowingTable> table_;
   std::optional<Growth> growth_;
+  std::optional<Sweeper> sweeper_;
   RecoveryReport recovery_;
-  std::vector<HeldRecord> held_;
   log::GroupCommit* log_ = nullptr;
   WarmTail* tail_ = nullptr;
-  bool defers_ = false;          // strict
-  std::deque<Pending> pending_;  // in the order of the log
-  std::unordered_set<uint64_t> pending_hashes_;
-  uint64_t pending_inserts_ = 0;
+  bool defers_ = false;  // strict
+  PendingWrites pending_;
   bool publishes_ = false;                    // what room in the stash is kept for
   const verify::Logged* restored_ = nullptr;  // what is being restored
   verify::Bucket hit_;                        // what a Hit of an inline item points into

@@ -126,15 +126,7 @@ bool Store::HasNewer(const Logged& operation) {
   cuckoo::Table::Slot slot;
   return table_->Find(HashOf(operation.key), operation.key, &slot) ==
              cuckoo::Table::FindResult::kFound &&
-         ItemOf(slot.bucket).version() > operation.version;
-}
-
-void Store::GoOnBeyond(uint64_t version) {
-  last_version_ = std::max(last_version_, version + kVersionStep);
-  if (last_version_ >= superblock_.version_limit) {
-    superblock_.version_limit = last_version_;
-    RaiseVersionLimit();
-  }
+         items_.Of(slot.bucket).version() > operation.version;
 }
 
 void Store::LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail) {
@@ -144,25 +136,14 @@ void Store::LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail) {
   defers_ = mode == log::CommitMode::kStrict;
 }
 
-// An insert that is deferred must not fail when it is published: what finds no bucket then has a place in
-// the stash that nobody else takes.
-bool Store::KeepStashRoom(size_t key_bytes) {
-  if (!MakeStashRoom(key_bytes, false)) return false;
-  ++pending_inserts_;
-  return true;
-}
-
-void Store::Pend(Pending pending) {
-  pending_hashes_.insert(pending.hash);
-  pending_.push_back(std::move(pending));
-}
-
 // Rule D3, strict: the outcome is settled and in the log; the table changes once that is durable. Nobody
 // decides anything by this key before.
 std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
                                        const Deferred& deferred, Writing* writing) {
   const auto& [target, item, view] = deferred;
-  if (!target.found && !KeepStashRoom(request.key.size())) {
+  // An insert must not fail when it is published: what finds no bucket then has a place in the stash
+  // that nobody else takes.
+  if (!target.found && !MakeStashRoom(request.key.size(), false)) {
     if (MakeRoom(&writing->room, 0, now_us)) return std::nullopt;
     Abandon(writing);
     return Refuse(Code::kNoSpace, target);
@@ -170,53 +151,52 @@ std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
   const size_t value_bytes =
       writing->place ? writing->place->record_bytes - writing->place->at : view.value.size();
   LogPut(request, view, writing);
-  Pend({.batch = log_->last_batch(),
-        .version = view.version,
-        .hash = target.hash,
-        .key = std::string(request.key),
-        .item = item,
-        .inserts = !target.found,
-        .payload_bytes = request.key.size() + value_bytes,
-        .expiry = view.expiry,
-        .place = std::exchange(writing->place, std::nullopt)});
+  pending_.Add({.batch = log_->last_batch(),
+                .version = view.version,
+                .hash = target.hash,
+                .key = std::string(request.key),
+                .item = item,
+                .inserts = !target.found,
+                .payload_bytes = request.key.size() + value_bytes,
+                .expiry = view.expiry,
+                .place = std::exchange(writing->place, std::nullopt)});
   return WriteReply{Code::kOk, view.version};
 }
 
 void Store::DeferDelete(std::string_view key, uint64_t hash, uint64_t version) {
-  Pend({.batch = log_->last_batch(),
-        .version = version,
-        .hash = hash,
-        .key = std::string(key),
-        .item = std::nullopt,
-        .inserts = false,
-        .payload_bytes = 0,
-        .expiry = 0,
-        .place = std::nullopt});
+  pending_.Add({.batch = log_->last_batch(),
+                .version = version,
+                .hash = hash,
+                .key = std::string(key),
+                .item = std::nullopt,
+                .inserts = false,
+                .payload_bytes = 0,
+                .expiry = 0,
+                .place = std::nullopt});
 }
 
 bool Store::PublishDurable(size_t count_max) {
   if (pending_.empty()) return false;
   const uint64_t durable = log_->durable();
   size_t count = 0;
-  for (; count < count_max && first_pending_batch() <= durable; ++count) {
-    Publish(pending_.front());
+  for (; count < count_max && pending_.first_batch() <= durable; ++count) {
+    Publish(pending_.first());
     if (tail_ != nullptr) {
-      tail_->SetPublished(pending_.front().version);
-      tail_->SetDurable(pending_.front().version);
+      tail_->SetPublished(pending_.first().version);
+      tail_->SetDurable(pending_.first().version);
     }
-    pending_hashes_.erase(pending_.front().hash);
-    pending_.pop_front();
+    pending_.RemoveFirst();
   }
   return count > 0;
 }
 
 // The slot is looked for anew, for records and buckets have moved since.
-void Store::Publish(const Pending& pending) {
+void Store::Publish(const PendingWrite& pending) {
   Target target{};
   target.hash = pending.hash;
   const auto found = table_->Find(target.hash, pending.key, &target.slot);
   target.found = found == cuckoo::Table::FindResult::kFound;
-  if (target.found) target.item = ItemOf(target.slot.bucket);
+  if (target.found) target.item = items_.Of(target.slot.bucket);
   if (pending.item) {
     PublishPut(pending, target);
   } else if (target.found) {
@@ -225,7 +205,7 @@ void Store::Publish(const Pending& pending) {
   }
 }
 
-void Store::PublishPut(const Pending& pending, const Target& target) {
+void Store::PublishPut(const PendingWrite& pending, const Target& target) {
   if (pending.place) records_.Unpin(pending.place->offset, pending.place->record_bytes);
   bool stored = true;
   if (target.found) {
@@ -235,7 +215,6 @@ void Store::PublishPut(const Pending& pending, const Target& target) {
     stored = table_->Insert(target.hash, *pending.item);
     publishes_ = false;
   }
-  if (pending.inserts) --pending_inserts_;
   if (stored) {
     ++stats_.puts;
     return Count(Change::kStored, pending.payload_bytes, pending.expiry);

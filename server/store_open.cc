@@ -75,11 +75,6 @@ bool WasNeverUsed(const Region& region) {
   return true;
 }
 
-verify::TableExtent ExtentOf(const Geometry& geometry) {
-  if (geometry.generation == 0) return {};
-  return {geometry.generation, geometry.offset, geometry.bucket_count, geometry.bucket_bytes, 0};
-}
-
 std::unexpected<Error> Unusable(const StoreOptions& options, Code code, const std::string& why) {
   return Fail(code, fmt::format("--warm {}: {}", options.warm_path, why));
 }
@@ -115,6 +110,21 @@ std::expected<void, Error> Suits(const StoreOptions& options, const Region& regi
   return {};
 }
 
+Superblock PageFor(Superblock superblock, const StoreOptions& options, const Region& region) {
+  superblock.region_bytes = region.memory().size();
+  superblock.shard = options.shard;
+  superblock.shard_count = options.shard_count;
+  superblock.value_bytes_max = options.value_bytes_max;
+  superblock.clock_offset_us = options.clock_offset_us;
+  // What was not sealed yet of the last extent was perhaps never committed: it is taken anew.
+  uint64_t sealed = superblock.stash.bytes;
+  for (verify::StashExtent& extent : superblock.stash.extents) {
+    extent.bytes = std::min(extent.bytes, sealed);
+    sealed -= extent.bytes;
+  }
+  return superblock;
+}
+
 }  // namespace
 
 Store::Store(const StoreOptions& options, Region region, const Superblock& superblock)
@@ -122,16 +132,11 @@ Store::Store(const StoreOptions& options, Region region, const Superblock& super
       region_(std::move(region)),
       memory_(&region_, verify::kRegionHeadBytes),
       records_(&region_, &memory_, superblock.block_bytes),
-      superblock_(superblock),
+      superblock_(region_.data(), PageFor(superblock, options, region_)),
       record_seed_(verify::RecordSeed(superblock.incarnation)),
-      last_version_(superblock.version_limit) {
+      items_(region_.data(), record_seed_),
+      held_(&records_) {
   options_.hash_seed = superblock.hash_seed;
-  superblock_.region_bytes = region_.memory().size();
-  superblock_.shard = options.shard;
-  superblock_.shard_count = options.shard_count;
-  superblock_.value_bytes_max = options.value_bytes_max;
-  superblock_.clock_offset_us = options.clock_offset_us;
-  superblock_.version_limit += kVersionStep;
 }
 
 std::expected<Superblock, Error> Store::SuperblockFor(const StoreOptions& options,
@@ -174,13 +179,14 @@ std::expected<void, Error> Store::MakeTable(const Geometry& geometry) {
   auto table = cuckoo::Table::Create(region_.data(), geometry, options_.hash_seed, journal);
   if (!table) return Fail(Code::kNoSpace, kNoHeap);
   table_.emplace(
-      std::move(*table), cuckoo::StashGeometry::Of(superblock_),
+      std::move(*table), cuckoo::StashGeometry::Of(superblock_.page()),
       [this](size_t key_bytes, bool grows) { return MakeStashRoom(key_bytes, grows); },
       static_cast<cuckoo::GrowingTable::Records*>(this));
-  growth_.emplace(
-      &*table_, &memory_, &records_,
-      Growth::Options{superblock_.incarnation, options_.bucket_bytes == 0},
-      [this](const Geometry& current, const Geometry& next) { return Publish(current, next); });
+  growth_.emplace(&*table_, &memory_, &records_,
+                  Growth::Options{incarnation(), options_.bucket_bytes == 0},
+                  [this](const Geometry& current, const Geometry& next) {
+                    return superblock_.SetTables(current, next);
+                  });
   return {};
 }
 
@@ -211,47 +217,44 @@ std::expected<void, Error> Store::OpenFresh() {
                             region_.host().refuses() ? region_.WhyRefused() : "raise --memory"));
   }
   const verify::TableExtent extent{1, *offset, bucket_count, bucket_bytes, 0};
-  const Geometry geometry = Geometry::Of(extent, superblock_.incarnation);
-  superblock_.tables = {extent, {}};
+  const Geometry geometry = Geometry::Of(extent, incarnation());
   if (auto made = MakeTable(geometry); !made) return made;
+  MakeSweeper();
   table_->current().Format();
-  Publish(geometry, Geometry{});
+  superblock_.SetTables(geometry, Geometry{});
   return {};
 }
 
 std::expected<void, Error> Store::OpenFormer() {
   RedoSuperblock(region_);
-  RedoJournal(region_, superblock_);
-  const uint64_t incarnation = superblock_.incarnation;
-  const auto tables = superblock_.tables;
+  const Superblock former = superblock_.page();
+  RedoJournal(region_, former);
+  const auto tables = former.tables;
   for (const verify::TableExtent& extent : tables) {
     if (extent.generation == 0) continue;
     if (!memory_.Claim(extent.offset, extent.bucket_count * extent.bucket_bytes)) {
       return Unusable(options_, Code::kCorrupt, kMakesNoSense);
     }
   }
-  // What was not sealed yet of the last extent was perhaps never committed: it is taken anew.
-  uint64_t sealed = superblock_.stash.bytes;
-  for (verify::StashExtent& extent : superblock_.stash.extents) {
-    extent.bytes = std::min(extent.bytes, sealed);
-    sealed -= extent.bytes;
+  for (const verify::StashExtent& extent : former.stash.extents) {
     if (extent.bytes != 0 && !memory_.Claim(extent.offset, extent.bytes)) {
       return Unusable(options_, Code::kCorrupt, kMakesNoSense);
     }
   }
-  if (auto made = MakeTable(Geometry::Of(tables[0], incarnation)); !made) return made;
+  if (auto made = MakeTable(Geometry::Of(tables[0], former.incarnation)); !made) return made;
   const bool growing = tables[1].generation != 0;
-  if (growing && !table_->Resume(Geometry::Of(tables[1], incarnation))) {
+  const Geometry next = Geometry::Of(tables[1], former.incarnation);
+  if (growing && !table_->Resume(next)) {
     return Fail(Code::kNoSpace, kNoHeap);
   }
-  recovery_ = Recovery(&region_, &*table_, &records_, superblock_).Run();
+  recovery_ = Recovery(&region_, &*table_, &records_, former).Run();
   stats_.payload_bytes = recovery_.payload_bytes;
-  expiries_ = Expiries(recovery_.expiring);
+  MakeSweeper();
   if (memory_.used_bytes() > memory_.budget_bytes()) return TooSmall();
   if (!memory_.Settle()) {
     return Unusable(options_, Code::kNoSpace, region_.WhyRefused());
   }
-  Publish(table_->current().geometry(), Geometry::Of(tables[1], incarnation));
+  superblock_.SetTables(table_->current().geometry(), next);
   if (growing) growth_->Finish();
   if (table_->stash().size() == 0) DropStash();
   return {};
@@ -264,21 +267,11 @@ std::unexpected<Error> Store::TooSmall() const {
                   fmt::format("what it holds needs --memory {}M or more", mib));
 }
 
-uint64_t Store::Publish(const Geometry& current, const Geometry& next) {
-  superblock_.tables = {ExtentOf(current), ExtentOf(next)};
-  return Publish();
-}
-
-uint64_t Store::Publish() {
-  ++superblock_.version;
-  verify::SealSuperblock(&superblock_);
-  verify::StoreSuperblock(verify::WordsAt(region_.data(), 0), superblock_);
-  return superblock_.version;
-}
-
-void Store::RaiseVersionLimit() {
-  superblock_.version_limit += kVersionStep;
-  Publish();
+void Store::MakeSweeper() {
+  sweeper_.emplace(&items_, &*table_, recovery_.expiring,
+                   [this](uint64_t hash, const cuckoo::Table::Slot& slot) {
+                     EraseExpired({hash, true, false, slot, items_.Of(slot.bucket)});
+                   });
 }
 
 }  // namespace plov::server

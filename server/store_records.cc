@@ -20,7 +20,7 @@ std::optional<Code> Store::Prepare(const Request& request, uint64_t now_us, Writ
   if (value_bytes > options_.value_bytes_max) return Code::kTooLarge;
   const size_t record_bytes = verify::RecordBytes(request.key.size(), value_bytes);
   RoomSearch* room = &writing->room;
-  if (sweep_due(now_us)) Sweep(kSweepPerWrite, now_us);
+  SweepIfDue(kSweepPerWrite, now_us);
   if (!Work(room, record_bytes)) return std::nullopt;
   auto offset = records_.Allocate(record_bytes);
   if (!offset && room->means == RoomSearch::Means::kHole) {

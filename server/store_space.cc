@@ -85,7 +85,7 @@ bool Store::MakeStashRoom(size_t key_bytes, bool grows) {
   if (!options_.stashes || (!may_be_full && percent_full() >= 100)) return false;
   memory_.set_heap_bytes(stash.heap_bytes());
   if (cuckoo::Stash::HeapBytes(key_bytes) > memory_.available_bytes()) return false;
-  return stash.room() > pending_inserts_ || ExtendStash();
+  return stash.room() > pending_.inserts() || ExtendStash();
 }
 
 // What lies beyond the part that is sealed is taken, and committed as it is wanted.
@@ -95,18 +95,16 @@ bool Store::ExtendStash() {
   const verify::StashExtent part = stash.NextPart(kStashPart);
   if (!memory_.Commit(part.offset, part.bytes)) return false;
   stash.Extend(part);
-  superblock_.stash = stash.geometry().memory;
-  Publish();
+  superblock_.SetStash(stash.geometry().memory);
   return true;
 }
 
 // Before anybody is connected who might READ it. No superblock lists memory that was given back.
 void Store::DropStash() {
-  if (superblock_.stash.bytes == 0) return;
-  const verify::StashMemory former = superblock_.stash;
+  const verify::StashMemory former = superblock_.page().stash;
+  if (former.bytes == 0) return;
   table_->stash().Clear();
-  superblock_.stash = {};
-  Publish();
+  superblock_.SetStash({});
   for (const auto& extent : former.extents) memory_.Give(extent.offset, extent.bytes);
 }
 
@@ -140,8 +138,9 @@ bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
     case Means::kNone:
       return false;
     case Means::kExpired:
-      if (!sweep_due(now_us) || !room->Spend(kSweepPart, kSweepWhenFull)) return false;
-      Sweep(kSweepPart, now_us);
+      if (!sweeper_->due(UnixSeconds(now_us))) return false;
+      if (!room->Spend(kSweepPart, kSweepWhenFull)) return false;
+      SweepIfDue(kSweepPart, now_us);
       return true;
     case Means::kGrowth:  // the old table's memory is wanted, or a place in the new one
       return (growth_->under_way() || growth_->hungry()) && growth_->OnIdle();
@@ -193,9 +192,9 @@ void Store::Relocate(uint64_t offset, size_t record_bytes) {
 
 // A record that fails its seal stays one, so that the damage is seen.
 bool Store::MakeInline(Bucket* item, uint32_t bucket_bytes) {
-  if (verify::PayloadBytes(*item) > verify::InlineBytesMax(bucket_bytes) || !IsWhole(*item))
+  if (verify::PayloadBytes(*item) > verify::InlineBytesMax(bucket_bytes) || !items_.IsWhole(*item))
     return false;
-  const verify::MaskedItem record = ItemOf(*item);
+  const verify::MaskedItem record = items_.Of(*item);
   std::array<char, verify::kBucketBytesMax> bytes;
   const std::string_view key = record.CopyKey(bytes.data());
   const std::string_view value = record.CopyValue(bytes.data() + key.size());
@@ -211,31 +210,7 @@ void Store::Retract(const verify::Reference& reference) {
 }
 
 void Store::Free(const verify::Reference& reference) {
-  const auto held = std::ranges::find(held_, reference.offset, &HeldRecord::offset);
-  if (held != held_.end()) {
-    held->orphaned = true;
-  } else {
-    records_.Free(reference.offset, reference.record_bytes);
-  }
-}
-
-void Store::Hold(uint64_t record_offset, uint32_t record_bytes) {
-  records_.Pin(record_offset, record_bytes);
-  const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
-  if (held != held_.end()) {
-    ++held->holders;
-  } else {
-    held_.push_back({record_offset, record_bytes, 1, false});
-  }
-}
-
-void Store::Release(uint64_t record_offset) {
-  const auto held = std::ranges::find(held_, record_offset, &HeldRecord::offset);
-  if (held == held_.end()) return;
-  records_.Unpin(record_offset, held->record_bytes);
-  if (--held->holders > 0) return;
-  if (held->orphaned) records_.Free(record_offset, held->record_bytes);
-  held_.erase(held);
+  held_.Free(reference.offset, reference.record_bytes);
 }
 
 }  // namespace plov::server
