@@ -22,7 +22,7 @@ verify::TableExtent ExtentOf(const Geometry& geometry) {
 
 SuperblockPage::SuperblockPage(std::byte* region, const verify::Superblock& page)
     : region_(region), page_(page), last_version_(page.version_limit) {
-  page_.version_limit += kVersionStep;
+  page_.version_limit = last_version_ + kVersionStep;
 }
 
 uint64_t SuperblockPage::SetTables(const Geometry& current, const Geometry& next) {

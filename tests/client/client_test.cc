@@ -198,6 +198,22 @@ TEST(Client, ManyShardsShareTheKeys) {
   for (const std::string& text : *texts) EXPECT_FALSE(text.starts_with("items 0\n"));
 }
 
+// As often as there is room for a message beside the GETs.
+TEST(Reports, TellTheServerOfEachGetOnce) {
+  const Plovd server({"--memory", "64M"});
+  ASSERT_TRUE(server.Connect().Put("key", "value"));
+  Client client = server.Connect({.report_period = std::chrono::microseconds(1)});
+  const auto reported = [&client] {
+    const std::string text = client.ServerStats()->at(0);
+    const size_t at = text.find("\nreported_gets ");
+    return at == std::string::npos ? 0 : std::stoull(text.substr(at + 15));
+  };
+  uint64_t gets = 0;
+  for (; gets < 5000; ++gets) ASSERT_EQ(ValueOf(client.Get("key")), "value");
+  EXPECT_GT(reported(), 0u);
+  EXPECT_LE(reported(), gets);
+}
+
 TEST(Client, EachThreadHasItsOwn) {
   const Plovd server({"--memory", "128M"});
   std::vector<std::jthread> threads;

@@ -1,6 +1,9 @@
 // A shard and its log: replies wait for the disk, and what the disk's troubles mean to clients.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/server/shard_world.h"
 #include "tests/server/test_log.h"
 
@@ -69,6 +72,19 @@ TEST_P(ShardLog, NobodyIsToldOfAWriteBeforeItIsDurable) {
   ASSERT_EQ(world.port.sent.size(), sent + 1);
   for (const Replied& reply : world.LastReplies(client)) EXPECT_EQ(reply.status, Code::kOk);
   EXPECT_EQ(world.AskOne(client, GetOf("a")).value, "1");
+}
+
+TEST_P(ShardLog, TheSlowLogSaysThatAWriteWaitedForTheDisk) {
+  LoggedShard world(GetParam());
+  const auto client = world.Connect(7);
+  world.shard.KeepSlow(std::chrono::microseconds(0));
+  world.Send(client, {PutOf("a", "1", 1)});
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  world.Commit();
+  const auto writes = verify::ReadSlowWrites(
+      world.store->region().memory().subspan(verify::kSlowWritesOffset, verify::kSlowWritesBytes));
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_GE(writes[0].spent_us[static_cast<size_t>(verify::Cause::kDisk)], 1000u);
 }
 
 TEST_P(ShardLog, ARefusalWaitsForTheWriteThatItTellsOf) {

@@ -176,6 +176,7 @@ Scenario DrawScenarioWithLog(Random* random) {
     scenario.expiry_percent = 20;
     scenario.leap_one_in = 400;
   }
+  if (random->OneIn(6)) scenario.raise_one_in = 3;
   return scenario;
 }
 
@@ -235,6 +236,7 @@ Scenario DrawScenario(Random* random) {
     scenario.network.hold_one_in = 20;
     scenario.network.hold_us_max = 2000;
   }
+  if (random->OneIn(6)) scenario.raise_one_in = 3;
   return scenario;
 }
 
@@ -243,14 +245,15 @@ std::string Describe(const Scenario& s) {
       "{} buckets of {} bytes{}{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} "
       "clients "
       "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
-      "one in: {} breaks, {} leaves, {} kills, {} leaps, {} forgeries; {} servers{}, one in {} "
+      "one in: {} breaks, {} leaves, {} kills, {} raises, {} leaps, {} forgeries; {} servers{}, "
+      "one in {} "
       "switches; {} % "
       "blocking "
       "calls of {} us{}; one in {} READs held up for {} us",
       s.bucket_count, s.bucket_bytes, s.grows ? ", growing" : "", s.stashes ? ", with a stash" : "",
       s.warm ? ", warm" : "", s.memory_bytes >> 10, s.keys, s.fillers, s.value_bytes_max, s.clients,
       s.in_flight, s.cache_bytes, s.get_percent, s.expiry_percent, s.step_us_max, s.break_one_in,
-      s.leave_one_in, s.kill_one_in, s.leap_one_in, s.forge_one_in, s.servers,
+      s.leave_one_in, s.kill_one_in, s.raise_one_in, s.leap_one_in, s.forge_one_in, s.servers,
       s.limits_differ ? " of different limits" : "", s.switch_one_in, s.blocking_percent,
       s.timeout_us, s.network.loads ? " by loads" : "", s.network.hold_one_in,
       s.network.hold_us_max);

@@ -67,6 +67,7 @@ struct Scenario {
   uint32_t kill_one_in = 0;    // schedules in which a server dies
   uint32_t switch_one_in = 0;  // schedules in which the name leads to the other server
   uint32_t leave_one_in = 0;   // schedules in which a client dies
+  uint32_t raise_one_in = 0;   // schedules in which a server gets more memory
   uint32_t leap_one_in = 0;    // steps in which seconds pass
   uint32_t forge_one_in = 0;   // steps in which a hostile writer has a turn
   uint32_t step_us_max = 2;    // that one step takes

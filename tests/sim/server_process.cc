@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fabric/random.h"
@@ -21,7 +22,8 @@ ServerProcess::ServerProcess(const Scenario& scenario, Network* network, uint32_
       network_(network),
       number_(number),
       clock_(clock),
-      warm_path_(std::move(warm_path)) {}
+      warm_path_(std::move(warm_path)),
+      memory_bytes_(scenario.memory_bytes) {}
 
 ServerProcess::~ServerProcess() {
   if (lives()) Kill();
@@ -42,7 +44,7 @@ std::expected<void, Error> ServerProcess::Begin(const ServerLimits& limits) {
 
 std::expected<void, Error> ServerProcess::BeginOnce() {
   server::StoreOptions options;
-  options.memory_bytes = scenario_.memory_bytes;
+  options.memory_bytes = memory_bytes_;
   options.bucket_bytes = scenario_.bucket_bytes;
   options.value_bytes_max = limits_.value_bytes_max;
   options.hash_seed = fabric::RandomId();
@@ -84,6 +86,11 @@ void ServerProcess::Kill(Death death) {
   shard_.reset();
   store_ = nullptr;
   if (log_) log_->Close();
+}
+
+void ServerProcess::RaiseMemory(size_t bytes) {
+  memory_bytes_ = std::min(memory_bytes_ + bytes, 2 * scenario_.memory_bytes);
+  shard_->RaiseBudget(memory_bytes_);
 }
 
 bool ServerProcess::Turn() {

@@ -44,6 +44,9 @@ class ServerProcess {
   // under way, unless it was left by an exception.
   void Kill(Death death = Death::kKilled);
 
+  // More memory, to twice what it began with; its next lives have it, too.
+  void RaiseMemory(size_t bytes);
+
   // A turn of the shard; false when there was nothing to do.
   bool Turn();
   bool lives() const { return shard_ != nullptr; }
@@ -73,6 +76,7 @@ class ServerProcess {
   uint32_t number_;
   HostClock clock_;
   std::string warm_path_;
+  size_t memory_bytes_;
   ServerLimits limits_;
   std::optional<ServerLog> log_;
   uint64_t first_version_ = 0;

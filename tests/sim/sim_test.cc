@@ -69,6 +69,7 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
                                sum.late_reads,
                                sum.scans,
                                sum.switches,
+                               sum.raises,
                                sum.kills,
                                sum.recoveries}) {
     EXPECT_GT(count, 0);

@@ -87,6 +87,7 @@ void World::RunSchedule() {
   to_break_ = draw(scenario_.break_one_in);
   to_leave_ = draw(scenario_.leave_one_in);
   to_switch_ = draw(scenario_.switch_one_in);
+  to_raise_ = draw(scenario_.raise_one_in);
   to_kill_ = draw(scenario_.kill_one_in);
   const auto done = [](const auto& actor) { return actor->is_done(); };
   uint32_t steps = 0;

@@ -52,6 +52,7 @@ struct Coverage {
   uint64_t late_reads = 0;
   uint64_t scans = 0;
   uint64_t switches = 0;
+  uint64_t raises = 0;
   uint64_t kills = 0;
   uint64_t recoveries = 0;  // warm
   uint64_t restorations = 0;
@@ -104,6 +105,7 @@ class World {
   void Pass(uint64_t us);
   void Trouble();
   void Switch();
+  void RaiseMemory();
   void DieSoon();
   Death DrawDeath();
   void Die(uint32_t number, Death death);
@@ -132,6 +134,7 @@ class World {
   uint32_t to_break_ = 0;
   uint32_t to_leave_ = 0;
   uint32_t to_switch_ = 0;
+  uint32_t to_raise_ = 0;
   uint32_t to_kill_ = 0;
   uint32_t stores_to_kill_ = 0;  // once to_kill_ has come
 };

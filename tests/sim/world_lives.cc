@@ -130,6 +130,13 @@ void World::Fill(ServerProcess* server, uint64_t value_bytes_max) {
   }
 }
 
+void World::RaiseMemory() {
+  ServerProcess* server = servers_[network_.lead()].process.get();
+  if (!server->lives()) return;
+  server->RaiseMemory(random_.Between(1, 32) * size_t{server::kPageBytes});
+  ++coverage_.raises;
+}
+
 // Only between the servers' turns; a death in the middle of one is OnStore's.
 void World::Trouble() {
   if (to_break_ != 0 && --to_break_ == 0) {
@@ -138,6 +145,7 @@ void World::Trouble() {
   }
   if (to_leave_ != 0 && --to_leave_ == 0) random_.Pick(actors_)->Leave();
   if (to_switch_ != 0 && --to_switch_ == 0) Switch();
+  if (to_raise_ != 0 && --to_raise_ == 0) RaiseMemory();
   if (to_kill_ != 0 && --to_kill_ == 0 && servers_[network_.lead()].process->lives()) DieSoon();
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     if (servers_[i].to_rebirth != 0 && --servers_[i].to_rebirth == 0) BeginServer(i);
