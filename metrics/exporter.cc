@@ -30,7 +30,6 @@ std::vector<std::string> OptionsOf(const std::string& host, uint16_t port) {
   return {"listening_ports",    host + ":" + std::to_string(port),
           "num_threads",        "2",  //
           "request_timeout_ms", "2000",
-          "linger_timeout_ms",  "0",
           "enable_keep_alive",  "no",  //
           "connection_queue",   "16",
           "listen_backlog",     "16",

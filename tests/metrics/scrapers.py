@@ -5,6 +5,7 @@ import os
 import select
 import socket
 import sys
+import time
 
 REQUEST = b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
 GARBAGE = (
@@ -53,10 +54,27 @@ def garbage(port):
                 sys.exit(f"{data[:40]} was answered")
 
 
+def late(port):
+    """Reads when the server has long written and closed: all of it is there."""
+    sockets = connect(port, 3)
+    select.select([], sockets, [], 60)
+    for one in sockets:
+        one.setblocking(True)
+        one.sendall(REQUEST + b"\r\n")
+        time.sleep(PERIOD)
+        answer = b"".join(iter(lambda one=one: one.recv(4096), b""))
+        head, _, body = answer.partition(b"\r\n\r\n")
+        length = next(line for line in head.split(b"\r\n") if line.startswith(b"Content-Length"))
+        if int(length.split(b":")[1]) != len(body):
+            sys.exit(f"{len(body)} bytes of {length}")
+
+
 def main(how, port):
     if how == "garbage":
         garbage(port)
-    sockets = connect(port, {"garbage": 0, "many": 1000}.get(how, 40))
+    if how == "late":
+        late(port)
+    sockets = connect(port, {"garbage": 0, "late": 0, "many": 1000}.get(how, 40))
     if sockets:
         select.select([], sockets, [], 60)
     for one in sockets:

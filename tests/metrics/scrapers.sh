@@ -4,8 +4,7 @@
 # shellcheck source=tests/metrics/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# shellcheck disable=SC2119 # none
-start_with_metrics
+start_with_metrics --shards 4
 expect 0 put first 1
 scrape
 mkfifo "$work/fifo"
@@ -23,7 +22,7 @@ end_abuse() {
   wait "$abuser" || fail "scrapers.py: $(tail -n 1 "$work/abuse")"
 }
 
-for how in garbage silent dripping unread pipelined many; do
+for how in late garbage silent dripping unread pipelined many; do
   abuse "$how"
   for ((i = 0; i < 20; ++i)); do
     expect 0 put "key$how" "value$i" && expect 0 get "key$how" && out "value$i\n"
