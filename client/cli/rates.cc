@@ -43,8 +43,8 @@ Sample Sample::Of(const std::vector<std::string>& texts) {
 }
 
 std::optional<double> Rates::cpu_per_million_gets() const {
-  if (gets <= 0) return std::nullopt;
-  return cpu / gets * 1e6;
+  if (!reported || reported->gets <= 0) return std::nullopt;
+  return reported->cpu / reported->gets * 1e6;
 }
 
 Rates RatesBetween(const Sample& from, const Sample& to) {
@@ -57,12 +57,13 @@ Rates RatesBetween(const Sample& from, const Sample& to) {
   const auto of_all = [&](Counter counter) { return rate(from.total, to.total, counter); };
   rates.puts = of_all(Counter::kPuts);
   rates.deletes = of_all(Counter::kDeletes);
-  rates.gets = of_all(Counter::kReportedGets);
-  rates.reads = of_all(Counter::kReportedReads);
-  rates.torn = of_all(Counter::kReportedTorn);
   rates.gets_by_message = of_all(Counter::kGetsByMessage);
   rates.log_bytes = of_all(Counter::kLogBytes);
   rates.cpu = of_all(Counter::kCpuUs) / 1e6;
+  rates.reported = {.gets = of_all(Counter::kReportedGets),
+                    .reads = of_all(Counter::kReportedReads),
+                    .torn = of_all(Counter::kReportedTorn),
+                    .cpu = rates.cpu};
   const auto times = [&](verify::Histogram histogram) {
     const auto index = static_cast<size_t>(histogram);
     return Difference(from.total.histograms[index], to.total.histograms[index]);
@@ -94,26 +95,53 @@ std::optional<uint64_t> QuantileOf(const verify::Times& times, double part) {
 }
 
 Rates History::rates() const {
-  if (samples_.size() > 1) return RatesBetween(samples_.front(), samples_.back());
+  if (samples_.size() > 1) {
+    Rates rates = RatesBetween(samples_.front(), samples_.back());
+    rates.reported = Reported();
+    return rates;
+  }
   const Sample& only = samples_.front();
   Sample start{.clock_us = Known(only.total[Counter::kStartedAtUs]), .shards = {}, .total = {}};
   start.shards.resize(only.shards.size());
   return RatesBetween(start, only);
 }
 
+std::optional<Rates::Reported> History::Reported() const {
+  constexpr auto kSilence = std::chrono::microseconds(kReportsEvery);
+  const uint64_t heard_us = reports_.empty() ? first_us_ : reports_.back().clock_us;
+  if (Difference(heard_us, last().clock_us) >= static_cast<uint64_t>(kSilence.count())) {
+    return Rates::Reported{};
+  }
+  if (reports_.size() < 2) return std::nullopt;
+  return RatesBetween(reports_.front(), reports_.back()).reported;
+}
+
+void History::Add(std::deque<Sample>* samples, Sample sample, std::chrono::microseconds window) {
+  samples->push_back(std::move(sample));
+  const auto window_us = static_cast<uint64_t>(window.count());
+  while (samples->size() > 2 &&
+         Difference((*samples)[1].clock_us, samples->back().clock_us) >= window_us) {
+    samples->pop_front();
+  }
+}
+
 bool History::Add(Sample sample) {
   const bool is_new = !samples_.empty() &&
                       (sample.total[Counter::kStartedAtUs] != last().total[Counter::kStartedAtUs] ||
                        sample.shards.size() != last().shards.size());
-  if (is_new) samples_.clear();
+  if (is_new) {
+    samples_.clear();
+    reports_.clear();
+  }
+  if (samples_.empty()) first_us_ = sample.clock_us;
   if (samples_.empty() || !IsSame(sample, last())) moved_at_us_ = sample.clock_us;
+  if (!samples_.empty() &&
+      sample.total[Counter::kReportedGets] != last().total[Counter::kReportedGets]) {
+    Add(&reports_, sample, kReportsWithin);
+  }
   // By exchanges with the server its clock is known better and better, and may seem to go back.
   moved_at_us_ = std::min(moved_at_us_, sample.clock_us);
-  samples_.push_back(std::move(sample));
-  const auto window_us = static_cast<uint64_t>(window_.count());
-  while (samples_.size() > 2 && Difference(samples_[1].clock_us, last().clock_us) >= window_us) {
-    samples_.pop_front();
-  }
+  Add(&samples_, std::move(sample), window_);
   return is_new;
 }
 

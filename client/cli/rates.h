@@ -27,12 +27,17 @@ struct Rates {
   double seconds = 0;  // 0: nothing is known yet
   double puts = 0;
   double deletes = 0;
-  double gets = 0;  // as clients report them
-  double reads = 0;
-  double torn = 0;
   double gets_by_message = 0;
   double log_bytes = 0;
   double cpu = 0;
+  // As clients report them, and the CPU in that time.
+  struct Reported {
+    double gets = 0;
+    double reads = 0;
+    double torn = 0;
+    double cpu = 0;
+  };
+  std::optional<Reported> reported = {};  // nothing: it is not known yet
   verify::Times writes = {};
   verify::Times commits = {};
   struct Shard {
@@ -53,16 +58,18 @@ Rates RatesBetween(const Sample& from, const Sample& to);
 // there was none, UINT64_MAX when it is longer than all buckets that have an end.
 std::optional<uint64_t> QuantileOf(const verify::Times& times, double part);
 
-// The last samples of a server: those of some seconds, since clients report their GETs once a second, and
-// whether they move.
+// The last samples of a server: those of some seconds, and whether they move. GETs are known by reports,
+// which come ten seconds apart from each client: from the first that was seen of half a minute to the last.
 class History {
  public:
+  static constexpr std::chrono::seconds kReportsWithin{30};
+  // Without a report for so long there are no GETs.
+  static constexpr std::chrono::seconds kReportsEvery{12};
+
   explicit History(std::chrono::microseconds window) : window_(window) {}
 
   // A sample of another start of the server begins anew. Returns whether it is one.
   bool Add(Sample sample);
-  void Clear() { samples_.clear(); }
-
   bool empty() const { return samples_.empty(); }
   const Sample& last() const { return samples_.back(); }
   // Of the window; of one sample alone, since the server was started.
@@ -73,8 +80,13 @@ class History {
   }
 
  private:
+  static void Add(std::deque<Sample>* samples, Sample sample, std::chrono::microseconds window);
+  std::optional<Rates::Reported> Reported() const;
+
   std::chrono::microseconds window_;
   std::deque<Sample> samples_;
+  std::deque<Sample> reports_;  // samples in which the reported GETs are others than before
+  uint64_t first_us_ = 0;
   uint64_t moved_at_us_ = 0;
 };
 

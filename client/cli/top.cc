@@ -19,10 +19,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::seconds;
 
-// Clients report their GETs once a second: a shorter while would show none, then twice as many.
 constexpr seconds kWindow{5};
-// A server without work is not called still before.
-constexpr seconds kStillAfter{2};
+// A server that stands still is not called so before; one that is idle, before it would have heard of GETs.
+constexpr seconds kStoppedAfter{2};
+constexpr seconds kStillAfter = History::kReportsEvery;
 // A restart is told for so long.
 constexpr seconds kRestartShown{30};
 // Keys wait while a server is looked for.
@@ -95,8 +95,10 @@ class LiveView {
       view.standing = Standing::kGone;
       view.standing_seconds = SecondsSince(*lost_at_);
       view.error = lost_.message;
-    } else if (history_.still() >= kStillAfter) {
-      view.standing = IsStopped(*view.sample) ? Standing::kStopped : Standing::kStill;
+    } else if (history_.still() >= kStoppedAfter) {
+      view.standing = IsStopped(*view.sample)          ? Standing::kStopped
+                      : history_.still() < kStillAfter ? Standing::kServes
+                                                       : Standing::kStill;
       view.standing_seconds = std::chrono::duration<double>(history_.still()).count();
     }
     if (restarted_at_ && Clock::now() - *restarted_at_ < kRestartShown) {

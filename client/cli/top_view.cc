@@ -118,9 +118,14 @@ class Lines {
 
   void AddTraffic() {
     const Rates& r = view_.rates;
-    Add("GETs",
-        fmt::format("{}, {} READs each, {} torn, {} by message", PerSecond(r.gets),
-                    Ratio(r.reads, r.gets), PerSecond(r.torn), PerSecond(r.gets_by_message)));
+    const std::string by_message = PerSecond(r.gets_by_message) + " by message";
+    if (!r.reported) {
+      Add("GETs", "not known before two reports of a client, 10 s apart; " + by_message);
+    } else {
+      Add("GETs", fmt::format("{}, {} READs each, {} torn, {}", PerSecond(r.reported->gets),
+                              Ratio(r.reported->reads, r.reported->gets),
+                              PerSecond(r.reported->torn), by_message));
+    }
     Add("PUTs", fmt::format("{}, p50 {}, p99 {}; {} DELETEs", PerSecond(r.puts),
                             QuantileText(r.writes, 0.5), QuantileText(r.writes, 0.99),
                             PerSecond(r.deletes)));

@@ -21,7 +21,7 @@ TEST(Rates, AreDifferencesByTheServersClock) {
   const Rates rates = RatesBetween(from, to);
   EXPECT_DOUBLE_EQ(rates.seconds, 2);
   EXPECT_DOUBLE_EQ(rates.puts, 105);
-  EXPECT_DOUBLE_EQ(rates.gets, 1e6);
+  EXPECT_DOUBLE_EQ(rates.reported->gets, 1e6);
   EXPECT_DOUBLE_EQ(rates.cpu, 0.5);
   ASSERT_TRUE(rates.cpu_per_million_gets());
   EXPECT_DOUBLE_EQ(*rates.cpu_per_million_gets(), 0.5);
@@ -66,6 +66,28 @@ TEST(History, KeepsTheWindow) {
   }
   EXPECT_DOUBLE_EQ(history.rates().seconds, 5);
   EXPECT_DOUBLE_EQ(history.rates().puts, (30 * 30 - 25 * 25) / 5.0);
+}
+
+// One client, a million GETs a second, of which it tells each ten seconds; looked at each second.
+TEST(History, GetsAreKnownFromReportToReport) {
+  History history(std::chrono::seconds(5));
+  for (uint64_t second = 3; second <= 60; ++second) {
+    const uint64_t reported = (second + 5) / 10 * 10'000'000;
+    history.Add(SampleAt(second, "reported_gets " + std::to_string(reported) + "\ncpu_us " +
+                                     std::to_string(second * 1000) + "\n"));
+    const Rates rates = history.rates();
+    if (second > 3 && second < 15) {
+      EXPECT_FALSE(rates.reported) << second;
+    } else if (second > 3) {
+      ASSERT_TRUE(rates.reported) << second;
+      EXPECT_DOUBLE_EQ(rates.reported->gets, 1e6) << second;
+      EXPECT_NEAR(*rates.cpu_per_million_gets(), 1e-3, 1e-9) << second;
+    }
+  }
+  for (uint64_t second = 61; second <= 80; ++second) {
+    history.Add(SampleAt(second, "reported_gets 60000000\ncpu_us 60000\n"));
+  }
+  EXPECT_EQ(history.rates().reported->gets, 0) << "nobody tells of any";
 }
 
 TEST(History, AnotherStartBeginsAnew) {
