@@ -23,6 +23,10 @@ constexpr std::chrono::seconds kStatusEvery{5};
 constexpr std::chrono::milliseconds kDrainEvery{50};
 constexpr std::chrono::hours kDrainMax{24};
 
+std::string Counted(uint64_t clients) {
+  return fmt::format("{} {}", clients, clients == 1 ? "client" : "clients");
+}
+
 }  // namespace
 
 // What `plov config` and `plov drain` say.
@@ -125,7 +129,7 @@ Daemon::Answer Daemon::OnDrain(const std::string& argument) {
   server_->SetDraining(true);
   drain_.Begin(limit, Clock::now());
   drain_told_ = clients;
-  spdlog::info("draining: no new client is let in; {} are left, for {:.1f} s at most", clients,
+  spdlog::info("draining: no new client is let in; {} left, for {:.1f} s at most", Counted(clients),
                static_cast<double>(limit_ms) / 1e3);
   return OnStatus({});
 }
@@ -152,9 +156,9 @@ void Daemon::LookAtDrain(Clock::time_point now) {
   if (drain_.Look(clients, now) == Drain::State::kDrained) {
     spdlog::info("drained: {}", clients == 0
                                     ? "all clients have gone"
-                                    : fmt::format("{} clients have not gone in time", clients));
+                                    : fmt::format("{} did not go in time", Counted(clients)));
   } else if (clients <= drain_told_ / 2) {
-    spdlog::info("draining: {} clients are left", clients);
+    spdlog::info("draining: {} left", Counted(clients));
     drain_told_ = clients;
   }
 }

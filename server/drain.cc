@@ -8,7 +8,7 @@ namespace plov::server {
 
 namespace {
 
-// Who drains asks several times a second (client/cli/drain.cc); the answer takes some microseconds.
+// Who drains asks every 200 ms (client/cli/drain.cc), and stays to see the server's end.
 constexpr std::chrono::milliseconds kAskedWithin{1000};
 
 }  // namespace

@@ -74,7 +74,8 @@ constexpr auto kCommands = std::to_array<Command>({
      1, 3, "", Config},
     {"drain", "", "", "have the server end when its clients have gone, and let in no new ones",
      "As root or the server's user. Clients that are connected go on until --timeout (30s), then\n"
-     "they are closed. Prints how many are left, until the server ends; interrupting this does "
+     "they are closed. Prints how many are left, and returns when the server has ended; "
+     "interrupting this does "
      "not\n"
      "stop it, --cancel does. Ends with 3 when it was cancelled, or the server ended otherwise.\n"
      "With --json: an object with server, state and clients, those that were left.\n",

@@ -1,19 +1,27 @@
 // drain: has the server let in no new clients and end when those it has are gone, and watches.
 
 #include <fmt/core.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "client/cli/commands.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
 #include "client/cli/report.h"
+#include "fabric/os.h"
+#include "verify/counters.h"
 
 namespace plov::cli {
 
@@ -60,7 +68,7 @@ std::expected<State, Error> Watch(const Options& options, Client* client, State 
     const bool is_gone = client->stats().reconnects > 0;
     if (is_gone || (!now && now.error().code == Code::kUnavailable)) {
       return Fail(Code::kUnavailable,
-                  fmt::format("the server ended before it was drained: {} were left",
+                  fmt::format("the server ended before it was drained, with {} left",
                               Clients(state.clients)));
     }
     if (!now) return std::unexpected(now.error());
@@ -70,6 +78,31 @@ std::expected<State, Error> Watch(const Options& options, Client* client, State 
     state = *now;
   }
   return state;
+}
+
+// The server's process, where this host shows it.
+fabric::Fd ProcessOf(Client* client) {
+  const auto texts = client->ServerStats(Freshness::kAsFound);
+  if (!texts || texts->empty()) return {};
+  const auto pid = static_cast<pid_t>(
+      std::strtoul(std::string(verify::TextValue(texts->front(), "pid")).c_str(), nullptr, 10));
+  if (pid <= 0) return {};
+  return fabric::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// A server that has drained still has its log to end, and its name. It waits for its clients' last look, so
+// they go where its process shows the end.
+void AwaitEnd(std::optional<Client> client, const fabric::Fd& process) {
+  if (process) {
+    client.reset();
+    pollfd poll_fd{process.get(), POLLIN, 0};
+    while (::poll(&poll_fd, 1, -1) < 0 && errno == EINTR) {
+    }
+    return;
+  }
+  while (client->Administer("status") && client->stats().reconnects == 0) {
+    std::this_thread::sleep_for(kAskEvery);
+  }
 }
 
 std::string Summary(const Options& options, const State& state) {
@@ -82,8 +115,8 @@ std::string Summary(const Options& options, const State& state) {
   }
   if (state.name != "drained") return "serving\n";
   return state.clients == 0
-             ? "drained: all clients have gone, the server ends\n"
-             : fmt::format("drained: the server ends with {} left\n", Clients(state.clients));
+             ? "drained: all clients have gone, the server has ended\n"
+             : fmt::format("drained: the server has ended with {} left\n", Clients(state.clients));
 }
 
 }  // namespace
@@ -99,8 +132,10 @@ Outcome Drain(const Options& options, program::Output* output) {
   if (begun->name == "draining" && !options.json) {
     Show(fmt::format("draining: {} left\n", Clients(begun->clients)), output);
   }
+  const fabric::Fd process = ProcessOf(&*client);
   const auto ended = Watch(options, &*client, *begun, output);
   if (!ended) return std::unexpected(ended.error());
+  if (ended->name == "drained") AwaitEnd(std::move(*client), process);
   output->Write(Summary(options, *ended));
   if (options.cancel == (ended->name == "serving")) return {};
   return Fail(Code::kSystem, "the drain was cancelled");

@@ -113,6 +113,11 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
   }
   const auto path = fabric::shm::IsShm(uri) ? fabric::shm::SocketPath(uri) : std::unexpected(error);
   if (!path) return findings->Problem("server", path.error().message, "plov --server shm:default");
+  if (error.message.contains("(plov drain)")) {
+    return findings->Problem("server", error.message,
+                             fmt::format("plov --server {} drain --cancel  # or wait for its end",
+                                         program::Quoted(uri)));
+  }
   if (error.code == Code::kUnavailable && !Exists(*path)) {
     findings->Note("server", fmt::format("none runs on {} ({})", uri, *path), StartCommand(uri));
     return ProbeFolder(uri, *path, findings);

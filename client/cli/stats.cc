@@ -105,11 +105,16 @@ void AddSpace(size_t shard_count, Table* table) {
   }
   if (t["snapshots"] + t["snapshot_failures"] + t["snapshot_running"] != 0) {
     const uint64_t failures = t["snapshot_failures"];
+    const std::string last =
+        t["snapshots"] == 0
+            ? ""
+            : fmt::format(", the last {} ago, {} items in {}",
+                          program::Duration(static_cast<double>(t["snapshot_age_s"])),
+                          program::Grouped(t["snapshot_items"]),
+                          program::Bytes(t["snapshot_bytes"]));
     t.Add("snapshots",
           fmt::format(
-              "{} taken, the last {} ago, {} items in {}{}{}", t["snapshots"],
-              program::Duration(static_cast<double>(t["snapshot_age_s"])),
-              program::Grouped(t["snapshot_items"]), program::Bytes(t["snapshot_bytes"]),
+              "{} taken{}{}{}", t["snapshots"], last,
               t["snapshot_running"] != 0 ? "; one is being taken" : "",
               failures != 0 ? fmt::format("; {} failed: plovd's log says why", failures) : ""));
   }

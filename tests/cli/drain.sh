@@ -23,10 +23,17 @@ drain_ends() {
 expect 3 drain && says 'no server on'
 expect 2 drain now && expect 2 drain --timeout 0s && expect 2 ping --cancel
 
-# Nobody is there.
-start_server --log "$work/log"
+# Nobody is there. The name and the log are free for the next server.
+start_server --log "$work/log" --commit async --memory 256M
+head -c 16000000 /dev/zero > "$work/value"
+for key in a b c d e f; do expect 0 put $key - < "$work/value"; done
 expect 0 put kept value
-expect 0 drain && out 'drained: all clients have gone, the server ends\n'
+expect 0 drain && out 'drained: all clients have gone, the server has ended\n'
+former=$server
+start_server --log "$work/log" --memory 256M
+wait "$former" || fail "the server ended with $?"
+for key in a b c d e f; do expect 0 delete $key; done
+expect 0 snapshot && expect 0 drain
 wait "$server" || fail "the server ended with $?"
 server=""
 
@@ -42,12 +49,13 @@ wait_for "$plov" get key100
 drain --timeout 10m
 drain_says '^draining: 1 client left$'
 expect 3 get key100 && says 'the server takes no new clients: it was told to end once those it has are gone'
+run doctor && shows 'drain --cancel'
 expect 0 config get spin-us
 printf 'last\tvalue\n' >&4
 exec 4>&-
 wait "$loader" || fail "load ended with $?: $(cat "$work/loaded")"
 drain_ends 0
-grep -q '^drained: all clients have gone, the server ends$' "$work/drain" || fail "$(cat "$work/drain")"
+grep -q '^drained: all clients have gone, the server has ended$' "$work/drain" || fail "$(cat "$work/drain")"
 wait "$server" || fail "the server ended with $?"
 server=""
 start_server --log "$work/log"

@@ -70,7 +70,7 @@ TEST(Drain, WhoStaysIsClosedAfterTheTime) {
   Client client = server.Connect();
   EXPECT_EQ(Field(Administrator(server).Administer("drain", "100"), "clients"), "1");
   EXPECT_EQ(server.Wait(), 0);
-  EXPECT_THAT(server.Log(), HasSubstr("1 clients have not gone in time"));
+  EXPECT_THAT(server.Log(), HasSubstr("1 client did not go in time"));
   EXPECT_EQ(client.Get("k").error().code, Code::kUnavailable);
 }
 
