@@ -1,16 +1,20 @@
 #include "server/given.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
+#include "fabric/os.h"
 #include "verify/quantity.h"
 
 namespace plov::server {
@@ -18,6 +22,8 @@ namespace plov::server {
 namespace po = boost::program_options;
 
 namespace {
+
+constexpr size_t kFileBytesMax = size_t{1} << 20;
 
 // What Boost has against a part of what the user wrote; nothing: it is good.
 template <typename Read>
@@ -47,6 +53,32 @@ std::string VariableOf(const std::string& option) {
   return name;
 }
 
+bool IsOfCommandLine(std::string_view option) {
+  return option == "help" || option == "version" || option == "config";
+}
+
+// Of a file that does not keep who reads it: a pipe may, and what has no end.
+std::expected<std::string, Error> TextOf(const std::string& path) {
+  const fabric::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status;
+  if (!fd || ::fstat(fd.get(), &status) != 0) {
+    return Fail(Code::kInvalidArgument, std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) return Fail(Code::kInvalidArgument, "it is no regular file");
+  std::string text(kFileBytesMax + 1, '\0');
+  size_t bytes = 0;
+  while (bytes < text.size()) {
+    const ssize_t got = ::read(fd.get(), text.data() + bytes, text.size() - bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Fail(Code::kInvalidArgument, std::strerror(errno));
+    if (got == 0) break;
+    bytes += static_cast<size_t>(got);
+  }
+  if (bytes > kFileBytesMax) return Fail(Code::kInvalidArgument, "it has more than 1 MiB");
+  text.resize(bytes);
+  return text;
+}
+
 }  // namespace
 
 std::expected<Given, Error> Given::Read(const po::options_description& known, int argc,
@@ -55,10 +87,8 @@ std::expected<Given, Error> Given::Read(const po::options_description& known, in
   // What is stored first wins.
   if (auto read = given.ReadCommandLine(argc, argv); !read) return std::unexpected(read.error());
   const char* variable = std::getenv("PLOVD_CONFIG");
-  const std::string path = given.Has("config")   ? given.As<std::string>("config")
-                           : variable == nullptr ? ""
-                                                 : variable;
-  if (!path.empty()) {
+  if (given.Has("config") || variable != nullptr) {
+    const std::string path = given.Has("config") ? given.As<std::string>("config") : variable;
     if (auto read = given.ReadFile(path); !read) return std::unexpected(read.error());
   }
   if (auto read = given.ReadEnvironment(); !read) return std::unexpected(read.error());
@@ -106,30 +136,35 @@ Given::Outcome Given::ReadCommandLine(int argc, const char* const* argv) {
 
 // Line by line, since Boost does not say which one it is that it refuses.
 Given::Outcome Given::ReadFile(const std::string& path) {
+  const auto text = TextOf(path);
+  if (!text) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("cannot read {} {}: {}", Has("config") ? "--config" : "PLOVD_CONFIG",
+                            path, text.error().message));
+  }
   po::parsed_options all(&known_);
-  std::ifstream file(path);
+  std::istringstream file(*text);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     const auto wrong = [&](const std::string& what) {
       return Fail(Code::kInvalidArgument, fmt::format("{}:{}: {}", path, number, what));
     };
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    if (line[begin] == '[') return wrong("there are no sections");
     po::parsed_options one(&known_);
     auto refusal = Refusal(line, [&] {
-      std::istringstream text(line);
-      one = po::parse_config_file(text, known_);
+      std::istringstream alone(line);
+      one = po::parse_config_file(alone, known_);
     });
     if (!refusal) refusal = Refusal(one, line);
     if (refusal) return wrong(*refusal);
     if (one.options.empty()) continue;
     const std::string& option = one.options.front().string_key;
+    if (IsOfCommandLine(option)) return wrong(option + " is for the command line alone");
     if (names_.contains(option) && option != "listen") return wrong(option + " is there twice");
     if (IsLeft(option)) names_[option] = fmt::format("{}:{}: {}", path, number, option);
     all.options.push_back(one.options.front());
-  }
-  if (!file.eof()) {
-    return Fail(Code::kInvalidArgument,
-                fmt::format("cannot read {} {}: {}", Has("config") ? "--config" : "PLOVD_CONFIG",
-                            path, std::strerror(errno)));
   }
   po::store(all, values_);
   return {};
@@ -138,7 +173,7 @@ Given::Outcome Given::ReadFile(const std::string& path) {
 Given::Outcome Given::ReadEnvironment() {
   for (const auto& described : known_.options()) {
     const std::string& option = described->long_name();
-    if (option == "help" || option == "version") continue;
+    if (IsOfCommandLine(option)) continue;
     const std::string name = VariableOf(option);
     const char* value = std::getenv(name.c_str());
     if (value == nullptr) continue;

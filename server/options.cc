@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
+#include <cctype>
 #include <chrono>
 #include <optional>
 #include <sstream>
@@ -249,8 +251,8 @@ std::expected<Options, Error> Digest(const Given& given) {
     return Invalid(given.NameOf("log-output") + " is empty: stderr, journal, or a file");
   }
   if (given.Has("log-level")) options.log_level = given.As<std::string>("log-level");
-  if (spdlog::level::from_str(options.log_level) == spdlog::level::off &&
-      options.log_level != "off") {
+  static constexpr std::array kLevels = {"trace", "debug", "info", "warn", "error", "off"};
+  if (std::ranges::find(kLevels, options.log_level) == kLevels.end()) {
     return Invalid(fmt::format("{} '{}' is not one of trace, debug, info, warn, error, off",
                                given.NameOf("log-level"), options.log_level));
   }
@@ -280,7 +282,10 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   auto options = Digest(*given);
   if (!options) return options;
   options->given = given->texts();
-  for (const auto& [option, text] : options->given) {
+  for (auto [option, text] : options->given) {
+    // A line of its own for each, whatever a path has in it.
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
     options->server.given += fmt::format("option.{} {}\n", option, text);
   }
   return options;

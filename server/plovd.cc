@@ -130,9 +130,18 @@ int Serve(plov::server::Options options, int argc, const char* const* argv) {
   return 0;
 }
 
+// A start that reads its options is not ended by it.
+void BlockHangUp() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGHUP);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  BlockHangUp();
   plov::fabric::OccupyStandardFiles();
   const auto options = plov::server::ParseOptions(argc, argv);
   if (!options) return Complain(options.error(), kExitUsage);

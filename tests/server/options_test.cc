@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -300,6 +302,29 @@ TEST_F(OptionsTest, EnvironmentMayNameTheConfigFile) {
 TEST_F(OptionsTest, ConfigFileOfTheCommandLineWinsOverTheEnvironments) {
   SetVariable("PLOVD_CONFIG", "/nonexistent/plovd.conf");
   EXPECT_EQ(MustParse({WriteConfig("memory = 64M\n")}).server.memory_bytes, size_t{64} << 20);
+}
+
+TEST_F(OptionsTest, ConfigFileHasWhatIsForIt) {
+  for (const char* line : {"help = yes", "version = 1", "config = other"}) {
+    EXPECT_THAT(Refusal({WriteConfig(line)}), HasSubstr("is for the command line alone")) << line;
+  }
+  EXPECT_THAT(Refusal({WriteConfig("memory = 64M\n[main]\nshards = 2\n")}),
+              HasSubstr(":2: there are no sections"));
+}
+
+// At a SIGHUP it is read beside clients who wait to be let in.
+TEST_F(OptionsTest, ConfigFileThatMayTakeLongIsRefused) {
+  EXPECT_THAT(Refusal({WriteConfig(std::string((1 << 20) + 1, '#'))}),
+              HasSubstr("it has more than 1 MiB"));
+  const std::string pipe = ConfigPath() + ".pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(Refusal({"--config", pipe.c_str()}), HasSubstr("it is no regular file"));
+  ::unlink(pipe.c_str());
+}
+
+TEST_F(OptionsTest, WhatIsShownOfAnOptionIsALine) {
+  const Options options = MustParse({"--log-output=/tmp/x\nputs 99"});
+  EXPECT_THAT(options.server.given, HasSubstr("option.log-output /tmp/x?puts 99\n"));
 }
 
 TEST_F(OptionsTest, ConfigFileThatCannotBeReadIsAnError) {
