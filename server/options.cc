@@ -45,35 +45,36 @@ constexpr std::chrono::microseconds kSlowWriteMin{1};
 constexpr std::chrono::microseconds kSlowWriteMax = std::chrono::hours(1);
 
 po::options_description Described() {
-  po::options_description options("Options", 100);
+  po::options_description options("Options", 100, 70);  // --log-level is longer than its column
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   // clang-format off
   options.add_options()
-      ("listen", po::value<std::vector<std::string>>(),
+      ("listen", po::value<std::vector<std::string>>()->value_name("URI"),
        "where to serve, shm:NAME, shm:/path or rdma://HOST:PORT; may be repeated (shm:default)")
-      ("shards", po::value<std::string>(), "parts of keys and memory, each served by one thread (1)")
-      ("threads", po::value<std::string>(), "threads that serve the shards, 0 for fewer than processors (0)")
-      ("memory", po::value<std::string>(), "memory for tables and items, all shards together (1G)")
-      ("bucket-bytes", po::value<std::string>(), "64, 128 (items of up to 96 bytes are inline) or auto, as suits the items (auto)")
-      ("max-value", po::value<std::string>(), "largest value accepted, up to 16M (16M)")
-      ("spin-us", po::value<std::string>(), "microseconds a thread spins before it sleeps (50)")
-      ("max-clients", po::value<std::string>(), "clients at a time, each with a connection to every shard (10000)")
-      ("max-clients-per-user", po::value<std::string>(), "clients of one user at a time, 0 for no limit (0)")
-      ("writers", po::value<std::string>(), "users and @groups that may write, others only read (all)")
-      ("readers", po::value<std::string>(), "users and @groups that may only read (none)")
+      ("shards", text("N"), "parts of keys and memory, each served by one thread (1)")
+      ("threads", text("N"), "threads that serve the shards, 0 for fewer than processors (0)")
+      ("memory", text("SIZE"), "memory for tables and items, all shards together (1G)")
+      ("bucket-bytes", text("auto|64|128"), "size of a bucket: with 128 items of up to 96 bytes are inline; auto: as suits the items (auto)")
+      ("max-value", text("SIZE"), "largest value accepted, up to 16M (16M)")
+      ("spin-us", text("N"), "microseconds a thread spins before it sleeps (50)")
+      ("max-clients", text("N"), "clients at a time, each with a connection to every shard (10000)")
+      ("max-clients-per-user", text("N"), "clients of one user at a time, 0 for no limit (0)")
+      ("writers", text("LIST"), "users and @groups that may write, others only read (all)")
+      ("readers", text("LIST"), "users and @groups that may only read (none)")
       ("hugepages", po::bool_switch(), "use huge pages of 2 MiB (vm.nr_hugepages)")
-      ("warm", po::value<std::string>(), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
-      ("log", po::value<std::string>(), "keep a log of all writes in this folder and start with what it holds")
-      ("commit", po::value<std::string>(), "strict: a write is seen and acknowledged when it is durable; acked: seen at once; async: acknowledged at once (strict)")
-      ("log-interval", po::value<std::string>(), "with --commit async, time between two syncs (1s)")
-      ("log-segment", po::value<std::string>(), "size of the log's files, 1M to 1G (64M)")
-      ("log-buffer", po::value<std::string>(), "what may wait for the disk in each shard's memory, 1M to 1G (64M)")
-      ("snapshot-rate", po::value<std::string>(), "what snapshots may write in a second, 1M to 64G (200M)")
-      ("snapshot-keep", po::value<std::string>(), "snapshots that are kept, with the log since the oldest, 1 to 100 (1)")
-      ("slow-write", po::value<std::string>(), "writes that take so long are kept for plov slowlog, off for none (10ms)")
-      ("metrics", po::value<std::string>(), "serve metrics for Prometheus at this HOST:PORT, http://HOST:PORT/metrics")
-      ("config", po::value<std::string>(), "read options from a file, lines of key = value")
-      ("log-level", po::value<std::string>(), "trace, debug, info, warn, error or off (info)")
-      ("log-output", po::value<std::string>(), "where messages go: stderr, journal, or a file (stderr)")
+      ("warm", text("FILE"), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
+      ("log", text("DIR"), "keep a log of all writes in this folder and start with what it holds")
+      ("commit", text("strict|acked|async"), "strict: a write is seen and acknowledged when it is durable; acked: seen at once; async: acknowledged at once (strict)")
+      ("log-interval", text("DURATION"), "with --commit async, time between two syncs (1s)")
+      ("log-segment", text("SIZE"), "size of the log's files, 1M to 1G (64M)")
+      ("log-buffer", text("SIZE"), "what may wait for the disk in each shard's memory, 1M to 1G (64M)")
+      ("snapshot-rate", text("SIZE"), "what snapshots may write in a second, 1M to 64G (200M)")
+      ("snapshot-keep", text("N"), "snapshots that are kept, with the log since the oldest, 1 to 100 (1)")
+      ("slow-write", text("DURATION|off"), "writes that take so long are kept for plov slowlog, off for none (10ms)")
+      ("metrics", text("HOST:PORT"), "serve metrics for Prometheus there, http://HOST:PORT/metrics")
+      ("config", text("FILE"), "read options from a file, lines of key = value")
+      ("log-level", text("trace|debug|info|warn|error|off"), "which messages are written (info)")
+      ("log-output", text("stderr|journal|FILE"), "where messages go (stderr)")
       ("version,V", "print the version and exit")
       ("help,h", "print this help and exit");
   // clang-format on

@@ -4,6 +4,7 @@
 #
 #   tests/install.sh run     what building and running needs
 #   tests/install.sh test    that, and what tests/run.sh needs
+#   tests/install.sh package what packaging/build.sh and the test of the packages need
 set -euo pipefail
 
 readonly run_packages=(
@@ -13,7 +14,7 @@ readonly run_packages=(
 )
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache
-  procps python3 spin strace
+  procps python3 spin strace bash-completion
   # for the bindings for Python, their tests, and what they are compared with
   python3-dev pybind11-dev python3-pytest python3-numpy mypy python3-redis python3-hiredis
   # for tests/vm.sh
@@ -23,11 +24,17 @@ readonly test_packages=(
   # beside it, in plov-bench fabric
   perftest
   # beside it, in plov-bench compare
-  liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev redis-server redis-tools memcached
+  liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev libssl-dev redis-server redis-tools memcached
   # plots in the pages of plov-bench, and what looks at them
   libjs-chart.js chromium-headless-shell
   # promtool, which looks at what plovd --metrics serves
   prometheus
+)
+# The rest of the Build-Depends of debian/control, and what judges and tries packages.
+readonly package_packages=(
+  build-essential debhelper git lintian ccache debootstrap
+  liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev libssl-dev libjs-chart.js
+  dh-python pybind11-dev python3-dev
 )
 
 fail() {
@@ -38,8 +45,9 @@ fail() {
 case "${1:-}" in
   run) packages=("${run_packages[@]}") ;;
   test) packages=("${run_packages[@]}" "${test_packages[@]}") ;;
+  package) packages=("${run_packages[@]}" "${package_packages[@]}") ;;
   *)
-    echo "usage: tests/install.sh run|test" >&2
+    echo "usage: tests/install.sh run|test|package" >&2
     exit 2
     ;;
 esac

@@ -4,7 +4,7 @@ set -euo pipefail
 
 usage() {
   cat << 'END'
-usage: tests/run.sh [--quick] [--long DURATION]
+usage: tests/run.sh [--quick] [--long DURATION] [--packages]
 
 Installs what is missing (tests/install.sh test), then builds and tests plov: with g++ in build/,
 as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
@@ -17,6 +17,8 @@ in a virtual machine, and where there is neither that is said last.
   --quick          only g++ and its tests, without virtual machines
   --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
                    fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
+  --packages       also builds Debian packages of what is committed, twice, and installs, upgrades and
+                   purges them in a clean root (tests/packaging/run.sh --twice), as root
   --help           this text
 
 Exit status: 0 nothing failed, 1 something failed, 2 usage.
@@ -29,10 +31,12 @@ readonly root
 source "$root/tests/seconds.sh"
 
 quick=false
+packages=false
 long_seconds=0
 while (($# > 0)); do
   case "$1" in
     --quick) quick=true ;;
+    --packages) packages=true ;;
     --long)
       shift
       if ! long_seconds=$(seconds_of "${1-}"); then
@@ -52,12 +56,12 @@ while (($# > 0)); do
   shift
 done
 
-readonly quick long_seconds
+readonly quick packages long_seconds
 jobs=$(nproc)
 readonly jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
 readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seconds=900
-readonly mutant_seconds=3600 fuzz_seconds=1800
+readonly mutant_seconds=3600 fuzz_seconds=1800 package_seconds=3600
 
 child=""
 session=""
@@ -250,6 +254,8 @@ counted() {
   bad=$(grep -c "$bad_line" "$log" || true)
   if ((status == 0 && bad == 0 && good > 0)); then
     record passed "$stage" "$good" 0 0 "; $(tail -n 1 "$log")"
+  elif ((status == 77)); then
+    record skipped "$stage" 0 0 1 "; $(tail -n 1 "$log")"
   else
     show "$log"
     detail=$(grep "$bad_line" "$log" | tr '\n' ';' || true)
@@ -261,6 +267,11 @@ counted() {
 consumer() {
   counted consumer "$root/build/log/consumer.log" "$consumer_seconds" '^passed ' '^failed ' \
     bash "$root/tests/consumer/run.sh" "$root/build"
+}
+
+packages() {
+  counted packages "$root/build/log/packages.log" "$package_seconds" '^passed ' '^failed ' \
+    bash "$root/tests/packaging/run.sh" --twice
 }
 
 # One line a target; 20 seconds each are too few to search, and enough to see that the corpus still
@@ -310,6 +321,7 @@ main() {
     fuzz
     mutants
   fi
+  if $packages; then packages; fi
   finished=true
   ((failed == 0))
 }

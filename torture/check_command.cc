@@ -22,7 +22,7 @@ po::options_description Described() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   // clang-format off
   options.add_options()
-      ("commit", text("MODE"), "what a kill of the store may lose: strict nothing, acked what was only read, async any last writes (as FILE says, else strict)")
+      ("commit", text("strict|acked|async"), "what a kill of the store may lose: strict nothing, acked what was only read, async any last writes (as FILE says, else strict)")
       ("html", text("FILE"), "write what is wrong there, as a page")
       ("json", text("FILE"), "write the verdict there")
       ("help,h", po::bool_switch(), "print this help and exit");

@@ -206,7 +206,7 @@ program::Json JsonOf(const DesignsStudy& study) {
 po::options_description DesignsOptions() {
   po::options_description options = StudyOptions("designs", DesignsSettings());
   // clang-format off
-  options.add_options()("fabric", Text("NAME"), "shm or rdma (shm)");
+  options.add_options()("fabric", Text("shm|rdma"), "what bytes move over (shm)");
   AddDeviceOptions(&options);
   options.add_options()
       ("items", Text("N"), "items to get (100000)")

@@ -144,7 +144,7 @@ program::Json JsonOf(const FabricStudy& study) {
 po::options_description FabricOptions() {
   po::options_description options = StudyOptions("fabric", FabricSettings());
   // clang-format off
-  options.add_options()("fabric", Text("NAME"), "rdma or shm (rdma)");
+  options.add_options()("fabric", Text("rdma|shm"), "what bytes move over (rdma)");
   AddDeviceOptions(&options);
   options.add_options()
       ("items", Text("N"), "items to get, of each kind (10000)")

@@ -161,7 +161,7 @@ po::options_description RunOptions() {
       ("items", Text("N"), "items at first (what makes half a GiB, a million at most)")
       ("key-bytes", Text("N"), "size of keys, 8 to 1024 (the workload's)")
       ("value-bytes", Text("N"), "size of values, up to 16M, or LEAST..MOST (the workload's)")
-      ("distribution", Text("NAME"), "of requests over items: uniform, zipfian or latest (the workload's)")
+      ("distribution", Text("uniform|zipfian|latest"), "of requests over items (the workload's)")
       ("exponent", Text("NUMBER"), "of zipfian and latest, over 0 (the workload's)")
       ("reads", Text("PERCENT"), "GETs; all else are PUTs (the workload's mix)")
       ("clients", Text("N"), "processes, 1 to 256 (1)")
@@ -179,7 +179,7 @@ po::options_description RunOptions() {
       ("listen", Text("URI"), "where its own server listens (a socket in a folder of its own)")
       ("shards", Text("N"), "of its own server, 1 to 64 (1)")
       ("memory", Text("SIZE"), "of its own server (enough for the items)")
-      ("bucket-bytes", Text("N"), "of its own server, auto, 64 or 128 (auto)")
+      ("bucket-bytes", Text("auto|64|128"), "of its own server (auto)")
       ("spin-us", Text("N"), "of its own server (50)")
       ("hugepages", po::bool_switch(), "of its own server");
   // clang-format on

@@ -63,7 +63,7 @@ po::options_description CommandOptions() {
       ("if-version", po::value<std::string>()->value_name("N"),
        "only over this version of KEY, as get --json shows it")
       ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
-      ("watch", po::value<std::string>()->value_name("DURATION"),
+      ("watch", po::value<std::string>()->value_name("[=DURATION]"),
        "print them again each second, or as often as --watch=DURATION says")
       ("prometheus", po::bool_switch(), "print them as Prometheus scrapes them")
       ("interval", po::value<std::string>()->value_name("DURATION"),
