@@ -11,6 +11,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 readonly here root
+readonly systemd_examples=/usr/share/doc/plov-server/examples/systemd
 readonly packages=(plov-server plov-client libplov0 libplov-dev plov-tools python3-plov)
 
 skip() {
@@ -126,6 +127,12 @@ configure() {
   printf '%s\n' 'memory = 64M' "${@:2}" >> "$debian/etc/plov/$1.conf"
 }
 
+# another NAME LINE...: a configuration for one more server.
+another() {
+  grep '^#' "$debian/etc/plov/main.conf" > "$debian/etc/plov/$1.conf"
+  configure "$@"
+}
+
 says() { [[ $("${@:2}") == "$1" ]]; }
 main_id() { inside systemctl show --value --property MainPID "plovd@$1"; }
 
@@ -160,27 +167,46 @@ reloads() {
 
 # On warm memory, to the journal.
 serves_another() {
-  grep '^#' "$debian/etc/plov/main.conf" > "$debian/etc/plov/warm.conf"
-  configure warm 'warm = /dev/shm/plov/warm' 'log-output = journal'
+  another warm 'warm = /dev/shm/plov/warm' 'log-output = journal'
   inside systemctl start plovd@warm && plov warm put name Grace && says Ada plov main get name &&
     inside systemctl kill --signal KILL plovd@warm && says Grace plov warm --wait 60s get name &&
     inside systemctl restart plovd@warm && says Grace plov warm get name &&
     [[ -n $(inside journalctl --quiet --unit plovd@warm --priority info --grep '^stopping$') ]]
 }
 
-# The socket unit of plovd(8), and its drop-in: the first client starts the server.
+# drop_in NAME FILE: one of the examples, for the server.
+drop_in() { inside install -D -m 644 "$systemd_examples/$2" "/etc/systemd/system/plovd@$1.service.d/$2"; }
+
+# The examples for systemd. The socket: the first client starts the server.
 activates() {
-  local units=$debian/etc/systemd/system
-  cp "$debian/etc/plov/warm.conf" "$debian/etc/plov/lazy.conf"
-  sed -i 's#/dev/shm/plov/warm#/dev/shm/plov/lazy#' "$debian/etc/plov/lazy.conf"
-  mkdir "$units/plovd@lazy.service.d"
-  printf '%s\n' '[Socket]' 'ListenSequentialPacket=/run/plov/%i/sock' SocketUser=plov SocketGroup=plov SocketMode=0660 \
-    > "$units/plovd@.socket"
-  printf '%s\n' '[Service]' RuntimeDirectoryPreserve=yes ExecStartPost= > "$units/plovd@lazy.service.d/socket.conf"
-  inside systemctl daemon-reload && inside systemctl start plovd@lazy.socket && says 0 main_id lazy &&
+  another lazy 'warm = /dev/shm/plov/lazy'
+  inside install -m 644 "$systemd_examples/plovd@.socket" /etc/systemd/system && drop_in lazy socket.conf &&
+    inside systemctl daemon-reload && inside systemctl start plovd@lazy.socket && says 0 main_id lazy &&
     plov lazy put name Alan && says Alan plov lazy get name && ! says 0 main_id lazy || return 1
   inside systemctl stop plovd@lazy.socket plovd@lazy
-  rm -r "$units/plovd@lazy.service.d" "$units/plovd@.socket"
+  inside rm -r /etc/systemd/system/plovd@lazy.service.d /etc/systemd/system/plovd@.socket
+  inside systemctl daemon-reload
+}
+
+# The application: it is not root, and starts its server.
+serves_application() {
+  inside install -m 644 "$systemd_examples/read-through.service" /etc/systemd/system && inside systemctl daemon-reload &&
+    inside systemctl stop plovd@main && inside systemctl start read-through &&
+    [[ -n $(inside journalctl --quiet --unit read-through --grep 'Ada') ]] && says Ada plov main get name || return 1
+  inside rm /etc/systemd/system/read-through.service
+  inside systemctl daemon-reload
+}
+
+# Metrics, at a port of its own: the machine has the host's network.
+serves_metrics() {
+  another seen 'metrics = 127.0.0.1:0'
+  local url
+  drop_in seen metrics.conf && inside systemctl daemon-reload && inside systemctl start plovd@seen || return 1
+  url=$(inside journalctl --quiet --unit plovd@seen --output cat --grep '^plovd: metrics on ' | sed 's/.* //')
+  inside python3 -ISc 'import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1]).read().decode())' "$url" | grep '^plov_build_info' || return 1
+  inside systemctl stop plovd@seen
+  inside rm -r /etc/systemd/system/plovd@seen.service.d
   inside systemctl daemon-reload
 }
 
@@ -253,7 +279,7 @@ must look look
 must install install_packages "$scratch/first"
 check no-server starts_no_server || true
 must start starts
-for property in admits_group restarts rotates_log reloads serves_another activates needs_config is_hardened builds_example \
+for property in admits_group restarts rotates_log reloads serves_another activates serves_application serves_metrics needs_config is_hardened builds_example \
   serves_python runs_tools upgrades removes purges; do
   check "$property" "$property" || true
 done
