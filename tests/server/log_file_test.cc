@@ -165,6 +165,7 @@ TEST_F(LogFileOnAFullDisk, LinesAreDroppedCountedAndTheCountIsTold) {
   std::istringstream text(TextOf(path_));
   for (std::string line; std::getline(text, line);) {
     const size_t at = line.find("] a line that finds no room ");
+    EXPECT_EQ(line.rfind("[20"), 0u) << "one line behind another: " << line;
     if (line.find("dropped: ") != std::string::npos) {
       const size_t number = line.find("[warning] ");
       ASSERT_NE(number, std::string::npos) << line;
