@@ -344,26 +344,32 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
     void (*done)(void*, size_t, Client::PutResult);
     void* context;
     size_t left;
-  } tally{done, context, items.size()};
+    bool moved;  // something has ended otherwise than by its deadline
+  } tally{done, context, items.size(), true};
   const Finally end{[&] {
     if (tally.left > 0) writes_.Forget(&tally);
   }};
   size_t next = 0;
+  Deadline deadline;  // of items that begin now: a server that answers none of them has it once
   const auto go_on = [&] {
+    if (std::exchange(tally.moved, false)) deadline = DeadlineFromNow();
     for (; next < items.size() && writes_.queued() < kWritesMax; ++next) {
       if (started_.count() > 0) AwaitStarted(items[next].key);
       Write write = MakePut(items[next].key, items[next].value, items[next].options);
       write.index = next;
       write.context = &tally;
-      write.deadline = DeadlineFromNow();
+      write.deadline = deadline;
       write.done = [](void* tally_context, size_t index, Client::PutResult result) {
         auto* mine = static_cast<Tally*>(tally_context);
         --mine->left;
+        const bool is_late = !result && (result.error().code == Code::kTimeout ||
+                                         result.error().code == Code::kUnavailable);
+        mine->moved = mine->moved || !is_late;
         mine->done(mine->context, index, std::move(result));
       };
       writes_.Queue(write);
     }
-    if (!Pump()) Idle(DeadlineFromNow());
+    if (!Pump()) Idle(deadline);
   };
   while (tally.left > 0 && !callbacks_.failed()) {
     if (HasMemory(go_on)) continue;

@@ -65,6 +65,35 @@ def test_a_thousand_gets_at_once(server, client):
     run(body)
 
 
+def test_more_than_can_be_under_way(server, client):
+    """Their timeout begins when they are started, and what they were given is kept."""
+    items = {b"key:%d" % i: b"%d" % i for i in range(20_000)}
+    client.put_many(items)
+
+    async def body():
+        async with await plov.aio.connect(server.uri, timeout=1) as client:
+            values = await asyncio.gather(*(client.get(key) for key in items))
+            assert values == list(items.values())
+            value = bytearray(b"first")
+            puts = [asyncio.ensure_future(client.put(key, value)) for key in items]
+            await asyncio.sleep(0)
+            value[:] = b"other"
+            await asyncio.gather(*puts)
+            assert set(await client.get_many(items)) == {b"first"}
+            results = await asyncio.gather(
+                *(client.get(key) for key in items), client.get("text"), return_exceptions=True)
+            assert isinstance(results[-1], TypeError)
+            left = [asyncio.ensure_future(client.get(key)) for key in items]
+            await asyncio.sleep(0)
+            left[-1].cancel()
+        results = await asyncio.gather(*left, return_exceptions=True)
+        assert {type(result) for result in results} <= {
+            bytes, plov.UnavailableError, asyncio.CancelledError}
+        assert isinstance(results[-2], plov.UnavailableError)
+
+    run(body)
+
+
 def test_large_values(server, client):
     async def body():
         async with await plov.aio.connect(server.uri) as client:

@@ -49,6 +49,8 @@ def test_gets_need_no_server_and_writes_time_out(own_server):
         with pytest.raises(plov.TimeoutError) as error:
             client.put(b"k", b"w")
         assert isinstance(error.value, TimeoutError) and error.value.key == b"k"
+        with pytest.raises(plov.TimeoutError):  # not one time limit for each message
+            client.put_many((b"%d" % i, b"v") for i in range(100_000))
         own_server.resume()
 
 

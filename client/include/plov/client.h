@@ -10,8 +10,8 @@
 // Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
 //           another on it, is made within a callback or after a move from the Client fails with
 //           kInvalidArgument; and so does every call after two that began at one instant.
-// Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany each item's own,
-//           in Scan each READ's), plus at most the time that one connection attempt takes. No call
+// Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany after the last item
+//           that the server answered, in Scan each READ's), plus at most the time that one connection attempt takes. No call
 //           leaves a READ behind that could write to memory of the caller.
 // Errors:   nothing throws for an operating error. A Client reconnects by itself. Every call can
 //           return, beside those named there,

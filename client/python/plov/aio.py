@@ -3,11 +3,13 @@
     async with await plov.aio.connect("shm:default") as client:
         values = await asyncio.gather(*(client.get(key) for key in keys))
 
-A client belongs to the thread of its event loop. A cancelled operation goes on, and nobody is told how
+However many are awaited, some hundreds are under way; the others wait, and their timeout begins when
+they are started. A client belongs to the thread of its event loop. A cancelled operation goes on, and nobody is told how
 it ends: a write that was started may be applied.
 """
 
 import asyncio
+import collections
 import functools
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -15,9 +17,20 @@ from typing import Any
 
 from plov import _plov
 from plov._plov import Item
+from plov.errors import UnavailableError
 
 # Between two looks at a descriptor that stays readable with nothing to do, as a dead connection does.
 _REST_SECONDS = 0.001
+# Operations that are under way; enough for all of them to travel together.
+_STARTED_MAX = 512
+_STARTED_PER_POLL = 64
+
+_Start = Callable[..., None]
+
+
+def _kept(data: bytes) -> bytes:
+    """What may be changed while the operation waits."""
+    return bytes(data) if isinstance(data, (bytearray, memoryview)) else data
 
 
 def _resolve(
@@ -62,7 +75,8 @@ class Client:
         self._soon: asyncio.Handle | None = None  # of the poll after what this turn starts
         self._timer: asyncio.TimerHandle | None = None
         self._watched: int | None = None  # the descriptor
-        self._left = 0  # operations that have not ended, as far as is known
+        self._left = 0  # operations that were started and have not ended, as far as is known
+        self._waiting: collections.deque[tuple[_Start, asyncio.Future[Any]]] = collections.deque()
 
     async def get(self, key: bytes) -> bytes | None:
         """The value of a key, or None."""
@@ -71,12 +85,15 @@ class Client:
 
     async def item(self, key: bytes) -> Item | None:
         """Value, version, flags and expiry of a key, or None."""
-        item: Item | None = await self._start(functools.partial(self._client.start_get, key))
+        start = functools.partial(self._client.start_get, _kept(key))
+        item: Item | None = await self._start(start)
         return item
 
     async def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:
         """The values of many keys, None where there is none."""
-        started = [self._start(functools.partial(self._client.start_get, key)) for key in keys]
+        started = [
+            self._start(functools.partial(self._client.start_get, _kept(key))) for key in keys
+        ]
         items: list[Item | None] = await asyncio.gather(*started)
         return [None if item is None else item.value for item in items]
 
@@ -91,14 +108,19 @@ class Client:
     ) -> int:
         """Stores a value and returns its version."""
         start = functools.partial(
-            self._client.start_put, key, value, ttl=ttl, flags=flags, only_if=only_if
+            self._client.start_put,
+            _kept(key),
+            _kept(value),
+            ttl=ttl,
+            flags=flags,
+            only_if=only_if,
         )
         version: int = await self._start(start)
         return version
 
     async def delete(self, key: bytes, *, only_if: int | None = None) -> bool:
         """Removes a key; whether it was there."""
-        start = functools.partial(self._client.start_delete, key, only_if=only_if)
+        start = functools.partial(self._client.start_delete, _kept(key), only_if=only_if)
         removed: bool = await self._start(start)
         return removed
 
@@ -108,6 +130,8 @@ class Client:
             self._soon.cancel()
         self._wait_no_more()
         self._client.close()
+        while self._waiting:
+            _resolve(self._waiting.popleft()[1], None, UnavailableError("the client was closed"))
 
     async def __aenter__(self) -> "Client":
         return self
@@ -120,13 +144,31 @@ class Client:
     ) -> None:
         self.close()
 
-    def _start(self, start: Callable[..., None]) -> "asyncio.Future[Any]":
+    def _start(self, start: _Start) -> "asyncio.Future[Any]":
         future: asyncio.Future[Any] = self._loop.create_future()
+        if self._left >= _STARTED_MAX and len(self._waiting) % _STARTED_PER_POLL == 0:
+            self._poll()  # the loop may first begin many thousands, and time goes on meanwhile
+        if self._left >= _STARTED_MAX or self._waiting:
+            self._waiting.append((start, future))
+        else:
+            self._begin(start, future)
+        return future
+
+    def _begin(self, start: _Start, future: "asyncio.Future[Any]") -> None:
         if self._soon is None:
             self._soon = self._loop.call_soon(self._poll_soon)
         start(done=functools.partial(_resolve, future))
         self._left += 1
-        return future
+
+    def _begin_waiting(self) -> None:
+        while self._waiting and self._left < _STARTED_MAX:
+            start, future = self._waiting.popleft()
+            if future.done():  # cancelled
+                continue
+            try:
+                self._begin(start, future)
+            except Exception as exception:
+                _resolve(future, None, exception)
 
     def _poll_soon(self) -> None:
         self._soon = None
@@ -135,6 +177,7 @@ class Client:
 
     def _poll(self) -> None:
         self._left = self._client.poll()
+        self._begin_waiting()
         if self._left == 0:
             self._wait_no_more()
             return
