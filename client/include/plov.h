@@ -22,8 +22,8 @@
 //            ends with PLOV_SYSTEM, and the client stays usable.
 // Order:     operations of one key that were started take effect in that order, also before a later
 //            blocking call for that key.
-// Deadline:  every call ends within plov_options.timeout_us (each item's own in plov_get_many and
-//            plov_put_many), plus at most the time one connection attempt takes.
+// Deadline:  every call ends within plov_options.timeout_us (after the last item that ended well in
+//            plov_get_many and plov_put_many), plus at most the time one connection attempt takes.
 // Errors:    besides those named at each call, every call that needs the server can return
 //            PLOV_INVALID_ARGUMENT  a key of 0 or more than 1024 bytes, or overlapping calls
 //            PLOV_UNAVAILABLE       no server within the deadline; nothing was applied

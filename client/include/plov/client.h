@@ -11,8 +11,8 @@
 //           another on it, is made within a callback or after a move from the Client fails with
 //           kInvalidArgument; and so does every call after two that began at one instant.
 // Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany after the last item
-//           that the server answered, in Scan each READ's), plus at most the time that one connection attempt takes. No call
-//           leaves a READ behind that could write to memory of the caller.
+//           that ended well, in Scan each READ's), plus at most the time that one connection
+//           attempt takes. No call leaves a READ behind that could write to memory of the caller.
 // Errors:   nothing throws for an operating error. A Client reconnects by itself. Every call can
 //           return, beside those named there,
 //             kInvalidArgument  a key of 0 or more than 1024 bytes, or calls against the thread
