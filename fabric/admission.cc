@@ -30,14 +30,11 @@ std::string Numbered(uint64_t limit, const char* what) { return std::to_string(l
 std::string RefusalText(uint32_t refusal, uint64_t limit) {
   switch (static_cast<RefusalReason>(refusal)) {
     case RefusalReason::kClients:
-      return "the server has " + Numbered(limit,
-                                          " clients, as many as it takes: end some, or raise "
-                                          "its --max-clients");
+      return "the server takes no more than " +
+             Numbered(limit, " clients: end some, or raise its --max-clients");
     case RefusalReason::kClientsOfUser:
-      return "this user has " + Numbered(limit,
-                                         " clients of the server, as many as it takes of "
-                                         "one: end some, or raise its "
-                                         "--max-clients-per-user");
+      return "the server takes no more than " +
+             Numbered(limit, " clients of one user: end some, or raise its --max-clients-per-user");
     case RefusalReason::kDescriptors:
       return "the server has no file descriptor left: raise its limit of open files, which is " +
              Numbered(limit, " (ulimit -n, LimitNOFILE= of its unit)");
