@@ -10,7 +10,7 @@ set -euo pipefail
 readonly run_packages=(
   g++ cmake ninja-build pkg-config libxxhash-dev libboost-program-options-dev libjemalloc-dev
   libfmt-dev libspdlog-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev nettle-dev libsystemd-dev
-  prometheus-cpp-dev
+  prometheus-cpp-dev libedit-dev
 )
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache

@@ -24,6 +24,15 @@ constexpr auto kCommands = std::to_array<Command>({
      "In the order of the keys. Ends with 1 when one of them is not there.\n"
      "With --json: one object a line, {\"key\":...,\"found\":false} for one that is not there.\n",
      1, SIZE_MAX, "", GetMany},
+    {"exists", "", "KEY...", "say by the exit status whether every KEY is there",
+     "0 when all are there, 1 when one is not. Prints nothing; with --json: an object with key "
+     "and\n"
+     "found for each KEY.\n",
+     1, SIZE_MAX, "", Exists},
+    {"touch", "", "KEY", "let KEY expire after --ttl from now on; without --ttl, never",
+     "Its value and flags stay, also those that somebody else writes meanwhile. Ends with 1 when\n"
+     "there is no such key. Prints nothing; with --json: an object with key and version.\n",
+     1, 1, "ttl", Touch},
     {"load", "", "FILE|-", "store every line KEY<TAB>VALUE of FILE or of standard input",
      "In keys and values \\t is a tab, \\n a newline and \\\\ a backslash; all other bytes are\n"
      "themselves. Lines that are not items are left out and reported with their number; then the\n"
@@ -34,6 +43,17 @@ constexpr auto kCommands = std::to_array<Command>({
      "In no order; keys and values only, without flags and expiry, unless with --json: one object\n"
      "a line, as get prints it.\n",
      0, 0, "", Dump},
+    {"scan", "", "[PREFIX]", "print every key that starts with PREFIX, without the server's help",
+     "In no order, a key a line, escaped as in load; with --values KEY<TAB>VALUE, as dump prints "
+     "it.\n"
+     "With --json: objects with key, version, flags and expiry, and with --values the value.\n",
+     0, 1, "values", Scan},
+    {"flush", "", "[PREFIX]", "delete every item, or those whose keys start with PREFIX",
+     "On a terminal it asks first; otherwise it needs --yes. What is there when it begins is "
+     "deleted;\n"
+     "an item that is written while it runs may stay. Prints how many were deleted.\n"
+     "With --json: an object with server, deleted and seconds.\n",
+     0, 1, "yes", Flush},
     {"stats", "", "", "print the counters of the server",
      "READ from the server's memory, which costs it nothing.\n"
      "With --json: {\"shards\":[...],\"total\":{...}} with every number, the server's version, "
@@ -45,7 +65,7 @@ constexpr auto kCommands = std::to_array<Command>({
      "or gone. Rates are of the last 5 seconds, or of the last --interval where that is longer.\n"
      "On a terminal q ends it, p pauses it, s sorts the shards by CPU time; into a pipe it prints "
      "a\n"
-     "block of lines for each interval.\n",
+     "block of lines for each interval. With --json: an object for each, on a terminal, too.\n",
      0, 0, "interval count", Top},
     {"slowlog", "", "", "print the last writes that took the server long",
      "At most 64 of each shard, the oldest first: those that took longer than plovd --slow-write.\n"
@@ -104,6 +124,15 @@ constexpr auto kCommands = std::to_array<Command>({
      "TARGET shows both.\n"
      "Prints a line for each shard; with --json: objects, one a line.\n",
      2, 2, "until-version until-time", Restore},
+    {"shell", "", "", "read commands from the terminal, or from a pipe, and run them",
+     "What plov without a command is on a terminal. Words are quoted as in a shell: '...', \"...\" "
+     "and\n"
+     "backslashes; in \"...\" \\n, \\r, \\t and \\xNN are bytes. --server, --timeout, --wait and "
+     "--json hold\n"
+     "for each command. TAB completes, Ctrl-C ends the command that runs; help, exit, quit, "
+     "Ctrl-D.\n"
+     "From a pipe it runs a command a line, goes on after errors, and ends as the last one did.\n",
+     0, 0, "", Shell},
     {"doctor", "", "", "check whether plov can work on this machine, and work fast",
      "Needs no server, but tests a running one; --server rdma://HOST:PORT names one over RDMA. "
      "Each\n"

@@ -34,10 +34,14 @@ const Command* FindCommand(std::string_view name);  // nullptr: there is none
 
 Outcome Get(const Options& options, program::Output* output);
 Outcome GetMany(const Options& options, program::Output* output);
+Outcome Exists(const Options& options, program::Output* output);
 Outcome Put(const Options& options, program::Output* output);
 Outcome Delete(const Options& options, program::Output* output);
+Outcome Touch(const Options& options, program::Output* output);
 Outcome Load(const Options& options, program::Output* output);
 Outcome Dump(const Options& options, program::Output* output);
+Outcome Scan(const Options& options, program::Output* output);
+Outcome Flush(const Options& options, program::Output* output);
 Outcome Stats(const Options& options, program::Output* output);
 Outcome Top(const Options& options, program::Output* output);
 Outcome SlowLog(const Options& options, program::Output* output);
@@ -49,6 +53,7 @@ Outcome Backup(const Options& options, program::Output* output);
 Outcome Restore(const Options& options, program::Output* output);
 Outcome Config(const Options& options, program::Output* output);
 Outcome Drain(const Options& options, program::Output* output);
+Outcome Shell(const Options& options, program::Output* output);
 Outcome Doctor(const Options& options, program::Output* output);
 
 }  // namespace plov::cli

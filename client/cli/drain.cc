@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "client/cli/commands.h"
+#include "client/cli/connect.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
 #include "client/cli/report.h"
@@ -122,6 +123,7 @@ std::string Summary(const Options& options, const State& state) {
 }  // namespace
 
 Outcome Drain(const Options& options, program::Output* output) {
+  options.kept->client.reset();  // a shell does not wait for itself
   auto client = ConnectAsAdministrator(options);
   if (!client) return std::unexpected(client.error());
   const auto limit = std::chrono::ceil<milliseconds>(options.drain_for);

@@ -24,7 +24,8 @@ std::string HelpOfAll() {
   std::string text =
       "plov - gets, puts and looks after the items of a plov server\n\n"
       "Usage: plov [--server URI] [--timeout DURATION] [--wait DURATION] [--json] COMMAND "
-      "[WORD]...\n\n"
+      "[WORD]...\n"
+      "       plov, on a terminal: a shell\n\n"
       "Commands:\n";
   for (const Command& command : Commands()) {
     text += fmt::format("  {:<18} {}\n", fmt::format("{} {}", command.name, command.synopsis),

@@ -12,6 +12,12 @@ namespace {
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+void AddAbout(const Item& item, program::Json* object) {
+  (*object)["version"] = item.version;
+  (*object)["flags"] = item.flags;
+  (*object)["expiry"] = item.expiry;
+}
+
 }  // namespace
 
 std::string Base64(std::string_view bytes) {
@@ -60,9 +66,14 @@ program::Json JsonOf(std::string_view key, const Item& item) {
   program::Json object = program::Json::object();
   AddBytes("key", key, &object);
   AddBytes("value", item.value, &object);
-  object["version"] = item.version;
-  object["flags"] = item.flags;
-  object["expiry"] = item.expiry;
+  AddAbout(item, &object);
+  return object;
+}
+
+program::Json JsonOfKey(std::string_view key, const Item& item) {
+  program::Json object = program::Json::object();
+  AddBytes("key", key, &object);
+  AddAbout(item, &object);
   return object;
 }
 

@@ -19,6 +19,8 @@ void AddBytes(std::string_view name, std::string_view bytes, program::Json* obje
 
 // {"key":...,"value":...,"version":...,"flags":...,"expiry":...}
 program::Json JsonOf(std::string_view key, const Item& item);
+// The same without the value.
+program::Json JsonOfKey(std::string_view key, const Item& item);
 
 // What one shard says of itself, "name value\n" lines; what is none is passed over.
 program::Json ShardStats(std::string_view text);

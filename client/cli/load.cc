@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/cli/commands.h"
+#include "client/cli/connect.h"
 #include "client/cli/json.h"
 #include "client/cli/json_lines.h"
 #include "client/cli/lines.h"

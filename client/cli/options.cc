@@ -3,12 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/program_options.hpp>
 #include <charconv>
-#include <cstdlib>
 #include <sstream>
-#include <thread>
 
 #include "program/nearest.h"
 #include "verify/quantity.h"
@@ -23,7 +20,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::seconds;
 
-constexpr std::chrono::milliseconds kBetweenAttempts{20};
 constexpr microseconds kTimeoutMax = std::chrono::hours(24);
 constexpr std::chrono::milliseconds kIntervalMin{10};  // a screen is not drawn faster
 constexpr seconds kTtlMax{UINT32_MAX};                 // an expiry has 32 bits
@@ -47,8 +43,9 @@ po::options_description GlobalOptions() {
 
 po::options_description CommandOptions() {
   po::options_description options(
-      "Options of put (--if-version also of delete), of load (--json-lines), of stats "
-      "(--watch, --prometheus), of top (--interval, --count), of snapshot (--no-wait), of drain "
+      "Options of put (--if-version also of delete, --ttl of touch), of load (--json-lines), of "
+      "scan (--values), of flush (--yes), of stats (--watch, --prometheus), of top (--interval, "
+      "--count), of snapshot (--no-wait), of drain "
       "(--cancel), of log list (--shard, --snapshot), of restore (--until-version, "
       "--until-time) and of doctor (--memory, --log)",
       100);
@@ -63,6 +60,8 @@ po::options_description CommandOptions() {
       ("if-version", po::value<std::string>()->value_name("N"),
        "only over this version of KEY, as get --json shows it")
       ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
+      ("values", po::bool_switch(), "print values, too")
+      ("yes", po::bool_switch(), "delete without a question")
       ("watch", po::value<std::string>()->value_name("[=DURATION]"),
        "print them again each second, or as often as --watch=DURATION says")
       ("prometheus", po::bool_switch(), "print them as Prometheus scrapes them")
@@ -199,7 +198,7 @@ std::expected<void, Error> CheckFit(const Options& options, const po::variables_
   return {};
 }
 
-std::vector<std::string> OptionNames(const po::options_description& described) {
+std::vector<std::string> NamesOf(const po::options_description& described) {
   std::vector<std::string> names;
   for (const auto& option : described.options()) names.push_back("--" + option->long_name());
   return names;
@@ -218,7 +217,8 @@ std::expected<void, Error> FindItsCommand(std::vector<std::string> words, Option
     words.erase(words.begin());
   }
   if (words.empty()) {
-    if (options->action != Options::Action::kRun) return {};
+    if (options->action == Options::Action::kHelp) options->command = nullptr;
+    if (options->action == Options::Action::kHelp || options->command != nullptr) return {};
     std::string list;
     for (const std::string& name : CommandNames())
       list.append(list.empty() ? "" : ", ").append(name);
@@ -247,9 +247,8 @@ std::vector<po::option> TakeBareWatch(std::vector<std::string>& words) {
   return {po::option("watch", {"1s"})};
 }
 
-std::expected<Options, Error> Digest(const po::variables_map& given,
-                                     std::vector<std::string> words) {
-  Options options;
+std::expected<Options, Error> Digest(const po::variables_map& given, std::vector<std::string> words,
+                                     Options options) {
   if (given["version"].as<bool>()) {
     options.action = Options::Action::kVersion;
     return options;
@@ -260,14 +259,14 @@ std::expected<Options, Error> Digest(const po::variables_map& given,
   }
   if (options.action == Options::Action::kHelp) return options;
   if (auto fit = CheckFit(options, given); !fit) return std::unexpected(fit.error());
-  const char* server = std::getenv("PLOV_SERVER");
-  if (server != nullptr && server[0] != '\0') options.server = server;
   options.server = ValueOf(given, "server").value_or(options.server);
-  options.json = given["json"].as<bool>();
+  options.json = options.json || given["json"].as<bool>();
   options.json_lines = given["json-lines"].as<bool>();
+  options.values = given["values"].as<bool>();
+  options.yes = given["yes"].as<bool>();
   options.no_wait = given["no-wait"].as<bool>();
   options.prometheus = given["prometheus"].as<bool>();
-  if (options.prometheus && options.json)
+  if (options.prometheus && given["json"].as<bool>())
     return Invalid("--json and --prometheus exclude each other");
   if (auto filled = FillIntervals(given, &options); !filled) return std::unexpected(filled.error());
   const auto timeout = DurationOf(given, "timeout", options.timeout, kTimeoutMax);
@@ -305,6 +304,16 @@ std::string OptionsText() {
   return text.str();
 }
 
+std::vector<std::string> OptionNames(const Command* command) {
+  std::vector<std::string> names = NamesOf(GlobalOptions());
+  for (std::string& name : NamesOf(CommandOptions())) {
+    if (command != nullptr && IsOptionOf(*command, std::string_view(name).substr(2))) {
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
 std::string OptionsText(const Command& command) {
   po::options_description own("Options", 100);
   const po::options_description described = CommandOptions();
@@ -318,60 +327,40 @@ std::string OptionsText(const Command& command) {
 
 // Only long options, so that a value such as -5 is a value; `plov -h` and `plov get -h` ask for help
 // all the same.
-std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
-  if ((argc == 2 || argc == 3) && std::string_view(argv[argc - 1]) == "-h" &&
-      std::string_view(argv[1]) != "--") {
-    const std::array<const char*, 3> asking = {argv[0], "--help", argv[1]};
-    return ParseOptions(argc, asking.data());
+std::expected<Options, Error> ParseOptions(const std::vector<std::string>& words,
+                                           const Options& defaults) {
+  if ((words.size() == 1 || words.size() == 2) && words.back() == "-h" && words.front() != "--") {
+    std::vector<std::string> asking = {"--help"};
+    if (words.size() == 2) asking.push_back(words.front());
+    return ParseOptions(asking, defaults);
   }
   po::options_description all;
   all.add(GlobalOptions()).add(CommandOptions());
   po::variables_map given;
-  std::vector<std::string> words;
+  std::vector<std::string> others;
   try {
     namespace style = po::command_line_style;
     const auto parsed =
-        po::command_line_parser(argc, argv)
+        po::command_line_parser(words)
             .options(all)
             .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
             .extra_style_parser(TakeBareWatch)
             .run();
     for (const auto& option : parsed.options) {
-      if (option.string_key.empty()) words.push_back(option.value.at(0));
+      if (option.string_key.empty()) others.push_back(option.value.at(0));
     }
     po::store(parsed, given);
   } catch (const po::unknown_option& error) {
     const std::string name = error.get_option_name();
-    const std::string meant = program::DidYouMean(name, OptionNames(all));
+    const std::string meant = program::DidYouMean(name, NamesOf(all));
     return Invalid(
         fmt::format("no option '{}'{}", name,
                     meant.empty() ? "; a key or value that starts with -- goes after --" : meant));
   } catch (const po::error& error) {
-    const bool tells = std::none_of(argv, argv + argc, HasPlaceholder);
+    const bool tells = std::ranges::none_of(words, HasPlaceholder);
     return Invalid(tells ? error.what() : kPlaceholderError);
   }
-  return Digest(given, std::move(words));
-}
-
-namespace {
-
-std::expected<Client, Error> ConnectWith(const Options& options, ClientOptions with) {
-  using Clock = std::chrono::steady_clock;
-  with.timeout = options.timeout;
-  const auto end = Clock::now() + options.wait;
-  while (true) {
-    auto client = Client::Connect(options.server, with);
-    if (client || client.error().code != Code::kUnavailable || Clock::now() >= end) return client;
-    std::this_thread::sleep_for(kBetweenAttempts);
-  }
-}
-
-}  // namespace
-
-std::expected<Client, Error> Connect(const Options& options) { return ConnectWith(options, {}); }
-
-std::expected<Client, Error> ConnectAsAdministrator(const Options& options) {
-  return ConnectWith(options, {.administers = true});
+  return Digest(given, std::move(others), defaults);
 }
 
 std::expected<void, Error> CheckKey(std::string_view key) {

@@ -1,4 +1,4 @@
-// The options of plov: the command line, and PLOV_SERVER behind it.
+// The options of plov, as a command line gives them.
 #pragma once
 
 #include <plov/client.h>
@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,17 +15,24 @@
 
 namespace plov::cli {
 
+struct KeptClient;
+
 struct Options {
   enum class Action { kRun, kHelp, kVersion };
 
   Action action = Action::kRun;
-  const Command* command = nullptr;  // may be null for kHelp, is for kVersion
-  std::vector<std::string> words;    // what follows the command
+  // May be null for kHelp, is for kVersion. Of defaults: where none is given; null: that is an error.
+  const Command* command = nullptr;
+  std::vector<std::string> words;  // what follows the command
   std::string server = "shm:default";
   std::chrono::microseconds timeout = std::chrono::seconds(5);
-  std::chrono::microseconds wait{};  // for a server to be there
+  std::chrono::microseconds wait{};       // for a server to be there
+  std::shared_ptr<KeptClient> kept = {};  // of all commands of a shell
+  bool in_shell = false;
   bool json = false;
   bool json_lines = false;                              // of load
+  bool values = false;                                  // of scan
+  bool yes = false;                                     // of flush
   bool no_wait = false;                                 // of snapshot
   bool prometheus = false;                              // of stats
   std::optional<std::chrono::microseconds> watch = {};  // of stats: print them again after this
@@ -33,7 +41,7 @@ struct Options {
   bool cancel = false;                                           // of drain
   // Likewise: how long clients may stay.
   std::chrono::microseconds drain_for = std::chrono::seconds(30);
-  PutOptions put;  // of put; delete uses expected_version
+  PutOptions put;  // of put; delete uses expected_version, touch the ttl
   // Of doctor: the --memory of the server; what plovd takes when it is given none.
   uint64_t memory_bytes = uint64_t{1} << 30;
   std::string log_folder = {};             // of doctor: the --log of the server; empty: it has none
@@ -43,19 +51,19 @@ struct Options {
   std::optional<std::string> until_time = {};    // likewise
 };
 
+// words: behind the program's name. defaults: what holds where they do not say otherwise.
 // kInvalidArgument with one line that says what is wrong.
-std::expected<Options, Error> ParseOptions(int argc, const char* const* argv);
+std::expected<Options, Error> ParseOptions(const std::vector<std::string>& words,
+                                           const Options& defaults);
+
+// "--json" and so on: those that every command has, and those of this one, if it is not null.
+std::vector<std::string> OptionNames(const Command* command);
 
 // The options as --help lists them.
 std::string OptionsText();
 
 // The line of --help for one option of a command.
 std::string OptionsText(const Command& command);
-
-// Connects as the options say.
-std::expected<Client, Error> Connect(const Options& options);
-// The same as who may come in when no client may.
-std::expected<Client, Error> ConnectAsAdministrator(const Options& options);
 
 // kInvalidArgument when no server could ever accept the key.
 std::expected<void, Error> CheckKey(std::string_view key);

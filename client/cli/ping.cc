@@ -1,15 +1,16 @@
 #include <fmt/core.h>
 
 #include "client/cli/commands.h"
+#include "client/cli/connect.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
 
 namespace plov::cli {
 
 Outcome Ping(const Options& options, program::Output* output) {
-  auto client = Connect(options);
+  const auto client = ConnectOnce(options);
   if (!client) return std::unexpected(client.error());
-  const auto time = client->Ping();
+  const auto time = (*client)->Ping();
   if (!time) return std::unexpected(time.error());
   const double microseconds = static_cast<double>(time->count()) / 1e3;
   if (options.json) {

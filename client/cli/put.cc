@@ -7,8 +7,10 @@
 #include <cerrno>
 
 #include "client/cli/commands.h"
+#include "client/cli/connect.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
+#include "client/cli/report.h"
 #include "verify/record.h"
 
 namespace plov::cli {
@@ -63,9 +65,9 @@ Outcome Put(const Options& options, program::Output* output) {
   if (auto good = CheckKey(key); !good) return good;
   const auto value = ValueOf(options);
   if (!value) return std::unexpected(value.error());
-  auto client = Connect(options);
+  const auto client = ConnectOnce(options);
   if (!client) return std::unexpected(client.error());
-  const auto version = client->Put(key, *value, options.put);
+  const auto version = (*client)->Put(key, *value, options.put);
   if (!version) return std::unexpected(Refused(version.error(), options));
   if (options.json) {
     program::Json object = program::Json::object();
@@ -79,9 +81,9 @@ Outcome Put(const Options& options, program::Output* output) {
 Outcome Delete(const Options& options, program::Output* output) {
   const std::string& key = options.words[0];
   if (auto good = CheckKey(key); !good) return good;
-  auto client = Connect(options);
+  const auto client = ConnectOnce(options);
   if (!client) return std::unexpected(client.error());
-  const auto deleted = client->Delete(key, options.put.expected_version);
+  const auto deleted = (*client)->Delete(key, options.put.expected_version);
   if (!deleted) return std::unexpected(Refused(deleted.error(), options));
   if (options.json) {
     program::Json object = program::Json::object();
@@ -90,7 +92,7 @@ Outcome Delete(const Options& options, program::Output* output) {
     output->Write(program::LineOf(object));
   }
   if (*deleted) return {};
-  return Fail(Code::kNotFound, fmt::format("no item has the key '{}'", key));
+  return NoItem(key);
 }
 
 }  // namespace plov::cli

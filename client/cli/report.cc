@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "program/output.h"
+
 namespace plov::cli {
 
 namespace {
@@ -38,10 +40,9 @@ int ExitStatusOf(Code code) {
 
 std::string Printable(std::string_view text) {
   std::string printable;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      printable += fmt::format("\\x{:02x}", byte);
+  for (const char c : program::ForTerminal(text)) {
+    if (c == '\t' || c == '\n') {
+      printable += fmt::format("\\x{:02x}", c);
     } else {
       printable += c;
     }
@@ -54,7 +55,12 @@ std::unexpected<Error> NoUsageError(Error error) {
   return std::unexpected(std::move(error));
 }
 
+std::unexpected<Error> NoItem(std::string_view key) {
+  return Fail(Code::kNotFound, fmt::format("no item has the key '{}'", key));
+}
+
 int Complain(std::string_view command, const Error& error) {
+  if (error.message.empty()) return ExitStatusOf(error.code);
   const std::string_view colon = command.empty() ? "" : ": ";
   const std::string line = fmt::format("plov: {}{}{}{}\n", command, colon, Printable(error.message),
                                        AdviceOf(error.code));

@@ -15,14 +15,19 @@ inline constexpr int kExitError = 3;
 
 int ExitStatusOf(Code code);
 
-// Control characters as \xNN, so that a key or a path in a message cannot break its line.
+// Control characters, and bytes that are no UTF-8, as \xNN, so that a key or a path in a message can
+// neither break its line nor move a terminal's cursor.
 std::string Printable(std::string_view text);
 
 // The error of a command without words, by which the server refuses what it was not started for: the
 // command line is right.
 std::unexpected<Error> NoUsageError(Error error);
 
-// Prints "plov: COMMAND: what happened and what to do" and returns the exit status.
+// There is none with this key.
+std::unexpected<Error> NoItem(std::string_view key);
+
+// Prints "plov: COMMAND: what happened and what to do" and returns the exit status. An error without a
+// message is an answer, which the exit status alone tells.
 int Complain(std::string_view command, const Error& error);
 
 }  // namespace plov::cli

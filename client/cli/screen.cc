@@ -41,11 +41,11 @@ bool HasColors() {
 }  // namespace
 
 std::expected<std::unique_ptr<Screen>, Error> Screen::Open() {
-  std::unique_ptr<Screen> screen(new Screen);
+  std::unique_ptr<Screen> screen = Plain();
   screen->is_terminal_ = ::isatty(STDOUT_FILENO) == 1;
   if (!screen->is_terminal_) return screen;
   const sigset_t signals = TerminalSignals();
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  ::sigprocmask(SIG_BLOCK, &signals, &screen->blocked_before_);
   screen->signals_ = fabric::Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!screen->signals_) return FailErrno("cannot wait for signals", errno);
   screen->has_keys_ = ::tcgetattr(STDIN_FILENO, &screen->before_) == 0;
@@ -54,7 +54,10 @@ std::expected<std::unique_ptr<Screen>, Error> Screen::Open() {
   return screen;
 }
 
-Screen::~Screen() { Leave(); }
+Screen::~Screen() {
+  Leave();
+  if (signals_) ::sigprocmask(SIG_SETMASK, &blocked_before_, nullptr);
+}
 
 void Screen::Enter() {
   if (!is_terminal_) return;

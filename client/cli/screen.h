@@ -3,6 +3,7 @@
 // Threads: one, which has all signals of the process.
 #pragma once
 
+#include <signal.h>
 #include <termios.h>
 
 #include <chrono>
@@ -22,9 +23,11 @@ class Screen {
   enum class Event { kTime, kEnd, kKey, kResized };
 
   // Standard output, and the keys of standard input where both are a terminal. One that is none is only
-  // written to, and signals have their usual effect. Restores the terminal when it goes, also when Await
-  // tells of a signal that is to end the process.
+  // written to, and signals have their usual effect. Restores the terminal and what signals do when it
+  // goes, also when Await tells of a signal that is to end the process.
   static std::expected<std::unique_ptr<Screen>, Error> Open();
+  // Standard output that is only written to, whatever it is.
+  static std::unique_ptr<Screen> Plain() { return std::unique_ptr<Screen>(new Screen); }
   ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
@@ -47,6 +50,7 @@ class Screen {
   std::optional<Event> TakeSignal();
 
   fabric::Fd signals_;
+  sigset_t blocked_before_{};
   bool is_terminal_ = false;
   bool has_keys_ = false;
   bool has_colors_ = false;

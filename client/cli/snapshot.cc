@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/cli/commands.h"
+#include "client/cli/connect.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
 #include "client/cli/report.h"

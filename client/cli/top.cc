@@ -1,13 +1,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "client/cli/commands.h"
+#include "client/cli/connect.h"
 #include "client/cli/options.h"
 #include "client/cli/rates.h"
 #include "client/cli/screen.h"
+#include "client/cli/top_json.h"
 #include "client/cli/top_view.h"
 #include "program/machine.h"
 
@@ -108,7 +111,9 @@ class LiveView {
   }
 
   Outcome Draw() {
-    const std::vector<TopLine> lines = LinesOf(View());
+    const TopView view = View();
+    if (options_.json) return screen_->Write(program::LineOf(TopJson(view)));
+    const std::vector<TopLine> lines = LinesOf(view);
     if (!screen_->is_terminal()) return screen_->Write(PlainText(lines) + "\n");
     return screen_->Write(ScreenText(lines, screen_->size(), screen_->has_colors()));
   }
@@ -153,15 +158,13 @@ class LiveView {
 }  // namespace
 
 Outcome Top(const Options& given, program::Output*) {
-  if (given.json) {
-    return Fail(Code::kInvalidArgument, "it has no --json: stats --json --watch has all numbers");
-  }
   Options options = given;
   options.timeout = std::min<microseconds>(options.timeout, kLookMax);
   auto client = ConnectAsAdministrator(options);
   if (!client) return std::unexpected(client.error());
   options.wait = {};  // from here on it is looked for at each interval
-  auto screen = Screen::Open();
+  std::expected<std::unique_ptr<Screen>, Error> screen = Screen::Plain();
+  if (!options.json) screen = Screen::Open();
   if (!screen) return std::unexpected(screen.error());
   return LiveView(options, std::move(*client), screen->get()).Run();
 }

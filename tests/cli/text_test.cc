@@ -67,7 +67,8 @@ TEST(Format, NumbersAreForPeople) {
 
 TEST(Report, AMessageStaysOneLine) {
   EXPECT_EQ(Printable("a\nb\x7f\x1b[31m"), "a\\x0ab\\x7f\\x1b[31m");
-  EXPECT_EQ(Printable("sch\xc3\xb6n"), "sch\xc3\xb6n");
+  EXPECT_EQ(Printable("sch\xc3\xb6n\t"), "sch\xc3\xb6n\\x09");
+  EXPECT_EQ(Printable("\xc2\x9b\xff"), "\\xc2\\x9b\\xff");
 }
 
 TEST(Report, ExitStatusesAreThoseOfTheManual) {

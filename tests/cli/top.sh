@@ -19,8 +19,11 @@ shows '^     0 ' && shows '^     1 '
 expect 0 top --count 3 --interval 20ms
 [[ $(grep -c '^server CPU' "$work/out") == 3 ]] || fail "three blocks"
 grep -q $'\x1b' "$work/out" && fail "a pipe is no terminal"
-expect 2 top --json && expect 2 top --count 0 && expect 2 top --interval 1us && expect 2 top word
+expect 2 top --count 0 && expect 2 top --interval 1us && expect 2 top word
 expect 2 get key1 --interval 1s && expect 2 stats --json --prometheus
+
+expect 0 top --json --count 2 --interval 20ms && is_json --json-lines && has_lines 2
+shows '^{"server":"'"$uri"'","state":"serves",.*"items":2000,.*"shards":\[{"shard":0,'
 
 # stats --watch, wherever it stands.
 watched() {

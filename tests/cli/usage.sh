@@ -3,7 +3,8 @@
 # shellcheck source=tests/cli/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-commands=(get put delete mget load dump stats ping sync snapshot log backup restore doctor)
+commands=(get put delete mget exists touch load dump scan flush stats ping sync snapshot log backup restore shell
+  doctor)
 
 expect 2 && says 'which command'
 expect 2 nonsense && says "no command 'nonsense' (try"
@@ -14,6 +15,8 @@ expect 2 get a --nonsens=3 && says '\-\-nonsens'
 expect 2 get && says 'usage: plov get KEY'
 expect 2 get a b && expect 2 put && expect 2 put a b c && expect 2 delete && expect 2 delete a b
 expect 2 mget && expect 2 load && expect 2 load a b && expect 2 dump a && expect 2 stats a
+expect 2 exists && expect 2 touch && expect 2 scan a b && expect 2 flush a b && expect 2 shell a
+expect 2 touch a --add && expect 2 scan --yes && expect 2 flush --values && expect 2 shell --ttl 1s
 expect 2 ping a && expect 2 doctor a && expect 2 sync a && expect 2 snapshot a
 expect 2 get a --server && says 'missing'
 expect 2 --json --json get a
@@ -48,6 +51,7 @@ expect 2 help nonsense && expect 2 nonsense --help
 
 # No server: the address comes from --server, else PLOV_SERVER, else it is shm:default.
 for words in 'get a' 'put a b' 'delete a' 'mget a' 'load /dev/null' dump stats ping sync snapshot \
+  'exists a' 'touch a' scan 'flush --yes' \
   'snapshot --no-wait'; do
   # shellcheck disable=SC2086
   expect 3 $words && says "no server on $work/s.sock: start plovd" && out ''

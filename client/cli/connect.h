@@ -1,0 +1,32 @@
+// How commands reach their server.
+#pragma once
+
+#include <plov/client.h>
+
+#include <chrono>
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "client/cli/options.h"
+
+namespace plov::cli {
+
+// The client that a shell keeps for the next command of the same server and timeout.
+struct KeptClient {
+  std::string server;
+  std::chrono::microseconds timeout{};
+  std::optional<Client> client = {};
+};
+
+// Connects as the options say.
+std::expected<Client, Error> Connect(const Options& options);
+
+// The kept one, or one that is kept from now on, for commands that take less time than connecting; never
+// nullptr. It may have been connected to the server for long.
+std::expected<Client*, Error> ConnectOnce(const Options& options);
+
+// As Connect, as who may come in when no client may.
+std::expected<Client, Error> ConnectAsAdministrator(const Options& options);
+
+}  // namespace plov::cli
