@@ -23,8 +23,9 @@ fresh() {
 }
 checksums() { find "$1" -type f -exec cksum {} + | sort; }
 # has KEY... / lacks KEY...: the last run's output does, of items.
-has() { for key; do grep -q -P "^$key\t" "$work/out" || fail "no item $key"; done; }
-lacks() { for key; do ! grep -q -P "^$key\t" "$work/out" || fail "there is an item $key"; done; }
+is_there() { cut -f 1 "$work/out" | grep -xF -e "$1" > /dev/null; }
+has() { for key; do is_there "$key" || fail "no item $key"; done; }
+lacks() { for key; do ! is_there "$key" || fail "there is an item $key"; done; }
 # serves FOLDER ITEMS: a server starts on it and has the items of a file, sorted.
 serves() {
   start_server --log "$1" --log-segment 1M --shards "${3:-2}"
