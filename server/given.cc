@@ -38,6 +38,13 @@ std::optional<std::string> Refusal(const std::string& written, const Read& read)
 
 // An option that came alone, as a line or a variable does.
 std::optional<std::string> Refusal(const po::parsed_options& one, const std::string& written) {
+  // Boost takes nothing for true.
+  for (const auto& option : one.options) {
+    const auto& semantic = *one.description->find(option.string_key, false).semantic();
+    if (semantic.max_tokens() == 0 && option.value == std::vector<std::string>{""}) {
+      return option.string_key + " is empty: true or false";
+    }
+  }
   return Refusal(written, [&one] {
     po::variables_map alone;
     po::store(one, alone);

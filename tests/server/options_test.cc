@@ -193,10 +193,13 @@ TEST_F(OptionsTest, WhatIsWrongIsNamedWhereItWasWritten) {
   EXPECT_THAT(refusal("memory = 64M\nspin-us = 0\nmemory = 32M\n"),
               StartsWith(file + ":3: memory is there twice"));
   EXPECT_THAT(refusal("hugepages = perhaps\n"), StartsWith(file + ":1: "));
+  EXPECT_THAT(refusal("hugepages =\n"), StartsWith(file + ":1: hugepages is empty"));
   EXPECT_THAT(refusal("memory\n"), StartsWith(file + ":1: "));
   SetVariable("PLOVD_SPIN_US", "fast");
   EXPECT_THAT(Refusal({}), StartsWith("PLOVD_SPIN_US: 'fast'"));
   EXPECT_EQ(MustParse({"--spin-us=3"}).server.spin_us, 3u) << "not asked for";
+  SetVariable("PLOVD_HUGEPAGES", "");
+  EXPECT_THAT(Refusal({"--spin-us=3"}), HasSubstr("PLOVD_HUGEPAGES: hugepages is empty"));
   SetVariable("PLOVD_HUGEPAGES", "perhaps");
   EXPECT_THAT(Refusal({"--spin-us=3"}), StartsWith("PLOVD_HUGEPAGES: "));
 }
