@@ -98,13 +98,16 @@ class Shell:
         return shown
 
     def end(self, keys=CTRL_D):
-        """Types them at the prompt. Returns the exit status."""
-        if EDITS:
-            self.await_mode(edits=True)
-        self.type(keys)
+        """Types them at the prompt, again where a command still took them. Returns the exit status."""
         end = time.monotonic() + SECONDS
         while self.process.poll() is None and time.monotonic() < end:
-            self.read()
+            if EDITS and not self.edits():
+                self.read()
+                continue
+            self.type(keys)
+            for _ in range(40):
+                if self.process.poll() is None:
+                    self.read()
         check("the terminal's mode is as before", termios.tcgetattr(self.slave) == self.before)
         return self.process.poll()
 
