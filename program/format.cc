@@ -35,4 +35,8 @@ std::string Percent(uint64_t part, uint64_t all) {
   return fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
 }
 
+std::string CountOf(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 }  // namespace plov::program

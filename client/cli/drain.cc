@@ -20,9 +20,9 @@
 #include "client/cli/connect.h"
 #include "client/cli/json.h"
 #include "client/cli/options.h"
-#include "client/cli/report.h"
+#include "client/cli/server_process.h"
 #include "fabric/os.h"
-#include "verify/counters.h"
+#include "program/format.h"
 
 namespace plov::cli {
 
@@ -50,9 +50,7 @@ std::expected<State, Error> StateOf(const std::expected<std::string, Error>& lin
   return state;
 }
 
-std::string Clients(uint64_t count) {
-  return fmt::format("{} {}", count, count == 1 ? "client" : "clients");
-}
+std::string Clients(uint64_t count) { return program::CountOf(count, "client"); }
 
 // At once. Where that fails, so does the rest.
 void Show(const std::string& line, program::Output* output) {
@@ -82,13 +80,12 @@ std::expected<State, Error> Watch(const Options& options, Client* client, State 
 }
 
 // The server's process, where this host shows it.
-fabric::Fd ProcessOf(Client* client) {
+fabric::Fd OpenProcess(const Options& options, Client* client) {
   const auto texts = client->ServerStats(Freshness::kAsFound);
   if (!texts || texts->empty()) return {};
-  const auto pid = static_cast<pid_t>(
-      std::strtoul(std::string(verify::TextValue(texts->front(), "pid")).c_str(), nullptr, 10));
-  if (pid <= 0) return {};
-  return fabric::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const auto process = ProcessOf(options.server, texts->front());
+  if (!process) return {};
+  return fabric::Fd(static_cast<int>(::syscall(SYS_pidfd_open, process->id, 0)));
 }
 
 // A server that has drained still has its log to end, and its name. It waits for its clients' last look, so
@@ -134,7 +131,7 @@ Outcome Drain(const Options& options, program::Output* output) {
   if (begun->name == "draining" && !options.json) {
     Show(fmt::format("draining: {} left\n", Clients(begun->clients)), output);
   }
-  const fabric::Fd process = ProcessOf(&*client);
+  const fabric::Fd process = OpenProcess(options, &*client);
   const auto ended = Watch(options, &*client, *begun, output);
   if (!ended) return std::unexpected(ended.error());
   if (ended->name == "drained") AwaitEnd(std::move(*client), process);

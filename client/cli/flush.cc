@@ -55,9 +55,8 @@ class Flusher {
   std::string Summary(const Options& options) const {
     const double seconds = progress_.seconds();
     if (!options.json) {
-      return fmt::format("deleted {} {} in {:.3f} s ({:.0f}/s)\n", deleted_,
-                         deleted_ == 1 ? "item" : "items", seconds,
-                         static_cast<double>(deleted_) / seconds);
+      return fmt::format("deleted {} in {:.3f} s ({:.0f}/s)\n", program::CountOf(deleted_, "item"),
+                         seconds, static_cast<double>(deleted_) / seconds);
     }
     program::Json object = program::Json::object();
     object["server"] = options.server;

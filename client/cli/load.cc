@@ -20,6 +20,7 @@
 #include "client/cli/options.h"
 #include "client/cli/report.h"
 #include "client/cli/server_time.h"
+#include "program/format.h"
 #include "program/progress.h"
 #include "verify/record.h"
 
@@ -188,8 +189,8 @@ std::string Loader::Summary(bool json) const {
   const double rate = static_cast<double>(stored_) / seconds;
   if (!json) {
     const auto expired = expired_ == 0 ? "" : fmt::format(", {} had expired", expired_);
-    return fmt::format("stored {} {} in {:.3f} s ({:.0f}/s){}\n", stored_,
-                       stored_ == 1 ? "item" : "items", seconds, rate, expired);
+    return fmt::format("stored {} in {:.3f} s ({:.0f}/s){}\n", program::CountOf(stored_, "item"),
+                       seconds, rate, expired);
   }
   program::Json object = program::Json::object();
   object["stored"] = stored_;

@@ -11,6 +11,7 @@
 #include "client/cli/report.h"
 #include "fabric/file_lock.h"
 #include "log/offline/check.h"
+#include "program/format.h"
 #include "program/json.h"
 #include "program/nearest.h"
 
@@ -47,7 +48,7 @@ std::unexpected<Error> NoSuchCommand(const std::string& word) {
 std::string EndText(const Report& report) {
   if (report.damages.empty() && report.torn) {
     return fmt::format("torn tail of {} at offset {} of {}, which the next start cuts",
-                       CountOf(report.torn->bytes, "byte"), report.torn->offset,
+                       program::CountOf(report.torn->bytes, "byte"), report.torn->offset,
                        Printable(report.torn->file));
   }
   if (report.damages.empty()) return "whole";
@@ -60,12 +61,12 @@ std::string EndText(const Report& report) {
 }
 
 std::string ReportText(const Report& report) {
-  return fmt::format("shard {}: {}, {}, {}, {}, {}: {}\n", report.shard,
-                     CountOf(report.segments, "segment"), CountOf(report.snapshots, "snapshot"),
-                     RangeOf("batches", report.first_batch, report.last_batch),
-                     CountOf(report.operations, "operation"),
-                     RangeOf("versions", report.first_version, report.last_version),
-                     EndText(report));
+  return fmt::format(
+      "shard {}: {}, {}, {}, {}, {}: {}\n", report.shard,
+      program::CountOf(report.segments, "segment"), program::CountOf(report.snapshots, "snapshot"),
+      RangeOf("batches", report.first_batch, report.last_batch),
+      program::CountOf(report.operations, "operation"),
+      RangeOf("versions", report.first_version, report.last_version), EndText(report));
 }
 
 program::Json ReportJson(const Report& report) {
@@ -99,10 +100,6 @@ program::Json ReportJson(const Report& report) {
 }
 
 }  // namespace
-
-std::string CountOf(uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::string RangeOf(std::string_view what, uint64_t first, uint64_t last) {
   if (last < first || last == 0) return fmt::format("no {}", what);
@@ -168,8 +165,8 @@ Outcome LogCheck(const Options& options, program::Output* output) {
   const auto damaged =
       std::ranges::count_if(*reports, [](const Report& report) { return !report.damages.empty(); });
   if (damaged > 0) {
-    return FailDamaged(options.words[1],
-                       fmt::format("{} of {} damaged", damaged, CountOf(reports->size(), "shard")));
+    return FailDamaged(options.words[1], fmt::format("{} of {} damaged", damaged,
+                                                     program::CountOf(reports->size(), "shard")));
   }
   const auto torn =
       std::ranges::count_if(*reports, [](const Report& report) { return report.torn.has_value(); });
@@ -177,7 +174,7 @@ Outcome LogCheck(const Options& options, program::Output* output) {
   // The exit status of what is not all there, 1.
   return Fail(Code::kNotFound, fmt::format("the tail of {} is torn: nobody was promised it, and "
                                            "the next start of plovd cuts it",
-                                           CountOf(static_cast<uint64_t>(torn), "shard")));
+                                           program::CountOf(static_cast<uint64_t>(torn), "shard")));
 }
 
 Outcome Log(const Options& options, program::Output* output) {

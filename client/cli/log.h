@@ -35,8 +35,7 @@ Error AboutFiles(Error error);
 // What to do about damage in the folder.
 std::unexpected<Error> FailDamaged(const std::string& folder, std::string_view what);
 
-// "1 shard", "2 shards"; "batches 3 to 5", "no batches" where there is none.
-std::string CountOf(uint64_t count, std::string_view what);
+// "batches 3 to 5", "no batches" where there is none.
 std::string RangeOf(std::string_view what, uint64_t first, uint64_t last);
 
 // Counts what is read, for the line on the terminal.

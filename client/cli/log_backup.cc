@@ -46,15 +46,16 @@ log::offline::Link LinkBetween(const log::Disk& from, const log::Disk& to) {
 std::string BackedUpText(const BackedUp& shard) {
   const auto& report = shard.report;
   const std::string items =
-      shard.snapshot ? fmt::format("a snapshot of {}, ", CountOf(shard.items, "item")) : "";
+      shard.snapshot ? fmt::format("a snapshot of {}, ", program::CountOf(shard.items, "item"))
+                     : "";
   const std::string operations =
       report.operations == 0
           ? "no operations"
-          : fmt::format("{} in {}", CountOf(report.operations, "operation"),
+          : fmt::format("{} in {}", program::CountOf(report.operations, "operation"),
                         RangeOf("batches", report.first_batch, report.last_batch));
   return fmt::format("shard {}: {}{}, {}, {}, up to version {}\n", report.shard, items,
-                     CountOf(report.segments, "segment"), operations, program::Bytes(shard.bytes),
-                     shard.last_version);
+                     program::CountOf(report.segments, "segment"), operations,
+                     program::Bytes(shard.bytes), shard.last_version);
 }
 
 program::Json BackedUpJson(const BackedUp& shard) {
@@ -78,7 +79,7 @@ std::string RestoredText(const Cutting& cutting) {
   }
   return fmt::format("shard {}: up to batch {}, version {}; left out: {} behind\n", cutting.shard,
                      cutting.last_batch, cutting.last_version,
-                     CountOf(cutting.operations_lost, "operation"));
+                     program::CountOf(cutting.operations_lost, "operation"));
 }
 
 program::Json RestoredJson(const Cutting& cutting) {

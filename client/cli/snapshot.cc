@@ -117,7 +117,7 @@ std::string Summary(const Options& options, const Shards& shards, uint64_t faile
   }
   if (!options.json) {
     if (failed > 0) return "";
-    return fmt::format("snapshot of {} {}, {}, in {:.3f} s\n", items, items == 1 ? "item" : "items",
+    return fmt::format("snapshot of {}, {}, in {:.3f} s\n", program::CountOf(items, "item"),
                        program::Bytes(bytes), seconds);
   }
   program::Json object = program::Json::object();

@@ -10,9 +10,9 @@
 #include "client/cli/options.h"
 #include "client/cli/rates.h"
 #include "client/cli/screen.h"
+#include "client/cli/server_process.h"
 #include "client/cli/top_json.h"
 #include "client/cli/top_view.h"
-#include "program/machine.h"
 
 namespace plov::cli {
 
@@ -33,15 +33,6 @@ constexpr seconds kLookMax{1};
 
 double SecondsSince(Clock::time_point at) {
   return std::chrono::duration<double>(Clock::now() - at).count();
-}
-
-// Whether the process that the server says it is stands still, where this host shows it.
-bool IsStopped(const Sample& sample) {
-  const std::string_view pid = verify::TextValue(sample.shards.front().text, "pid");
-  if (pid.empty() || pid.find_first_not_of("0123456789") != std::string_view::npos) return false;
-  const auto stat = program::Machine().Read(fmt::format("/proc/{}/stat", pid));
-  return stat && (stat->find(" (plovd) T ") != std::string::npos ||
-                  stat->find(" (plovd) t ") != std::string::npos);
 }
 
 class LiveView {
@@ -88,6 +79,12 @@ class LiveView {
     if (history_.Add(Sample::Of(*texts))) restarted_at_ = Clock::now();
   }
 
+  // Whether its process stands still, where this host shows it.
+  bool IsStopped() const {
+    const auto process = ProcessOf(options_.server, history_.last().shards.front().text);
+    return process && process->is_stopped;
+  }
+
   TopView View() const {
     TopView view{.server = options_.server,
                  .sample = &history_.last(),
@@ -99,7 +96,7 @@ class LiveView {
       view.standing_seconds = SecondsSince(*lost_at_);
       view.error = lost_.message;
     } else if (history_.still() >= kStoppedAfter) {
-      view.standing = IsStopped(*view.sample)          ? Standing::kStopped
+      view.standing = IsStopped()                      ? Standing::kStopped
                       : history_.still() < kStillAfter ? Standing::kServes
                                                        : Standing::kStill;
       view.standing_seconds = std::chrono::duration<double>(history_.still()).count();
