@@ -68,7 +68,31 @@ class Table {
 
 double SecondsOf(uint64_t us) { return static_cast<double>(us) / 1e6; }
 
-// How full everything is. What was recovered is told only by a server that has recovered something.
+// Nothing of a server without a log.
+void AddLog(Table* table) {
+  Table& t = *table;
+  if (t["log_segment"] == 0) return;
+  constexpr std::array kModes = {"strict", "acked", "async"};  // as the server counts them
+  t.Add("log",
+        fmt::format("{}, {} written, a commit takes {} us, 1 in 100 over {}{}",
+                    t["log_mode"] < kModes.size() ? kModes[t["log_mode"]] : "?",
+                    program::Bytes(t["log_bytes"]), t["log_commit_us_p50"], t["log_commit_us_p99"],
+                    t["log_failed"] != 0 ? "; FAILS: plovd's log says why" : ""));
+  const uint64_t taken = t["snapshots"];
+  const uint64_t failures = t["snapshot_failures"];
+  if (taken + failures + t["snapshot_running"] == 0) return;
+  std::string text = fmt::format("{} taken", taken);
+  if (taken != 0) {
+    text += fmt::format(", the last {} ago, {} items in {}",
+                        program::Duration(static_cast<double>(t["snapshot_age_s"])),
+                        program::Grouped(t["snapshot_items"]), program::Bytes(t["snapshot_bytes"]));
+  }
+  if (t["snapshot_running"] != 0) text += "; one is being taken";
+  if (failures != 0) text += fmt::format("; {} failed: plovd's log says why", failures);
+  t.Add("snapshots", text);
+}
+
+// How full everything is.
 void AddSpace(size_t shard_count, Table* table) {
   Table& t = *table;
   t.Add("memory",
@@ -96,29 +120,11 @@ void AddSpace(size_t shard_count, Table* table) {
         fmt::format("{} of the items", program::Percent(t["items_displaced"], t["items"])));
   t.Add("keys and values", program::Bytes(t["payload_bytes"]));
   t.AddCount("growths", "growths");
-  if (t["log_segment"] != 0) {
-    constexpr std::array kModes = {"strict", "acked", "async"};  // as the server counts them
-    t.Add("log", fmt::format("{}, {} written, a commit takes {} us, 1 in 100 over {}{}",
-                             t["log_mode"] < kModes.size() ? kModes[t["log_mode"]] : "?",
-                             program::Bytes(t["log_bytes"]), t["log_commit_us_p50"],
-                             t["log_commit_us_p99"],
-                             t["log_failed"] != 0 ? "; FAILS: plovd's log says why" : ""));
-  }
-  if (t["snapshots"] + t["snapshot_failures"] + t["snapshot_running"] != 0) {
-    const uint64_t failures = t["snapshot_failures"];
-    const std::string last =
-        t["snapshots"] == 0
-            ? ""
-            : fmt::format(", the last {} ago, {} items in {}",
-                          program::Duration(static_cast<double>(t["snapshot_age_s"])),
-                          program::Grouped(t["snapshot_items"]),
-                          program::Bytes(t["snapshot_bytes"]));
-    t.Add("snapshots",
-          fmt::format(
-              "{} taken{}{}{}", t["snapshots"], last,
-              t["snapshot_running"] != 0 ? "; one is being taken" : "",
-              failures != 0 ? fmt::format("; {} failed: plovd's log says why", failures) : ""));
-  }
+}
+
+// Nothing of a server that has recovered nothing.
+void AddRecovery(Table* table) {
+  Table& t = *table;
   if (t["recovered_items"] != 0) t.AddCount("recovered items", "recovered_items");
   if (t["recovered_damaged"] != 0) t.AddCount("recovered damaged", "recovered_damaged");
 }
@@ -155,6 +161,8 @@ std::string TextOf(const Options& options, const program::Json& about, const pro
   t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
   t.AddCount("items", "items");
   AddSpace(shard_count, &t);
+  AddLog(&t);
+  AddRecovery(&t);
   t.Add("clients", fmt::format("{} (this one included)", t["clients"]));
   t.AddCount("clients refused", "clients_refused");
   t.Add("connections", fmt::format("at most {}", program::Bytes(t["connection_bytes_max"])));
