@@ -145,7 +145,7 @@ def test_time_outs_end_operations_and_the_loop_sleeps(own_server, monkeypatch):
     def count(self):
         nonlocal polls
         polls += 1
-        poll(self)
+        return poll(self)
 
     monkeypatch.setattr(plov.aio.Client, "_poll", count)
 

@@ -4,8 +4,8 @@
         values = await asyncio.gather(*(client.get(key) for key in keys))
 
 However many are awaited, some hundreds are under way; the others wait, and their timeout begins when
-they are started. A client belongs to the thread of its event loop. A cancelled operation goes on, and nobody is told how
-it ends: a write that was started may be applied.
+they are started. A client belongs to the thread of its event loop. A cancelled operation goes on, and
+nobody is told how it ends: a write that was started may be applied.
 """
 
 import asyncio
@@ -175,21 +175,23 @@ class Client:
         if self._left > 0:  # else nothing could be started
             self._poll()
 
-    def _poll(self) -> None:
-        self._left = self._client.poll()
+    def _poll(self) -> int:
+        """Returns how many operations had not ended then, before others were started."""
+        left = self._left = self._client.poll()
         self._begin_waiting()
         if self._left == 0:
             self._wait_no_more()
-            return
+            return left
         if self._watched is None:
             self._watched = self._client.fileno()
             self._loop.add_reader(self._watched, self._readable)
         self._poll_in(self._client.next_poll())
+        return left
 
     def _readable(self) -> None:
         before = self._left
-        self._poll()
-        if 0 < before <= self._left:
+        left = self._poll()
+        if 0 < before <= left:
             self._wait_no_more()
             self._poll_in(min(self._client.next_poll(), _REST_SECONDS))
 
