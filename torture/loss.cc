@@ -59,7 +59,8 @@ bool LossFinder::MayBeDeleted(const Operation& teller, const Operation& finder) 
 bool LossFinder::IsGone(const Operation& teller, const Operation& finder) const {
   if (EndOf(teller)->at > finder.end) return false;
   if (finder.outcome == Outcome::kAbsent) return !MayBeDeleted(teller, finder);
-  const uint64_t met = HeldVersion(finder);
+  // A store says by its own version that nothing higher was there.
+  const uint64_t held = HeldVersion(finder), met = held != 0 ? held : KnownVersion(finder);
   return met != 0 && met < KnownVersion(teller);
 }
 

@@ -3,8 +3,8 @@
 //
 // A history may hold a hundred thousand operations of a key between two kills, too many to leave
 // out one after the other as shrink.h does. But versions grow, so that two operations are enough:
-// one that tells of a version, and one behind a restart that met a lower one, or nothing though
-// nobody has deleted it.
+// one that tells of a version, and one that ends behind a restart and met or wrote a lower one, or
+// met nothing though nobody has deleted it.
 #pragma once
 
 #include <optional>

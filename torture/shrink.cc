@@ -71,13 +71,14 @@ std::vector<Operation> ShrinkBy(std::vector<Operation> history, const Rules& rul
   return history;
 }
 
-// Those between operations, and the last before them. What stands for lost ones has no instant.
+// Those between and during operations, and the last before them. What stands for lost ones has no
+// instant.
 std::vector<Restart> Within(std::vector<Restart> restarts, std::span<const Operation> history) {
   Instant first = kForever, last = kNever;
   for (const Operation& operation : history) {
     const bool is_lost_one = operation.process == kBefore && IsOpen(operation);
     if (!is_lost_one) first = std::min(first, operation.start);
-    last = std::max(last, operation.start);
+    last = std::max(last, IsOpen(operation) ? operation.start : operation.end);
   }
   std::erase_if(restarts, [last](const Restart& restart) { return restart.at > last; });
   const auto inside = std::ranges::find_if(

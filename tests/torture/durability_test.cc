@@ -235,6 +235,20 @@ TEST(LifeChecker, ARunsStrictViolationIsNamed) {
   }
 }
 
+TEST(LifeChecker, AWriteThatWaitedForTheRestartShowsTheLossToo) {
+  IntervalChecker checker;
+  for (const Operation& operation : {Put(10, 20, 1, 6), Put(90, 110, 2, 5)}) {
+    checker.Feed(operation);
+  }
+  checker.Finish();
+  auto violations = checker.TakeViolations();
+  ASSERT_EQ(violations.size(), 1U);
+  violations[0].restarts = {{100, 0}};
+  const Finding finding = Explain(violations[0], Initial::kAbsent);
+  EXPECT_EQ(finding.reason, kLost);
+  EXPECT_EQ(finding.restarts, std::vector<Restart>({{100, 0}}));
+}
+
 // A store of a few keys in one shard, with a log that is cut where the mode lets it be.
 class Store {
  public:
