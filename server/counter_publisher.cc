@@ -1,6 +1,7 @@
 #include "server/counter_publisher.h"
 
 #include <chrono>
+#include <utility>
 
 namespace plov::server {
 
@@ -12,6 +13,13 @@ namespace {
 constexpr uint64_t kPeriodUs = 1000;
 // A look at the thread's CPU time is a system call.
 constexpr uint64_t kCpuPeriodUs = 10'000;
+
+// CPU time of the calling thread that was not taken yet.
+uint64_t TakeThreadCpuUs() {
+  thread_local uint64_t taken_us = 0;
+  const uint64_t cpu_us = ClockUs(CLOCK_THREAD_CPUTIME_ID);
+  return cpu_us - std::exchange(taken_us, cpu_us);
+}
 
 }  // namespace
 
@@ -122,7 +130,8 @@ void CounterPublisher::Publish(const ShardCounters& counters, const ClientTotals
   if (log != nullptr) PublishLog(*log);
   if (published_at_us_ - cpu_at_us_ < kCpuPeriodUs) return;
   cpu_at_us_ = published_at_us_;
-  page_->Set(kCpuUs, ClockUs(CLOCK_THREAD_CPUTIME_ID) / thread_shards_);
+  cpu_us_ += TakeThreadCpuUs();
+  page_->Set(kCpuUs, cpu_us_);
 }
 
 }  // namespace plov::server

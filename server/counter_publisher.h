@@ -1,5 +1,8 @@
 // CounterPublisher: brings a shard's page of counters up to date, which clients READ.
 //
+// The CPU time of a thread that serves several shards goes to whichever of them publishes next, so
+// that all shards' times together are the threads', whoever serves whom.
+//
 // Threads: the shard's.
 #pragma once
 
@@ -18,9 +21,6 @@ class CounterPublisher {
   // Both outlive it.
   CounterPublisher(const Store* store, CounterPage* page) : store_(store), page_(page) {}
 
-  // How many shards the thread serves; before the first Publish that counts.
-  void ShareThread(size_t shards) { thread_shards_ = shards; }
-
   // Something has moved.
   void Touch() { has_moved_ = true; }
   bool has_moved() const { return has_moved_; }
@@ -38,7 +38,7 @@ class CounterPublisher {
 
   const Store* store_;
   CounterPage* page_;
-  size_t thread_shards_ = 1;
+  uint64_t cpu_us_ = 0;
   bool has_moved_ = true;
   uint64_t published_at_us_ = 0;
   uint64_t cpu_at_us_ = 0;

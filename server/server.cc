@@ -1,7 +1,6 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/vfs.h>
@@ -58,7 +57,7 @@ void LogRoom(const Region& region, const StoreOptions& options) {
 }
 
 // As many as asked for, else as many as leave a processor to clients on this host.
-size_t WorkersOf(const ServerOptions& options) {
+size_t ThreadsOf(const ServerOptions& options) {
   if (options.threads != 0) return std::min(options.threads, options.shards);
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -217,28 +216,16 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
   commands_ = std::move(*commands);
   shards_.front()->CommandTo(commands_.get());
   memory_bytes_ = options.memory_bytes;
-  return CreateWorkers(options);
-}
-
-// The shards are dealt out to them in turn.
-std::expected<void, Error> Server::CreateWorkers(const ServerOptions& options) {
-  std::vector<std::vector<Shard*>> dealt(WorkersOf(options));
-  for (size_t i = 0; i < shards_.size(); ++i) dealt[i % dealt.size()].push_back(shards_[i].get());
-  for (auto& shards : dealt) {
-    auto worker = ShardThread::Create(std::move(shards), options.spin_us);
-    if (!worker) return std::unexpected(worker.error());
-    workers_.push_back(std::move(*worker));
-  }
+  auto threads = ShardThreads::Create(shards_, ThreadsOf(options), options.spin_us);
+  if (!threads) return std::unexpected(threads.error());
+  threads_ = std::move(*threads);
   return {};
 }
 
 void Server::Start() {
   for (const std::string& path : without_log_) WarmTail::Remove(path);
   if (log_ != nullptr) log_->Start();
-  for (const auto& worker : workers_) {
-    threads_.emplace_back([worker = worker.get()] { worker->Run(); });
-    pthread_setname_np(threads_.back().native_handle(), "plovd-shard");
-  }
+  threads_->Start();
 }
 
 std::vector<verify::Counters> Server::ReadCounters() const {
@@ -252,12 +239,6 @@ std::vector<verify::Counters> Server::ReadCounters() const {
   return all;
 }
 
-bool Server::IsAlive() {
-  bool is_alive = true;  // each is asked: what it has done since the last time counts
-  for (const auto& worker : workers_) is_alive = worker->IsAlive() && is_alive;
-  return is_alive;
-}
-
 Server::Facts Server::facts() const {
   Facts facts{.clients = admission_->clients(), .administrators = admission_->administrators()};
   for (const auto& shard : shards_) {
@@ -265,10 +246,6 @@ Server::Facts Server::facts() const {
     facts.memory_used_bytes += shard->counter(verify::Counter::kMemoryUsedBytes);
   }
   return facts;
-}
-
-void Server::SetSpin(uint32_t spin_us) {
-  for (const auto& worker : workers_) worker->SetSpin(spin_us);
 }
 
 void Server::KeepSlow(std::chrono::microseconds threshold) {
@@ -308,8 +285,7 @@ std::expected<void, Error> Server::RaiseMemory(size_t bytes) {
 }
 
 Server::~Server() {
-  for (const auto& worker : workers_) worker->Stop();
-  threads_.clear();
+  threads_.reset();
   log_.reset();
 }
 

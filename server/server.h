@@ -1,4 +1,4 @@
-// Server: shards, the workers that serve them, and the listeners that bring them clients.
+// Server: shards, the threads that serve them, and the listeners that bring them clients.
 #pragma once
 
 #include <chrono>
@@ -6,13 +6,12 @@
 #include <expected>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "fabric/fabric.h"
 #include "server/durable_log.h"
 #include "server/shard.h"
-#include "server/shard_thread.h"
+#include "server/shard_threads.h"
 #include "server/warm_start.h"
 #include "verify/counters.h"
 
@@ -24,7 +23,7 @@ inline constexpr auto kSlowWriteOff = std::chrono::microseconds::max();
 struct ServerOptions {
   std::vector<std::string> uris = {"shm:default"};
   uint32_t shards = 1;
-  uint32_t threads = 0;  // 0: one for each shard, but fewer than processors, and one at least
+  uint32_t threads = 0;                   // at most; 0: fewer than processors, and one at least
   size_t memory_bytes = size_t{1} << 30;  // of all shards together
   uint32_t bucket_bytes = 0;              // 0: each growth of a table chooses
   uint32_t value_bytes_max = verify::kValueBytesMax;
@@ -47,7 +46,7 @@ class Server {
   static std::expected<std::unique_ptr<Server>, Error> Create(const ServerOptions& options);
   ~Server();
 
-  // Starts the workers' threads; from here on clients are served while HandleEvents is called.
+  // Starts the shards' threads; from here on clients are served while HandleEvents is called.
   void Start();
 
   // Clients come here: HandleEvents of each, when its fd is readable.
@@ -56,7 +55,7 @@ class Server {
   CommandQueue* commands() { return commands_.get(); }
 
   // Whether every thread that serves shards is; see ShardThread::IsAlive.
-  bool IsAlive();
+  bool IsAlive() { return threads_->IsAlive(); }
   struct Facts {
     uint64_t clients = 0;
     uint64_t administrators = 0;
@@ -66,7 +65,7 @@ class Server {
   Facts facts() const;
 
   // Live settings. They are as good as the same options of a start.
-  void SetSpin(uint32_t spin_us);
+  void SetSpin(uint32_t spin_us) { threads_->SetSpin(spin_us); }
   void KeepSlow(std::chrono::microseconds threshold);
   void SetClientLimits(const fabric::Admission::Limits& limits) { admission_->SetLimits(limits); }
   void SetDraining(bool draining) { admission_->SetDraining(draining); }
@@ -87,7 +86,6 @@ class Server {
   std::expected<void, Error> OpenLog(const ServerOptions& options);
   std::expected<void, Error> OpenStores(const ServerOptions& options);
   std::expected<void, Error> RestoreFromLog(log::CommitMode mode);
-  std::expected<void, Error> CreateWorkers(const ServerOptions& options);
 
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
   std::shared_ptr<fabric::Admission> admission_;
@@ -98,8 +96,7 @@ class Server {
   std::unique_ptr<CommandQueue> commands_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
-  std::vector<std::unique_ptr<ShardThread>> workers_;
-  std::vector<std::jthread> threads_;
+  std::unique_ptr<ShardThreads> threads_;
 };
 
 }  // namespace plov::server

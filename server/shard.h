@@ -1,6 +1,6 @@
 // Shard: owns one store and serves its clients: messages in, replies out.
 //
-// Threads: everything but Wake belongs to the thread that serves the shard
+// Threads: everything but Wake belongs to the thread that serves the shard at the time
 // (server/shard_thread.h). The steady loop allocates nothing per request beyond the record.
 #pragma once
 
@@ -69,8 +69,6 @@ class Shard {
   void Describe(std::string_view text) { page_.Describe(text); }
   // Messages of writes that take so long are kept for clients to look at. Any thread.
   void KeepSlow(std::chrono::microseconds threshold) { slow_log_.Keep(threshold); }
-  // How many shards its thread serves, this one included; before the first turn.
-  void ShareThread(size_t shards) { publisher_.ShareThread(shards); }
 
   // One turn: at most one event per port, or some of the work that waits for nobody. False when
   // there was nothing to do.

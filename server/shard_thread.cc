@@ -3,48 +3,74 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <functional>
 #include <utility>
 
 namespace plov::server {
 
-std::expected<std::unique_ptr<ShardThread>, Error> ShardThread::Create(std::vector<Shard*> shards,
-                                                                       uint32_t spin_us) {
-  std::unique_ptr<ShardThread> thread(new ShardThread(std::move(shards), spin_us));
-  thread->epoll_ = fabric::Fd(::epoll_create1(EPOLL_CLOEXEC));
-  if (!thread->epoll_) return FailErrno("cannot create an epoll", errno);
-  for (Shard* shard : thread->shards_) {
-    shard->ShareThread(thread->shards_.size());
-    for (const int fd : shard->fds()) {
-      epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-      if (::epoll_ctl(thread->epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-        return FailErrno("cannot watch a port", errno);
-      }
-    }
-  }
+using fabric::Clock;
+
+namespace {
+
+// Who has slept so long has nothing to do, whatever its last window was like.
+constexpr std::chrono::milliseconds kLongSleep{100};
+
+}  // namespace
+
+std::expected<std::unique_ptr<ShardThread>, Error> ShardThread::Create(uint32_t spin_us,
+                                                                       OnWindow on_window) {
+  std::unique_ptr<ShardThread> thread(new ShardThread(spin_us, std::move(on_window)));
+  auto bell = fabric::CreateEventFd();
+  if (!bell) return std::unexpected(bell.error());
+  thread->bell_ = std::move(*bell);
+  auto epoll = fabric::CreateEpoll({thread->bell_.get()});
+  if (!epoll) return std::unexpected(epoll.error());
+  thread->epoll_ = std::move(*epoll);
   return thread;
 }
 
 void ShardThread::Stop() {
   stop_.store(true, std::memory_order_relaxed);
-  for (Shard* shard : shards_) shard->Wake();
+  fabric::Ring(bell_.get());
 }
 
 void ShardThread::Run() {
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (!Turn()) {
-      if (spin_.GoesOn(fabric::Clock::now(), OnClientsCore())) continue;
-      Sleep();
+    TakeGiven();
+    Clock::time_point now;
+    if (Turn()) {
+      spin_.End();
+      if (!std::exchange(clock_is_due_, false)) continue;
+      now = Clock::now();
+    } else {
+      now = Wait();
     }
-    spin_.End();
+    if (load_.HasEnded(now)) EndWindow(now);
   }
 }
 
 bool ShardThread::Turn() {
   turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  bool worked = false;
-  for (Shard* shard : shards_) worked = shard->Turn() || worked;
-  return worked;
+  size_t worked = 0;
+  for (Served& served : shards_) {
+    if (!served.shard->Turn()) continue;
+    ++served.turns;
+    ++worked;
+  }
+  if (worked > 0) clock_is_due_ = load_.CountWork(worked);
+  return worked > 0;
+}
+
+// After a turn in which there was nothing to do; returns the time.
+Clock::time_point ShardThread::Wait() {
+  Clock::time_point now = Clock::now();
+  load_.CountIdle(now);
+  if (spin_.GoesOn(now, OnClientsCore())) return now;
+  Sleep();
+  spin_.End();
+  now = Clock::now();
+  load_.CountIdle(now);
+  return now;
 }
 
 bool ShardThread::IsAlive() {
@@ -54,7 +80,7 @@ bool ShardThread::IsAlive() {
 
 bool ShardThread::OnClientsCore() {
   bool is_here = false;
-  for (Shard* shard : shards_) is_here = shard->OnClientsCore() || is_here;
+  for (const Served& served : shards_) is_here = served.shard->OnClientsCore() || is_here;
   return is_here;
 }
 
@@ -65,18 +91,95 @@ void ShardThread::Sleep() {
   }
   bool armed = true;
   int sleep_ms = -1;
-  for (Shard* shard : shards_) {
-    armed = armed && shard->Arm();
-    const int shard_ms = shard->SleepMs();
+  for (const Served& served : shards_) {
+    armed = armed && served.shard->Arm();
+    const int shard_ms = served.shard->SleepMs();
     if (shard_ms >= 0) sleep_ms = sleep_ms < 0 ? shard_ms : std::min(sleep_ms, shard_ms);
   }
   if (armed) {
     epoll_event event;
     sleeps_.store(true, std::memory_order_relaxed);
-    ::epoll_wait(epoll_.get(), &event, 1, sleep_ms);
+    const int ready = ::epoll_wait(epoll_.get(), &event, 1, sleep_ms);
+    if (ready == 1 && event.data.fd == bell_.get()) fabric::ClearEvent(bell_.get());
     sleeps_.store(false, std::memory_order_relaxed);
   }
-  for (Shard* shard : shards_) shard->Disarm();
+  for (const Served& served : shards_) served.shard->Disarm();
+}
+
+void ShardThread::EndWindow(Clock::time_point now) {
+  const ThreadLoad::Window window = load_.End(now);
+  busy_.store(window.busy, std::memory_order_relaxed);
+  window_ended_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (on_window_) on_window_(window);
+  for (Served& served : shards_) served.turns = 0;
+}
+
+double ShardThread::BusyAt(Clock::time_point now) const {
+  const Clock::duration ended(window_ended_.load(std::memory_order_relaxed));
+  const bool slept_long =
+      sleeps_.load(std::memory_order_relaxed) && now.time_since_epoch() - ended > kLongSleep;
+  return slept_long ? 0 : busy_.load(std::memory_order_relaxed);
+}
+
+std::expected<void, Error> ShardThread::Watch(const Shard& shard) {
+  for (const int fd : shard.fds()) {
+    if (auto watched = fabric::Watch(epoll_.get(), fd); !watched) {
+      Unwatch(shard);
+      return watched;
+    }
+  }
+  return {};
+}
+
+void ShardThread::Unwatch(const Shard& shard) {
+  for (const int fd : shard.fds()) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void ShardThread::Push(Shard* shard) {
+  {
+    const std::lock_guard lock(mutex_);
+    given_.push_back(shard);
+    has_given_.store(true, std::memory_order_release);  // pairs with TakeGiven
+  }
+  shard_count_.fetch_add(1, std::memory_order_relaxed);
+  fabric::Ring(bell_.get());
+}
+
+void ShardThread::TakeGiven() {
+  if (!has_given_.load(std::memory_order_acquire)) return;  // pairs with Push
+  const std::lock_guard lock(mutex_);
+  for (Shard* shard : given_) shards_.push_back({.shard = shard});
+  given_.clear();
+  has_given_.store(false, std::memory_order_relaxed);
+}
+
+std::expected<void, Error> ShardThread::Take(Shard* shard) {
+  if (auto watched = Watch(*shard); !watched) return watched;
+  Push(shard);
+  return {};
+}
+
+bool ShardThread::Give(const Served& served, ShardThread* to) {
+  if (!to->Watch(*served.shard)) return false;
+  Unwatch(*served.shard);
+  shard_count_.fetch_sub(1, std::memory_order_relaxed);
+  to->Push(served.shard);
+  return true;
+}
+
+void ShardThread::GiveAll(ShardThread* to) {
+  std::erase_if(shards_, [&](const Served& served) { return Give(served, to); });
+}
+
+// Keeps the one that works most, and of the others as much as it gives.
+void ShardThread::GiveHalf(ShardThread* to) {
+  std::ranges::sort(shards_, std::greater(), &Served::turns);
+  uint64_t kept = 0, given = 0;
+  std::erase_if(shards_, [&](const Served& served) {
+    const bool gives = given < kept && Give(served, to);
+    (gives ? given : kept) += served.turns;
+    return gives;
+  });
 }
 
 }  // namespace plov::server

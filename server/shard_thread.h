@@ -1,25 +1,35 @@
 // ShardThread: serves some shards in turn, and sleeps when none of them has anything to do.
 //
-// Threads: everything but Stop belongs to one thread.
+// Which ones changes (server/shard_threads.h): who gives shards away does so between two turns, and
+// who gets some finds them before its next. A shard has one thread at any time; what the former has
+// done to it is seen by the next one.
+//
+// Threads: its own, unless a function says another.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "fabric/os.h"
 #include "fabric/spin.h"
 #include "server/shard.h"
+#include "server/thread_load.h"
 
 namespace plov::server {
 
 class ShardThread {
  public:
-  // The shards outlive it and have all their ports. kSystem.
-  static std::expected<std::unique_ptr<ShardThread>, Error> Create(std::vector<Shard*> shards,
-                                                                   uint32_t spin_us);
+  using OnWindow = std::function<void(const ThreadLoad::Window&)>;
+
+  // on_window: called by Run between two turns when a window of its load ends; may be null. kSystem.
+  static std::expected<std::unique_ptr<ShardThread>, Error> Create(uint32_t spin_us,
+                                                                   OnWindow on_window = {});
 
   // Serves until Stop.
   void Run();
@@ -31,26 +41,62 @@ class ShardThread {
   // does neither. One other thread.
   bool IsAlive();
 
+  // A shard that nobody serves, which outlives it and has all its ports. kSystem: it is not taken.
+  // Whoever serves no shard of this thread.
+  std::expected<void, Error> Take(Shard* shard);
+  // Its shards, or half of its work, to another thread; each that this one cannot take stays.
+  void GiveAll(ShardThread* to);
+  void GiveHalf(ShardThread* to);
+
+  // Those that it serves, and is to serve. Any thread.
+  size_t shard_count() const { return shard_count_.load(std::memory_order_relaxed); }
+  // How busy it was in its last window, or is expected to be; 0 after a long sleep. Any thread.
+  double BusyAt(fabric::Clock::time_point now) const;
+  void Expect(double busy) { busy_.store(busy, std::memory_order_relaxed); }
+
  private:
-  ShardThread(std::vector<Shard*> shards, uint32_t spin_us)
-      : shards_(std::move(shards)),
+  struct Served {
+    Shard* shard = nullptr;
+    uint64_t turns = 0;  // in which it had something to do, in this window
+  };
+
+  ShardThread(uint32_t spin_us, OnWindow on_window)
+      : on_window_(std::move(on_window)),
         spin_(std::chrono::microseconds(spin_us)),
         spin_us_now_(spin_us),
         spin_us_(spin_us) {}
 
   bool Turn();
+  fabric::Clock::time_point Wait();
   bool OnClientsCore();
   void Sleep();
+  void EndWindow(fabric::Clock::time_point now);
+  std::expected<void, Error> Watch(const Shard& shard);
+  void Unwatch(const Shard& shard);
+  void Push(Shard* shard);
+  void TakeGiven();
+  bool Give(const Served& served, ShardThread* to);
 
-  std::vector<Shard*> shards_;
+  OnWindow on_window_;
+  std::vector<Served> shards_;
+  ThreadLoad load_{fabric::Clock::now()};
+  bool clock_is_due_ = false;  // a window of a busy thread may have ended
   fabric::Spin spin_;
   uint32_t spin_us_now_;             // of spin_
-  std::atomic<uint32_t> spin_us_;    // relaxed, as the next two: nothing is read on their account
+  std::atomic<uint32_t> spin_us_;    // relaxed, as the next five: nothing is read on their account
   std::atomic<uint64_t> turns_ = 1;  // begun, stored by its thread alone
   std::atomic<bool> sleeps_ = false;
+  std::atomic<double> busy_ = 0;
+  std::atomic<fabric::Clock::rep> window_ended_ = 0;
+  std::atomic<size_t> shard_count_ = 0;
   uint64_t seen_turns_ = 0;  // of who asks IsAlive
+  fabric::Fd bell_;
   fabric::Fd epoll_;
-  std::atomic<bool> stop_ = false;  // relaxed; the shards' Wake is what is waited for
+  std::atomic<bool> stop_ = false;  // relaxed; the bell is what is waited for
+
+  std::mutex mutex_;
+  std::vector<Shard*> given_;            // under mutex_
+  std::atomic<bool> has_given_ = false;  // set under the mutex, read without: acquire and release
 };
 
 }  // namespace plov::server

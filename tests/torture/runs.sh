@@ -105,6 +105,11 @@ for servers in 2 1; do
   leaves_nothing
 done
 
+# Shards that go from thread to thread as their load comes and goes.
+PLOVD_THREADS=3 torture '0|4' --plovd "$plovd" --duration 5s --shards 5 --keys 20000 --json "$work/v.json"
+verdict "v['counts']['violations'] == 0"
+leaves_nothing
+
 # Calls with deadlines of microseconds, items that expire, clients with clocks of their own.
 came_to_both="v['faults']['deadline'] > 0 and v['faults'].get('clock', 1) > 0"
 for duration in 4s 20s 60s; do # a slow machine needs longer
