@@ -101,7 +101,8 @@ std::vector<Limit> GroupLimitsOf(const std::string& root) {
   return limits;
 }
 
-// What is in use and is the server's already: the files of --warm.
+}  // namespace
+
 uint64_t WarmBytes(const ServerOptions& options) {
   uint64_t bytes = 0;
   for (uint32_t shard = 0; shard < options.shards && !options.warm_path.empty(); ++shard) {
@@ -112,21 +113,19 @@ uint64_t WarmBytes(const ServerOptions& options) {
   return bytes;
 }
 
-}  // namespace
-
-std::string WarnOfHostMemory(const ServerOptions& options, const std::string& root) {
+std::string WarnOfHostMemory(const ServerOptions& options, uint64_t own_bytes,
+                             const std::string& root) {
   if (options.pages == PageKind::kHuge) return {};  // these are nobody else's
   std::vector<Limit> limits = GroupLimitsOf(root);
   limits.push_back(HostLimitOf(root));
-  const uint64_t warm_bytes = WarmBytes(options);
   for (const Limit& limit : limits) {
-    const uint64_t others = limit.used_bytes - std::min(limit.used_bytes, warm_bytes);
+    const uint64_t others = limit.used_bytes - std::min(limit.used_bytes, own_bytes);
     const uint64_t wanted = options.memory_bytes + others;
     if (wanted / 100 < limit.bytes / 100 * kNearlyAllPercent / 100) continue;
     return fmt::format(
         "--memory, {} MiB, and the {} MiB that others use come to {} % of {} {} MiB: once it is "
-        "full, "
-        "the kernel may end processes for want of memory, this one among them; lower --memory",
+        "full, the kernel may end processes for want of memory, this one among them; lower "
+        "--memory",
         options.memory_bytes >> 20, others >> 20, wanted / std::max<uint64_t>(limit.bytes / 100, 1),
         limit.whose, limit.bytes >> 20);
   }

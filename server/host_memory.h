@@ -10,7 +10,11 @@ namespace plov::server {
 
 // What the operator should hear when --memory and what others use now are nearly all of the host's memory, or
 // of what a control group allows this process; empty when they are not. A host that does not say how much
-// others use has none in use. root: of /proc and /sys, for tests.
-std::string WarnOfHostMemory(const ServerOptions& options, const std::string& root = "");
+// others use has none in use. own_bytes: in use, and this server's. root: of /proc and /sys, for tests.
+std::string WarnOfHostMemory(const ServerOptions& options, uint64_t own_bytes,
+                             const std::string& root = "");
+
+// Of files of --warm that are there already.
+uint64_t WarmBytes(const ServerOptions& options);
 
 }  // namespace plov::server

@@ -104,7 +104,8 @@ int Serve(plov::server::Options options, int argc, const char* const* argv) {
   auto output = plov::server::LogOutput::Begin(options.log_output, options.log_level);
   if (!output) return Complain(output.error(), kExitCannotServe);
   const std::string few_descriptors = plov::server::RaiseDescriptorLimit(options.server);
-  Warn(plov::server::WarnOfHostMemory(options.server));  // before it is taken
+  // Before it is taken.
+  Warn(plov::server::WarnOfHostMemory(options.server, plov::server::WarmBytes(options.server)));
   std::optional<Notifier::While> said(StartStatus);
   auto server = plov::server::Server::Create(options.server);
   said.reset();

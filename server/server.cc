@@ -244,6 +244,7 @@ Server::Facts Server::facts() const {
   for (const auto& shard : shards_) {
     facts.items += shard->counter(verify::Counter::kItems);
     facts.memory_used_bytes += shard->counter(verify::Counter::kMemoryUsedBytes);
+    facts.memory_committed_bytes += shard->counter(verify::Counter::kMemoryCommittedBytes);
   }
   return facts;
 }

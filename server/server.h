@@ -61,6 +61,7 @@ class Server {
     uint64_t administrators = 0;
     uint64_t items = 0;
     uint64_t memory_used_bytes = 0;
+    uint64_t memory_committed_bytes = 0;
   };
   Facts facts() const;
 

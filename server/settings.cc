@@ -8,6 +8,7 @@
 #include <span>
 
 #include "server/descriptors.h"
+#include "server/host_memory.h"
 
 namespace plov::server {
 
@@ -54,7 +55,11 @@ Outcome ApplySnapshots(Server* server, const Options& options) {
 }
 
 Outcome ApplyMemory(Server* server, const Options& options) {
-  return server->RaiseMemory(options.server.memory_bytes);
+  auto raised = server->RaiseMemory(options.server.memory_bytes);
+  const std::string warning =
+      WarnOfHostMemory(options.server, server->facts().memory_committed_bytes);
+  if (raised && !warning.empty()) spdlog::warn("{}", warning);
+  return raised;
 }
 
 Outcome ApplySlowWrite(Server* server, const Options& options) {

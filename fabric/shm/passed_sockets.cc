@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -34,8 +35,14 @@ std::expected<std::string, std::string> PathOf(int fd) {
   }
   if (OptionOf(fd, SO_ACCEPTCONN) != 1) return std::unexpected("does not listen");
   const size_t length = bytes - offsetof(sockaddr_un, sun_path);
-  return std::string(address.sun_path,
-                     std::find(address.sun_path, address.sun_path + length, '\0'));
+  const std::string path(address.sun_path,
+                         std::find(address.sun_path, address.sun_path + length, '\0'));
+  struct stat file;
+  if (::stat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) {
+    return std::unexpected("listens on " + path +
+                           ", which is not there any more: restart the socket unit");
+  }
+  return path;
 }
 
 std::unexpected<Error> Foreign(int fd, const std::string& what) {

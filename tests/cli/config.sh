@@ -91,6 +91,13 @@ logs 'nothing was changed'
 end_server TERM
 logs stopping
 
+# Nearly all of the host's memory.
+total=$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)
+start_server --memory $((total * 4 / 10))K --log-output "$log" 2> "$work/errors"
+expect 0 config set memory $((total * 97 / 100))K
+logs "that others use come to [0-9]* % of .*lower --memory"
+end_server TERM
+
 # Files that are none.
 for where in "$work" "$work/none/log" /dev/null ''; do
   if "$plovd" --listen "$uri" --memory 16M --log-output "$where" 2> "$work/err"; then fail "--log-output '$where'"; fi

@@ -30,8 +30,8 @@ class HostMemory : public ::testing::Test {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
-  std::string Warning(uint64_t memory_mib) const {
-    return WarnOfHostMemory({.memory_bytes = memory_mib << 20}, folder_.path());
+  std::string Warning(uint64_t memory_mib, uint64_t own_bytes = 0) const {
+    return WarnOfHostMemory({.memory_bytes = memory_mib << 20}, own_bytes, folder_.path());
   }
 
   test::TemporaryFolder folder_;
@@ -43,6 +43,7 @@ TEST_F(HostMemory, IsFineUpToNineTenths) {
               HasSubstr("--memory, 5300 MiB, and the 2000 MiB that others use come to 91 % of the "
                         "host's 8000 MiB"));
   EXPECT_THAT(Warning(7900), HasSubstr("123 %"));
+  EXPECT_THAT(Warning(5300, uint64_t{1000} << 20), IsEmpty()) << "it is not taken twice";
 }
 
 TEST_F(HostMemory, OfAGroupWhoseLimitIsLower) {
@@ -80,14 +81,14 @@ TEST_F(HostMemory, WarmMemoryThatIsThereCountsOnce) {
   Write("/proc/meminfo", "MemTotal:  102400 kB\nMemAvailable:  81920 kB\n");
   const ServerOptions options{.memory_bytes = uint64_t{75} << 20,
                               .warm_path = folder_.path() + "/w"};
-  EXPECT_FALSE(WarnOfHostMemory(options, folder_.path()).empty());
+  EXPECT_FALSE(WarnOfHostMemory(options, WarmBytes(options), folder_.path()).empty());
   std::ofstream(options.warm_path) << std::string(size_t{8} << 20, 'x');
-  EXPECT_THAT(WarnOfHostMemory(options, folder_.path()), IsEmpty());
+  EXPECT_THAT(WarnOfHostMemory(options, WarmBytes(options), folder_.path()), IsEmpty());
 }
 
 TEST_F(HostMemory, HugePagesAreNobodyElses) {
   const ServerOptions options{.memory_bytes = uint64_t{7900} << 20, .pages = PageKind::kHuge};
-  EXPECT_THAT(WarnOfHostMemory(options, folder_.path()), IsEmpty());
+  EXPECT_THAT(WarnOfHostMemory(options, WarmBytes(options), folder_.path()), IsEmpty());
 }
 
 TEST_F(HostMemory, GarbageIsNoReasonToFail) {

@@ -114,6 +114,11 @@ TEST_F(Activation, TwoServersDoNotShareASocket) {
 }
 
 TEST_F(Activation, WhatIsForeignIsNamed) {
+  const fabric::Fd removed = Listen(path_);
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  Child nobody_finds = Start(removed.get());
+  EXPECT_EQ(nobody_finds.Wait(), 3);
+  EXPECT_THAT(Log(), HasSubstr("which is not there any more: restart the socket unit"));
   const fabric::Fd elsewhere = Listen(folder_.path() + "/other");
   const fabric::Fd stream = Listen(path_, SOCK_STREAM);
   const fabric::Fd file(::open(folder_.path().c_str(), O_RDONLY | O_CLOEXEC));
