@@ -7,8 +7,6 @@
 // them, with a new horizon every thousand operations. One history in which a write in a thousand
 // got no answer: each of those may take effect at any later time. The thread's own CPU time counts.
 // Exit status 1 if a history is judged wrong.
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +14,7 @@
 #include <random>
 #include <vector>
 
+#include "bench/load/clock.h"
 #include "torture/interval_checker.h"
 
 namespace {
@@ -129,16 +128,10 @@ class Maker {
   uint64_t version_ = 0;
 };
 
-double CpuSeconds() {
-  timespec now;
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
-
 bool Check(const Work& work) {
   IntervalChecker checker;
   size_t largest = 0;
-  const double start = CpuSeconds();
+  const int64_t start_ns = plov::bench::ThreadCpuNs();
   for (size_t i = 0; i < work.operations.size(); ++i) {
     checker.Feed(work.operations[i]);
     if ((i + 1) % kOperationsPerHorizon != 0) continue;
@@ -146,7 +139,7 @@ bool Check(const Work& work) {
     largest = std::max(largest, checker.size());
   }
   checker.Finish();
-  const double seconds = CpuSeconds() - start;
+  const double seconds = static_cast<double>(plov::bench::ThreadCpuNs() - start_ns) / 1e9;
   std::printf("%-24s %9zu operations: %6.2f million a second, %zu held at most, %llu violations\n",
               work.name, work.operations.size(),
               static_cast<double>(work.operations.size()) / seconds / 1e6, largest,

@@ -7,31 +7,23 @@
 // overwrites of Zipf-distributed keys (0.99) with values of other sizes, and deletes until memory
 // is full; then twice the memory is written, with a random item deleted whenever it is full; then
 // inserts until it is full again. Times are of the processor. Reports, never judges.
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/load/clock.h"
 #include "server/store.h"
+#include "verify/quantity.h"
 
 namespace {
 
 using plov::server::Store;
 using plov::server::StoreOptions;
 using plov::verify::Operation;
-
-// Of this thread's own work: other programs on the machine do not count.
-uint64_t CpuNs() {
-  timespec now;
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 constexpr double kZipf = 0.99;
 constexpr double kValueBytesMin = 16, kValueBytesMax = 16384;
@@ -95,9 +87,9 @@ class Churn {
     request.key = key;
     request.value = NextValue();
     request.value_bytes = static_cast<uint32_t>(request.value.size());
-    const uint64_t start_ns = CpuNs();
+    const int64_t start_ns = plov::bench::ThreadCpuNs();
     const auto status = store_->Write(request, 1).status;
-    took_ns_.push_back(static_cast<uint32_t>(CpuNs() - start_ns));
+    took_ns_.push_back(static_cast<uint32_t>(plov::bench::ThreadCpuNs() - start_ns));
     if (status == plov::Code::kNoSpace) return false;
     sound_ &= status == plov::Code::kOk;
     written_bytes_ += key.size() + request.value.size();
@@ -147,28 +139,22 @@ class Churn {
   bool sound_ = true;
 };
 
-size_t BytesOf(const char* text) {
-  char* unit = nullptr;
-  const size_t number = std::strtoull(text, &unit, 10);
-  return number << (*unit == 'G' ? 30 : *unit == 'M' ? 20 : *unit == 'K' ? 10 : 0);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const bool has_memory = argc == 3 && std::strcmp(argv[1], "--memory") == 0;
-  if (argc != 1 && !has_memory) {
+  const auto memory = plov::ParseSize(has_memory ? argv[2] : "256M");
+  if ((argc != 1 && !has_memory) || !memory) {
     std::fprintf(stderr, "usage: churn [--memory SIZE]\n");
     return 2;
   }
-  const size_t memory_bytes = BytesOf(has_memory ? argv[2] : "256M");
   StoreOptions options;
-  options.memory_bytes = memory_bytes;
-  options.bucket_count = memory_bytes / kBytesPerBucket;
+  options.memory_bytes = *memory;
+  options.bucket_count = *memory / kBytesPerBucket;
   auto store = Store::Create(options);
   if (!store) {
     std::fprintf(stderr, "churn: %s\n", store.error().message.c_str());
     return 3;
   }
-  return Churn(std::move(*store), memory_bytes).Run() ? 0 : 3;
+  return Churn(std::move(*store), *memory).Run() ? 0 : 3;
 }

@@ -7,16 +7,16 @@
 // server's process, where it runs on this machine. Memory is what the numbers of /proc have grown
 // by, of the kernel also what everybody else took meanwhile. Reports; fails when a client does.
 #include <plov/client.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "program/machine.h"
 
 namespace {
 
@@ -30,13 +30,9 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The number behind "name:" in a file of /proc, in KiB; 0 where there is none.
+// In a file of /proc, in KiB; 0 where there is none.
 double KibOf(const std::string& path, const std::string& name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(name + ":")) return std::strtod(line.c_str() + name.size() + 1, nullptr);
-  }
-  return 0;
+  return static_cast<double>(plov::program::Machine().ReadField(path, name).value_or(0));
 }
 
 // In KiB. Pinned memory is counted once for each registration; most of it is resident, too.

@@ -6,8 +6,6 @@
 // Writes ITEMS items into a store that begins with the smallest table; one thread, no network, and
 // the thread's own CPU time, so that what the host takes away does not count. Reports, never
 // judges.
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -15,11 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/load/clock.h"
 #include "server/store.h"
 
 namespace {
 
-using plov::cuckoo::GrowingTable;
+using plov::bench::ThreadCpuNs;
 constexpr std::array<const char*, 4> kPhases = {"steady", "preparing", "moving", "retiring"};
 
 struct Times {
@@ -40,12 +39,6 @@ struct Times {
   }
 };
 
-uint64_t CpuNs() {
-  timespec now;
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 size_t Argument(int argc, char** argv, int at, size_t otherwise) {
   return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise;
 }
@@ -62,7 +55,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::array<Times, kPhases.size()> times;
-  const uint64_t start = CpuNs();
+  const int64_t start_ns = ThreadCpuNs();
   for (size_t i = 0; i < item_count; ++i) {
     const std::string key = "bench:" + std::to_string(i);
     plov::verify::Request request;
@@ -71,16 +64,16 @@ int main(int argc, char** argv) {
     request.value = value;
     request.value_bytes = static_cast<uint32_t>(value.size());
     const auto phase = static_cast<size_t>((*store)->table().phase());
-    const uint64_t before = CpuNs();
+    const int64_t before_ns = ThreadCpuNs();
     const auto reply = (*store)->Write(request, 1);
-    const uint64_t ns = CpuNs() - before;
-    times[phase].ns.push_back(static_cast<uint32_t>(std::min<uint64_t>(ns, UINT32_MAX)));
+    const int64_t ns = ThreadCpuNs() - before_ns;
+    times[phase].ns.push_back(static_cast<uint32_t>(std::min<int64_t>(ns, UINT32_MAX)));
     if (reply.status != plov::Code::kOk) {
       std::fprintf(stderr, "PUT %zu failed: start with more memory\n", i);
       return 1;
     }
   }
-  const double seconds = static_cast<double>(CpuNs() - start) / 1e9;
+  const double seconds = static_cast<double>(ThreadCpuNs() - start_ns) / 1e9;
   std::printf("%zu items of %zu bytes in %.2f s, %llu growths, %llu buckets\n", item_count,
               value.size(), seconds, static_cast<unsigned long long>((*store)->growth().growths()),
               static_cast<unsigned long long>((*store)->table().capacity()));

@@ -6,25 +6,22 @@
 // on it three times. The thread's own CPU time as well, so that what the host takes away can be
 // told. Reports, and fails only when not every item comes back.
 #include <fmt/core.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <string>
 
+#include "bench/load/clock.h"
 #include "server/store.h"
 
 namespace {
 
+using plov::bench::NowNs;
+using plov::bench::ThreadCpuNs;
 using plov::server::Store;
 using plov::server::StoreOptions;
 
-double Seconds(clockid_t clock) {
-  timespec now;
-  ::clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
+double SecondsOf(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 bool Fill(const StoreOptions& options, uint64_t item_count, size_t value_bytes) {
   const auto store = Store::Create(options);
@@ -52,10 +49,10 @@ bool Fill(const StoreOptions& options, uint64_t item_count, size_t value_bytes) 
 
 // Whether every item came back.
 bool Recover(const StoreOptions& options, uint64_t item_count) {
-  const double wall = Seconds(CLOCK_MONOTONIC), cpu = Seconds(CLOCK_THREAD_CPUTIME_ID);
+  const int64_t wall_ns = NowNs(), cpu_ns = ThreadCpuNs();
   const auto store = Store::Create(options);
-  const double wall_s = Seconds(CLOCK_MONOTONIC) - wall;
-  const double cpu_s = Seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  const double wall_s = SecondsOf(NowNs() - wall_ns);
+  const double cpu_s = SecondsOf(ThreadCpuNs() - cpu_ns);
   if (!store || (*store)->recovery().items != item_count) return false;
   const auto count = static_cast<double>(item_count);
   fmt::print("recovered in {:.3f} s: {:.2f} million items/s; by CPU time {:.3f} s: {:.2f}\n",

@@ -90,6 +90,15 @@ std::expected<Process, Error> Process::Start(const std::vector<std::string>& arg
   return Process(pid);
 }
 
+std::expected<Process, Error> Process::Fork(const std::function<int()>& work) {
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return FailErrno("cannot start a process", errno);
+  if (pid > 0) return Process(pid);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::_exit(::getppid() == parent ? work() : 1);
+}
+
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
 

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ class Process {
   // arguments: the program's path first. Errors: kSystem, also when there is no such program.
   static std::expected<Process, Error> Start(const std::vector<std::string>& arguments,
                                              const ProcessFiles& files);
+  // A copy of this one, which does `work` and exits with what that returns. It stays in the tool's
+  // group. Before there are threads. Errors: kSystem.
+  static std::expected<Process, Error> Fork(const std::function<int()>& work);
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
   ~Process();  // kills what still runs

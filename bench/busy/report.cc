@@ -11,8 +11,6 @@
 
 namespace plov::bench {
 
-namespace po = boost::program_options;
-
 namespace {
 
 Table RatesOf(const program::Json& rows, Way way) {
@@ -47,6 +45,18 @@ Outcome FillSettings(const Given& given, BusySettings* settings) {
 }
 
 }  // namespace
+
+void to_json(program::Json& json, const BusyRow& row) {
+  json = {{"condition", NameOf(row.busy)}, {"way", NameOf(row.way)}, {"plov", row.plov}};
+  if (!row.redis.empty()) json["redis"] = row.redis;
+}
+
+void to_json(program::Json& json, const BusyGoal& goal) {
+  json = {{"what", goal.what},
+          {"at_least", goal.least},
+          {"measured", goal.measured},
+          {"reached", goal.reached()}};
+}
 
 std::vector<BusyGoal> GoalsOf(const BusyStudy& study) {
   std::vector<BusyGoal> goals;
@@ -93,31 +103,17 @@ Page PageOf(const BusyStudy& study) {
 }
 
 program::Json JsonOf(const BusyStudy& study) {
-  program::Json object = program::Json::object();
-  object["processors"] = study.processors;
-  object["rounds"] = study.settings.rounds;
+  program::Json object = {{"processors", study.processors}, {"rounds", study.settings.rounds}};
   if (!study.skipped.empty()) object["skipped"] = study.skipped;
-  object["rows"] = program::Json::array();
-  for (const BusyRow& row : study.rows) {
-    program::Json one = {{"condition", NameOf(row.busy)}, {"way", NameOf(row.way)}};
-    one["plov"] = JsonOf(row.plov);
-    if (!row.redis.empty()) one["redis"] = JsonOf(row.redis);
-    object["rows"].push_back(std::move(one));
-  }
-  object["goals"] = program::Json::array();
-  for (const BusyGoal& goal : GoalsOf(study)) {
-    object["goals"].push_back({{"what", goal.what},
-                               {"at_least", goal.least},
-                               {"measured", goal.measured},
-                               {"reached", goal.reached()}});
-  }
+  object["rows"] = study.rows;
+  object["goals"] = GoalsOf(study);
   return object;
 }
 
-po::options_description BusyOptions() { return StudyOptions("busy", BusySettings()); }
-
-Outcome RunBusy(const Given& given, program::Output* output) {
-  return MeasureAndShow(given, FillSettings, StudyBusy, output);
-}
+const Command kBusyCommand = {"busy",
+                              "PUTs of plov and Redis while other programs want the processors",
+                              OptionsOf<BusySettings>,
+                              {},
+                              MeasureAndShow<FillSettings, StudyBusy>};
 
 }  // namespace plov::bench

@@ -1,14 +1,13 @@
 #include "bench/busy/study.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <thread>
 
 #include "bench/peers/plov.h"
 #include "bench/shared/scratch_folder.h"
-#include "program/own_server.h"
+#include "bench/shared/tested_server.h"
 #include "verify/superblock.h"
 
 namespace plov::bench {
@@ -90,14 +89,11 @@ class Bench {
   }
 
   Outcome StartPlov(uint32_t shards, std::optional<program::OwnServer>* server, Clients* clients) {
-    program::OwnServerOptions options;
-    options.plovd = study_.settings.plovd;
-    options.folder = folder_->path();
+    program::OwnServerOptions options =
+        ServerFor(study_.settings.plovd, folder_->path(), kItems, work_.value_bytes());
     options.listen = "shm:" + folder_->path() + "/" + std::to_string(shards) + ".sock";
     options.shards = shards;
     options.memory_bytes = kShardBytes * shards;
-    options.max_value_bytes = uint64_t{1} << 20;
-    options.spin_us = program::kPlovdSpinUs;
     server->emplace(options);
     if (auto started = (*server)->Start(program::Life::kFirst); !started) return started;
     const size_t count = shards == 1 ? clients_max() : 1;
@@ -111,11 +107,7 @@ class Bench {
 
   Outcome StartRedis() {
     const PeerKind* kind = FindPeerKind("redis");
-    if (kind->start == nullptr) {
-      study_.skipped = "plov-bench was built without the package " + std::string(kind->package);
-      return {};
-    }
-    auto first = kind->start(
+    auto first = kind->Start(
         work_, {.folder = folder_->path(), .memory_folder = folder_->path(), .plov = ""});
     if (!first && first.error().code == Code::kUnavailable) {
       study_.skipped = first.error().message;

@@ -24,10 +24,7 @@ inline constexpr std::array kBusyNames = std::to_array<std::string_view>(
 constexpr std::string_view NameOf(Busy busy) { return kBusyNames.at(static_cast<size_t>(busy)); }
 
 struct BusySettings : StudySettings {
-  BusySettings() {
-    rounds = 8;
-    duration = std::chrono::milliseconds(300);
-  }
+  BusySettings() : StudySettings(8, std::chrono::milliseconds(300)) {}
 };
 
 // PUTs a second, of all clients together, round by round.
@@ -60,6 +57,8 @@ struct BusyStudy {
 std::expected<BusyStudy, Error> StudyBusy(const BusySettings& settings);
 
 std::vector<BusyGoal> GoalsOf(const BusyStudy& study);
+void to_json(program::Json& json, const BusyRow& row);
+void to_json(program::Json& json, const BusyGoal& goal);
 Page PageOf(const BusyStudy& study);
 program::Json JsonOf(const BusyStudy& study);
 

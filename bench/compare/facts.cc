@@ -1,20 +1,20 @@
 #include <fmt/core.h>
 
+#include <array>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <thread>
 
-#include "bench/compare/rows.h"
+#include "bench/compare/study.h"
 #include "bench/fabric/study.h"
+#include "bench/shared/tested_server.h"
 #include "bench/table/shard.h"
-#include "program/own_server.h"
 #include "verify/bucket.h"
 
 namespace plov::bench {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Longer than the server spins after its last PUT.
 constexpr std::chrono::milliseconds kSettle{200};
@@ -25,8 +25,7 @@ constexpr double kMillion = 1e6;
 constexpr uint64_t kBuckets = uint64_t{1} << 16;
 constexpr uint64_t kItems = kBuckets / 4 * 3;  // 75 %
 constexpr size_t kCacheBytes = kItems * 1024;  // so large that no two locations drive out a third
-constexpr uint64_t kSmallServerBytes = uint64_t{256} << 20;
-constexpr uint32_t kInlineValueBytes = 16;  // with a key of 16 it lies in the bucket
+constexpr uint32_t kInlineValueBytes = 16;     // with a key of 16 it lies in the bucket
 constexpr uint32_t kRecordValueBytes = 64;
 
 double SecondsOf(std::chrono::nanoseconds duration) {
@@ -55,20 +54,27 @@ Gets GetAll(std::initializer_list<Plov*> clients, std::chrono::microseconds dura
   return gets;
 }
 
+// CPU seconds of a server while something is done.
+std::expected<double, Error> CpuDuring(const program::Process& server,
+                                       const std::function<void()>& something) {
+  std::this_thread::sleep_for(kSettle);
+  const auto before = server.CpuTime();
+  something();
+  const auto after = server.CpuTime();
+  if (!before || !after) return std::unexpected(before ? after.error() : before.error());
+  return SecondsOf(*after - *before);
+}
+
 std::expected<GoalRow, Error> CpuWhileGetting(const program::Process& server,
                                               std::initializer_list<Plov*> clients,
                                               std::chrono::microseconds duration) {
-  std::this_thread::sleep_for(kSettle);
-  const auto before = server.CpuTime();
-  if (!before) return std::unexpected(before.error());
-  const Gets gets = GetAll(clients, duration);
+  Gets gets;
+  const auto seconds = CpuDuring(server, [&] { gets = GetAll(clients, duration); });
   if (gets.error) return std::unexpected(*gets.error);
-  const auto after = server.CpuTime();
-  if (!after) return std::unexpected(after.error());
-  const double seconds = SecondsOf(*after - *before);
+  if (!seconds) return std::unexpected(seconds.error());
   GoalRow row(kServerCpu);
-  row.own_value = fmt::format("{:.6f} s for {} GETs", seconds, gets.asked);
-  row.measured.Add(seconds / static_cast<double>(gets.asked) * kMillion);
+  row.own_value = fmt::format("{:.6f} s for {} GETs", *seconds, gets.asked);
+  row.measured.Add(*seconds / static_cast<double>(gets.asked) * kMillion);
   return row;
 }
 
@@ -101,13 +107,6 @@ std::expected<double, Error> ReadsPerMiss(const Work& work, Client* client) {
   return ReadsPerGet(before, client->stats());
 }
 
-struct ReadCounts {
-  double fill_percent = 0;
-  double cold = 0;
-  double known = 0;
-  double miss = 0;
-};
-
 std::expected<double, Error> ReadsPerHit(const Work& work, Plov* client) {
   const ClientStats before = client->client().stats();
   if (auto got = client->Do(Way::kGet, {0, work.count()}); !got) {
@@ -116,8 +115,17 @@ std::expected<double, Error> ReadsPerHit(const Work& work, Plov* client) {
   return ReadsPerGet(before, client->client().stats());
 }
 
-std::expected<ReadCounts, Error> CountReads(const program::OwnServerOptions& options,
-                                            uint32_t value_bytes) {
+GoalRow ReadRow(const FactGoal& goal, double reads, double fill_percent) {
+  GoalRow row(goal);
+  row.own_value = fmt::format("{:.4f} at {:.1f} % fill", reads, fill_percent);
+  row.measured.Add(reads);
+  return row;
+}
+
+// Of hits, where nothing is remembered and where all is, and of misses.
+std::expected<std::vector<GoalRow>, Error> CountReads(const program::OwnServerOptions& options,
+                                                      uint32_t value_bytes,
+                                                      const std::array<FactGoal, 3>& goals) {
   const Work work(
       kItems, {.key_bytes = 16, .value_bytes_least = value_bytes, .value_bytes_most = value_bytes});
   program::OwnServer server(options);
@@ -132,43 +140,27 @@ std::expected<ReadCounts, Error> CountReads(const program::OwnServerOptions& opt
   if (auto warm = (*known)->WarmUp(); !warm) return std::unexpected(warm.error());
   const auto stats = (*cold)->client().ServerStats();
   if (!stats) return std::unexpected(stats.error());
-  ReadCounts counts;
   const auto buckets = static_cast<double>(StatOf(stats->at(0), "buckets"));
-  counts.fill_percent = 100.0 * static_cast<double>(work.count()) / buckets;
-  const auto hit = ReadsPerHit(work, cold->get());
-  if (!hit) return std::unexpected(hit.error());
-  const auto known_hit = ReadsPerHit(work, known->get());
-  if (!known_hit) return std::unexpected(known_hit.error());
-  const auto miss = ReadsPerMiss(work, &(*cold)->client());
-  if (!miss) return std::unexpected(miss.error());
-  counts.cold = *hit;
-  counts.known = *known_hit;
-  counts.miss = *miss;
-  return counts;
-}
-
-GoalRow ReadRow(const FactGoal& goal, double reads, double fill_percent) {
-  GoalRow row(goal);
-  row.own_value = fmt::format("{:.4f} at {:.1f} % fill", reads, fill_percent);
-  row.measured.Add(reads);
-  return row;
+  const std::array reads = {ReadsPerHit(work, cold->get()), ReadsPerHit(work, known->get()),
+                            ReadsPerMiss(work, &(*cold)->client())};
+  std::vector<GoalRow> rows;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (!reads.at(i)) return std::unexpected(reads.at(i).error());
+    rows.push_back(
+        ReadRow(goals.at(i), *reads.at(i), 100.0 * static_cast<double>(work.count()) / buckets));
+  }
+  return rows;
 }
 
 }  // namespace
 
 std::expected<GoalRow, Error> CpuWhenIdle(const program::Process& server,
                                           std::chrono::seconds duration) {
-  std::this_thread::sleep_for(kSettle);
-  const auto before = server.CpuTime();
-  if (!before) return std::unexpected(before.error());
-  const auto start = Clock::now();
-  std::this_thread::sleep_for(duration);
-  const auto after = server.CpuTime();
-  if (!after) return std::unexpected(after.error());
-  const double used = SecondsOf(*after - *before);
+  const auto used = CpuDuring(server, [&] { std::this_thread::sleep_for(duration); });
+  if (!used) return std::unexpected(used.error());
   GoalRow row(kIdleCpu);
-  row.own_value = fmt::format("{:.6f} s in {} s", used, duration.count());
-  row.measured.Add(100 * used / SecondsOf(Clock::now() - start));
+  row.own_value = fmt::format("{:.6f} s in {} s", *used, duration.count());
+  row.measured.Add(100 * *used / static_cast<double>(duration.count()));
   return row;
 }
 
@@ -190,21 +182,17 @@ std::expected<std::vector<GoalRow>, Error> ReadFacts(const std::string& plovd,
                                                      const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directory(folder, failed);
-  program::OwnServerOptions options;
-  options.plovd = plovd;
-  options.folder = folder;
-  options.memory_bytes = kSmallServerBytes;
+  program::OwnServerOptions options = ServerFor(plovd, folder, kItems, kRecordValueBytes);
   options.bucket_bytes = verify::kBucketBytesMin;  // so that there are records
-  options.max_value_bytes = uint64_t{1} << 20;
-  const auto record = CountReads(options, kRecordValueBytes);
+  const auto record =
+      CountReads(options, kRecordValueBytes, {kReadsRecord, kReadsRecordKnown, kReadsMiss});
   if (!record) return std::unexpected(record.error());
-  const auto in_bucket = CountReads(options, kInlineValueBytes);
-  if (!in_bucket) return std::unexpected(in_bucket.error());
-  return std::vector<GoalRow>{ReadRow(kReadsRecord, record->cold, record->fill_percent),
-                              ReadRow(kReadsRecordKnown, record->known, record->fill_percent),
-                              ReadRow(kReadsInline, in_bucket->cold, in_bucket->fill_percent),
-                              ReadRow(kReadsInlineKnown, in_bucket->known, in_bucket->fill_percent),
-                              ReadRow(kReadsMiss, record->miss, record->fill_percent)};
+  auto rows = CountReads(options, kInlineValueBytes, {kReadsInline, kReadsInlineKnown, kReadsMiss});
+  if (!rows) return rows;
+  // Misses are looked for in the same way: told of once, last.
+  rows->back() = record->back();
+  rows->insert(rows->begin(), record->begin(), record->end() - 1);
+  return rows;
 }
 
 std::expected<double, Error> FillOfTable(uint64_t buckets, uint64_t seed) {

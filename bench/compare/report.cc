@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <tuple>
 
-#include "bench/compare/rows.h"
 #include "bench/compare/study.h"
 #include "bench/page/number.h"
 #include "bench/page/rows.h"
@@ -16,8 +14,6 @@
 #include "program/format.h"
 
 namespace plov::bench {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -124,18 +120,6 @@ Outcome FillSettings(const Given& given, CompareSettings* settings) {
 
 }  // namespace
 
-uint64_t StatOf(std::string_view stats, std::string_view name) {
-  const std::string wanted = "\n" + std::string(name) + " ";
-  const std::string text = "\n" + std::string(stats);
-  const size_t at = text.find(wanted);
-  uint64_t value = 0;
-  if (at != std::string::npos) {
-    const char* const begin = text.data() + at + wanted.size();
-    std::from_chars(begin, text.data() + text.size(), value);
-  }
-  return value;
-}
-
 std::string Spread(const Sample& sample) {
   constexpr std::array<std::pair<double, std::string_view>, 2> kUnits = {
       {{1e6, " M"}, {1e3, " k"}}};
@@ -190,18 +174,27 @@ Table TableOf(const std::vector<GoalRow>& goals) {
                   {"verdict", "verdict"}});
 }
 
-program::Json JsonOf(const GoalRow& row) {
-  program::Json object = {
-      {"name", row.name},     {"what", row.what},
-      {"peer", row.peer},     {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
-      {"target", row.target}, {"unit", row.unit}};
+void to_json(program::Json& json, const GoalRow& row) {
+  json = {{"name", row.name},     {"what", row.what},
+          {"peer", row.peer},     {"bound", row.bound == Bound::kAtLeast ? "at least" : "at most"},
+          {"target", row.target}, {"unit", row.unit}};
   if (row.skipped.empty()) {
-    object["measured"] = JsonOf(row.measured);
-    object["reached"] = IsReached(row);
+    json["measured"] = row.measured;
+    json["reached"] = IsReached(row);
   } else {
-    object["skipped"] = row.skipped;
+    json["skipped"] = row.skipped;
   }
-  return object;
+}
+
+void to_json(program::Json& json, const RateRow& row) {
+  json = {{"who", row.who},
+          {"title", row.title},
+          {"what", NameOf(row.way)},
+          {"per_second", row.per_second}};
+}
+
+void to_json(program::Json& json, const SkippedPeer& one) {
+  json = {{"peer", one.kind->name}, {"reason", one.reason}};
 }
 
 void AddRateGoals(Comparison* comparison) {
@@ -242,38 +235,20 @@ Page PageOf(const Comparison& comparison) {
 
 program::Json JsonOf(const Comparison& comparison) {
   const CompareSettings& settings = comparison.settings;
-  program::Json object = {
-      {"items", settings.items},          {"buckets", comparison.buckets},
-      {"rounds", settings.rounds},        {"duration_us", settings.duration.count()},
-      {"quick", settings.quick},          {"hugepages", settings.huge_pages},
-      {"goals", program::Json::array()},  {"rates", program::Json::array()},
-      {"skipped", program::Json::array()}};
-  for (const GoalRow& row : comparison.goals) object["goals"].push_back(JsonOf(row));
-  for (const RateRow& row : comparison.rates) {
-    object["rates"].push_back({{"who", row.who},
-                               {"title", row.title},
-                               {"what", NameOf(row.way)},
-                               {"per_second", JsonOf(row.per_second)}});
-  }
-  for (const SkippedPeer& one : comparison.skipped) {
-    object["skipped"].push_back({{"peer", one.kind->name}, {"reason", one.reason}});
-  }
-  return object;
+  return {{"items", settings.items},      {"buckets", comparison.buckets},
+          {"rounds", settings.rounds},    {"duration_us", settings.duration.count()},
+          {"quick", settings.quick},      {"hugepages", settings.huge_pages},
+          {"goals", comparison.goals},    {"rates", comparison.rates},
+          {"skipped", comparison.skipped}};
 }
 
-po::options_description CompareOptions() {
-  po::options_description options = StudyOptions("compare", CompareSettings());
-  // clang-format off
-  options.add_options()
-      ("peers", Text("LIST"), "what to compare with, with commas between (all there are)")
-      ("items", Text("N"), "items, with keys of 16 and values of 64 bytes (4000000)")
-      ("hugepages", po::bool_switch(), "plov's memory, which is the peer memory too, in huge pages");
-  // clang-format on
-  return options;
-}
-
-Outcome RunCompare(const Given& given, program::Output* output) {
-  return MeasureAndShow(given, FillSettings, Compare, output);
-}
+const Command kCompareCommand = {
+    "compare",
+    "plov and its peers at the same work, in one run, with a verdict",
+    OptionsOf<CompareSettings>,
+    {{"peers", "LIST", "what to compare with, with commas between (all there are)"},
+     {"items", "N", "items, with keys of 16 and values of 64 bytes (4000000)"},
+     {"hugepages", "", "plov's memory, which is the peer memory too, in huge pages"}},
+    MeasureAndShow<FillSettings, Compare>};
 
 }  // namespace plov::bench

@@ -3,16 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <thread>
 
-#include "bench/compare/rows.h"
-#include "bench/peers/plov.h"
 #include "bench/shared/scratch_folder.h"
-#include "program/own_server.h"
+#include "bench/shared/tested_server.h"
 #include "verify/bucket.h"
 
 namespace plov::bench {
@@ -22,8 +19,6 @@ namespace {
 constexpr ItemShape kShape{.key_bytes = 16, .value_bytes_least = 64, .value_bytes_most = 64};
 constexpr std::chrono::seconds kSteadyWithin{60};
 constexpr std::chrono::milliseconds kSteadyLook{10};
-constexpr uint64_t kServerBytes = uint64_t{64} << 20;  // besides the items
-constexpr uint64_t kBytesPerItem = 512;                // generous; what is not used is not taken
 
 // One side at one kind of work.
 struct Measured {
@@ -63,14 +58,10 @@ class Bench {
 
   Outcome StartPlov() {
     Say(fmt::format("storing {} items in plov", comparison_.settings.items));
-    program::OwnServerOptions options;
-    options.plovd = comparison_.settings.plovd;
-    options.folder = folders_[0].path();
-    options.memory_bytes = kServerBytes + comparison_.settings.items * kBytesPerItem;
-    options.max_value_bytes = uint64_t{1} << 20;
+    program::OwnServerOptions options = ServerFor(comparison_.settings.plovd, folders_[0].path(),
+                                                  work_.count(), work_.value_bytes());
     // The chain that is the memory's limit has records.
     options.bucket_bytes = verify::kBucketBytesMin;
-    options.spin_us = program::kPlovdSpinUs;
     options.huge_pages = comparison_.settings.huge_pages;
     server_.emplace(options);
     if (auto started = server_->Start(program::Life::kFirst); !started) return started;
@@ -110,12 +101,7 @@ class Bench {
         .folder = folders_[0].path(), .memory_folder = folders_[1].path(), .plov = server_->uri()};
     for (const PeerKind* kind : comparison_.settings.peers) {
       Say(fmt::format("storing them in {}", kind->title));
-      if (kind->start == nullptr) {
-        comparison_.skipped.push_back(
-            {kind, fmt::format("plov-bench was built without the package {}", kind->package)});
-        continue;
-      }
-      auto peer = kind->start(work_, place);
+      auto peer = kind->Start(work_, place);
       if (!peer && peer.error().code != Code::kUnavailable) return std::unexpected(peer.error());
       if (peer) {
         peers_.emplace_back(kind, std::move(*peer));

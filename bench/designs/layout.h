@@ -19,8 +19,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "bench/load/items.h"
 #include "verify/error.h"
@@ -78,5 +80,22 @@ uint64_t PlaceSeed(uint64_t offset);
 // Writes all items of the layout into zeroed memory of region_bytes, once, before anybody READs them.
 // kNoSpace.
 std::expected<void, Error> WriteImage(const Layout& layout, std::span<std::byte> region);
+
+// Which slot each item has; nothing but numbers.
+struct Placement {
+  // The number of the item in each slot, and one more; 0: none. Where there are neighbourhoods:
+  // kSlotsPerBucket to a bucket, chained buckets last.
+  std::vector<uint32_t> slots;
+  // By bucket, chained ones too: the index of the next in its chain; 0: none.
+  std::vector<uint32_t> next;
+};
+
+// 3-1 cuckoo: item i is in one of cuckoo::WaysOf(hashes[i]). nullopt: the table is full.
+std::optional<Placement> PlaceByCuckoo(std::span<const uint64_t> hashes, uint64_t slot_count);
+
+// Hopscotch: in the home bucket, the one behind it, or its chain. nullopt: more than `chained_max`
+// chained buckets are needed.
+std::optional<Placement> PlaceByHopscotch(std::span<const uint64_t> hashes, uint64_t bucket_count,
+                                          uint64_t chained_max);
 
 }  // namespace plov::bench

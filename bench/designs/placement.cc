@@ -1,4 +1,4 @@
-#include "bench/designs/placement.h"
+// Where items lie, by cuckoo hashing and by hopscotch.
 
 #include "bench/designs/layout.h"
 #include "cuckoo/hash.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/designs/layout.h"
 #include "cuckoo/hash.h"
 #include "verify/seal.h"
 

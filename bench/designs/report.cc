@@ -11,8 +11,6 @@
 
 namespace plov::bench {
 
-namespace po = boost::program_options;
-
 namespace {
 
 constexpr uint64_t kItemsMin = 256;  // else all of them are under way at once
@@ -126,10 +124,6 @@ Headline HeadlineOf(const DesignsSettings& settings, const program::Json& result
   return headline;
 }
 
-std::string WorkOf(const DesignWork& work) {
-  return work.puts ? "plov: PUTs" : fmt::format("{}: GETs", kDesignNames[work.design]);
-}
-
 Outcome FillSettings(const Given& given, DesignsSettings* settings) {
   if (given.On("quick")) {
     settings->items = 1000;
@@ -165,61 +159,56 @@ Page PageOf(const DesignsStudy& study) {
 }
 
 program::Json JsonOf(const DesignsStudy& study) {
-  program::Json object = program::Json::object();
-  object["fabric"] = study.fabric;
-  object["device"] = study.device;
-  object["items"] = study.settings.items;
-  object["rounds"] = study.settings.rounds;
-  object["duration_us"] = study.settings.duration.count();
-  object["results"] = program::Json::array();
+  program::Json object = {{"fabric", study.fabric},
+                          {"device", study.device},
+                          {"items", study.settings.items},
+                          {"rounds", study.settings.rounds},
+                          {"duration_us", study.settings.duration.count()},
+                          {"results", program::Json::array()},
+                          {"clients", program::Json::array()}};
   for (const DesignRow& row : study.rows) {
     program::Json result = {{"design", kDesignNames[row.work.design]},
                             {"value_bytes", row.value_bytes},
                             {"window", row.window},
-                            {"per_second", JsonOf(row.per_second)},
+                            {"per_second", row.per_second},
                             {"reads_per_get", row.reads.median()},
                             {"bytes_per_get", row.bytes.median()},
                             {"server_cpu_us_per_get", row.server_cpu_us.median()},
                             {"mean_us", row.mean_us()}};
     if (row.window == 1) {
-      result["median_us"] = JsonOf(row.median_us);
-      result["p99_us"] = JsonOf(row.p99_us);
+      result["median_us"] = row.median_us;
+      result["p99_us"] = row.p99_us;
     }
     object["results"].push_back(std::move(result));
   }
-  object["clients"] = program::Json::array();
   for (const DesignRow& row : study.clients) {
+    const std::string gets = fmt::format("{}: GETs", kDesignNames[row.work.design]);
     object["clients"].push_back({{"design", kDesignNames[row.work.design]},
                                  {"operation", row.work.puts ? "put" : "get"},
-                                 {"work", WorkOf(row.work)},
+                                 {"work", row.work.puts ? "plov: PUTs" : gets},
                                  {"servers", row.work.servers},
                                  {"value_bytes", row.value_bytes},
                                  {"window", row.window},
                                  {"clients", row.clients},
-                                 {"per_second", JsonOf(row.per_second)},
+                                 {"per_second", row.per_second},
                                  {"server_cpu_us", row.server_cpu_us.median()},
                                  {"server_cores", row.cores()}});
   }
   return object;
 }
 
-po::options_description DesignsOptions() {
-  po::options_description options = StudyOptions("designs", DesignsSettings());
-  // clang-format off
-  options.add_options()("fabric", Text("shm|rdma"), "what bytes move over (shm)");
-  AddDeviceOptions(&options);
-  options.add_options()
-      ("items", Text("N"), "items to get (100000)")
-      ("value-bytes", Text("LIST"), "sizes of values, 8 to 16K (16,64,256,1K)")
-      ("window", Text("N"), "GETs in flight, 1 to 64 (32)")
-      ("clients", Text("LIST"), "processes that get at the same time, 1 to 64 (1,2,4,8)")
-      ("servers", Text("LIST"), "HERD's server processes, and plovd's shards, 1 to 16 (1,2,4)");
-  // clang-format on
-  return options;
-}
-
-Outcome RunDesigns(const Given& given, program::Output* output) {
-  return MeasureAndShow(given, FillSettings, StudyDesigns, output);
-}
+const Command kDesignsCommand = {
+    "designs",
+    "GETs of the designs that plov comes from, and of plov, over the same fabric",
+    OptionsOf<DesignsSettings>,
+    {{"fabric", "shm|rdma", "what bytes move over (shm)"},
+     {"device", "NAME", "the RDMA device (the first with an active port)"},
+     {"address", "ADDRESS", "the device whose netdev has this address"},
+     {"items", "N", "items to get (100000)"},
+     {"value-bytes", "LIST", "sizes of values, 8 to 16K (16,64,256,1K)"},
+     {"window", "N", "GETs in flight, 1 to 64 (32)"},
+     {"clients", "LIST", "processes that get at the same time, 1 to 64 (1,2,4,8)"},
+     {"servers", "LIST", "HERD's server processes, and plovd's shards, 1 to 16 (1,2,4)"}},
+    MeasureAndShow<FillSettings, StudyDesigns>};
 
 }  // namespace plov::bench

@@ -1,22 +1,19 @@
 #include "bench/designs/serve.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <cstring>
+#include <chrono>
 #include <string_view>
 #include <vector>
 
-#include "bench/designs/layout.h"
 #include "bench/designs/probe.h"
 #include "fabric/fabric.h"
 #include "fabric/os.h"
 #include "program/output.h"
-#include "verify/quantity.h"
-#include "verify/words.h"
 
 namespace plov::bench {
 
@@ -26,7 +23,6 @@ using fabric::PortEvent;
 
 constexpr std::string_view kReady = "ready\n";
 constexpr std::chrono::seconds kReadyWithin{120};
-constexpr size_t kWords = 7;
 constexpr uint64_t kStagingBytes = 1 << 20;
 // Polls without work before it sleeps: about 100 us.
 constexpr uint32_t kIdlePollsMax = 2000;
@@ -106,64 +102,29 @@ class DesignServer {
   std::vector<std::byte> reply_;
 };
 
-std::expected<DesignServerOptions, Error> OptionsOf(std::span<const std::string> words) {
-  DesignServerOptions options;
-  if (words.size() != kWords) return Fail(Code::kInvalidArgument, "started by hand");
-  std::vector<uint64_t> numbers;
-  for (const std::string& word : words.subspan(1)) {
-    const auto number = ParseSize(word);
-    if (!number) return std::unexpected(number.error());
-    numbers.push_back(*number);
-  }
-  if (numbers[0] > static_cast<uint64_t>(Design::kHerd) || numbers[4] >= numbers[5]) {
-    return Fail(Code::kInvalidArgument, "started by hand");
-  }
-  options.uri = words[0];
-  options.design = static_cast<Design>(numbers[0]);
-  options.items = numbers[1];
-  options.shape.key_bytes = static_cast<uint32_t>(numbers[2]);
-  options.shape.value_bytes_least = static_cast<uint32_t>(numbers[3]);
-  options.shape.value_bytes_most = options.shape.value_bytes_least;
-  options.part = {static_cast<uint32_t>(numbers[4]), static_cast<uint32_t>(numbers[5])};
-  return options;
+// Says when it serves, or why it does not, and serves.
+int Serve(const DesignServerOptions& options, const fabric::Fd& told) {
+  auto server = DesignServer::Create(options);
+  const std::string_view said = server ? kReady : std::string_view(server.error().message);
+  if (program::WriteAll(told.get(), said) != 0 || !server) return 1;
+  server->Run();
 }
 
 }  // namespace
 
 std::expected<program::Process, Error> StartDesignServer(const DesignServerOptions& options) {
-  const std::vector<std::string> arguments = {program::OwnPath(),
-                                              kServeDesign,
-                                              options.uri,
-                                              std::to_string(static_cast<uint64_t>(options.design)),
-                                              std::to_string(options.items),
-                                              std::to_string(options.shape.key_bytes),
-                                              std::to_string(options.shape.value_bytes_most),
-                                              std::to_string(options.part.number),
-                                              std::to_string(options.part.count)};
-  int pipe[2];
-  if (::pipe2(pipe, O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
-  auto started = program::Process::Start(arguments, {.output = pipe[1]});
-  ::close(pipe[1]);
-  std::string said;
-  if (started) {
-    said = program::ReadUntil(
-        pipe[0], [](std::string_view text) { return text == kReady; }, kReadyWithin);
-  }
-  ::close(pipe[0]);
-  if (started && said != kReady) {
-    return Fail(Code::kUnavailable, "a server of an emulated design did not start: " +
-                                        (said.empty() ? "it said nothing" : said));
-  }
-  return started;
-}
-
-int ServeDesign(std::span<const std::string> words) {
-  program::Output output;
-  auto options = OptionsOf(words);
-  auto server = options ? DesignServer::Create(*options) : std::unexpected(options.error());
-  output.Write(server ? kReady : std::string_view(server.error().message));
-  if (!output.Finish() || !server) return 3;
-  server->Run();
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
+  const fabric::Fd pipe(ends[0]);
+  fabric::Fd told(ends[1]);
+  auto started = program::Process::Fork([&] { return Serve(options, told); });
+  told = fabric::Fd();
+  if (!started) return started;
+  const std::string said = program::ReadUntil(
+      pipe.get(), [](std::string_view text) { return text == kReady; }, kReadyWithin);
+  if (said == kReady) return started;
+  return Fail(Code::kUnavailable, "a server of an emulated design did not start: " +
+                                      (said.empty() ? "it said nothing" : said));
 }
 
 }  // namespace plov::bench

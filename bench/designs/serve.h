@@ -2,10 +2,9 @@
 // the design has the server's CPU answer.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <span>
 #include <string>
 
 #include "bench/designs/layout.h"
@@ -14,8 +13,6 @@
 
 namespace plov::bench {
 
-// The word that makes plov-bench such a server; no command of its users.
-inline constexpr const char* kServeDesign = "serve-design";
 // What client and server of one release have in common.
 inline constexpr uint32_t kDesignFormat = 0x64736e01;
 
@@ -31,10 +28,8 @@ struct DesignServerOptions {
   ItemPart part = {};
 };
 
-// Starts it, and waits until it serves. kUnavailable.
+// Starts it, and waits until it serves; it does until it is killed. Before this process has threads.
+// Errors: kUnavailable, kSystem.
 std::expected<program::Process, Error> StartDesignServer(const DesignServerOptions& options);
-
-// Its main, given the words behind kServeDesign; the exit status. Serves until it is killed.
-int ServeDesign(std::span<const std::string> words);
 
 }  // namespace plov::bench

@@ -1,13 +1,23 @@
 #include "bench/designs/study.h"
 
+#include <fmt/core.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <cerrno>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "bench/designs/serve.h"
 #include "bench/designs/side.h"
 #include "bench/load/process_pool.h"
+#include "bench/shared/scratch_folder.h"
+#include "program/own_server.h"
+#include "program/process.h"
+#include "verify/bucket.h"
 
 namespace plov::bench {
 
@@ -15,9 +25,165 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr uint32_t kWarmupPart = 4;  // of the duration, before it
+constexpr uint64_t kShardBytes = uint64_t{32} << 20;  // besides the items
+constexpr uint64_t kBytesPerItem = 512;               // besides the value; generous
+constexpr uint32_t kWarmupPart = 4;                   // of the duration, before it
 // After so long a client says that it is alive.
 constexpr microseconds kTurn = std::chrono::seconds(1);
+
+struct ClientPlace {
+  size_t first = 0;                           // where in the load's order it begins
+  std::function<void(size_t items)> learned;  // see OursOptions
+};
+
+// Servers of each design with the same items, and the ways to them.
+class DesignServers {
+ public:
+  explicit DesignServers(const DesignsSettings& settings) : settings_(settings) {}
+
+  // A folder and, for RDMA, a device. Once. Errors: kUnavailable (no device), kSystem.
+  Outcome Prepare() {
+    if (settings_.is_rdma) {
+      auto device = FindServingDevice(settings_.device);
+      if (!device) return std::unexpected(device.error());
+      device_ = std::move(*device);
+    }
+    auto folder = ScratchFolder::Make();
+    if (!folder) return std::unexpected(folder.error());
+    folder_.emplace(std::move(*folder));
+    return {};
+  }
+
+  const std::string& device() const { return device_.name; }  // empty: no RDMA
+
+  // Ends those that run, and starts one of each design, with items of this size; plovd is empty.
+  Outcome Start(uint32_t value_bytes) {
+    servers_.clear();
+    for (size_t design = 0; design < kColdDesign; ++design) {
+      if (auto started = StartEmulated(design, 1, value_bytes); !started) return started;
+    }
+    return StartPlovd(1, value_bytes);
+  }
+
+  // Another of HERD's, and another plovd, empty too, for each number of servers but 1.
+  Outcome StartMore(uint32_t value_bytes) {
+    for (const uint32_t count : settings_.servers) {
+      if (count == 1) continue;
+      if (auto started = StartEmulated(kHerdDesign, count, value_bytes); !started) return started;
+      if (auto started = StartPlovd(count, value_bytes); !started) return started;
+    }
+    return {};
+  }
+
+  std::vector<std::string> plovd_uris() const {
+    std::vector<std::string> uris;
+    for (const Servers& servers : servers_) {
+      if (servers.plovd) uris.push_back(servers.uris.front());
+    }
+    return uris;
+  }
+
+  // A client for the work. `load` outlives it.
+  std::expected<std::unique_ptr<Side>, Error> Connect(const DesignWork& work,
+                                                      const DesignLoad& load,
+                                                      const ClientPlace& place) const {
+    const Servers& servers = ServersOf(work);
+    if (!servers.plovd) {
+      return ConnectEmulation(
+          {.design = static_cast<Design>(work.design), .uris = servers.uris, .first = place.first},
+          load);
+    }
+    return OursOn({.uri = servers.uris.front(),
+                   .remembers = work.design == kKnownDesign,
+                   .puts = work.puts,
+                   .first = place.first,
+                   .learned = place.learned},
+                  load);
+  }
+
+  // That the work's servers have used.
+  std::expected<std::chrono::nanoseconds, Error> CpuTime(const DesignWork& work) const {
+    const Servers& servers = ServersOf(work);
+    if (servers.plovd) return servers.plovd->process().CpuTime();
+    std::chrono::nanoseconds sum{0};
+    for (const program::Process& process : servers.emulated) {
+      const auto time = process.CpuTime();
+      if (!time) return time;
+      sum += *time;
+    }
+    return sum;
+  }
+
+ private:
+  struct Servers {
+    size_t design = 0;
+    uint32_t count = 1;
+    std::vector<std::string> uris = {};
+    std::vector<program::Process> emulated = {};
+    std::unique_ptr<program::OwnServer> plovd = {};  // instead of those
+  };
+
+  std::expected<std::string, Error> NewUri() {
+    if (settings_.is_rdma) return FreeUriOn(device_);
+    return fmt::format("shm:{}/{}.sock", folder_->path(), uris_++);
+  }
+
+  Outcome StartEmulated(size_t design, uint32_t count, uint32_t value_bytes) {
+    Servers servers{.design = design, .count = count};
+    for (uint32_t number = 0; number < count; ++number) {
+      auto uri = NewUri();
+      if (!uri) return std::unexpected(uri.error());
+      auto process = StartDesignServer(
+          {.uri = *uri,
+           .design = static_cast<Design>(design),
+           .shape = {.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
+           .items = settings_.items,
+           .part = {.number = number, .count = count}});
+      if (!process) return std::unexpected(process.error());
+      servers.uris.push_back(std::move(*uri));
+      servers.emulated.push_back(std::move(*process));
+    }
+    servers_.push_back(std::move(servers));
+    return {};
+  }
+
+  Outcome StartPlovd(uint32_t shards, uint32_t value_bytes) {
+    auto uri = NewUri();
+    if (!uri) return std::unexpected(uri.error());
+    program::OwnServerOptions options;
+    options.plovd = settings_.plovd;
+    options.folder = folder_->path() + "/plovd" + std::to_string(shards);
+    options.listen = *uri;
+    options.memory_bytes =
+        shards * kShardBytes + settings_.items * (kBytesPerItem + uint64_t{value_bytes});
+    options.max_value_bytes = value_bytes;
+    options.shards = shards;
+    options.bucket_bytes = verify::kBucketBytesMin;  // as the other designs', with records
+    if (::mkdir(options.folder.c_str(), 0700) != 0 && errno != EEXIST) {
+      return FailErrno("cannot make the folder " + options.folder, errno);
+    }
+    Servers servers{.design = kColdDesign, .count = shards};
+    servers.uris.push_back(std::move(*uri));
+    servers.plovd = std::make_unique<program::OwnServer>(options);
+    if (auto started = servers.plovd->Start(program::Life::kFirst); !started) return started;
+    servers_.push_back(std::move(servers));
+    return {};
+  }
+
+  // There always are some.
+  const Servers& ServersOf(const DesignWork& work) const {
+    const size_t design = std::min(work.design, kColdDesign);
+    return *std::ranges::find_if(servers_, [&](const Servers& servers) {
+      return servers.design == design && servers.count == work.servers;
+    });
+  }
+
+  const DesignsSettings& settings_;
+  DeviceName device_;
+  std::optional<ScratchFolder> folder_;
+  size_t uris_ = 0;  // made so far
+  std::vector<Servers> servers_;
+};
 
 // The first size of values has all windows.
 std::vector<DesignRow> RowsByWindow(const DesignsSettings& settings, uint32_t value_bytes) {
@@ -128,7 +294,7 @@ class DesignsBench {
     std::expected<std::chrono::nanoseconds, Error> cpu_before;
     std::expected<std::chrono::nanoseconds, Error> cpu_after;
     const auto results =
-        RunPool({.members = row->clients,
+        RunPool({.clients = row->clients,
                  .before = [&] { cpu_before = servers_.CpuTime(row->work); },
                  .after = [&] { cpu_after = servers_.CpuTime(row->work); },
                  .progress = {}},

@@ -1,16 +1,45 @@
 // DesignsStudy: the designs that plov comes from, and plov, side by side, in rounds.
 #pragma once
 
+#include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <string>
 #include <vector>
 
-#include "bench/designs/servers.h"
 #include "bench/page/page.h"
+#include "bench/shared/options.h"
 #include "bench/shared/sample.h"
 
 namespace plov::bench {
+
+// Emulations first, as in Design.
+inline constexpr auto kDesignNames = std::to_array<std::string_view>(
+    {"Pilaf", "FaRM-KV, inline", "FaRM-KV, pointers", "HERD", "plov, cold", "plov, known"});
+inline constexpr size_t kHerdDesign = 3;
+inline constexpr size_t kColdDesign = 4;
+inline constexpr size_t kKnownDesign = 5;
+
+struct DesignsSettings : StudySettings, FabricChoice {
+  DesignsSettings() : StudySettings(3, std::chrono::milliseconds(200)) {}
+
+  uint64_t items = 100'000;
+  std::vector<uint32_t> value_bytes = {16, 64, 256, 1024};
+  uint32_t window = 32;
+  std::vector<uint32_t> clients = {1, 2, 4, 8};  // processes; ascending
+  std::vector<uint32_t> servers = {1, 2, 4};     // processes or shards; ascending
+};
+
+// What is asked of a design.
+struct DesignWork {
+  size_t design = 0;     // its index in kDesignNames
+  uint32_t servers = 1;  // that share the items: processes; plovd's shards
+  bool puts = false;     // of the items that are there; of plov's alone
+
+  bool operator==(const DesignWork&) const = default;
+};
 
 // One work, size of values, window and number of clients; a value of each round's.
 struct DesignRow {

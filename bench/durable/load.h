@@ -1,19 +1,23 @@
-// Loads of a durable study: one call after the other, or as many PUTs in flight as a client can have; and the
-// time that each took.
+// Loads of a durable study: one call after the other, or as many PUTs in flight as a client can have; the
+// time that each took; and the disk below.
 #pragma once
 
 #include <plov/client.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/load/histogram.h"
 #include "bench/peers/plov.h"
 #include "bench/peers/work.h"
+#include "fabric/os.h"
 #include "verify/error.h"
 
 namespace plov::bench {
@@ -47,5 +51,29 @@ class Puts {
 // those in flight. Errors: the first PUT's that failed.
 TimedResult PutsInFlight(std::span<const std::unique_ptr<Plov>> clients,
                          std::span<const Puts> parts, std::chrono::microseconds duration);
+
+// Durable writes, one after the other over a file of zeros, which is what a log does at least.
+class BareDisk {
+ public:
+  static constexpr size_t kWriteBytesMax = size_t{64} << 10;
+
+  // Makes the file. Errors: kSystem.
+  static std::expected<BareDisk, Error> Create(const std::string& path, uint64_t file_bytes);
+
+  // The next bytes, up to kWriteBytesMax; returns when they are durable (O_DSYNC). Errors: kSystem.
+  std::expected<void, Error> Write(size_t bytes);
+
+ private:
+  BareDisk(std::string path, fabric::Fd file, uint64_t file_bytes)
+      : path_(std::move(path)), file_(std::move(file)), file_bytes_(file_bytes) {}
+
+  std::string path_;
+  fabric::Fd file_;
+  uint64_t file_bytes_;
+  uint64_t next_ = 0;
+};
+
+// Whether the folder lies in memory, which is no disk.
+bool IsOnTmpfs(const std::string& folder);
 
 }  // namespace plov::bench

@@ -6,11 +6,11 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <utility>
 
-#include "bench/compare/rows.h"
+#include "bench/shared/tested_server.h"
+#include "program/machine.h"
 
 namespace plov::bench {
 
@@ -19,8 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace files = std::filesystem;
 
-constexpr uint64_t kServerBytes = uint64_t{64} << 20;  // besides the items
-constexpr uint64_t kBytesPerItem = 512;  // and its value: generous; what is not used is not taken
 constexpr std::chrono::seconds kSparesWithin{60};
 constexpr std::chrono::seconds kSnapshotWithin{300};
 constexpr std::chrono::milliseconds kLook{5};
@@ -44,17 +42,6 @@ std::expected<void, Error> AwaitSnapshot(Client* client, const std::function<voi
 }
 
 }  // namespace
-
-program::OwnServerOptions ServerFor(const std::string& plovd, const std::string& folder,
-                                    uint64_t items, uint32_t value_bytes) {
-  program::OwnServerOptions options;
-  options.plovd = plovd;
-  options.folder = folder;
-  options.memory_bytes = kServerBytes + items * (kBytesPerItem + value_bytes);
-  options.max_value_bytes = uint64_t{1} << 20;
-  options.spin_us = program::kPlovdSpinUs;
-  return options;
-}
 
 // The server takes its options from the environment as well (plovd(8)).
 std::expected<void, Error> StartLogged(program::OwnServer* server, const LogOptions& log) {
@@ -110,12 +97,8 @@ std::expected<void, Error> SnapshotLoop::Finish() {
 }
 
 uint64_t OwnMemoryBytes(pid_t process) {
-  std::ifstream status("/proc/" + std::to_string(process) + "/status");
-  for (std::string word; status >> word;) {
-    uint64_t kib = 0;
-    if (word == "RssAnon:" && status >> kib) return kib << 10;
-  }
-  return 0;
+  const std::string status = "/proc/" + std::to_string(process) + "/status";
+  return program::Machine().ReadField(status, "RssAnon").value_or(0) << 10;
 }
 
 }  // namespace plov::bench

@@ -24,10 +24,6 @@ struct LogOptions {
   bool takes_snapshots = true;  // else those that come by themselves take for ever
 };
 
-// A server of one shard for so many items, with a folder of its own.
-program::OwnServerOptions ServerFor(const std::string& plovd, const std::string& folder,
-                                    uint64_t items, uint32_t value_bytes);
-
 // Starts it, with what lies in the folder, and waits until it serves. Errors: OwnServer::Start's.
 std::expected<void, Error> StartLogged(program::OwnServer* server, const LogOptions& log);
 

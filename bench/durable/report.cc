@@ -2,12 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <thread>
 
-#include "bench/compare/rows.h"
+#include "bench/compare/study.h"
 #include "bench/durable/study.h"
 #include "bench/page/number.h"
 #include "bench/page/rows.h"
@@ -15,8 +14,6 @@
 #include "program/format.h"
 
 namespace plov::bench {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -150,22 +147,17 @@ Headline HeadlineOf(const DurableStudy& study, const std::vector<GoalRow>& goals
   return headline;
 }
 
-// Of those that a server without a log has, too.
-void AddRatiosToNoLog(const DurableStudy& study, const LoadRow& row, program::Json* object) {
-  const LoadRow* plain = study.Find({row.key.what, kNoLog});
-  if (plain == nullptr || plain == &row) return;
-  (*object)["rate_of_no_log"] = JsonOf(RatiosOf(row.per_second, plain->per_second));
-  (*object)["p50_of_no_log"] = JsonOf(RatiosOf(row.p50_us, plain->p50_us));
-}
-
 program::Json JsonOf(const DurableStudy& study, const LoadRow& row) {
   program::Json object = {
-      {"what", row.key.what}, {"who", row.key.who}, {"per_second", JsonOf(row.per_second)}};
+      {"what", row.key.what}, {"who", row.key.who}, {"per_second", row.per_second}};
   if (!row.p50_us.empty()) {
-    object["p50_us"] = JsonOf(row.p50_us);
-    object["p99_us"] = JsonOf(row.p99_us);
+    object["p50_us"] = row.p50_us;
+    object["p99_us"] = row.p99_us;
   }
-  AddRatiosToNoLog(study, row, &object);
+  const LoadRow* plain = study.Find({row.key.what, kNoLog});
+  if (plain == nullptr || plain == &row) return object;
+  object["rate_of_no_log"] = RatiosOf(row.per_second, plain->per_second);
+  object["p50_of_no_log"] = RatiosOf(row.p50_us, plain->p50_us);
   return object;
 }
 
@@ -173,9 +165,9 @@ program::Json JsonOf(const StartRow& row) {
   return {{"from", row.from_snapshot ? "snapshot" : "replay"},
           {"value_bytes", row.value_bytes},
           {"items", row.items},
-          {"seconds", JsonOf(row.seconds)},
-          {"items_per_second", JsonOf(row.Rate(static_cast<double>(row.items)))},
-          {"bytes_per_second", JsonOf(row.Rate(static_cast<double>(row.bytes())))}};
+          {"seconds", row.seconds},
+          {"items_per_second", row.Rate(static_cast<double>(row.items))},
+          {"bytes_per_second", row.Rate(static_cast<double>(row.bytes()))}};
 }
 
 Table LoadTable(const program::Json& loads, std::string_view what) {
@@ -247,28 +239,21 @@ program::Json JsonOf(const DurableStudy& study) {
                           {"tmpfs", study.is_on_tmpfs},
                           {"busy_before", study.busy_before},
                           {"snapshots", study.snapshots},
-                          {"goals", program::Json::array()},
+                          {"goals", GoalsOf(study)},
                           {"loads", program::Json::array()},
                           {"starts", program::Json::array()}};
   if (!study.skipped.empty()) object["skipped"] = study.skipped;
-  for (const GoalRow& row : GoalsOf(study)) object["goals"].push_back(JsonOf(row));
   for (const LoadRow& row : study.loads) object["loads"].push_back(JsonOf(study, row));
   for (const StartRow& row : study.starts) object["starts"].push_back(JsonOf(row));
   return object;
 }
 
-po::options_description DurableOptions() {
-  po::options_description options = StudyOptions("durable", DurableSettings());
-  // clang-format off
-  options.add_options()
-      ("dir", Text("DIR"), "a folder on the disk to measure (that of temporary files)")
-      ("items", Text("N"), "items, with keys of 16 and values of 64 bytes (1000000)");
-  // clang-format on
-  return options;
-}
-
-Outcome RunDurable(const Given& given, program::Output* output) {
-  return MeasureAndShow(given, FillSettings, StudyDurable, output);
-}
+const Command kDurableCommand = {
+    "durable",
+    "what a log on disk costs, beside the disk itself and Redis, with a verdict",
+    OptionsOf<DurableSettings>,
+    {{"dir", "DIR", "a folder on the disk to measure (that of temporary files)"},
+     {"items", "N", "items, with keys of 16 and values of 64 bytes (1000000)"}},
+    MeasureAndShow<FillSettings, StudyDurable>};
 
 }  // namespace plov::bench

@@ -1,16 +1,13 @@
-#include "bench/durable/starts.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
-#include <memory>
 
-#include "bench/compare/rows.h"
 #include "bench/durable/logged_server.h"
+#include "bench/durable/study.h"
 #include "bench/peers/plov.h"
+#include "bench/shared/tested_server.h"
 #include "verify/log.h"
 
 namespace plov::bench {

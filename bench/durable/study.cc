@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -12,11 +11,9 @@
 #include <optional>
 #include <thread>
 
-#include "bench/compare/rows.h"
-#include "bench/durable/bare_disk.h"
 #include "bench/durable/logged_server.h"
-#include "bench/durable/starts.h"
 #include "bench/shared/scratch_folder.h"
+#include "bench/shared/tested_server.h"
 
 namespace plov::bench {
 
@@ -148,10 +145,6 @@ class Bench {
 
   Outcome StartRedis(LoggedRedis* redis) {
     const PeerKind* kind = FindPeerKind(redis->way == Way::kPut ? "redis" : "redis-benchmark");
-    if (kind->start == nullptr) {
-      study_.skipped = fmt::format("plov-bench was built without the package {}", kind->package);
-      return {};
-    }
     const std::string name = fmt::format("redis-{}", redis - redises_.data());
     PeerPlace place{.folder = MakeFolderOf(name), .memory_folder = "", .plov = ""};
     if (redis->key.who != kRedisNone) {
@@ -160,7 +153,7 @@ class Bench {
       std::error_code failed;
       std::filesystem::create_directory(place.log_folder, failed);
     }
-    auto peer = kind->start(redis_work_, place);
+    auto peer = kind->Start(redis_work_, place);
     if (peer) {
       redis->peer = std::move(*peer);
     } else if (peer.error().code == Code::kUnavailable) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +18,7 @@
 namespace plov::bench {
 
 struct DurableSettings : StudySettings {
-  DurableSettings() {
-    rounds = 5;
-    duration = std::chrono::milliseconds(500);
-  }
+  DurableSettings() : StudySettings(5, std::chrono::milliseconds(500)) {}
 
   uint64_t items = 1'000'000;
   std::string dir = {};  // on the disk that is measured; empty: where temporary files go
@@ -93,6 +91,17 @@ struct DurableStudy {
 
 // Errors: those of plov's servers and clients, of the disk, of Redis, but not that it is not installed.
 std::expected<DurableStudy, Error> StudyDurable(const DurableSettings& settings);
+
+struct StartPlace {
+  std::string folder;      // of sockets
+  std::string log_folder;  // of logs
+};
+
+// For values of 64 bytes and of 1 KB, of the settings' items; of the larger as many as make 128 MiB.
+// Errors: kCorrupt (an item is missing), the server's, the client's.
+std::expected<std::vector<StartRow>, Error> MeasureStarts(
+    const DurableSettings& settings, const StartPlace& place,
+    const std::function<void(const std::string&)>& say);
 
 std::vector<GoalRow> GoalsOf(const DurableStudy& study);
 Page PageOf(const DurableStudy& study);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "bench/peers/peer_server.h"
-#include "bench/shared/sockets.h"
 
 namespace plov::bench {
 

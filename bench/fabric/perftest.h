@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/shared/device.h"
+#include "bench/shared/network.h"
 #include "verify/error.h"
 
 namespace plov::bench {

@@ -12,8 +12,6 @@
 
 namespace plov::bench {
 
-namespace po = boost::program_options;
-
 namespace {
 
 constexpr uint64_t kItemsMin = 256;  // else all of them are under way at once
@@ -56,17 +54,16 @@ Headline HeadlineOf(const FabricStudy& study) {
 }
 
 program::Json JsonOf(const GetRow& row) {
-  program::Json object = program::Json::object();
-  object["name"] = row.name;
-  object["value_bytes"] = row.value_bytes;
-  object["record_bytes"] = row.record_bytes;
-  object["per_second"] = JsonOf(row.per_second);
-  object["reads_per_get"] = row.bucket_reads.median() + row.record_reads.median();
-  object["single_us"] = JsonOf(row.single_us);
-  object["single_p99_us"] = JsonOf(row.single_p99_us);
-  object["single_reads_per_get"] = row.single_reads.median();
-  if (!row.part.empty()) object["part"] = JsonOf(row.part);
-  if (!row.single_part.empty()) object["single_part"] = JsonOf(row.single_part);
+  program::Json object = {{"name", row.name},
+                          {"value_bytes", row.value_bytes},
+                          {"record_bytes", row.record_bytes},
+                          {"per_second", row.per_second},
+                          {"reads_per_get", row.bucket_reads.median() + row.record_reads.median()},
+                          {"single_us", row.single_us},
+                          {"single_p99_us", row.single_p99_us},
+                          {"single_reads_per_get", row.single_reads.median()}};
+  if (!row.part.empty()) object["part"] = row.part;
+  if (!row.single_part.empty()) object["single_part"] = row.single_part;
   return object;
 }
 
@@ -118,21 +115,21 @@ Page PageOf(const FabricStudy& study) {
 }
 
 program::Json JsonOf(const FabricStudy& study) {
-  program::Json object = program::Json::object();
-  object["uri"] = study.uri;
-  object["device"] = study.device;
-  object["items"] = study.settings.items;
-  object["window"] = study.settings.window;
-  object["rounds"] = study.settings.rounds;
-  object["duration_us"] = study.settings.duration.count();
-  object["gets"] = program::Json::array();
+  const FabricSettings& settings = study.settings;
+  program::Json object = {{"uri", study.uri},
+                          {"device", study.device},
+                          {"items", settings.items},
+                          {"window", settings.window},
+                          {"rounds", settings.rounds},
+                          {"duration_us", settings.duration.count()},
+                          {"gets", program::Json::array()},
+                          {"perftest", program::Json::array()}};
   for (const GetRow& row : study.gets) object["gets"].push_back(JsonOf(row));
-  object["perftest"] = program::Json::array();
   for (const RawReads& raw : study.raw) {
     object["perftest"].push_back({{"bytes", raw.bytes},
-                                  {"per_second", JsonOf(raw.per_second)},
-                                  {"typical_us", JsonOf(raw.typical_us)},
-                                  {"p99_us", JsonOf(raw.p99_us)}});
+                                  {"per_second", raw.per_second},
+                                  {"typical_us", raw.typical_us},
+                                  {"p99_us", raw.p99_us}});
   }
   if (!study.raw.empty()) {
     object["goal"] = kGoal;
@@ -141,21 +138,16 @@ program::Json JsonOf(const FabricStudy& study) {
   return object;
 }
 
-po::options_description FabricOptions() {
-  po::options_description options = StudyOptions("fabric", FabricSettings());
-  // clang-format off
-  options.add_options()("fabric", Text("rdma|shm"), "what bytes move over (rdma)");
-  AddDeviceOptions(&options);
-  options.add_options()
-      ("items", Text("N"), "items to get, of each kind (10000)")
-      ("value-bytes", Text("N"), "size of values that lie in records, 64 to 64K (64)")
-      ("window", Text("N"), "GETs in flight, 1 to 64 (32)");
-  // clang-format on
-  return options;
-}
-
-Outcome RunFabric(const Given& given, program::Output* output) {
-  return MeasureAndShow(given, FillSettings, StudyFabric, output);
-}
+const Command kFabricCommand = {
+    "fabric",
+    "GETs beside perftest's READs over the same fabric, in one run",
+    OptionsOf<FabricSettings>,
+    {{"fabric", "rdma|shm", "what bytes move over (rdma)"},
+     {"device", "NAME", "the RDMA device (the first with an active port)"},
+     {"address", "ADDRESS", "the device whose netdev has this address"},
+     {"items", "N", "items to get, of each kind (10000)"},
+     {"value-bytes", "N", "size of values that lie in records, 64 to 64K (64)"},
+     {"window", "N", "GETs in flight, 1 to 64 (32)"}},
+    MeasureAndShow<FillSettings, StudyFabric>};
 
 }  // namespace plov::bench

@@ -1,7 +1,5 @@
 #include "bench/fabric/study.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -199,11 +197,6 @@ class FabricBench {
 };
 
 }  // namespace
-
-const RawReads* FabricStudy::FindRaw(uint32_t bytes) const {
-  const auto found = std::ranges::find(raw, bytes, &RawReads::bytes);
-  return found == raw.end() ? nullptr : &*found;
-}
 
 bool FabricStudy::reached() const {
   return std::ranges::all_of(gets, [](const GetRow& row) { return row.part.median() >= kGoal; });

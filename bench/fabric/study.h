@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <expected>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -17,11 +16,7 @@ namespace plov::bench {
 inline constexpr double kGoal = 0.90;
 
 struct FabricSettings : StudySettings, FabricChoice {
-  FabricSettings() {
-    is_rdma = true;
-    rounds = 5;
-    duration = std::chrono::milliseconds(500);
-  }
+  FabricSettings() : StudySettings(5, std::chrono::milliseconds(500)) { is_rdma = true; }
 
   uint64_t items = 10'000;
   uint32_t value_bytes = 64;  // of items that lie in records
@@ -59,7 +54,6 @@ struct FabricStudy {
   std::vector<GetRow> gets;
   std::vector<RawReads> raw;  // empty without RDMA
 
-  const RawReads* FindRaw(uint32_t bytes) const;
   // Whether every rate reaches the goal.
   bool reached() const;
 };

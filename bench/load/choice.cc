@@ -1,6 +1,5 @@
 #include "bench/load/choice.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace plov::bench {

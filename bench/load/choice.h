@@ -3,6 +3,7 @@
 // Threads: one each. Cost: a few dozen nanoseconds, without tables.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "program/random.h"
@@ -45,9 +46,8 @@ class Choice {
 
   uint64_t Next();
 
-  // An item was added: its number is the former count.
-  void Grow() { ++count_; }
-  uint64_t count() const { return count_; }
+  // There are this many items now; those that are new have the next numbers.
+  void GrowTo(uint64_t count) { count_ = std::max(count_, count); }
 
  private:
   Popularity popularity_;

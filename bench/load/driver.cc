@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "bench/load/process_pool.h"
 #include "bench/load/worker.h"
 #include "program/format.h"
 
@@ -15,13 +14,11 @@ std::expected<void, Error> Load(const Workload& workload, const DriveOptions& op
   DriveOptions one_by_one = options;
   one_by_one.client.location_cache_bytes = 0;
   uint64_t stored = 0;
-  const PoolOptions pool{.members = options.clients,
-                         .before = {},
-                         .after = {},
-                         .progress = [&](uint64_t operations, uint64_t bytes) {
-                           stored = operations;
-                           if (options.progress) options.progress(operations, bytes);
-                         }};
+  PoolOptions pool{.clients = options.clients, .before = {}, .after = {}, .progress = {}};
+  pool.progress = [&](uint64_t operations, uint64_t bytes) {
+    stored = operations;
+    if (options.progress) options.progress(operations, bytes);
+  };
   const auto load = [&](uint32_t index, Shared* shared) -> std::expected<program::Json, Error> {
     auto worker = Worker::Create(workload, one_by_one, index, shared);
     if (!worker) return std::unexpected(worker.error());
@@ -39,10 +36,6 @@ std::expected<void, Error> Load(const Workload& workload, const DriveOptions& op
 }
 
 std::expected<Result, Error> Drive(const Workload& workload, const DriveOptions& options) {
-  const PoolOptions pool{.members = options.clients,
-                         .before = options.before,
-                         .after = options.after,
-                         .progress = options.progress};
   uint64_t inserted = UINT64_MAX;
   const auto drive = [&](uint32_t index, Shared* shared) -> std::expected<program::Json, Error> {
     auto worker = Worker::Create(workload, options, index, shared);
@@ -53,7 +46,7 @@ std::expected<Result, Error> Drive(const Workload& workload, const DriveOptions&
     json["inserted"] = shared->slots[index].inserted.load(std::memory_order_relaxed);
     return json;
   };
-  const auto results = RunPool(pool, drive);
+  const auto results = RunPool(options, drive);
   if (!results) return std::unexpected(results.error());
   Result all;
   for (const program::Json& json : *results) {

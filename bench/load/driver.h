@@ -8,17 +8,17 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <string>
 
+#include "bench/load/process_pool.h"
 #include "bench/load/result.h"
 #include "bench/load/workload.h"
 
 namespace plov::bench {
 
-struct DriveOptions {
+// The pool's clients are processes; its functions may be empty, bytes are those of keys and values.
+struct DriveOptions : PoolOptions {
   std::string uri;
-  uint32_t clients = 1;  // processes, 1 to kClientsMax
   // Operations that a client hands over together: 1 is one call for each, more is GetMany and
   // PutMany of so many.
   uint32_t window = 1;
@@ -29,12 +29,6 @@ struct DriveOptions {
   std::chrono::microseconds duration{0};  // 0: until the replay is over
   ClientOptions client;                   // its `window` is set to the one above
   uint64_t seed = 1;
-  // Right before the start and right after the end; may be empty.
-  std::function<void()> before;
-  std::function<void()> after;
-  // About ten times a second: how many operations there were, and bytes of keys and values; may be
-  // empty.
-  std::function<void(uint64_t operations, uint64_t bytes)> progress;
 };
 
 // Stores items 0.. of the workload, from all clients. A replay has none.

@@ -13,15 +13,6 @@ uint64_t Histogram::HighestOf(size_t index) {
   return ((part + 1) << shift) - 1;
 }
 
-void Histogram::Count(uint64_t ns, uint64_t times) {
-  if (times == 0) return;
-  ns = std::min(ns, kMost);
-  counts_[IndexOf(ns)] += times;
-  count_ += times;
-  sum_ += ns * times;
-  most_ = std::max(most_, ns);
-}
-
 void Histogram::Add(const Histogram& other) {
   for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
   count_ += other.count_;

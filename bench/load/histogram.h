@@ -18,11 +18,12 @@ class Histogram {
  public:
   static constexpr uint64_t kMost = (uint64_t{1} << 41) - 1;
 
-  void Count(uint64_t ns) {
+  // times: at least 1.
+  void Count(uint64_t ns, uint64_t times = 1) {
     if (ns > kMost) ns = kMost;
-    ++counts_[IndexOf(ns)];
-    ++count_;
-    sum_ += ns;
+    counts_[IndexOf(ns)] += times;
+    count_ += times;
+    sum_ += ns * times;
     if (ns > most_) most_ = ns;
   }
   void Add(const Histogram& other);
@@ -37,8 +38,6 @@ class Histogram {
 
   // Values and how many were counted there, the empty ones left out, in order.
   std::vector<std::pair<uint64_t, uint64_t>> Counts() const;
-  // The same again, as another process counted them.
-  void Count(uint64_t ns, uint64_t times);
 
  private:
   static constexpr size_t kPartBits = 7;

@@ -4,7 +4,6 @@
 // Threads: constant after construction.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

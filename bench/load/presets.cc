@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/tokenizer.hpp>
 #include <charconv>
-#include <string>
+#include <sstream>
 
 namespace plov::bench {
 
@@ -41,6 +42,55 @@ constexpr auto kPresets = std::to_array<Preset>({
     {"herd-50", kHerdShape, Popularity::kUniform, 0.50, Kind::kPut},
 });
 
+// Fields that are used, by their places in a line.
+constexpr size_t kNumber = 0;
+constexpr size_t kKeyBytes = 2;
+constexpr size_t kValueBytes = 3;
+constexpr size_t kOperations = 10;
+constexpr size_t kExponent = 11;
+constexpr size_t kFields = 13;
+
+template <typename Number>
+bool ParseNumber(std::string_view text, Number* number) {
+  const char* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, *number);
+  return failure == std::errc() && rest == end;
+}
+
+// "get:0.90 set:0.10"
+bool ParseOperations(const std::string& text, Cluster* cluster) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const size_t colon = std::min(word.find(':'), word.size());
+    double part = 0;
+    if (colon == word.size() || !ParseNumber(std::string_view(word).substr(colon + 1), &part)) {
+      return false;
+    }
+    cluster->operations.emplace_back(word.substr(0, colon), part);
+  }
+  return !cluster->operations.empty();
+}
+
+std::optional<Cluster> ParseCluster(const std::string& line) {
+  using Csv = boost::escaped_list_separator<char>;  // a field that has commas stands in quotes
+  const boost::tokenizer<Csv> tokens(line, Csv("", ",", "\""));
+  const std::vector<std::string> fields(tokens.begin(), tokens.end());
+  if (fields.size() != kFields) return std::nullopt;
+  Cluster cluster;
+  double exponent = 0;
+  if (!ParseNumber(fields[kNumber], &cluster.number) ||
+      !ParseNumber(fields[kKeyBytes], &cluster.key_bytes) ||
+      !ParseNumber(fields[kValueBytes], &cluster.value_bytes) ||
+      !ParseOperations(fields[kOperations], &cluster)) {
+    return std::nullopt;
+  }
+  if (fields[kExponent] != "NA") {
+    if (!ParseNumber(fields[kExponent], &exponent)) return std::nullopt;
+    cluster.exponent = exponent;
+  }
+  return cluster;
+}
+
 std::expected<Workload, Error> FindCluster(std::string_view text) {
   const auto clusters = ParseClusters(ClustersCsv());
   if (!clusters) return std::unexpected(clusters.error());
@@ -56,6 +106,22 @@ std::expected<Workload, Error> FindCluster(std::string_view text) {
 }
 
 }  // namespace
+
+std::expected<std::vector<Cluster>, Error> ParseClusters(std::string_view csv) {
+  std::vector<Cluster> clusters;
+  std::istringstream lines{std::string(csv)};
+  size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (number == 1 || line.empty()) continue;
+    auto cluster = ParseCluster(line);
+    if (!cluster) {
+      return Fail(Code::kInvalidArgument, fmt::format("line {} describes no cluster", number));
+    }
+    clusters.push_back(std::move(*cluster));
+  }
+  return clusters;
+}
 
 uint64_t DefaultItems(const ItemShape& shape) {
   const uint64_t bytes = uint64_t{shape.key_bytes} + shape.value_bytes_most;

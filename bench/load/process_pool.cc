@@ -2,11 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "fabric/os.h"
 #include "program/output.h"
+#include "program/process.h"
 
 namespace plov::bench {
 
@@ -51,26 +49,26 @@ class ProcessPool {
   explicit ProcessPool(const PoolOptions& options) : options_(options) {}
   ProcessPool(const ProcessPool&) = delete;
   ProcessPool& operator=(const ProcessPool&) = delete;
-  ~ProcessPool();
+  ~ProcessPool() {
+    members_.clear();
+    if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+  }
 
   std::expected<void, Error> Start(const MemberWork& work) {
     void* memory =
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return FailErrno("cannot map memory to share", errno);
     shared_ = new (memory) Shared{};
-    const pid_t parent = ::getpid();
-    for (uint32_t index = 0; index < options_.members; ++index) {
-      int pipe[2];
-      if (::pipe2(pipe, O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
-      const pid_t pid = ::fork();
-      if (pid == 0) BeMember(index, pipe[1], parent, work);
-      const int error_number = errno;
-      ::close(pipe[1]);
-      if (pid < 0) {
-        ::close(pipe[0]);
-        return FailErrno("cannot start a process", error_number);
-      }
-      members_.push_back({.pid = pid, .pipe = pipe[0]});
+    for (uint32_t index = 0; index < options_.clients; ++index) {
+      std::array<int, 2> ends{};
+      if (::pipe2(ends.data(), O_CLOEXEC) != 0) return FailErrno("cannot make a pipe", errno);
+      fabric::Fd pipe(ends[0]);
+      const fabric::Fd own_end(ends[1]);
+      auto process = program::Process::Fork([&] {
+        return program::WriteAll(own_end.get(), MessageOf(work(index, shared_))) == 0 ? 0 : 1;
+      });
+      if (!process) return std::unexpected(process.error());
+      members_.push_back({.process = std::move(*process), .pipe = std::move(pipe)});
     }
     return {};
   }
@@ -87,17 +85,10 @@ class ProcessPool {
 
  private:
   struct Member {
-    pid_t pid = -1;
-    int pipe = -1;  // -1: it has said all
+    program::Process process;
+    fabric::Fd pipe;  // none: it has said all
     std::string text = {};
   };
-
-  [[noreturn]] void BeMember(uint32_t index, int pipe, pid_t parent, const MemberWork& work) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-    const std::string message = MessageOf(work(index, shared_));
-    ::_exit(program::WriteAll(pipe, message) == 0 ? 0 : 1);
-  }
 
   // Until every member has said all.
   std::expected<void, Error> Listen() {
@@ -105,8 +96,8 @@ class ProcessPool {
       std::vector<pollfd> polled;
       std::vector<Member*> talking;
       for (Member& member : members_) {
-        if (member.pipe < 0) continue;
-        polled.push_back({member.pipe, POLLIN, 0});
+        if (!member.pipe) continue;
+        polled.push_back({member.pipe.get(), POLLIN, 0});
         talking.push_back(&member);
       }
       if (talking.empty()) return {};
@@ -122,13 +113,13 @@ class ProcessPool {
 
   void Hear(Member* member) {
     char bytes[64 << 10];
-    const ssize_t count = ::read(member->pipe, bytes, sizeof(bytes));
+    const ssize_t count = ::read(member->pipe.get(), bytes, sizeof(bytes));
     if (count < 0 && errno == EINTR) return;
     if (count > 0) {
       member->text.append(bytes, static_cast<size_t>(count));
       return;
     }
-    ::close(std::exchange(member->pipe, -1));
+    member->pipe = fabric::Fd();
     // What the others say once one has failed follows from that.
     const auto message = ParseMessage(member->text);
     if (!message && !error_) error_ = message.error();
@@ -138,14 +129,16 @@ class ProcessPool {
   // Once, when all are ready. Pairs with AwaitStart.
   void MayStart() {
     if (shared_->start_ns.load(std::memory_order_relaxed) != 0) return;
-    if (shared_->ready.load(std::memory_order_acquire) < options_.members) return;
+    if (shared_->ready.load(std::memory_order_acquire) < options_.clients) return;
     if (options_.before) options_.before();
     shared_->start_ns.store(NowNs() + kStartNs, std::memory_order_release);
   }
 
   bool IsIdle() {
-    const uint64_t operations = shared_->operations(options_.members);
-    if (options_.progress) options_.progress(operations, shared_->bytes(options_.members));
+    const uint64_t operations = shared_->Sum(&Slot::operations, options_.clients);
+    if (options_.progress) {
+      options_.progress(operations, shared_->Sum(&Slot::bytes, options_.clients));
+    }
     if (operations != seen_operations_) seen_at_ = NowNs();
     seen_operations_ = operations;
     return NowNs() - seen_at_ > kIdleNsMax;
@@ -159,33 +152,14 @@ class ProcessPool {
   int64_t seen_at_ = NowNs();
 };
 
-ProcessPool::~ProcessPool() {
-  for (Member& member : members_) {
-    if (member.pipe >= 0) ::close(member.pipe);
-    ::kill(member.pid, SIGKILL);
-    ::waitpid(member.pid, nullptr, 0);
-  }
-  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
-}
-
 }  // namespace
 
-uint64_t Shared::operations(uint32_t count) const {
+uint64_t Shared::Sum(std::atomic<uint64_t> Slot::*member, uint32_t count) const {
   uint64_t sum = 0;
-  for (uint32_t i = 0; i < count; ++i) sum += slots[i].operations.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    sum += (slots[i].*member).load(std::memory_order_relaxed);
+  }
   return sum;
-}
-
-uint64_t Shared::bytes(uint32_t count) const {
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < count; ++i) sum += slots[i].bytes.load(std::memory_order_relaxed);
-  return sum;
-}
-
-int64_t NowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 int64_t AwaitStart(Shared* shared) {

@@ -6,12 +6,12 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <functional>
 #include <vector>
 
+#include "bench/load/clock.h"
 #include "program/json.h"
 #include "verify/error.h"
 
@@ -33,20 +33,16 @@ struct Shared {
   std::atomic<uint32_t> stopping;  // somebody failed: the others may end
   std::array<Slot, kClientsMax> slots;
 
-  // Of `count` members.
-  uint64_t operations(uint32_t count) const;
-  uint64_t bytes(uint32_t count) const;
+  // Of so many members.
+  uint64_t Sum(std::atomic<uint64_t> Slot::*member, uint32_t count) const;
 };
 
-// Of the monotonic clock, the same in all processes.
-int64_t NowNs();
-
 struct PoolOptions {
-  uint32_t members = 1;
+  uint32_t clients = 1;  // members, 1 to kClientsMax
   // Called when all are ready, right before the start, and when the last has ended; may be empty.
   std::function<void()> before;
   std::function<void()> after;
-  // Called about ten times a second; may be empty.
+  // Called about ten times a second: how many operations there were, and bytes; may be empty.
   std::function<void(uint64_t operations, uint64_t bytes)> progress;
 };
 

@@ -41,9 +41,7 @@ class Replay {
   size_t size() const { return lines_.size(); }
   Request operator[](size_t index) const;
   uint32_t value_bytes_most() const { return value_bytes_most_; }
-  // Bytes of all keys and values that are written, each time that they are.
-  uint64_t written_bytes() const { return written_bytes_; }
-  // Of the requests, in the mean.
+  // Of key and value where they are written, in the mean.
   double item_bytes() const;
   double part(Kind kind) const;
 
@@ -63,7 +61,7 @@ class Replay {
   std::string keys_;
   std::vector<Line> lines_;
   uint32_t value_bytes_most_ = 0;
-  uint64_t written_bytes_ = 0;
+  uint64_t written_bytes_ = 0;  // of keys and values, each time
 };
 
 }  // namespace plov::bench

@@ -66,10 +66,6 @@ bool Source::NextOfReplay(Operation* operation) {
   return true;
 }
 
-void Source::GrowTo(uint64_t items) {
-  while (choice_.count() < items) choice_.Grow();
-}
-
 bool Source::IsRight(const Operation& operation, std::string_view value) const {
   return workload_.replay ? IsRepeated(operation.key, value)
                           : items_.IsValue(operation.number, operation.key, value);

@@ -26,7 +26,7 @@ class Source {
   bool Next(Operation* operation);
 
   // There are this many items now, from which the next may be chosen.
-  void GrowTo(uint64_t items);
+  void GrowTo(uint64_t items) { choice_.GrowTo(items); }
 
   // Whether `value` is what all clients write for this operation's key.
   bool IsRight(const Operation& operation, std::string_view value) const;

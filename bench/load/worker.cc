@@ -4,8 +4,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -23,12 +21,6 @@ constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
 // 50 us.
 constexpr int64_t kSleepNs = 200'000;
 constexpr int64_t kWakeBeforeNs = 100'000;
-
-double CpuSeconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 double SecondsOf(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
@@ -127,7 +119,7 @@ std::expected<Result, Error> Worker::Measure() {
   result_ = Result();
   start_ns_ = AwaitStart(shared_);
   const ClientStats before = client_.stats();
-  const double cpu_before = CpuSeconds();
+  const int64_t cpu_before_ns = ProcessCpuNs();
   const int64_t duration_ns = options_.duration.count() * 1000;
   const int64_t end_ns = duration_ns == 0 ? kForEver : start_ns_ + duration_ns;
   slice_ns_ = duration_ns / static_cast<int64_t>(Result::kSlices);
@@ -135,7 +127,7 @@ std::expected<Result, Error> Worker::Measure() {
   const auto ran = options_.rate > 0 ? RunOpen(start_ns_, end_ns) : RunClosed(end_ns);
   if (!ran) return std::unexpected(ran.error());
   result_.stats = Difference(client_.stats(), before);
-  result_.cpu_seconds = CpuSeconds() - cpu_before;
+  result_.cpu_seconds = SecondsOf(ProcessCpuNs() - cpu_before_ns);
   result_.seconds = SecondsOf(std::max<int64_t>(1, now_ns_ - start_ns_));
   const double seconds = options_.rate > 0 ? result_.seconds : SecondsOf(busy_ns_);
   const auto operations = static_cast<double>(result_.operations());

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 

@@ -1,7 +1,5 @@
 #include "bench/page/page.h"
 
-#include <fmt/core.h>
-
 #include <array>
 #include <cerrno>
 #include <cmath>

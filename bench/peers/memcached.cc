@@ -1,6 +1,5 @@
 // memcached over a Unix socket, asked by libmemcached: one key at a time, or 32 in one multi-get.
 
-#include <fmt/core.h>
 #include <libmemcached/memcached.h>
 #include <pwd.h>
 #include <unistd.h>

@@ -81,9 +81,11 @@ struct PeerKind {
   std::string_view name;     // in --peers
   std::string_view title;    // in tables
   std::string_view package;  // Debian's, that plov-bench has to be built with
-  // Starts it with all items stored; nullptr where the package was not there to build with. Errors:
-  // kUnavailable (its program is not installed), others.
-  PeerStart start;
+  PeerStart start;           // nullptr where that was not there to build with
+
+  // Starts it with all items stored. Errors: kUnavailable (its program or the package was not there),
+  // others.
+  StartedPeer Start(const Work& work, const PeerPlace& place) const;
 };
 
 std::span<const PeerKind> PeerKinds();

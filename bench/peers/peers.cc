@@ -8,36 +8,14 @@ namespace {
 
 constexpr size_t kTurn = 1024;  // operations between two looks at the clock
 
-#ifdef PLOV_BENCH_LMDB
-constexpr PeerStart kStartLmdb = StartLmdb;
-#else
-constexpr PeerStart kStartLmdb = nullptr;
-#endif
-#ifdef PLOV_BENCH_LIBCUCKOO
-constexpr PeerStart kStartLibcuckoo = StartLibcuckoo;
-#else
-constexpr PeerStart kStartLibcuckoo = nullptr;
-#endif
-#ifdef PLOV_BENCH_HIREDIS
-constexpr PeerStart kStartRedis = StartRedis;
-constexpr PeerStart kStartRedisBenchmark = StartRedisBenchmark;
-#else
-constexpr PeerStart kStartRedis = nullptr;
-constexpr PeerStart kStartRedisBenchmark = nullptr;
-#endif
-#ifdef PLOV_BENCH_LIBMEMCACHED
-constexpr PeerStart kStartMemcached = StartMemcached;
-#else
-constexpr PeerStart kStartMemcached = nullptr;
-#endif
-
+// The names of functions, or nullptr, come from CMake.
 constexpr auto kPeerKinds = std::to_array<PeerKind>({
     {"memory", "the memory itself", "", StartMemory},
-    {"lmdb", "LMDB, in process", "liblmdb-dev", kStartLmdb},
-    {"libcuckoo", "libcuckoo, in process", "libcuckoo-dev", kStartLibcuckoo},
-    {"redis", "Redis, hiredis", "libhiredis-dev", kStartRedis},
-    {"redis-benchmark", "redis-benchmark -P 32", "libhiredis-dev", kStartRedisBenchmark},
-    {"memcached", "memcached", "libmemcached-dev", kStartMemcached},
+    {"lmdb", "LMDB, in process", "liblmdb-dev", PLOV_START_LMDB},
+    {"libcuckoo", "libcuckoo, in process", "libcuckoo-dev", PLOV_START_LIBCUCKOO},
+    {"redis", "Redis, hiredis", "libhiredis-dev", PLOV_START_REDIS},
+    {"redis-benchmark", "redis-benchmark -P 32", "libhiredis-dev", PLOV_START_REDIS_BENCHMARK},
+    {"memcached", "memcached", "libmemcached-dev", PLOV_START_MEMCACHED},
 });
 
 }  // namespace
@@ -47,6 +25,12 @@ std::span<const PeerKind> PeerKinds() { return kPeerKinds; }
 const PeerKind* FindPeerKind(std::string_view name) {
   const auto found = std::ranges::find(kPeerKinds, name, &PeerKind::name);
   return found == kPeerKinds.end() ? nullptr : &*found;
+}
+
+StartedPeer PeerKind::Start(const Work& work, const PeerPlace& place) const {
+  if (start != nullptr) return start(work, place);
+  return Fail(Code::kUnavailable,
+              "plov-bench was built without the package " + std::string(package));
 }
 
 std::expected<double, Error> Peer::Rate(Way way, std::chrono::microseconds duration) {

@@ -24,21 +24,17 @@ program::Json LatencyOf(const Histogram& latency) {
 program::Json OperationOf(const Histogram& latency, const RunRow& row) {
   const double part =
       static_cast<double>(latency.count()) / static_cast<double>(row.result.operations());
-  program::Json object = program::Json::object();
-  object["count"] = latency.count();
-  object["part"] = part;
-  object["per_second"] = part * row.per_second.median();
-  object["latency"] = LatencyOf(latency);
-  object["histogram_ns"] = latency.Counts();
-  return object;
+  return {{"count", latency.count()},
+          {"part", part},
+          {"per_second", part * row.per_second.median()},
+          {"latency", LatencyOf(latency)},
+          {"histogram_ns", latency.Counts()}};
 }
 
 program::Json OverTime(const RunStudy& study, const Result& result) {
-  program::Json object = program::Json::object();
   const double slice =
       std::chrono::duration<double>(study.settings.drive.duration).count() / Result::kSlices;
-  object["slice_seconds"] = slice;
-  object["per_second"] = program::Json::array();
+  program::Json object = {{"slice_seconds", slice}, {"per_second", program::Json::array()}};
   for (const uint64_t count : result.slices) {
     object["per_second"].push_back(slice > 0 ? static_cast<double>(count) / slice : 0);
   }
@@ -47,32 +43,31 @@ program::Json OverTime(const RunStudy& study, const Result& result) {
 
 program::Json RowOf(const RunStudy& study, const RunRow& row) {
   const Result& result = row.result;
-  program::Json object = program::Json::object();
-  object["rate"] = row.rate > 0 ? program::Json(row.rate) : program::Json(nullptr);
-  object["per_second"] = row.per_second.median();
-  object["per_second_least"] = row.per_second.least();
-  object["per_second_most"] = row.per_second.most();
-  object["seconds"] = result.seconds;
-  object["count"] = result.operations();
-  object["operations"] = program::Json::object();
+  const auto server = row.server_cpu();
+  program::Json object = {
+      {"rate", row.rate > 0 ? program::Json(row.rate) : program::Json(nullptr)},
+      {"per_second", row.per_second.median()},
+      {"per_second_least", row.per_second.least()},
+      {"per_second_most", row.per_second.most()},
+      {"seconds", result.seconds},
+      {"count", result.operations()},
+      {"operations", program::Json::object()},
+      {"latency", LatencyOf(result.latency())},
+      {"hits", result.hits},
+      {"misses", result.misses},
+      {"refused", result.refused},
+      {"reads_per_get", result.reads_per_get()},
+      {"torn_reads", row.torn_reads()},
+      {"late_starts", result.late_starts},
+      {"never_started", result.never_started},
+      {"missed_starts", result.missed_starts()},
+      {"client_cpu_seconds_per_million", row.client_cpu()},
+      {"server_cpu_seconds_per_million", server ? program::Json(*server) : program::Json(nullptr)},
+      {"client", JsonOf(result.stats)}};
   for (size_t i = 0; i < kKinds; ++i) {
     if (result.latencies[i].count() == 0) continue;
     object["operations"][std::string(kKindNames[i])] = OperationOf(result.latencies[i], row);
   }
-  object["latency"] = LatencyOf(result.latency());
-  object["hits"] = result.hits;
-  object["misses"] = result.misses;
-  object["refused"] = result.refused;
-  object["reads_per_get"] = result.reads_per_get();
-  object["torn_reads"] = row.torn_reads();
-  object["late_starts"] = result.late_starts;
-  object["never_started"] = result.never_started;
-  object["missed_starts"] = result.missed_starts();
-  object["client_cpu_seconds_per_million"] = row.client_cpu();
-  const auto server = row.server_cpu();
-  object["server_cpu_seconds_per_million"] =
-      server ? program::Json(*server) : program::Json(nullptr);
-  object["client"] = JsonOf(result.stats);
   if (study.settings.drive.duration.count() > 0) object["over_time"] = OverTime(study, result);
   return object;
 }

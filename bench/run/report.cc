@@ -1,4 +1,4 @@
-// A study of a run as tables and plots, and the command.
+// A study of a run as tables and plots.
 
 #include <fmt/core.h>
 
@@ -7,7 +7,6 @@
 #include "bench/page/number.h"
 #include "bench/page/rows.h"
 #include "bench/run/study.h"
-#include "bench/shared/command.h"
 #include "program/format.h"
 
 namespace plov::bench {
@@ -231,14 +230,6 @@ Page PageOf(const RunStudy& study) {
       WithLatency(
           {{"wanted/s", "rate"}, {"reached/s", "per_second"}, {"missed", "missed_starts"}})));
   return page;
-}
-
-Outcome RunRun(const Given& given, program::Output* output) {
-  Outcome shown = MeasureAndShow(given, FillSettings, StudyRun, output);
-  if (!shown && shown.error().code == Code::kNoSpace) {
-    shown.error().message += ": give the server more --memory";
-  }
-  return shown;
 }
 
 }  // namespace plov::bench

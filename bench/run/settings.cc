@@ -12,8 +12,6 @@
 
 namespace plov::bench {
 
-namespace po = boost::program_options;
-
 namespace {
 
 constexpr uint32_t kWindowMax = 256;
@@ -149,43 +147,6 @@ Outcome FillLoad(const Given& given, RunSettings* settings) {
                 FillTimes(given, settings), FillOutput(given, settings)});
 }
 
-}  // namespace
-
-po::options_description RunOptions() {
-  po::options_description options = OutputOptions("run");
-  const std::string workloads = fmt::format("{} (ycsb-b)", kPresetNames);
-  // clang-format off
-  options.add_options()
-      ("workload", Text("NAME"), workloads.c_str())
-      ("replay", Text("FILE"), "requests, one a line, instead of a workload")
-      ("items", Text("N"), "items at first (what makes half a GiB, a million at most)")
-      ("key-bytes", Text("N"), "size of keys, 8 to 1024 (the workload's)")
-      ("value-bytes", Text("N"), "size of values, up to 16M, or LEAST..MOST (the workload's)")
-      ("distribution", Text("uniform|zipfian|latest"), "of requests over items (the workload's)")
-      ("exponent", Text("NUMBER"), "of zipfian and latest, over 0 (the workload's)")
-      ("reads", Text("PERCENT"), "GETs; all else are PUTs (the workload's mix)")
-      ("clients", Text("N"), "processes, 1 to 256 (1)")
-      ("window", Text("N"), "operations that a client hands over together, 1 to 256 (1)")
-      ("rate", Text("N"), "operations a second of all clients, begun when they are due (as fast as they go)")
-      ("sweep", po::bool_switch(), "as fast as they go, then at parts of that rate: latency against load")
-      ("duration", Text("DURATION"), "of each measurement (5s; of a replay, once through the file)")
-      ("warmup", Text("DURATION"), "before it, not measured; 0: none (1s)")
-      ("rounds", Text("N"), "measurements, whose median rate is shown (1)")
-      ("location-cache", Text("SIZE"), "a client's memory for where items are; 0: none (16M)")
-      ("load", po::bool_switch(), "store the items on --server, and end")
-      ("no-load", po::bool_switch(), "store none: --load has stored them")
-      ("server", Text("URI"), "the server (one of its own, which ends with it)")
-      ("plovd", Text("PATH"), "program of its own server (found beside this one, else in PATH)")
-      ("listen", Text("URI"), "where its own server listens (a socket in a folder of its own)")
-      ("shards", Text("N"), "of its own server, 1 to 64 (1)")
-      ("memory", Text("SIZE"), "of its own server (enough for the items)")
-      ("bucket-bytes", Text("auto|64|128"), "of its own server (auto)")
-      ("spin-us", Text("N"), "of its own server (50)")
-      ("hugepages", po::bool_switch(), "of its own server");
-  // clang-format on
-  return options;
-}
-
 Outcome FillSettings(const Given& given, RunSettings* settings) {
   if (auto filled = FillWorkload(given, &settings->workload); !filled) return filled;
   for (const auto fill : {FillPhases, FillLoad, FillServer}) {
@@ -193,5 +154,48 @@ Outcome FillSettings(const Given& given, RunSettings* settings) {
   }
   return {};
 }
+
+Outcome RunRun(const Given& given, program::Output* output) {
+  Outcome shown = MeasureAndShow<FillSettings, StudyRun>(given, output);
+  if (!shown && shown.error().code == Code::kNoSpace) {
+    shown.error().message += ": give the server more --memory";
+  }
+  return shown;
+}
+
+}  // namespace
+
+const Command kRunCommand = {
+    "run",
+    "a load of many clients on a server: YCSB's, HERD's, Twitter's, your own",
+    OptionsOf<RunSettings>,
+    {{"workload", "NAME", fmt::format("{} (ycsb-b)", kPresetNames)},
+     {"replay", "FILE", "requests, one a line, instead of a workload"},
+     {"items", "N", "items at first (what makes half a GiB, a million at most)"},
+     {"key-bytes", "N", "size of keys, 8 to 1024 (the workload's)"},
+     {"value-bytes", "N", "size of values, up to 16M, or LEAST..MOST (the workload's)"},
+     {"distribution", "uniform|zipfian|latest", "of requests over items (the workload's)"},
+     {"exponent", "NUMBER", "of zipfian and latest, over 0 (the workload's)"},
+     {"reads", "PERCENT", "GETs; all else are PUTs (the workload's mix)"},
+     {"clients", "N", "processes, 1 to 256 (1)"},
+     {"window", "N", "operations that a client hands over together, 1 to 256 (1)"},
+     {"rate", "N",
+      "operations a second of all clients, begun when they are due (as fast as they go)"},
+     {"sweep", "", "as fast as they go, then at parts of that rate: latency against load"},
+     {"duration", "DURATION", "of each measurement (5s; of a replay, once through the file)"},
+     {"warmup", "DURATION", "before it, not measured; 0: none (1s)"},
+     {"rounds", "N", "measurements, whose median rate is shown (1)"},
+     {"location-cache", "SIZE", "a client's memory for where items are; 0: none (16M)"},
+     {"load", "", "store the items on --server, and end"},
+     {"no-load", "", "store none: --load has stored them"},
+     {"server", "URI", "the server (one of its own, which ends with it)"},
+     {"plovd", "PATH", "program of its own server (found beside this one, else in PATH)"},
+     {"listen", "URI", "where its own server listens (a socket in a folder of its own)"},
+     {"shards", "N", "of its own server, 1 to 64 (1)"},
+     {"memory", "SIZE", "of its own server (enough for the items)"},
+     {"bucket-bytes", "auto|64|128", "of its own server (auto)"},
+     {"spin-us", "N", "of its own server (50)"},
+     {"hugepages", "", "of its own server"}},
+    RunRun};
 
 }  // namespace plov::bench

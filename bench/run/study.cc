@@ -1,7 +1,6 @@
 #include "bench/run/study.h"
 
 #include <array>
-#include <chrono>
 
 #include "program/progress.h"
 

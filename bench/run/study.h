@@ -28,10 +28,6 @@ struct RunSettings : OutputSettings {
   uint32_t rounds = 1;
 };
 
-// kInvalidArgument with one line that says what is wrong; kUnavailable where there is no plovd;
-// kSystem where a replay cannot be read.
-Outcome FillSettings(const Given& given, RunSettings* settings);
-
 // Sets the workload by the options --workload to --reads and --replay.
 Outcome FillWorkload(const Given& given, Workload* workload);
 

@@ -13,8 +13,6 @@
 
 namespace plov::bench {
 
-namespace po = boost::program_options;
-
 namespace {
 
 constexpr uint64_t kMemoryMin = uint64_t{128} << 20;
@@ -27,19 +25,14 @@ uint64_t FreeMemory() {
 }
 
 Outcome FillAxes(const Given& given, ScaleSettings* settings) {
-  constexpr auto kAll = std::to_array<ScaleAxis>(
-      {ScaleAxis::kItems, ScaleAxis::kValues, ScaleAxis::kClients, ScaleAxis::kShards});
-  if (!given.Has("axis")) {
-    settings->axes.assign(kAll.begin(), kAll.end());
-    return {};
-  }
-  for (const std::string& name : SplitList(given.Text("axis"))) {
+  const char* const all = "items,values,clients,shards";
+  for (const std::string& name : SplitList(given.Has("axis") ? given.Text("axis") : all)) {
     const auto found = std::ranges::find(kScaleAxisNames, name);
     if (found == kScaleAxisNames.end()) {
       return given.Invalid(
           fmt::format("--axis: there is no '{}', but items, values, clients and shards", name));
     }
-    settings->axes.push_back(kAll[static_cast<size_t>(found - kScaleAxisNames.begin())]);
+    settings->axes.push_back(static_cast<ScaleAxis>(found - kScaleAxisNames.begin()));
   }
   return {};
 }
@@ -208,6 +201,17 @@ Headline HeadlineOf(const ScaleStudy& study) {
   return {.text = "every point was skipped"};
 }
 
+Outcome RunScale(const Given& given, program::Output* output) {
+  ScaleSettings settings;
+  if (auto filled = FillSettings(given, &settings); !filled) return filled;
+  const auto study = StudyScale(settings);
+  if (!study) return std::unexpected(study.error());
+  const Page page = PageOf(*study);
+  auto shown = Show(settings, page, JsonOf(*study), output);
+  if (!shown || settings.markdown.empty()) return shown;
+  return Save(settings.markdown, MarkdownOf(page));
+}
+
 }  // namespace
 
 Page PageOf(const ScaleStudy& study) {
@@ -236,36 +240,23 @@ Page PageOf(const ScaleStudy& study) {
 }
 
 program::Json JsonOf(const ScaleStudy& study) {
-  program::Json object = program::Json::object();
-  object["run"] = JsonOf(FactsOfRun());
-  object["rounds"] = study.settings.rounds;
-  object["duration_us"] = study.settings.duration.count();
-  object["memory_bytes"] = study.settings.memory_bytes;
-  object["points"] = program::Json::array();
+  program::Json object = {{"run", JsonOf(FactsOfRun())},
+                          {"rounds", study.settings.rounds},
+                          {"duration_us", study.settings.duration.count()},
+                          {"memory_bytes", study.settings.memory_bytes},
+                          {"points", program::Json::array()}};
   for (const ScaleRow& row : study.rows) object["points"].push_back(JsonOf(row));
   return object;
 }
 
-po::options_description ScaleOptions() {
-  po::options_description options = StudyOptions("scale", ScaleSettings());
-  // clang-format off
-  options.add_options()
-      ("axis", Text("LIST"), "of items, values, clients, shards (all)")
-      ("memory", Text("SIZE"), "for server and clients; points that need more are skipped (seven tenths of what is free)")
-      ("markdown", Text("FILE"), "write tables there, too, as a section of a README");
-  // clang-format on
-  return options;
-}
-
-Outcome RunScale(const Given& given, program::Output* output) {
-  ScaleSettings settings;
-  if (auto filled = FillSettings(given, &settings); !filled) return filled;
-  const auto study = StudyScale(settings);
-  if (!study) return std::unexpected(study.error());
-  const Page page = PageOf(*study);
-  auto shown = Show(settings, page, JsonOf(*study), output);
-  if (!shown || settings.markdown.empty()) return shown;
-  return Save(settings.markdown, MarkdownOf(page));
-}
+const Command kScaleCommand = {
+    "scale",
+    "how cost grows with items, sizes of values, clients and shards",
+    OptionsOf<ScaleSettings>,
+    {{"axis", "LIST", "of items, values, clients, shards (all)"},
+     {"memory", "SIZE",
+      "for server and clients; points that need more are skipped (seven tenths of what is free)"},
+     {"markdown", "FILE", "write tables there, too, as a section of a README"}},
+    RunScale};
 
 }  // namespace plov::bench

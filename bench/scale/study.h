@@ -10,11 +10,52 @@
 #include <vector>
 
 #include "bench/page/page.h"
-#include "bench/scale/points.h"
 #include "bench/shared/options.h"
 #include "bench/shared/sample.h"
 
 namespace plov::bench {
+
+// The loads are measured one axis at a time.
+enum class ScaleAxis : uint8_t { kItems, kValues, kClients, kShards };
+
+inline constexpr auto kScaleAxisNames =
+    std::to_array<std::string_view>({"items", "values", "clients", "shards"});
+
+constexpr std::string_view NameOf(ScaleAxis axis) {
+  return kScaleAxisNames[static_cast<size_t>(axis)];
+}
+
+struct ScalePoint {
+  static constexpr uint32_t kKeyBytes = 16;
+
+  uint64_t items = 1'000'000;
+  uint64_t value_bytes = 64;
+  uint64_t clients = 1;
+  uint64_t shards = 1;
+
+  bool operator==(const ScalePoint&) const = default;
+
+  // Where it stands on the axis.
+  uint64_t On(ScaleAxis axis) const;
+
+  uint64_t payload_bytes() const { return items * (kKeyBytes + value_bytes); }
+  // Of each client, so that it can know where all items are; bounded.
+  uint64_t cache_bytes() const;
+  // What the server may take, generously: memory is taken as it is used.
+  uint64_t server_bytes() const;
+  // What server and clients come to use, about.
+  uint64_t need_bytes() const;
+};
+
+// The points of an axis, from the least; the others' values are those of ScalePoint. Of large
+// values there are fewer items, so that they are no more than a GiB together.
+//
+// memory_bytes: what may be used. Where the most items do not fit, the largest number of 2, 5 or 10
+//               times a power of ten that fits comes before them.
+std::vector<ScalePoint> PointsOf(ScaleAxis axis, uint64_t memory_bytes);
+
+// Few and small ones, to see that it works.
+std::vector<ScalePoint> QuickPointsOf(ScaleAxis axis);
 
 // How operations are made.
 struct Pace {
@@ -51,10 +92,7 @@ struct ScaleRow {
 };
 
 struct ScaleSettings : StudySettings {
-  ScaleSettings() {
-    rounds = 3;
-    duration = std::chrono::milliseconds(500);
-  }
+  ScaleSettings() : StudySettings(3, std::chrono::milliseconds(500)) {}
 
   std::vector<ScaleAxis> axes;
   uint64_t memory_bytes = 0;  // for server and clients

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/shared/options.h"
 #include "program/output.h"
@@ -15,23 +16,22 @@ namespace plov::bench {
 // for the same kind of error, which is told in one line on standard error.
 int RunTool(std::span<const std::string> words);
 
-boost::program_options::options_description BusyOptions();
-Outcome RunBusy(const Given& given, program::Output* output);
-boost::program_options::options_description CompareOptions();
-Outcome RunCompare(const Given& given, program::Output* output);
-boost::program_options::options_description DurableOptions();
-Outcome RunDurable(const Given& given, program::Output* output);
-boost::program_options::options_description VerbsOptions();
-Outcome RunVerbs(const Given& given, program::Output* output);
-boost::program_options::options_description FabricOptions();
-Outcome RunFabric(const Given& given, program::Output* output);
-boost::program_options::options_description RunOptions();
-Outcome RunRun(const Given& given, program::Output* output);
-boost::program_options::options_description DesignsOptions();
-Outcome RunDesigns(const Given& given, program::Output* output);
-boost::program_options::options_description TableOptions();
-Outcome RunTable(const Given& given, program::Output* output);
-boost::program_options::options_description ScaleOptions();
-Outcome RunScale(const Given& given, program::Output* output);
+struct Option {
+  const char* name;
+  const char* value;  // what it takes; empty: it is a switch
+  std::string help;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  // Those that come with its settings (OptionsOf), before its own; and --help.
+  boost::program_options::options_description (*common)(std::string_view name);
+  std::vector<Option> options;
+  // kInvalidArgument is a wrong command line; all other codes end with the status of an error.
+  Outcome (*run)(const Given& given, program::Output* output);
+};
+extern const Command kBusyCommand, kCompareCommand, kDesignsCommand, kDurableCommand,
+    kFabricCommand, kRunCommand, kScaleCommand, kTableCommand, kVerbsCommand;
 
 }  // namespace plov::bench

@@ -27,7 +27,7 @@ po::typed_value<std::string>* Text(const char* name) {
   return po::value<std::string>()->value_name(name);
 }
 
-po::options_description OutputOptions(const char* name) {
+po::options_description OptionsWith(std::string_view name, const OutputSettings&) {
   po::options_description options(fmt::format("Options of {}", name), 100);
   // clang-format off
   options.add_options()
@@ -38,8 +38,8 @@ po::options_description OutputOptions(const char* name) {
   return options;
 }
 
-po::options_description RoundOptions(const char* name, const RoundSettings& defaults) {
-  po::options_description options = OutputOptions(name);
+po::options_description OptionsWith(std::string_view name, const RoundSettings& defaults) {
+  po::options_description options = OptionsWith(name, OutputSettings());
   const std::string duration =
       fmt::format("of each measurement in each round ({}ms)", MillisecondsOf(defaults.duration));
   const std::string rounds = fmt::format("rounds, whose medians are shown ({})", defaults.rounds);
@@ -51,8 +51,9 @@ po::options_description RoundOptions(const char* name, const RoundSettings& defa
   return options;
 }
 
-po::options_description StudyOptions(const char* name, const StudySettings& defaults) {
-  po::options_description options = RoundOptions(name, defaults);
+po::options_description OptionsWith(std::string_view name, const StudySettings& defaults) {
+  const RoundSettings& rounds = defaults;
+  po::options_description options = OptionsWith(name, rounds);
   options.add_options()("plovd", Text("PATH"),
                         "the server's program (found beside this one, else in PATH)");
   return options;
@@ -90,14 +91,6 @@ Outcome FillRounds(const Given& given, RoundSettings* settings) {
 
 Outcome FillStudy(const Given& given, StudySettings* settings) {
   return AllOf({FillRounds(given, settings), FillPlovd(given, &settings->plovd)});
-}
-
-void AddDeviceOptions(po::options_description* options) {
-  // clang-format off
-  options->add_options()
-      ("device", Text("NAME"), "the RDMA device (the first with an active port)")
-      ("address", Text("ADDRESS"), "the device whose netdev has this address");
-  // clang-format on
 }
 
 Outcome FillFabric(const Given& given, FabricChoice* choice) {

@@ -7,10 +7,11 @@
 #include <expected>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/page/page.h"
-#include "bench/shared/device.h"
+#include "bench/shared/network.h"
 #include "program/given.h"
 #include "program/output.h"
 #include "verify/error.h"
@@ -32,19 +33,28 @@ struct OutputSettings {
 
 // Those that measure in rounds, and those that start a plovd. Their settings begin with these.
 struct RoundSettings : OutputSettings {
-  uint32_t rounds = 0;
-  std::chrono::microseconds duration{};  // of each measurement in each round
+  RoundSettings(uint32_t count, std::chrono::milliseconds each) : rounds(count), duration(each) {}
+
+  uint32_t rounds;
+  std::chrono::microseconds duration;  // of each measurement in each round
 };
 struct StudySettings : RoundSettings {
+  using RoundSettings::RoundSettings;
+
   std::string plovd = {};  // its path
 };
 
-// The options of the command `name`: these. They have the defaults that the settings have.
-boost::program_options::options_description OutputOptions(const char* name);
-boost::program_options::options_description RoundOptions(const char* name,
-                                                         const RoundSettings& defaults);
-boost::program_options::options_description StudyOptions(const char* name,
-                                                         const StudySettings& defaults);
+// The options of the command `name`: those of its settings. They have the defaults that these have.
+boost::program_options::options_description OptionsWith(std::string_view name,
+                                                        const OutputSettings& defaults);
+boost::program_options::options_description OptionsWith(std::string_view name,
+                                                        const RoundSettings& defaults);
+boost::program_options::options_description OptionsWith(std::string_view name,
+                                                        const StudySettings& defaults);
+template <typename Settings>
+boost::program_options::options_description OptionsOf(std::string_view name) {
+  return OptionsWith(name, Settings());
+}
 
 // Sets them, the study's last. kInvalidArgument with one line that says what is wrong; kUnavailable
 // where there is no plovd, or no way to write pages.
@@ -65,8 +75,6 @@ struct FabricChoice {
   bool is_rdma = false;
   WantedDevice device = {};
 };
-// Describes --device and --address.
-void AddDeviceOptions(boost::program_options::options_description* options);
 Outcome FillFabric(const Given& given, FabricChoice* choice);
 
 // What stands between the commas, also where it is empty.
@@ -84,17 +92,23 @@ std::string RoundsOf(uint32_t rounds, std::chrono::microseconds duration);
 Outcome Show(const OutputSettings& settings, const Page& page, const program::Json& figures,
              program::Output* output);
 
+template <typename Settings>
+std::expected<Settings, Error> SettingsOf(Outcome (*fill)(const Given&, Settings*),
+                                          const Given& given) {
+  Settings settings;
+  if (auto filled = fill(given, &settings); !filled) return std::unexpected(filled.error());
+  return settings;
+}
+
 // A command: settings filled from what was given, what they measure, and that shown by PageOf and
 // JsonOf.
-template <typename Settings, typename Study>
-Outcome MeasureAndShow(const Given& given, Outcome (*fill)(const Given&, Settings*),
-                       std::expected<Study, Error> (*measure)(const Settings&),
-                       program::Output* output) {
-  Settings settings;
-  if (auto filled = fill(given, &settings); !filled) return filled;
-  const std::expected<Study, Error> study = measure(settings);
+template <auto fill, auto measure>
+Outcome MeasureAndShow(const Given& given, program::Output* output) {
+  const auto filled = SettingsOf(fill, given);
+  if (!filled) return std::unexpected(filled.error());
+  const auto study = measure(*filled);
   if (!study) return std::unexpected(study.error());
-  return Show(settings, PageOf(*study), JsonOf(*study), output);
+  return Show(*filled, PageOf(*study), JsonOf(*study), output);
 }
 
 }  // namespace plov::bench

@@ -43,8 +43,8 @@ inline Sample RatiosOf(const Sample& ours, const Sample& theirs) {
 }
 
 // Median, least and most.
-inline program::Json JsonOf(const Sample& sample) {
-  return {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
+inline void to_json(program::Json& json, const Sample& sample) {
+  json = {{"median", sample.median()}, {"least", sample.least()}, {"most", sample.most()}};
 }
 
 // "least..most", each as `shown` writes it.

@@ -2,6 +2,7 @@
 
 #include <plov/client.h>
 
+#include <cstdlib>
 #include <sstream>
 #include <utility>
 
@@ -11,16 +12,9 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout{10};
 
-// "name value" lines of all shards, summed for one name.
-uint64_t SumOf(const std::vector<std::string>& shards, const std::string& name) {
+uint64_t SumOf(const std::vector<std::string>& shards, std::string_view name) {
   uint64_t sum = 0;
-  for (const std::string& shard : shards) {
-    std::istringstream lines(shard);
-    std::string word;
-    for (uint64_t value = 0; lines >> word >> value;) {
-      if (word == name) sum += value;
-    }
-  }
+  for (const std::string& shard : shards) sum += StatOf(shard, name);
   return sum;
 }
 
@@ -34,6 +28,28 @@ std::expected<std::vector<std::string>, Error> StatsOf(const std::string& uri) {
 }
 
 }  // namespace
+
+uint64_t StatOf(std::string_view stats, std::string_view name) {
+  const std::string start = std::string(name) + " ";
+  std::istringstream lines{std::string(stats)};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(start)) return std::strtoull(line.c_str() + start.size(), nullptr, 10);
+  }
+  return 0;
+}
+
+program::OwnServerOptions ServerFor(const std::string& plovd, const std::string& folder,
+                                    uint64_t items, uint32_t value_bytes) {
+  constexpr uint64_t kServerBytes = uint64_t{64} << 20;  // besides the items
+  constexpr uint64_t kBytesPerItem = 512;                // and its value
+  program::OwnServerOptions options;
+  options.plovd = plovd;
+  options.folder = folder;
+  options.memory_bytes = kServerBytes + items * (kBytesPerItem + value_bytes);
+  options.max_value_bytes = uint64_t{1} << 20;
+  options.spin_us = program::kPlovdSpinUs;
+  return options;
+}
 
 std::expected<std::unique_ptr<TestedServer>, Error> TestedServer::Start(
     const TestedServerOptions& options) {

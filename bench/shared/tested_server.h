@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bench/shared/scratch_folder.h"
 #include "program/own_server.h"
@@ -15,10 +16,18 @@
 
 namespace plov::bench {
 
+// A plovd of one shard for so many items, as it is without options; generous: memory that is not used is
+// not taken. folder: its own.
+program::OwnServerOptions ServerFor(const std::string& plovd, const std::string& folder,
+                                    uint64_t items, uint32_t value_bytes);
+
 struct TestedServerOptions {
   std::string uri;                // of one that runs; empty: one of the tool's own is started
   program::OwnServerOptions own;  // its folder is made and named here
 };
+
+// The number after `name` in the text of a server's statistics; 0 where there is none.
+uint64_t StatOf(std::string_view stats, std::string_view name);
 
 // What a server says of its memory, of all shards.
 struct ServerMemory {
@@ -37,7 +46,6 @@ class TestedServer {
   TestedServer& operator=(const TestedServer&) = delete;
 
   const std::string& uri() const { return uri_; }
-  bool is_own() const { return own_.has_value(); }
 
   // User and system time that it has spent so far: of its own process all, of another server what
   // its shards' threads say, wherever it runs. nullopt: it cannot be had.

@@ -12,8 +12,6 @@
 
 namespace plov::bench {
 
-namespace po = boost::program_options;
-
 namespace {
 
 constexpr uint64_t kItemsMin = 10'000;  // fewer say nothing of a percentile
@@ -25,16 +23,6 @@ constexpr uint32_t kQuickSeeds = 2;
 std::string Hundredths(double value) { return Fixed(value, 2); }
 std::string Thousandths(double value) { return Fixed(value, 3); }
 
-double TableBytesPerItem(const TableRow& row) {
-  return row.bucket_bytes * 100.0 / row.fill_percent;
-}
-double BytesPerHit(const TableRow& row) { return row.bucket_bytes * row.hit_reads.median(); }
-
-// The least fill of any seed limits the rows that all seeds reached.
-bool IsReached(const TableStudy& study, const TableRow& row) {
-  return row.hit_reads.size() == study.settings.seeds;
-}
-
 Paragraph GrowthOf(const FullTable& full) {
   return {
       fmt::format("the first PUT that would need growth: at {:.2f} % ({}); until there a PUT "
@@ -44,23 +32,23 @@ Paragraph GrowthOf(const FullTable& full) {
 }
 
 program::Json JsonOf(const TableStudy& study, const TableRow& row) {
-  program::Json object = program::Json::object();
-  object["bucket_bytes"] = row.bucket_bytes;
-  object["fill_percent"] = row.fill_percent;
-  object["reached"] = IsReached(study, row);
-  if (!IsReached(study, row)) {
-    object["full_before"] = study.settings.seeds - row.hit_reads.size();
-    return object;
-  }
-  object["table_bytes_per_item"] = TableBytesPerItem(row);
-  object["reads_per_hit"] = JsonOf(row.hit_reads);
-  object["bytes_per_hit"] = BytesPerHit(row);
-  object["reads_per_miss"] = JsonOf(row.miss_reads);
-  object["displaced_percent"] = JsonOf(row.displaced_percent);
-  object["overflow_percent"] = JsonOf(row.overflow_percent);
-  object["path_mean"] = JsonOf(row.path_mean);
-  object["path_p99"] = JsonOf(row.path_p99);
-  object["path_most"] = JsonOf(row.path_most);
+  // The least fill of any seed limits the rows that all seeds reached.
+  const size_t full_before = study.settings.seeds - row.hit_reads.size();
+  program::Json object = {{"bucket_bytes", row.bucket_bytes},
+                          {"fill_percent", row.fill_percent},
+                          {"reached", full_before == 0}};
+  object.update(
+      full_before > 0
+          ? program::Json{{"full_before", full_before}}
+          : program::Json{{"table_bytes_per_item", row.bucket_bytes * 100.0 / row.fill_percent},
+                          {"reads_per_hit", row.hit_reads},
+                          {"bytes_per_hit", row.bucket_bytes * row.hit_reads.median()},
+                          {"reads_per_miss", row.miss_reads},
+                          {"displaced_percent", row.displaced_percent},
+                          {"overflow_percent", row.overflow_percent},
+                          {"path_mean", row.path_mean},
+                          {"path_p99", row.path_p99},
+                          {"path_most", row.path_most}});
   return object;
 }
 
@@ -119,19 +107,16 @@ Outcome FillSettings(const Given& given, TableSettings* settings) {
     settings->items = kQuickItems;
     settings->seeds = kQuickSeeds;
   }
-  if (auto filled = AllOf({given.Fill("items", kItemsMin, kItemsMax, &settings->items),
-                           given.Fill("seeds", 1, kSeedsMax, &settings->seeds),
-                           FillNumbers(given, "bucket-bytes", verify::kBucketBytesMin,
-                                       verify::kBucketBytesMax, &settings->bucket_bytes),
-                           FillOutput(given, settings)});
-      !filled)
-    return filled;
-  for (const uint32_t size : settings->bucket_bytes) {
-    if (size != verify::kBucketBytesMin && size != verify::kBucketBytesMax) {
-      return given.Invalid("--bucket-bytes: a bucket has 64 bytes or 128");
-    }
-  }
-  return {};
+  const auto filled = AllOf({given.Fill("items", kItemsMin, kItemsMax, &settings->items),
+                             given.Fill("seeds", 1, kSeedsMax, &settings->seeds),
+                             FillNumbers(given, "bucket-bytes", verify::kBucketBytesMin,
+                                         verify::kBucketBytesMax, &settings->bucket_bytes),
+                             FillOutput(given, settings)});
+  const bool are_sizes = std::ranges::all_of(settings->bucket_bytes, [](uint32_t size) {
+    return size == verify::kBucketBytesMin || size == verify::kBucketBytesMax;
+  });
+  if (!filled || are_sizes) return filled;
+  return given.Invalid("--bucket-bytes: a bucket has 64 bytes or 128");
 }
 
 }  // namespace
@@ -181,42 +166,35 @@ Page PageOf(const TableStudy& study) {
 }
 
 program::Json JsonOf(const TableStudy& study) {
-  program::Json object = program::Json::object();
-  object["items"] = study.settings.items;
-  object["seeds"] = study.settings.seeds;
-  object["rows"] = program::Json::array();
+  program::Json object = {{"items", study.settings.items},
+                          {"seeds", study.settings.seeds},
+                          {"rows", program::Json::array()},
+                          {"full", program::Json::array()},
+                          {"claims", program::Json::array()}};
   for (const TableRow& row : study.rows) object["rows"].push_back(JsonOf(study, row));
-  object["full"] = program::Json::array();
   for (const FullTable& full : study.full) {
     object["full"].push_back({{"bucket_bytes", full.bucket_bytes},
-                              {"fill_percent", JsonOf(full.fill_percent)},
-                              {"path_mean", JsonOf(full.path_mean)},
-                              {"path_most", JsonOf(full.path_most)}});
+                              {"fill_percent", full.fill_percent},
+                              {"path_mean", full.path_mean},
+                              {"path_most", full.path_most}});
   }
-  object["claims"] = program::Json::array();
   for (const TableClaim& claim : ClaimsOf(study)) {
     const bool is_most = claim.bound == TableClaim::Bound::kAtMost;
     object["claims"].push_back({{"what", claim.what},
                                 {is_most ? "at_most" : "at_least", claim.claimed},
-                                {"measured", JsonOf(claim.measured)},
+                                {"measured", claim.measured},
                                 {"holds", claim.holds()}});
   }
   return object;
 }
 
-po::options_description TableOptions() {
-  po::options_description options = OutputOptions("table");
-  // clang-format off
-  options.add_options()
-      ("items", Text("N"), "buckets of a table, which hold an item each (1000000)")
-      ("seeds", Text("N"), "tables, each under another seed, whose medians are shown (5)")
-      ("bucket-bytes", Text("LIST"), "sizes of buckets, 64 or 128 (64,128)");
-  // clang-format on
-  return options;
-}
-
-Outcome RunTable(const Given& given, program::Output* output) {
-  return MeasureAndShow(given, FillSettings, StudyTable, output);
-}
+const Command kTableCommand = {
+    "table",
+    "how full the cuckoo table becomes, and what lookups and PUTs cost in it",
+    OptionsOf<TableSettings>,
+    {{"items", "N", "buckets of a table, which hold an item each (1000000)"},
+     {"seeds", "N", "tables, each under another seed, whose medians are shown (5)"},
+     {"bucket-bytes", "LIST", "sizes of buckets, 64 or 128 (64,128)"}},
+    MeasureAndShow<FillSettings, StudyTable>};
 
 }  // namespace plov::bench

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <expected>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/page/page.h"

@@ -7,53 +7,44 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <string_view>
 
 namespace plov::bench {
 
-enum class RequestBy {
-  kNothing,  // the client READs
+// How a message travels.
+enum class By {
+  kNothing,  // there is none: the client READs
   kSend,
-  kWrite,     // into the server's memory, which the server polls
-  kWriteImm,  // the same, and the server's completion queue tells of it
+  kWrite,     // into the receiver's memory, which it polls
+  kWriteImm,  // the same, and the receiver's completion queue tells of it
   kWriteUc,   // kWrite over an unreliable connection: no acknowledgements
-};
-
-enum class ReplyBy {
-  kNothing,
-  kSend,
-  kWrite,   // into the client's memory, which the client polls
-  kRead,    // stays in the server's memory; the client READs it until it is the reply
-  kSendUd,  // over an unreliable datagram queue pair: one for all clients
+  kRead,      // a reply stays in the server's memory; the client READs it until it is the reply
+  kSendUd,    // over an unreliable datagram queue pair: one for all clients
 };
 
 struct Combination {
   std::string_view name;
   std::string_view meaning;
-  RequestBy request;
-  ReplyBy reply;
+  By request;
+  By reply;
 
-  bool is_uc() const { return request == RequestBy::kWriteUc; }
-  bool has_ud() const { return reply == ReplyBy::kSendUd; }
+  bool is_uc() const { return request == By::kWriteUc; }
+  bool has_ud() const { return reply == By::kSendUd; }
   // Whether the request is found by looking at the server's memory.
-  bool is_polled() const { return request == RequestBy::kWrite || request == RequestBy::kWriteUc; }
+  bool is_polled() const { return request == By::kWrite || request == By::kWriteUc; }
+  bool has_reads() const { return request == By::kNothing || reply == By::kRead; }
 };
 
 inline constexpr auto kCombinations = std::to_array<Combination>({
-    {"READ", "the client READs the server's memory: no server CPU", RequestBy::kNothing,
-     ReplyBy::kNothing},
-    {"SEND/SEND", "messages both ways, RC", RequestBy::kSend, ReplyBy::kSend},
-    {"WRITE/SEND", "WRITE into memory that the server polls, reply by SEND, RC", RequestBy::kWrite,
-     ReplyBy::kSend},
-    {"WRITE_IMM/SEND", "WRITE with a completion at the server, reply by SEND, RC",
-     RequestBy::kWriteImm, ReplyBy::kSend},
-    {"WRITE/WRITE", "WRITE both ways, both sides poll memory, RC", RequestBy::kWrite,
-     ReplyBy::kWrite},
-    {"WRITE/READ", "WRITE, then READ until the reply is there, RC", RequestBy::kWrite,
-     ReplyBy::kRead},
-    {"WRITE_UC/SEND_UD", "HERD's: WRITE over UC, reply by SEND over UD", RequestBy::kWriteUc,
-     ReplyBy::kSendUd},
+    {"READ", "the client READs the server's memory: no server CPU", By::kNothing, By::kNothing},
+    {"SEND/SEND", "messages both ways, RC", By::kSend, By::kSend},
+    {"WRITE/SEND", "WRITE into memory that the server polls, reply by SEND, RC", By::kWrite,
+     By::kSend},
+    {"WRITE_IMM/SEND", "WRITE with a completion at the server, reply by SEND, RC", By::kWriteImm,
+     By::kSend},
+    {"WRITE/WRITE", "WRITE both ways, both sides poll memory, RC", By::kWrite, By::kWrite},
+    {"WRITE/READ", "WRITE, then READ until the reply is there, RC", By::kWrite, By::kRead},
+    {"WRITE_UC/SEND_UD", "HERD's: WRITE over UC, reply by SEND over UD", By::kWriteUc, By::kSendUd},
 });
 
 // nullptr where there is none of that name.

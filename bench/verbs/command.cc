@@ -3,21 +3,15 @@
 #include "bench/shared/command.h"
 
 #include <fmt/core.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 
-#include "bench/shared/sockets.h"
+#include "bench/shared/network.h"
 #include "bench/verbs/study.h"
+#include "program/process.h"
 
 namespace plov::bench {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -68,44 +62,11 @@ Outcome FillRole(const Given& given, VerbsSettings* settings) {
   if (given.Has("port") && !given.On("server") && !given.Has("client")) {
     return given.Invalid("--port is for --server and --client");
   }
-  if (given.On("server")) settings->role = VerbsSettings::Role::kServer;
-  if (given.Has("client")) settings->role = VerbsSettings::Role::kClient;
+  settings->is_server = given.On("server");
   settings->host = given.Text("client");
   settings->device = {given.Text("device"), given.Text("address")};
   return given.Fill("port", 1, UINT16_MAX, &settings->port);
 }
-
-// A server in a process of its own, which ends with its stream, with this process, or here.
-class ServerProcess {
- public:
-  static std::expected<ServerProcess, Error> Start(const WantedDevice& device, fabric::Fd theirs,
-                                                   fabric::Fd* ours) {
-    const pid_t parent = ::getpid();
-    const pid_t pid = ::fork();
-    if (pid < 0) return FailErrno("cannot start the server's process", errno);
-    if (pid == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (::getppid() != parent) ::_exit(1);
-      *ours = fabric::Fd();
-      const auto served = Serve(device, std::move(theirs));
-      if (!served) fmt::print(stderr, "plov-bench verbs: server: {}\n", served.error().message);
-      ::_exit(served ? 0 : 1);
-    }
-    return ServerProcess(pid);
-  }
-  ServerProcess(ServerProcess&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
-  ServerProcess& operator=(ServerProcess&&) = delete;
-  ~ServerProcess() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-
- private:
-  explicit ServerProcess(pid_t pid) : pid_(pid) {}
-
-  pid_t pid_;
-};
 
 Outcome RunServer(const VerbsSettings& settings) {
   const auto device = FindDevice(settings.device);
@@ -137,27 +98,15 @@ Outcome RunBoth(const VerbsSettings& settings, program::Output* output) {
   }
   auto ends = ConnectedPair();
   if (!ends) return std::unexpected(ends.error());
-  const auto server = ServerProcess::Start(settings.device, std::move(ends->second), &ends->first);
+  const auto server = program::Process::Fork([&] {
+    ends->first = fabric::Fd();  // so that the server ends with the stream
+    const auto served = Serve(settings.device, std::move(ends->second));
+    if (!served) fmt::print(stderr, "plov-bench verbs: server: {}\n", served.error().message);
+    return served ? 0 : 1;
+  });
   if (!server) return std::unexpected(server.error());
   ends->second = fabric::Fd();
   return RunClient(settings, std::move(ends->first), output);
-}
-
-}  // namespace
-
-po::options_description VerbsOptions() {
-  po::options_description options = RoundOptions("verbs", VerbsSettings());
-  AddDeviceOptions(&options);
-  // clang-format off
-  options.add_options()
-      ("combinations", Text("LIST"), "of READ, SEND/SEND, WRITE/SEND, WRITE_IMM/SEND, WRITE/WRITE, WRITE/READ, WRITE_UC/SEND_UD (all)")
-      ("bytes", Text("LIST"), "sizes of a request and of a reply, multiples of 8 from 16 to 64K (16,64,256,1K)")
-      ("windows", Text("LIST"), "requests in flight, 1 to 256; latency is that of 1, which is always measured (1,4,16,32)")
-      ("server", po::bool_switch(), "be the server, of one client after the other, until ended")
-      ("client", Text("HOST"), "measure with the server that runs there")
-      ("port", Text("PORT"), "TCP port of --server and --client (7471)");
-  // clang-format on
-  return options;
 }
 
 Outcome RunVerbs(const Given& given, program::Output* output) {
@@ -165,17 +114,31 @@ Outcome RunVerbs(const Given& given, program::Output* output) {
   const Outcome filled = AllOf({FillRole(given, &settings), FillCombinations(given, &settings),
                                 FillLoad(given, &settings), FillRounds(given, &settings)});
   if (!filled) return filled;
-  switch (settings.role) {
-    case VerbsSettings::Role::kServer:
-      return RunServer(settings);
-    case VerbsSettings::Role::kBoth:
-      return RunBoth(settings, output);
-    case VerbsSettings::Role::kClient:
-      break;
-  }
+  if (settings.is_server) return RunServer(settings);
+  if (settings.host.empty()) return RunBoth(settings, output);
   auto stream = ConnectTo(settings.host, settings.port);
   if (!stream) return std::unexpected(stream.error());
   return RunClient(settings, std::move(*stream), output);
 }
+
+}  // namespace
+
+const Command kVerbsCommand = {
+    "verbs",
+    "which verbs carry requests and replies best on this RDMA device",
+    OptionsOf<VerbsSettings>,
+    {{"device", "NAME", "the RDMA device (the first with an active port)"},
+     {"address", "ADDRESS", "the device whose netdev has this address"},
+     {"combinations", "LIST",
+      "of READ, SEND/SEND, WRITE/SEND, WRITE_IMM/SEND, WRITE/WRITE, WRITE/READ, WRITE_UC/SEND_UD "
+      "(all)"},
+     {"bytes", "LIST",
+      "sizes of a request and of a reply, multiples of 8 from 16 to 64K (16,64,256,1K)"},
+     {"windows", "LIST",
+      "requests in flight, 1 to 256; latency is that of 1, which is always measured (1,4,16,32)"},
+     {"server", "", "be the server, of one client after the other, until ended"},
+     {"client", "HOST", "measure with the server that runs there"},
+     {"port", "PORT", "TCP port of --server and --client (7471)"}},
+    RunVerbs};
 
 }  // namespace plov::bench

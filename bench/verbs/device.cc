@@ -1,12 +1,11 @@
-#include "bench/verbs/device.h"
-
 #include <arpa/inet.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
-#include <vector>
+
+#include "bench/verbs/endpoint.h"
 
 namespace plov::bench {
 

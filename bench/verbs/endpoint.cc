@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
-#include <string>
 
 #include "fabric/verbs/qp.h"
 
@@ -22,16 +21,11 @@ constexpr uint64_t kLineBytes = 64;
 // What the peer may do with this side's memory.
 int PeerAccess(const Combination& combination, Side side) {
   if (side == Side::kClient) {
-    return combination.reply == ReplyBy::kWrite ? IBV_ACCESS_REMOTE_WRITE : 0;
+    return combination.reply == By::kWrite ? IBV_ACCESS_REMOTE_WRITE : 0;
   }
-  int access = 0;
-  if (combination.is_polled() || combination.request == RequestBy::kWriteImm) {
-    access |= IBV_ACCESS_REMOTE_WRITE;
-  }
-  if (combination.request == RequestBy::kNothing || combination.reply == ReplyBy::kRead) {
-    access |= IBV_ACCESS_REMOTE_READ;
-  }
-  return access;
+  const bool is_written = combination.is_polled() || combination.request == By::kWriteImm;
+  return (is_written ? IBV_ACCESS_REMOTE_WRITE : 0) |
+         (combination.has_reads() ? IBV_ACCESS_REMOTE_READ : 0);
 }
 
 std::string_view NameOf(ibv_qp_type type) {
@@ -110,19 +104,16 @@ std::expected<QueuePair, Error> Endpoint::MakeQp(ibv_qp_type type) {
                                             std::strerror(errno));
   }
   inline_bytes_ = std::min(wanted.cap.max_inline_data, fabric::verbs::kInlineBytes);
-  if (auto set = InitQp(qp.get(), type == IBV_QPT_UD); !set) return std::unexpected(set.error());
-  return qp;
-}
-
-std::expected<void, Error> Endpoint::InitQp(ibv_qp* qp, bool is_ud) const {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = device_->port;
   attributes.qkey = kUdKey;
   attributes.qp_access_flags = static_cast<unsigned>(PeerAccess(*combination_, side_));
-  return Modify(
-      qp, &attributes,
-      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (is_ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+  auto set = Modify(qp.get(), &attributes,
+                    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                        (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+  if (!set) return std::unexpected(set.error());
+  return qp;
 }
 
 Introduction Endpoint::introduction() const {
@@ -151,14 +142,8 @@ ibv_ah_attr Endpoint::PathToPeer() const {
 
 std::expected<void, Error> Endpoint::Connect(const Introduction& peer) {
   peer_ = peer;
-  if (auto connected = ConnectMain(); !connected) return connected;
-  return ud_ == nullptr ? std::expected<void, Error>() : ConnectUd();
-}
-
-std::expected<void, Error> Endpoint::ConnectMain() {
   const auto depths = fabric::verbs::DepthsOf(device_->context.get());
   if (!depths) return std::unexpected(depths.error());
-  const bool is_rc = !combination_->is_uc();
   ibv_qp_attr receive{};
   receive.qp_state = IBV_QPS_RTR;
   receive.path_mtu = std::min(device_->mtu, static_cast<ibv_mtu>(peer_.mtu));
@@ -167,13 +152,6 @@ std::expected<void, Error> Endpoint::ConnectMain() {
   receive.ah_attr = PathToPeer();
   receive.max_dest_rd_atomic = depths->responder;
   receive.min_rnr_timer = fabric::verbs::kRnrTimer;
-  const int rc_receive = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  if (auto ready = Modify(qp_.get(), &receive,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                              IBV_QP_RQ_PSN | (is_rc ? rc_receive : 0));
-      !ready) {
-    return ready;
-  }
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
   send.sq_psn = packet_number_;
@@ -181,19 +159,19 @@ std::expected<void, Error> Endpoint::ConnectMain() {
   send.timeout = fabric::verbs::kAckTimeout;
   send.retry_cnt = fabric::verbs::kRetries;
   send.rnr_retry = fabric::verbs::kRnrRetries;
-  const int rc_send =
+  constexpr int kReceive =
+      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  constexpr int kRcReceive = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  constexpr int kSend = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  constexpr int kRcSend =
       IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
-  return Modify(qp_.get(), &send, IBV_QP_STATE | IBV_QP_SQ_PSN | (is_rc ? rc_send : 0));
-}
-
-std::expected<void, Error> Endpoint::ConnectUd() {
-  ibv_qp_attr receive{};
-  receive.qp_state = IBV_QPS_RTR;
-  if (auto ready = Modify(ud_.get(), &receive, IBV_QP_STATE); !ready) return ready;
-  ibv_qp_attr send{};
-  send.qp_state = IBV_QPS_RTS;
-  send.sq_psn = packet_number_;
-  if (auto ready = Modify(ud_.get(), &send, IBV_QP_STATE | IBV_QP_SQ_PSN); !ready) return ready;
+  const bool is_rc = !combination_->is_uc();
+  auto ready = Modify(qp_.get(), &receive, kReceive | (is_rc ? kRcReceive : 0));
+  if (ready) ready = Modify(qp_.get(), &send, kSend | (is_rc ? kRcSend : 0));
+  if (!ready || ud_ == nullptr) return ready;
+  ready = Modify(ud_.get(), &receive, IBV_QP_STATE);
+  if (ready) ready = Modify(ud_.get(), &send, kSend);
+  if (!ready) return ready;
   ibv_ah_attr path = PathToPeer();
   ud_path_.reset(::ibv_create_ah(pd_.get(), &path));
   if (ud_path_ == nullptr) return FailErrno("cannot make a path for UD", errno);
@@ -242,25 +220,18 @@ std::expected<std::optional<uint64_t>, Error> Endpoint::PollReceive() {
   return completion.wr_id;
 }
 
-std::expected<void, Error> Endpoint::Send(uint64_t slot) {
-  ibv_send_wr request = Request(IBV_WR_SEND);
-  if (ud_ == nullptr) return sends_->Add(request, Memory(OutboxAt(slot)), SendQueue::kNoTag);
-  request.wr.ud.ah = ud_path_.get();
-  request.wr.ud.remote_qpn = peer_.ud_qp_number;
-  request.wr.ud.remote_qkey = kUdKey;
-  return ud_sends_->Add(request, Memory(OutboxAt(slot)), SendQueue::kNoTag);
-}
-
-std::expected<void, Error> Endpoint::Write(uint64_t slot) {
-  ibv_send_wr request = Request(IBV_WR_RDMA_WRITE);
+std::expected<void, Error> Endpoint::Send(By by, uint64_t slot) {
+  if (by == By::kNothing || by == By::kRead) return {};
+  if (by == By::kSend || by == By::kSendUd) {
+    ibv_send_wr request = Request(IBV_WR_SEND);
+    if (by == By::kSend) return sends_->Add(request, Memory(OutboxAt(slot)));
+    request.wr.ud = {.ah = ud_path_.get(), .remote_qpn = peer_.ud_qp_number, .remote_qkey = kUdKey};
+    return ud_sends_->Add(request, Memory(OutboxAt(slot)));
+  }
+  ibv_send_wr request =
+      Request(by == By::kWriteImm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE);
   request.wr.rdma = {.remote_addr = peer_.address + InboxAt(slot), .rkey = peer_.rkey};
-  return sends_->Add(request, Memory(OutboxAt(slot)), SendQueue::kNoTag);
-}
-
-std::expected<void, Error> Endpoint::WriteImm(uint64_t slot) {
-  ibv_send_wr request = Request(IBV_WR_RDMA_WRITE_WITH_IMM);
-  request.wr.rdma = {.remote_addr = peer_.address + InboxAt(slot), .rkey = peer_.rkey};
-  return sends_->Add(request, Memory(OutboxAt(slot)), SendQueue::kNoTag);
+  return sends_->Add(request, Memory(OutboxAt(slot)));
 }
 
 std::expected<void, Error> Endpoint::Read(uint64_t slot, uint64_t tag) {

@@ -12,14 +12,34 @@
 #include <expected>
 #include <memory>
 #include <optional>
+#include <string>
 
-#include "bench/verbs/device.h"
 #include "bench/verbs/measure.h"
 #include "bench/verbs/send_queue.h"
+#include "fabric/verbs/cm.h"
 #include "fabric/verbs/memory.h"
 #include "verify/words.h"
 
 namespace plov::bench {
+
+using Context = std::unique_ptr<ibv_context, fabric::verbs::FreeBy<ibv_close_device>>;
+
+// An RDMA device's active port, and which of its GIDs its packets carry.
+struct Device {
+  Context context;
+  std::string name;
+  uint8_t port = 0;
+  uint8_t gid_index = 0;
+  ibv_gid gid{};
+  uint16_t lid = 0;
+  bool is_ethernet = false;  // RoCE: paths are told by GIDs
+  ibv_mtu mtu = IBV_MTU_256;
+
+  uint32_t mtu_bytes() const { return uint32_t{128} << mtu; }  // IBV_MTU_256 is 1
+
+  // The one that is wanted, else the first with an active port. kUnavailable.
+  static std::expected<Device, Error> Open(const WantedDevice& wanted);
+};
 
 // What the peer has to know of an endpoint. Little-endian, as it is in memory.
 struct Introduction {
@@ -56,11 +76,10 @@ class Endpoint {
   // The slot of the next receive that has completed.
   std::expected<std::optional<uint64_t>, Error> PollReceive();
 
-  // Adds a work request to the next batch.
-  std::expected<void, Error> Send(uint64_t slot);   // RC, or UD where there is one
-  std::expected<void, Error> Write(uint64_t slot);  // outbox to the peer's inbox
-  std::expected<void, Error> WriteImm(uint64_t slot);
-  std::expected<void, Error> Read(uint64_t slot, uint64_t tag);  // the peer's outbox to the inbox
+  // Adds a work request to the next batch: from the outbox to the peer's inbox, nothing where the peer
+  // READs what it wants; or from the peer's outbox to the inbox.
+  std::expected<void, Error> Send(By by, uint64_t slot);
+  std::expected<void, Error> Read(uint64_t slot, uint64_t tag);
   std::expected<void, Error> Flush();
   // Appends the tags of READs that have completed.
   std::expected<void, Error> PollSends(std::vector<uint64_t>* tags);
@@ -69,9 +88,6 @@ class Endpoint {
   Endpoint(const Device& device, const Run& run, Side side);
   std::expected<void, Error> Make();
   std::expected<QueuePair, Error> MakeQp(ibv_qp_type type);
-  std::expected<void, Error> InitQp(ibv_qp* qp, bool is_ud) const;
-  std::expected<void, Error> ConnectMain();
-  std::expected<void, Error> ConnectUd();
   ibv_ah_attr PathToPeer() const;
   uint64_t InboxAt(uint64_t slot) const { return slot * stride_ + kHeadBytes; }
   uint64_t OutboxAt(uint64_t slot) const { return (window_ + slot) * stride_ + kHeadBytes; }

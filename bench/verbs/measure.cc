@@ -3,13 +3,11 @@
 #include "bench/verbs/measure.h"
 
 #include <algorithm>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "bench/load/histogram.h"
-#include "bench/verbs/device.h"
 #include "bench/verbs/endpoint.h"
 #include "bench/verbs/pattern.h"
 #include "bench/verbs/talk.h"
@@ -33,12 +31,15 @@ uint64_t NumberOf(uint64_t operation) { return operation + 1; }
 // Posts requests, takes and checks their replies.
 class Requester {
  public:
-  Requester(Endpoint* endpoint, const Run& run);
+  Requester(Endpoint* endpoint, const Run& run)
+      : endpoint_(endpoint),
+        combination_(run.combination),
+        window_(run.window),
+        arrived_(run.window, false) {}
 
   // Posts the receives of the first replies. Before the server may send.
   std::expected<void, Error> Open() {
-    const ReplyBy reply = combination_->reply;
-    if (reply != ReplyBy::kSend && reply != ReplyBy::kSendUd) return {};
+    if (!is_sent()) return {};
     for (uint64_t slot = 0; slot < window_; ++slot) {
       auto posted = endpoint_->PostReceive(slot, Endpoint::Into::kSlot);
       if (!posted) return posted;
@@ -54,27 +55,11 @@ class Requester {
   std::expected<void, Error> Post(uint64_t count) {
     for (; count > 0; --count, ++posted_) {
       const uint64_t slot = SlotOf(posted_);
-      std::expected<void, Error> added;
-      if (combination_->request != RequestBy::kNothing) {
+      if (has_requests()) {
         Fill(Which::kRequest, NumberOf(posted_), endpoint_->outbox(slot), endpoint_->word_count());
       }
-      switch (combination_->request) {
-        case RequestBy::kNothing:
-          break;
-        case RequestBy::kSend:
-          added = endpoint_->Send(slot);
-          break;
-        case RequestBy::kWrite:
-        case RequestBy::kWriteUc:
-          added = endpoint_->Write(slot);
-          break;
-        case RequestBy::kWriteImm:
-          added = endpoint_->WriteImm(slot);
-          break;
-      }
-      const bool reads =
-          combination_->request == RequestBy::kNothing || combination_->reply == ReplyBy::kRead;
-      if (added && reads) {
+      auto added = endpoint_->Send(combination_->request, slot);
+      if (added && combination_->has_reads()) {
         ++reads_;
         added = endpoint_->Read(slot, posted_);
       }
@@ -85,18 +70,10 @@ class Requester {
 
   // Takes the replies that have come, in their order. kCorrupt: one is wrong.
   std::expected<void, Error> Poll() {
-    switch (combination_->reply) {
-      case ReplyBy::kSend:
-      case ReplyBy::kSendUd:
-        return PollReceives();
-      case ReplyBy::kWrite:
-        PollMemory();
-        return {};
-      case ReplyBy::kRead:
-      case ReplyBy::kNothing:
-        break;
-    }
-    return PollReads();
+    if (is_sent()) return PollReceives();
+    if (combination_->has_reads()) return PollReads();
+    while (answered_ < posted_ && HasReply(answered_)) ++answered_;
+    return {};
   }
 
   // Why the oldest request has no reply: what is in its place is no reply, or not this one's.
@@ -109,12 +86,15 @@ class Requester {
   }
 
  private:
+  bool has_requests() const { return combination_->request != By::kNothing; }
+  bool is_sent() const {
+    return combination_->reply == By::kSend || combination_->reply == By::kSendUd;
+  }
   uint64_t SlotOf(uint64_t operation) const { return operation % window_; }
 
   bool HasReply(uint64_t operation) const {
     const uint64_t slot = SlotOf(operation);
-    const uint64_t number =
-        NumberOf(combination_->request == RequestBy::kNothing ? slot : operation);
+    const uint64_t number = NumberOf(has_requests() ? operation : slot);
     return IsWhole(Which::kReply, number, endpoint_->inbox(slot), endpoint_->word_count());
   }
 
@@ -141,7 +121,7 @@ class Requester {
         arrived_[SlotOf(operation)] = true;
         continue;
       }
-      if (combination_->request == RequestBy::kNothing) return Wrong(operation);
+      if (!has_requests()) return Wrong(operation);
       ++reads_;
       if (auto added = endpoint_->Read(SlotOf(operation), operation); !added) return added;
     }
@@ -150,10 +130,6 @@ class Requester {
       arrived_[SlotOf(answered_)] = false;
     }
     return endpoint_->Flush();
-  }
-
-  void PollMemory() {
-    while (answered_ < posted_ && HasReply(answered_)) ++answered_;
   }
 
   std::unexpected<Error> Wrong(uint64_t operation) const {
@@ -170,12 +146,6 @@ class Requester {
   std::vector<uint64_t> done_;  // READs
   std::vector<bool> arrived_;   // of the operations in flight, by slot
 };
-
-Requester::Requester(Endpoint* endpoint, const Run& run)
-    : endpoint_(endpoint),
-      combination_(run.combination),
-      window_(run.window),
-      arrived_(run.window, false) {}
 
 // Keeps a window of requests in flight for as long as the run says.
 class Load {
@@ -221,6 +191,7 @@ class Load {
   }
 
  private:
+  // Whether replies have come.
   std::expected<bool, Error> Step() {
     const uint64_t before = requester_->answered();
     if (auto polled = requester_->Poll(); !polled) return std::unexpected(polled.error());
@@ -229,7 +200,6 @@ class Load {
     return false;
   }
 
-  // whether replies have come
   void Record(Clock::time_point now) {
     progress_at_ = now;
     if (counts_ && run_.window == 1) {
@@ -268,7 +238,7 @@ class VerbsMeasurer final : public Measurer {
     if (auto outcome = OutcomeOf(report->outcome); !outcome)
       return std::unexpected(outcome.error());
     if (!result) return result;
-    const bool is_served = run.combination->request != RequestBy::kNothing;
+    const bool is_served = run.combination->request != By::kNothing;
     if (is_served && report->replies != requester.answered()) {
       return Fail(Code::kCorrupt, "the server replied " + std::to_string(report->replies) +
                                       " times to " + std::to_string(requester.answered()) +

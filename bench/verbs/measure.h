@@ -17,9 +17,8 @@
 #include <expected>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "bench/shared/device.h"
+#include "bench/shared/network.h"
 #include "bench/verbs/combination.h"
 #include "fabric/os.h"
 #include "verify/error.h"

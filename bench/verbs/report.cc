@@ -44,10 +44,8 @@ Table MeaningsOf(const VerbsSettings& settings) {
 }
 
 program::Json JsonOf(const VerbsRow& row) {
-  program::Json object = program::Json::object();
-  object["combination"] = row.combination->name;
-  object["bytes"] = row.bytes;
-  object["window"] = row.window;
+  program::Json object = {
+      {"combination", row.combination->name}, {"bytes", row.bytes}, {"window", row.window}};
   if (!row.unsupported.empty()) {
     object["unsupported"] = row.unsupported;
     return object;
@@ -113,11 +111,10 @@ Page PageOf(const VerbsStudy& study) {
 }
 
 program::Json JsonOf(const VerbsStudy& study) {
-  program::Json object = program::Json::object();
-  object["device"] = study.device;
-  object["rounds"] = study.settings.rounds;
-  object["duration_us"] = study.settings.duration.count();
-  object["results"] = program::Json::array();
+  program::Json object = {{"device", study.device},
+                          {"rounds", study.settings.rounds},
+                          {"duration_us", study.settings.duration.count()},
+                          {"results", program::Json::array()}};
   for (const VerbsRow& row : study.rows) object["results"].push_back(JsonOf(row));
   return object;
 }

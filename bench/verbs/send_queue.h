@@ -24,7 +24,7 @@ class SendQueue {
   // Adds a work request of one gather element to the next batch; `tag` comes back from
   // Poll once it is done, when it is not kNoTag. May wait for room.
   static constexpr uint64_t kNoTag = UINT64_MAX;
-  std::expected<void, Error> Add(ibv_send_wr request, const ibv_sge& memory, uint64_t tag);
+  std::expected<void, Error> Add(ibv_send_wr request, const ibv_sge& memory, uint64_t tag = kNoTag);
 
   // Posts the batch.
   std::expected<void, Error> Flush();

@@ -1,12 +1,10 @@
 // The server's side of the measurements.
 
-#include <time.h>
-
 #include <string>
 #include <thread>
 #include <utility>
 
-#include "bench/verbs/device.h"
+#include "bench/load/clock.h"
 #include "bench/verbs/endpoint.h"
 #include "bench/verbs/measure.h"
 #include "bench/verbs/pattern.h"
@@ -28,32 +26,25 @@ constexpr std::chrono::hours kRunMax{2};
 constexpr uint32_t kPollsPerLook = 4096;
 constexpr uint32_t kPollsPerYield = 256;
 
-uint64_t CpuNs() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
 using Outcome = std::expected<void, Error>;
 
 Outcome Silent() { return Fail(Code::kTimeout, "the client has said nothing for too long"); }
 
 // Of a WRITE with immediate data only the completion goes to the receive.
 Endpoint::Into IntoOf(const Combination& combination) {
-  return combination.request == RequestBy::kWriteImm ? Endpoint::Into::kNothing
-                                                     : Endpoint::Into::kSlot;
+  return combination.request == By::kWriteImm ? Endpoint::Into::kNothing : Endpoint::Into::kSlot;
 }
 
 // Finds requests, checks them, replies.
 class Responder {
  public:
-  Responder(Endpoint* endpoint, const Run& run);
+  Responder(Endpoint* endpoint, const Run& run)
+      : endpoint_(endpoint), combination_(run.combination), window_(run.window) {}
 
   // Posts the receives of the first requests, writes what READs find. Before the client may send.
   std::expected<void, Error> Open() {
-    const RequestBy request = combination_->request;
     for (uint64_t slot = 0; slot < window_; ++slot) {
-      if (request == RequestBy::kNothing) {
+      if (combination_->request == By::kNothing) {
         Fill(Which::kReply, slot + 1, endpoint_->outbox(slot), endpoint_->word_count());
       } else if (!combination_->is_polled()) {
         auto posted = endpoint_->PostReceive(slot, IntoOf(*combination_));
@@ -66,7 +57,7 @@ class Responder {
   // Replies to the requests that have come; returns how many. kCorrupt: one is wrong.
   std::expected<uint64_t, Error> Poll() {
     uint64_t count = 0;
-    if (combination_->request == RequestBy::kNothing) return count;
+    if (combination_->request == By::kNothing) return count;
     for (; count < window_; ++count) {
       const auto has_next = HasNext();
       if (!has_next) return std::unexpected(has_next.error());
@@ -104,17 +95,7 @@ class Responder {
     const uint64_t slot = replied_ % window_;
     Fill(Which::kReply, replied_ + 1, endpoint_->outbox(slot), endpoint_->word_count());
     ++replied_;
-    switch (combination_->reply) {
-      case ReplyBy::kSend:
-      case ReplyBy::kSendUd:
-        return endpoint_->Send(slot);
-      case ReplyBy::kWrite:
-        return endpoint_->Write(slot);
-      case ReplyBy::kRead:
-      case ReplyBy::kNothing:
-        break;
-    }
-    return {};
+    return endpoint_->Send(combination_->reply, slot);
   }
 
   Endpoint* endpoint_;
@@ -122,9 +103,6 @@ class Responder {
   uint64_t window_;
   uint64_t replied_ = 0;
 };
-
-Responder::Responder(Endpoint* endpoint, const Run& run)
-    : endpoint_(endpoint), combination_(run.combination), window_(run.window) {}
 
 class Server {
  public:
@@ -175,16 +153,17 @@ class Server {
       return sent;
     }
     if (!ready) return {};
-    const uint64_t cpu_before = CpuNs();
+    const int64_t cpu_before_ns = ProcessCpuNs();
     const auto outcome = Reply(run, &responder);
     const auto stopped = stream_.Receive<Stop>(kSilenceMax);
     if (!stopped) return std::unexpected(stopped.error());
-    return stream_.Send(Report{WireOutcomeOf(outcome), responder.replied(), CpuNs() - cpu_before});
+    const auto cpu_ns = static_cast<uint64_t>(ProcessCpuNs() - cpu_before_ns);
+    return stream_.Send(Report{WireOutcomeOf(outcome), responder.replied(), cpu_ns});
   }
 
   // Until the client says Stop. One that only READs needs nothing of us.
   Outcome Reply(const bench::Run& run, Responder* responder) {
-    if (run.combination->request == RequestBy::kNothing) {
+    if (run.combination->request == By::kNothing) {
       return stream_.Wait(kRunMax) ? Outcome() : Silent();
     }
     auto heard_at = Clock::now();

@@ -1,7 +1,5 @@
 #include "bench/verbs/study.h"
 
-#include <algorithm>
-
 namespace plov::bench {
 
 namespace {
@@ -27,14 +25,6 @@ Outcome MeasureRow(Measurer* measurer, const VerbsSettings& settings, VerbsRow* 
 }
 
 }  // namespace
-
-const VerbsRow* VerbsStudy::Find(const Combination* combination, uint32_t bytes,
-                                 uint32_t window) const {
-  const auto found = std::ranges::find_if(rows, [&](const VerbsRow& row) {
-    return row.combination == combination && row.bytes == bytes && row.window == window;
-  });
-  return found == rows.end() ? nullptr : &*found;
-}
 
 std::expected<VerbsStudy, Error> Study(Measurer* measurer, const VerbsSettings& settings) {
   VerbsStudy study{.settings = settings, .device = measurer->device(), .rows = {}};

@@ -14,15 +14,10 @@
 namespace plov::bench {
 
 struct VerbsSettings : RoundSettings {
-  VerbsSettings() {
-    rounds = 3;
-    duration = std::chrono::milliseconds(300);
-  }
+  VerbsSettings() : RoundSettings(3, std::chrono::milliseconds(300)) {}
 
-  enum class Role { kBoth, kServer, kClient };
-
-  Role role = Role::kBoth;
-  std::string host;  // of the server, for kClient
+  bool is_server = false;  // of a client on another machine
+  std::string host;        // of the server, where that is another machine; empty: both are here
   uint16_t port = 7471;
   WantedDevice device;
   std::vector<const Combination*> combinations;
@@ -46,9 +41,6 @@ struct VerbsStudy {
   VerbsSettings settings;
   std::string device;
   std::vector<VerbsRow> rows;
-
-  // nullptr where there is none.
-  const VerbsRow* Find(const Combination* combination, uint32_t bytes, uint32_t window) const;
 };
 
 // Rounds go over all rows, so that a machine that is slow for a while is slow for all of them.

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
-#include <string>
 #include <type_traits>
 
 #include "bench/verbs/endpoint.h"

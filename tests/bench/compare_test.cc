@@ -5,8 +5,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bench/compare/rows.h"
+#include "bench/compare/study.h"
 #include "bench/peers/peer.h"
+#include "bench/shared/tested_server.h"
 
 namespace plov::bench {
 namespace {

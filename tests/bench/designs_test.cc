@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bench/designs/layout.h"
-#include "bench/designs/placement.h"
 #include "bench/designs/probe.h"
 #include "bench/designs/study.h"
 #include "cuckoo/hash.h"

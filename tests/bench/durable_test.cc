@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/compare/rows.h"
+#include "bench/compare/study.h"
 #include "bench/durable/study.h"
 
 namespace plov::bench {

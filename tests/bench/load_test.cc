@@ -78,7 +78,7 @@ TEST(Choice, ScrambledItemsKeepTheirFrequencies) {
 
 TEST(Choice, TheLatestAreTheMostPopular) {
   Choice choice(Popularity::kLatest, 0.99, 100, 1);
-  for (int i = 0; i < 50; ++i) choice.Grow();
+  choice.GrowTo(150);
   std::vector<int> seen(150);
   for (int i = 0; i < 100'000; ++i) ++seen.at(choice.Next());
   EXPECT_GT(seen[149], seen[148]);

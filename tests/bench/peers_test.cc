@@ -75,8 +75,7 @@ class PeerTest : public testing::TestWithParam<size_t> {
 };
 
 TEST_P(PeerTest, GivesWhatItWasGiven) {
-  if (kind().start == nullptr) GTEST_SKIP() << "no " << kind().package;
-  const auto peer = kind().start(work_, place_);
+  const auto peer = kind().Start(work_, place_);
   if (!peer && peer.error().code == Code::kUnavailable) GTEST_SKIP() << peer.error().message;
   ASSERT_TRUE(peer) << peer.error().message;
   EXPECT_TRUE((*peer)->Can(Way::kGet) || (*peer)->Can(Way::kGetMany));
@@ -94,12 +93,11 @@ TEST_P(PeerTest, GivesWhatItWasGiven) {
 
 // What would be measured of a peer that has other items is an error and no rate.
 TEST_P(PeerTest, WhatIsMissingIsNoticed) {
-  if (kind().start == nullptr) GTEST_SKIP() << "no " << kind().package;
   if (kind().name == "redis-benchmark" || kind().name == "memory") {
     GTEST_SKIP() << "it does not look for the keys of the work";
   }
   Work fewer(kItems, kShape);
-  const auto peer = kind().start(fewer, place_);
+  const auto peer = kind().Start(fewer, place_);
   if (!peer && peer.error().code == Code::kUnavailable) GTEST_SKIP() << peer.error().message;
   ASSERT_TRUE(peer) << peer.error().message;
   fewer = Work(2 * kItems, kShape);

@@ -116,7 +116,7 @@ TEST(Replay, BothFormsAreRead) {
   EXPECT_EQ((*replay)[3].kind, Kind::kSwap);
   EXPECT_EQ((*replay)[4].kind, Kind::kGet);
   EXPECT_EQ(replay->value_bytes_most(), 99u);
-  EXPECT_EQ(replay->written_bytes(), 1u + 17 + 3 + 99 + 3 + 50);
+  EXPECT_DOUBLE_EQ(replay->item_bytes(), (1 + 17 + 3 + 99 + 3 + 50) / 3.0);
 }
 
 TEST(Replay, WhatIsWrongIsToldWithItsLine) {
