@@ -258,8 +258,9 @@ void Engine::AwaitStarted(std::span<const std::string_view> keys) {
 
 // The common case takes one turn after the other; whatever is rare goes the general way.
 void Engine::GoAlone(plov::Get* get) {
-  if (gets_.begun() % kGetsPerLook == 0) Report(get->shard, Clock::now());
-  if (connected_ && life_->loads() && life_->link(get->shard).quiet()) gets_.GoAlone(get);
+  if (get->ended()) return;
+  if (gets_.begun() % kGetsPerLook == 0) Report(get->link->shard(), Clock::now());
+  if (connected_ && life_->loads() && life_->link(get->link->shard()).quiet()) gets_.GoAlone(get);
 }
 
 Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {

@@ -45,15 +45,15 @@ struct Get {
   ReadBuffer record;      // and the last record, or value by message
   State state = State::kFree;
   bool waits = false;    // it is in the queue of those that want a READ
-  bool of_many = false;  // it is GetMany's
-  uint32_t shard = 0;
+  bool of_many = false;  // it is GetMany's, which has the sink but for the index
   Link* link = nullptr;  // the shard's, while the GET is under way
   std::string_view key;
   Deadline deadline;
   GetSink sink;  // none: who began it asks for the result
 
-  Range want{};                     // kWant, kReading: what is to be READ
-  const std::byte* from = nullptr;  // and where that is, when a READ is a load; null: nowhere
+  // kWant, kReading: what is to be READ.
+  const Range& want() const { return held ? held_want : lookup.want(); }
+  const std::byte* region = nullptr;  // the shard's, when a READ is a load
 
   // The caller's buffer. Only loads go straight there, and what is copied when the GET has ended;
   // never a READ that can outlive the call (rule R8).
@@ -67,7 +67,8 @@ struct Get {
   uint64_t ask_id = 0;     // kAsked
   uint32_t refreshes = 0;  // superblocks that this GET has waited for
   bool holds = false;      // the server holds a record for it, or may
-  bool held = false;       // `want` is that record
+  bool held = false;       // that record is what is to be READ
+  Range held_want{};
   Version held_version = 0;
 
   const verify::ItemView* item = nullptr;  // kHit

@@ -44,34 +44,37 @@ Gets::Gets(uint32_t window, Callbacks* callbacks)
 
 void Gets::Attach(Life* life) {
   life_ = life;
+  shards_.clear();
+  for (const auto& link : life_->links()) {
+    shards_.push_back({link.get(),
+                       link->region().data(),
+                       {&link->view(), life_->locations(), &lookup_stats_, &MonotonicUs}});
+  }
   hashed_ = many_ == nullptr ? 0 : many_->next;
   for (Get& get : gets_) {
     if (get.state == Get::State::kFree || get.ended()) continue;
     get.holds = false;
+    get.error.code = Code::kOk;
     Restart(&get);
   }
 }
 
-void Gets::Place(Get* get, std::string_view key, Deadline deadline, const GetSink& sink) {
+void Gets::Place(Get* get, std::string_view key, Deadline deadline) {
   get->key = key;
   get->deadline = deadline;
-  get->sink = sink;
-  get->of_many = false;
-  get->into.reset();
   get->refreshes = 0;
   get->begun_us = 0;
   get->error.code = Code::kOk;
-  get->held = false;
   ++begun_;
 }
 
 // A lookup that begins, or begins again.
 Action Gets::Start(Get* get, uint64_t hash) {
+  const Shard& shard = shards_[life_->ShardOf(hash)];
   get->held = false;
-  get->shard = life_->ShardOf(hash);
-  get->link = &life_->link(get->shard);
-  return get->lookup.Start({&get->link->view(), life_->locations(), &lookup_stats_, &MonotonicUs},
-                           get->key, hash, now_us_);
+  get->link = shard.link;
+  get->region = shard.region;
+  return get->lookup.Start(&shard.context, get->key, hash, now_us_);
 }
 
 // It may have paused until an item has certainly expired: its READs begin before that now.
@@ -84,7 +87,7 @@ void Gets::Restart(Get* get) {
 Get* Gets::Begin(std::string_view key, std::optional<std::span<std::byte>> into) {
   Get* get = gets_.data();
   ++busy_;
-  Place(get, key, Deadline::max(), {});
+  Place(get, key, Deadline::max());
   get->into = into;
   if (!KeyIsGood(key)) {
     Fail(get, BadKey());
@@ -129,18 +132,26 @@ void Gets::FailMany(const Error& error) {
   }
 }
 
+void Gets::HashAhead() {
+  const auto keys = many_->keys;
+  const Life& life = *life_;
+  size_t at = hashed_;
+  for (const size_t end = std::min(at + kKeysAhead, keys.size()); at < end; ++at) {
+    const size_t later = at + kKeysAhead;
+    if (later < keys.size()) verify::Prefetch(keys[later].data());
+    const uint64_t hash = life.HashOf(keys[at]);
+    hashes_[at % hashes_.size()] = hash;
+    life.locations().Prefetch(hash);
+  }
+  hashed_ = at;
+}
+
 // Gives the place to the next key, if there is one; false when it stays free.
 bool Gets::BeginNext(Get* get) {
   if (many_ == nullptr || many_->stopped || callbacks_->failed()) return false;
   const auto keys = many_->keys;
   while (many_->next < keys.size()) {
-    for (; hashed_ < std::min(many_->next + kKeysAhead, keys.size()); ++hashed_) {
-      const size_t later = hashed_ + kKeysAhead;
-      if (later < keys.size()) verify::Prefetch(keys[later].data());
-      const uint64_t hash = life_->HashOf(keys[hashed_]);
-      hashes_[hashed_ % kKeysAhead] = hash;
-      life_->locations()->Prefetch(hash);
-    }
+    if (hashed_ < many_->next + kKeysAhead) HashAhead();
     const size_t index = many_->next++;
     if (!KeyIsGood(keys[index])) {
       ++begun_;
@@ -148,9 +159,15 @@ bool Gets::BeginNext(Get* get) {
       callbacks_->Run([&] { many_->done(many_->context, index, std::unexpected(BadKey())); });
       continue;
     }
-    Place(get, keys[index], many_->deadline, {many_->done, many_->context, index});
+    Place(get, keys[index], many_->deadline);
+    get->sink.index = index;
     get->of_many = true;
-    Act(get, Start(get, hashes_[index % kKeysAhead]));
+    const Action action = Start(get, hashes_[index % hashes_.size()]);
+    if (action == Action::kRead) {
+      Want(get);
+    } else {
+      Act(get, action);
+    }
     return true;
   }
   return false;
@@ -178,7 +195,9 @@ bool Gets::StartQueued() {
     ++busy_;
     const Queued next = queued_.front();
     queued_.pop_front();
-    Place(get, next.key, next.deadline, next.sink);
+    Place(get, next.key, next.deadline);
+    get->sink = next.sink;
+    get->of_many = false;
     if (KeyIsGood(get->key)) {
       Restart(get);
     } else {
@@ -203,13 +222,9 @@ bool Gets::Tend() {
   return moved;
 }
 
-void Gets::Want(Get* get, const Get::Range& range) {
-  get->want = range;
-  if (life_->loads()) {
-    const auto region = get->link->region();
-    const bool inside = verify::WordsInside(range.offset, range.bytes, region.size());
-    get->from = inside ? region.data() + range.offset : nullptr;
-  }
+void Gets::Want(Get* get) {
+  const Get::Range& want = get->want();
+  if (get->region != nullptr) verify::PrefetchLines(get->region + want.offset, want.bytes);
   get->state = Get::State::kWant;
   wanting_.Push(get);
 }
@@ -217,7 +232,7 @@ void Gets::Want(Get* get, const Get::Range& range) {
 void Gets::Act(Get* get, Action action) {
   switch (action) {
     case Action::kRead:
-      return Want(get, get->lookup.want());
+      return Want(get);
     case Action::kPause:
       get->state = Get::State::kPaused;
       get->resume_at = fabric::Clock::now() + std::chrono::microseconds(get->pause_us);
@@ -254,7 +269,8 @@ bool Gets::Ask(Get* get) {
 
 void Gets::OnAnswer(uint32_t shard, const verify::Reply& reply) {
   const auto asked = std::ranges::find_if(gets_, [&](const Get& get) {
-    return get.state == Get::State::kAsked && get.shard == shard && get.ask_id == reply.request_id;
+    return get.state == Get::State::kAsked && get.link->shard() == shard &&
+           get.ask_id == reply.request_id;
   });
   if (asked == gets_.end()) return;
   Get* get = &*asked;
@@ -265,12 +281,15 @@ void Gets::OnAnswer(uint32_t shard, const verify::Reply& reply) {
   }
   if (reply.held) {
     if (reply.record_bytes < verify::kRecordHeaderBytes ||
-        reply.record_bytes > verify::kRecordBytesMax) {
+        reply.record_bytes > verify::kRecordBytesMax ||
+        !verify::WordsInside(reply.record_offset, reply.record_bytes,
+                             get->link->view().region_bytes)) {
       return Fail(get, {Code::kProtocol, "the server answered with an impossible record"});
     }
     get->held = true;
     get->held_version = reply.version;
-    return Want(get, {reply.record_offset, reply.record_bytes, true});
+    get->held_want = {reply.record_offset, reply.record_bytes, true};
+    return Want(get);
   }
   if (!Grow(&get->record, reply.value.size())) return Fail(get, NoMemory());
   auto* to = static_cast<char*>(static_cast<void*>(get->record.data()));
@@ -289,18 +308,18 @@ void Gets::OnAnswer(uint32_t shard, const verify::Reply& reply) {
 void Gets::OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed) {
   const bool changed = refreshed && *refreshed;
   for (Get& get : gets_) {
-    if (get.shard != shard) continue;
-    if (get.state == Get::State::kStale) {
-      if (!refreshed) {
-        Fail(&get, refreshed.error());
-      } else if (!changed || ++get.refreshes > kRefreshesMax) {
-        Act(&get, Action::kAskServer);
-      } else {
-        Restart(&get);
-      }
-    } else if (changed && !get.held &&
-               (get.state == Get::State::kWant || get.state == Get::State::kPaused)) {
-      // What the server was asked does not depend on tables, nor does a record that it holds.
+    const bool stale = get.state == Get::State::kStale;
+    // What the server was asked does not depend on tables, nor does a record that it holds.
+    const bool reads = changed && !get.held &&
+                       (get.state == Get::State::kWant || get.state == Get::State::kPaused);
+    if ((!stale && !reads) || get.link->shard() != shard) continue;
+    if (reads) {
+      Restart(&get);
+    } else if (!refreshed) {
+      Fail(&get, refreshed.error());
+    } else if (!changed || ++get.refreshes > kRefreshesMax) {
+      Act(&get, Action::kAskServer);
+    } else {
       Restart(&get);
     }
   }
@@ -326,15 +345,20 @@ void Gets::Fail(Get* get, Error error) {
 
 // The place is busy until the callback has seen the value's bytes.
 void Gets::End(Get* get, Get::State state) {
-  LeaveServer(get);
+  if (get->holds || get->state == Get::State::kReading) LeaveServer(get);
   get->state = state;
+  if (get->of_many) return EndOfMany(get);
   if (get->sink.done == nullptr) return;  // its caller takes the result
-  const bool of_many = get->of_many;
-  if (!of_many || !callbacks_->failed()) {
-    callbacks_->Run([&] { get->sink.done(get->sink.context, get->sink.index, ResultOf(get)); });
+  callbacks_->Run([&] { get->sink.done(get->sink.context, get->sink.index, ResultOf(get)); });
+  Free(get);
+}
+
+void Gets::EndOfMany(Get* get) {
+  if (!callbacks_->failed()) {
+    callbacks_->Run([&] { many_->done(many_->context, get->sink.index, ResultOf(get)); });
   }
-  if (of_many) --many_->left;
-  if (!of_many || !BeginNext(get)) Free(get);
+  --many_->left;
+  if (!BeginNext(get)) Free(get);
 }
 
 Client::GetResult Gets::ResultOf(Get* get) {
@@ -346,8 +370,12 @@ Client::GetResult Gets::ResultOf(Get* get) {
 Client::GetResult Gets::Deliver(const Get& get) {
   ++hits_;
   const verify::ItemView& item = *get.item;
-  Item result{item.value, item.version, item.flags, item.expiry};
-  if (!get.into) return result;
+  if (get.into) return FillInto(get);
+  return Item{item.value, item.version, item.flags, item.expiry};
+}
+
+Client::GetResult Gets::FillInto(const Get& get) {
+  const verify::ItemView& item = *get.item;
   if (item.value.size() > get.into->size()) {
     return plov::Fail(Code::kBufferTooSmall, "the value has " + std::to_string(item.value.size()) +
                                                  " bytes, the buffer " +
@@ -358,8 +386,8 @@ Client::GetResult Gets::Deliver(const Get& get) {
     std::memcpy(get.into->data(), item.value.data(), item.value.size());
   }
   const auto filled = get.into->first(item.value.size());
-  result.value = {static_cast<const char*>(static_cast<const void*>(filled.data())), filled.size()};
-  return result;
+  const auto* value = static_cast<const char*>(static_cast<const void*>(filled.data()));
+  return Item{{value, filled.size()}, item.version, item.flags, item.expiry};
 }
 
 void Gets::Expire(Deadline now, const Error* down) {

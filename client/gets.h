@@ -28,8 +28,9 @@ namespace plov {
 inline constexpr uint32_t kWindowMax = 64;
 
 bool KeyIsGood(std::string_view key);
-Error BadKey();
-Error NoMemory();  // needs none itself
+// Errors are rare: they are made out of the way of what is not.
+[[gnu::noinline]] Error BadKey();
+[[gnu::noinline]] Error NoMemory();  // needs none itself
 
 // The monotonic clock, some milliseconds behind, which only makes a confirmation look older than it
 // is; costs a third.
@@ -95,53 +96,61 @@ class Gets {
     GetSink sink;
     Deadline deadline;
   };
+  // What a GET needs of its shard, together.
+  struct Shard {
+    Link* link;
+    const std::byte* region;  // where READs are loads
+    cuckoo::Lookup::Context context;
+  };
   // Keys of GetMany that are hashed, and their remembered locations prefetched, ahead of their
   // turn. The bytes of as many more are prefetched: they are the caller's, and may lie anywhere.
   static constexpr size_t kKeysAhead = 16;
-  static constexpr size_t kBatchMax = kWindowMax / 2;
 
-  // A queue of those that want a READ; each is in it once at most, and there is room for all.
+  // Those that want a READ, the oldest first; each is in it once at most. Who has come by its READ, or
+  // wants none any more, stays until it is swept out, or wants the next.
   class Wanting {
    public:
     void Push(Get* get) {
       if (get->waits) return;
       get->waits = true;
-      all_[(first_ + count_++) % all_.size()] = get;
+      all_[count_++] = get;
     }
-    Get* Pop() {
-      Get* get = all_[first_++ % all_.size()];
-      --count_;
-      get->waits = false;
-      return get;
-    }
-    size_t count() const { return count_; }
+    // All, also who wants no READ any more.
+    std::span<Get* const> all() const { return std::span(all_).first(count_); }
+    // The next of all, at most so many, in turns.
+    std::span<Get* const> Next(size_t count_max);
+    void Sweep();
 
    private:
-    std::array<Get*, 128> all_;  // a power of two, and more than there are
-    size_t first_ = 0;
+    std::array<Get*, kWindowMax + 1> all_;
+    size_t next_ = 0;
     size_t count_ = 0;
   };
 
   // gets.cc: places, beginnings, ends.
-  void Place(Get* get, std::string_view key, Deadline deadline, const GetSink& sink);
+  void Place(Get* get, std::string_view key, Deadline deadline);
   cuckoo::Lookup::Action Start(Get* get, uint64_t hash);
   void Restart(Get* get);
   bool StartQueued();
+  void HashAhead();
   bool BeginNext(Get* get);
-  void Act(Get* get, cuckoo::Lookup::Action action);
-  void Want(Get* get, const Get::Range& range);
+  [[gnu::noinline]] void Act(Get* get, cuckoo::Lookup::Action action);
+  void Want(Get* get);
   void OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed);
   bool Ask(Get* get);
   void End(Get* get, Get::State state);
-  void Fail(Get* get, Error error);
-  void LeaveServer(Get* get);
+  void EndOfMany(Get* get);
+  [[gnu::noinline]] void Fail(Get* get, Error error);
+  [[gnu::noinline]] void LeaveServer(Get* get);
   void Free(Get* get);
   Client::GetResult Deliver(const Get& get);
+  [[gnu::noinline]] Client::GetResult FillInto(const Get& get);
 
   // gets_read.cc: bytes, and what they mean.
   [[gnu::flatten]] bool TurnLoads();
+  bool Load(std::span<Get* const> batch);
   void Load(Get* get);
-  void LoadRecord(Get* get);
+  void LoadRecord(Get* get, const std::byte* from);
   bool PostReads();
   void OnRead(Get* get, fabric::Status status, ReadBuffer* memory);
   void PrefetchWays(const Get& get);
@@ -154,14 +163,15 @@ class Gets {
 
   Callbacks* callbacks_;
   Life* life_ = nullptr;
-  std::vector<Get> gets_;   // [0] is the lone GET's, the others are the window
-  std::vector<Get*> free_;  // of the window
-  size_t busy_ = 0;         // that are not free
+  std::vector<Shard> shards_;  // of the life
+  std::vector<Get> gets_;      // [0] is the lone GET's, the others are the window
+  std::vector<Get*> free_;     // of the window
+  size_t busy_ = 0;            // that are not free
   Wanting wanting_;
   std::deque<Queued> queued_;
   Many* many_ = nullptr;
-  std::array<uint64_t, kKeysAhead> hashes_{};  // of key number n of `many_` at n % kKeysAhead
-  size_t hashed_ = 0;                          // keys whose hash is, or was, there
+  std::array<uint64_t, 2 * kKeysAhead> hashes_{};  // of key number n of `many_` at n % their number
+  size_t hashed_ = 0;                              // keys whose hash is, or was, there
   uint64_t now_us_ = 0;  // CoarseUs, before the READs of lookups that begin now
 
   cuckoo::LookupStats lookup_stats_;

@@ -22,9 +22,23 @@ Error OutOfRange() { return {Code::kCorrupt, "the table points outside the serve
 
 }  // namespace
 
-bool Gets::Turn() {
-  if (!life_->loads()) return PostReads();
-  return wanting_.count() > 0 && TurnLoads();
+bool Gets::Turn() { return life_->loads() ? TurnLoads() : PostReads(); }
+
+std::span<Get* const> Gets::Wanting::Next(size_t count_max) {
+  if (next_ >= count_) next_ = 0;
+  const auto batch = all().subspan(next_).first(std::min(count_max, count_ - next_));
+  next_ += batch.size();
+  return batch;
+}
+
+void Gets::Wanting::Sweep() {
+  size_t kept = 0;
+  for (Get* get : all()) {
+    get->waits = get->state == Get::State::kWant;
+    if (get->waits) all_[kept++] = get;
+  }
+  count_ = kept;
+  next_ = 0;
 }
 
 // As far as loads take it: then it has ended, or goes the general way.
@@ -40,47 +54,43 @@ void Gets::GoAlone(Get* get) {
 // Copies what some of the lookups want, sees once that the copies are as good as READs, and feeds
 // each lookup its copy.
 bool Gets::TurnLoads() {
-  std::array<Get*, kBatchMax> all;
-  size_t count = 0;
-  const size_t count_max = gets_.size() / 2;
-  while (count < count_max && wanting_.count() > 0) {
-    Get* get = wanting_.Pop();
-    if (get->state == Get::State::kWant) all[count++] = get;
-  }
-  const auto batch = std::span(all).first(count);
   if (many_ != nullptr) now_us_ = CoarseUs();
-  for (Get* get : batch) Load(get);
-  if (!life_->alive()) {
-    for (Get* get : batch) wanting_.Push(get);
-    return false;
+  auto batch = wanting_.Next(gets_.size() / 2);
+  while (!Load(batch)) {
+    wanting_.Sweep();
+    batch = wanting_.Next(gets_.size() / 2);
   }
+  if (batch.empty()) return false;
+  if (!life_->alive()) return false;
   for (Get* get : batch) Step(get);
-  for (const Get* get : batch) {
-    if (get->state == Get::State::kWant && get->from != nullptr) {
-      verify::PrefetchLines(get->from, get->want.bytes);
-    }
-  }
-  return count > 0;
+  return true;
 }
 
-// Leaves an error where there is nothing to copy, or no room for it.
+// False when one of them wants no READ.
+bool Gets::Load(std::span<Get* const> batch) {
+  for (Get* get : batch) {
+    if (get->state != Get::State::kWant) return false;
+    Load(get);
+  }
+  return true;
+}
+
+// Leaves an error where there is no room.
 void Gets::Load(Get* get) {
-  const uint32_t bytes = get->want.bytes;
-  get->error.code = Code::kOk;
-  if (get->from == nullptr) {
-    get->error = OutOfRange();
-  } else if (get->want.record) {
-    LoadRecord(get);
+  const uint32_t bytes = get->want().bytes;
+  const std::byte* from = get->region + get->want().offset;
+  if (get->want().record) {
+    LoadRecord(get, from);
   } else if (bytes == verify::kBucketBytesMin) {
     constexpr size_t kWords = verify::kBucketBytesMin / verify::kWordBytes;
-    verify::CopyWordsFromShared<kWords>(get->bucket.words(), get->from);
+    verify::CopyWordsFromShared<kWords>(get->bucket.words(), from);
   } else {
-    verify::CopyFromShared(get->bucket.words(), get->from, bytes);
+    verify::CopyFromShared(get->bucket.words(), from, bytes);
   }
 }
 
-void Gets::LoadRecord(Get* get) {
-  const uint32_t bytes = get->want.bytes;
+void Gets::LoadRecord(Get* get, const std::byte* from) {
+  const uint32_t bytes = get->want().bytes;
   const size_t head_bytes = verify::kRecordHeaderBytes + get->key.size();
   get->split_bytes = 0;
   if (get->into && !get->held && bytes >= head_bytes + kSplitValueBytesMin &&
@@ -90,21 +100,19 @@ void Gets::LoadRecord(Get* get) {
   if (!Grow(&get->record, bytes - get->split_bytes)) {
     get->error = NoMemory();
   } else if (get->split_bytes == 0) {
-    verify::CopyFromShared(get->record.data(), get->from, bytes);
+    verify::CopyFromShared(get->record.data(), from, bytes);
   } else {
-    verify::CopyFromSharedInTwo(get->record.data(), head_bytes, get->into->data(), get->from,
-                                bytes);
+    verify::CopyFromSharedInTwo(get->record.data(), head_bytes, get->into->data(), from, bytes);
   }
 }
 
 // Posts what there is room for, and takes what has come.
 bool Gets::PostReads() {
   now_us_ = CoarseUs();
-  for (size_t left = wanting_.count(); left > 0; --left) {
-    Get* get = wanting_.Pop();
+  for (Get* get : wanting_.all()) {
     if (get->state != Get::State::kWant) continue;
     Link& link = *get->link;
-    const Get::Range& want = get->want;
+    const Get::Range& want = get->want();
     if (want.record && !Grow(&get->record, want.bytes)) {
       Fail(get, NoMemory());
       continue;
@@ -114,13 +122,11 @@ bool Gets::PostReads() {
       id = link.reads().Add(want.offset, want.bytes, static_cast<Reads::Owner>(get - gets_.data()),
                             want.record ? &get->record : nullptr);
     }
-    if (id) {
-      get->read = *id;
-      get->state = Get::State::kReading;
-    } else {
-      wanting_.Push(get);
-    }
+    if (!id) continue;
+    get->read = *id;
+    get->state = Get::State::kReading;
   }
+  wanting_.Sweep();
   bool moved = false;
   for (const auto& link : life_->links()) moved = link->PostReads() || moved;
   return Collect() || moved;
@@ -144,10 +150,10 @@ bool Gets::Collect() {
 void Gets::OnRead(Get* get, fabric::Status status, ReadBuffer* memory) {
   get->state = Get::State::kWant;
   get->split_bytes = 0;
-  if (get->want.record) {
+  if (get->want().record) {
     get->record.swap(*memory);
   } else {
-    std::memcpy(get->bucket.words(), memory->data(), get->want.bytes);
+    std::memcpy(get->bucket.words(), memory->data(), get->want().bytes);
   }
   if (status == fabric::Status::kPeerGone) return wanting_.Push(get);
   if (status == fabric::Status::kOutOfRange) return Fail(get, OutOfRange());
@@ -156,7 +162,7 @@ void Gets::OnRead(Get* get, fabric::Status status, ReadBuffer* memory) {
 
 // A key that is not at home is at one of two other places, which are known as well.
 void Gets::PrefetchWays(const Get& get) {
-  if (get.state != Get::State::kWant || get.want.record) return;
+  if (get.state != Get::State::kWant || get.want().record) return;
   const Link& link = *get.link;
   const cuckoo::Geometry& table = link.view().tables[0];
   for (const uint64_t index : cuckoo::WaysOf(get.lookup.hash(), table.bucket_count)) {
@@ -167,16 +173,19 @@ void Gets::PrefetchWays(const Get& get) {
 // The one place where bytes are fed to a lookup.
 void Gets::Step(Get* get) {
   if (get->error.code != Code::kOk) return FailLoad(get);
-  Act(get, Feed(get));
+  const Action action = Feed(get);
+  if (action == Action::kHit) return End(get, Get::State::kHit);
+  if (action == Action::kRead) return Want(get);
+  Act(get, action);
 }
 
 void Gets::FailLoad(Get* get) { Fail(get, std::move(get->error)); }
 
 Action Gets::Feed(Get* get) {
-  if (get->held) return FeedHeld(get);
   Action action;
-  if (get->want.record) {
-    const auto head = BytesOf(&get->record, get->want.bytes - get->split_bytes);
+  if (get->want().record) {
+    if (get->held) return FeedHeld(get);
+    const auto head = BytesOf(&get->record, get->want().bytes - get->split_bytes);
     const auto tail =
         get->split_bytes == 0 ? std::span<std::byte>() : get->into->first(get->split_bytes);
     action = get->lookup.FeedRecord(head, tail);
@@ -191,7 +200,7 @@ Action Gets::Feed(Get* get) {
 
 // The server kept the record for us, unless we took longer than it waits: then once more.
 Action Gets::FeedHeld(Get* get) {
-  const auto bytes = BytesOf(&get->record, get->want.bytes);
+  const auto bytes = BytesOf(&get->record, get->want().bytes);
   const auto item = verify::ParseRecord(bytes, get->link->view().record_seed);
   if (!item || item->version != get->held_version || item->key != get->key) {
     return Start(get, get->lookup.hash());

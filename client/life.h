@@ -55,6 +55,7 @@ class Life {
   uint32_t ShardOf(uint64_t hash) const { return cuckoo::ShardOf(hash, shard_count()); }
   uint64_t incarnation(uint32_t shard) const { return links_[shard]->view().incarnation; }
   cuckoo::LocationCache* locations() { return &locations_; }
+  const cuckoo::LocationCache& locations() const { return locations_; }
 
   void AddTo(ClientStats* stats) const;
 

@@ -10,7 +10,26 @@ namespace plov::cuckoo {
 using verify::Bucket;
 using verify::BucketKind;
 
-Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint64_t hash,
+namespace {
+
+// Of two keys. A call of memcmp takes longer than to compare a short key.
+bool AreSame(std::string_view one, std::string_view other) {
+  const auto word = [](const char* at) {
+    uint64_t bytes;
+    std::memcpy(&bytes, at, sizeof(bytes));
+    return bytes;
+  };
+  const size_t bytes = one.size();
+  if (bytes < verify::kWordBytes || bytes > 2 * verify::kWordBytes) return one == other;
+  if (bytes != other.size()) return false;
+  const size_t last = bytes - verify::kWordBytes;
+  return word(one.data()) == word(other.data()) &&
+         word(one.data() + last) == word(other.data() + last);
+}
+
+}  // namespace
+
+Lookup::Action Lookup::Start(const Context* context, std::string_view key, uint64_t hash,
                              uint64_t posted_us) {
   context_ = context;
   key_ = key;
@@ -21,7 +40,7 @@ Lookup::Action Lookup::Start(const Context& context, std::string_view key, uint6
   torn_digest_ = 0;
   home_posted_us_ = posted_us;
   table_ = 0;
-  if (const auto known = context.cache->Find(hash)) return StartKnown(*known);
+  if (const auto known = context->cache->Find(hash)) return StartKnown(*known);
   return GoHome();
 }
 
@@ -32,13 +51,13 @@ Lookup::Action Lookup::ReadWay(State state, uint8_t way) {
   way_ = way;
   index_ = way == 0 ? HomeOf(hash_, in.bucket_count) : WaysOf(hash_, in.bucket_count)[way];
   want_ = {in.BucketOffset(index_), in.bucket_bytes, false};
-  ++context_.stats->bucket_reads;
+  ++context_->stats->bucket_reads;
   return Action::kRead;
 }
 
 // A sealed reference lies inside the region; what does not is damage that no READ may follow.
 Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) {
-  const uint64_t region_bytes = context_.view->region_bytes;
+  const uint64_t region_bytes = context_->view->region_bytes;
   const bool inside = bytes >= verify::kRecordHeaderBytes && bytes <= verify::kRecordBytesMax &&
                       verify::WordsInside(offset, bytes, region_bytes);
   if (!inside) {
@@ -48,19 +67,19 @@ Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) 
   }
   state_ = state;
   want_ = {offset, bytes, true};
-  ++context_.stats->record_reads;
+  ++context_->stats->record_reads;
   return Action::kRead;
 }
 
 // R4. Locations come from verified bytes of this incarnation (the cache is cleared with it), so
 // offsets are inside the region.
 Lookup::Action Lookup::StartKnown(const Location& known) {
-  ++context_.stats->known_reads;
+  ++context_->stats->known_reads;
   if (known.is_record) {
     known_stamp_ = known.stamp;
     return ReadRecord(State::kKnownRecord, known.offset, known.bytes);
   }
-  for (table_ = 0; table_ < context_.view->tables.size(); ++table_) {
+  for (table_ = 0; table_ < context_->view->tables.size(); ++table_) {
     if (table().generation == 0 || static_cast<uint32_t>(table().generation) != known.stamp) {
       continue;
     }
@@ -70,8 +89,8 @@ Lookup::Action Lookup::StartKnown(const Location& known) {
 }
 
 Lookup::Action Lookup::ForgetKnown() {
-  ++context_.stats->known_misses;
-  context_.cache->Forget(hash_);
+  ++context_->stats->known_misses;
+  context_->cache->Forget(hash_);
   return StartOver();
 }
 
@@ -80,8 +99,8 @@ Lookup::Action Lookup::GoHome() { return ReadWay(State::kHome, 0); }
 // Begins again from the first table, as new. The clock is asked first: it must not be later than
 // the READ.
 Lookup::Action Lookup::StartOver() {
-  ++context_.stats->restarts;
-  home_posted_us_ = context_.now_us();
+  ++context_->stats->restarts;
+  home_posted_us_ = context_->now_us();
   table_ = 0;
   return GoHome();
 }
@@ -91,8 +110,8 @@ Lookup::Action Lookup::StartOver() {
 Lookup::Action Lookup::Miss() {
   if (stashed_) return Action::kAskServer;
   if (!forward_) return Action::kAbsent;
-  if (table_ == 1 || context_.view->tables[1].generation == 0) return Action::kRefresh;
-  home_posted_us_ = context_.now_us();
+  if (table_ == 1 || context_->view->tables[1].generation == 0) return Action::kRefresh;
+  home_posted_us_ = context_->now_us();
   table_ = 1;
   return GoHome();
 }
@@ -102,7 +121,7 @@ Lookup::Action Lookup::FeedBucket(Bucket* bucket) {
   bucket_state_ = state_;
   const uint32_t bytes = table().bucket_bytes;
   if (!bucket->Whole(bytes, table().SeedOf(index_))) {
-    ++context_.stats->torn_buckets;
+    ++context_->stats->torn_buckets;
     if (state_ == State::kKnownBucket) return ForgetKnown();
     return Torn(std::as_bytes(std::span(bucket->words(), bytes / verify::kWordBytes)));
   }
@@ -111,10 +130,10 @@ Lookup::Action Lookup::FeedBucket(Bucket* bucket) {
       return Action::kRefresh;
     case BucketKind::kInline: {
       const auto item = bucket->Unmask(bytes);
-      if (!item || item->key != key_) break;
+      if (!item || !AreSame(item->key, key_)) break;
       item_ = *item;
       if (state_ != State::kKnownBucket) {
-        context_.cache->Remember(hash_, Location::Bucket(way_, table().generation));
+        context_->cache->Remember(hash_, Location::Bucket(way_, table().generation));
       }
       return Action::kHit;
     }
@@ -148,14 +167,13 @@ Lookup::Action Lookup::OnHome() {
   home_version_ = bucket_->version();
   forward_ = bucket_->forward();
   stashed_ = bucket_->stashed();
-  pending_ways_ = bucket_->overflow() ? 0b110 : 0;
+  uint32_t pending = bucket_->overflow() ? 0b110 : 0;
   const uint32_t fingerprint = FingerprintOf(hash_);
   for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
     const verify::DirectoryEntry entry = bucket_->entry(i);
-    if (entry.way != 0 && entry.way < kWays && entry.fingerprint == fingerprint) {
-      pending_ways_ = static_cast<uint8_t>(pending_ways_ | 1u << entry.way);
-    }
+    if (entry.fingerprint == fingerprint) pending |= 1u << entry.way;
   }
+  pending_ways_ = static_cast<uint8_t>(pending & 0b110);  // an entry may be empty, or nonsense
   if (pending_ways_ == 0) return Miss();
   return OnWay();
 }
@@ -168,16 +186,16 @@ Lookup::Action Lookup::OnWay() {
     return ReadWay(State::kWay, way);
   }
   if (stashed_) return Miss();
-  ++context_.stats->confirmations;
-  confirm_posted_us_ = context_.now_us();
+  ++context_->stats->confirmations;
+  confirm_posted_us_ = context_->now_us();
   return ReadWay(State::kConfirm, 0);
 }
 
 // The second half of R3: an unchanged home means that the key was nowhere while the ways were read.
 Lookup::Action Lookup::OnConfirm() {
-  const bool aged = context_.now_us() - home_posted_us_ > kConfirmationUsMax;
+  const bool aged = context_->now_us() - home_posted_us_ > kConfirmationUsMax;
   if (bucket_->version() == home_version_ && !aged) return Miss();
-  ++context_.stats->restarts;
+  ++context_->stats->restarts;
   torn_alike_ = false;  // somebody writes here
   home_posted_us_ = confirm_posted_us_;
   bucket_state_ = State::kHome;  // what was READ is a new first READ of the home
@@ -190,23 +208,23 @@ Lookup::Action Lookup::OnConfirm() {
 Lookup::Action Lookup::OnKnownRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
   if (!verify::IsLive(bytes)) return ForgetKnown();
   if (static_cast<uint32_t>(verify::VersionOf(bytes)) != known_stamp_) return ForgetKnown();
-  const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  if (!item || item->key != key_) return ForgetKnown();
-  item_ = *item;
+  if (!verify::ParseRecordParts(bytes, tail, context_->view->record_seed, &item_)) {
+    return ForgetKnown();
+  }
+  if (!AreSame(item_.key, key_)) return ForgetKnown();
   return Action::kHit;
 }
 
 // R1: the record that the bucket meant, or back to the bucket; `live` does not matter.
 Lookup::Action Lookup::OnRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
-  const auto item = verify::ParseRecordParts(bytes, tail, context_.view->record_seed);
-  if (!item || item->version != expected_version_) {
-    ++context_.stats->torn_records;
+  if (!verify::ParseRecordParts(bytes, tail, context_->view->record_seed, &item_) ||
+      item_.version != expected_version_) {
+    ++context_->stats->torn_records;
     return Torn(bytes);
   }
   // Another key with the same 64-bit hash.
-  if (item->key != key_) return OnNotHere();
-  item_ = *item;
-  context_.cache->Remember(hash_, Location::Record(want_.offset, want_.bytes, expected_version_));
+  if (!AreSame(item_.key, key_)) return OnNotHere();
+  context_->cache->Remember(hash_, Location::Record(want_.offset, want_.bytes, expected_version_));
   return Action::kHit;
 }
 
@@ -226,12 +244,12 @@ Lookup::Action Lookup::Torn(std::span<const std::byte> bytes) {
   if (state_ == State::kRecord) {
     StartOver();
   } else {
-    ++context_.stats->bucket_reads;
+    ++context_->stats->bucket_reads;
   }
   if (attempts_ <= kImmediateRereads) return Action::kRead;
   // Between half and all of 1, 2, 4 ... us: readers of one hot key must not come back in step.
   const uint64_t most = uint64_t{1} << (attempts_ - kImmediateRereads);
-  const uint64_t jitter = verify::Mix(hash_ ^ context_.now_us());
+  const uint64_t jitter = verify::Mix(hash_ ^ context_->now_us());
   pause_us_ = static_cast<uint32_t>(most - Scale(jitter, most / 2 + 1));
   return Action::kPause;
 }

@@ -68,7 +68,7 @@ class Lookup {
   };
 
   // Begins. `key` stays valid to the end; `posted_us` is at or before the time of the first READ.
-  Action Start(const Context& context, std::string_view key, uint64_t hash, uint64_t posted_us);
+  Action Start(const Context* context, std::string_view key, uint64_t hash, uint64_t posted_us);
 
   // Takes the bucket READ for want(), in the driver's private memory, where it stays until the
   // lookup ends; the mask is taken off an inline item.
@@ -96,7 +96,7 @@ class Lookup {
  private:
   enum class State : uint8_t { kKnownRecord, kKnownBucket, kHome, kWay, kRecord, kConfirm };
 
-  const Geometry& table() const { return context_.view->tables[table_]; }
+  const Geometry& table() const { return context_->view->tables[table_]; }
 
   Action ReadWay(State state, uint8_t way);
   Action ReadRecord(State state, uint64_t offset, uint32_t bytes);
@@ -105,16 +105,17 @@ class Lookup {
   Action StartOver();
   Action Miss();
 
-  Action OnNotHere();
+  // Rare, and kept out of the way of what is not.
+  [[gnu::noinline]] Action OnNotHere();
   Action OnHome();
   Action OnWay();
   Action OnConfirm();
   Action OnKnownRecord(std::span<std::byte> bytes, std::span<std::byte> tail);
   Action OnRecord(std::span<std::byte> bytes, std::span<std::byte> tail);
-  Action ForgetKnown();
-  Action Torn(std::span<const std::byte> bytes);
+  [[gnu::noinline]] Action ForgetKnown();
+  [[gnu::noinline]] Action Torn(std::span<const std::byte> bytes);
 
-  Context context_{};
+  const Context* context_ = nullptr;
   std::string_view key_;
   uint64_t hash_ = 0;
   uint64_t index_ = 0;  // of the bucket that is READ

@@ -99,13 +99,11 @@ class Bucket {
   const uint64_t* words() const { return words_.data(); }
 
   bool Whole(uint32_t bucket_bytes, uint64_t seed) const {
-    return words_[0] == Checksum(&words_[1], bucket_bytes - kWordBytes, seed);
+    return words_[0] == ChecksumOf(bucket_bytes, seed);
   }
 
   // Writes the checksum of the other words.
-  void Seal(uint32_t bucket_bytes, uint64_t seed) {
-    words_[0] = Checksum(&words_[1], bucket_bytes - kWordBytes, seed);
-  }
+  void Seal(uint32_t bucket_bytes, uint64_t seed) { words_[0] = ChecksumOf(bucket_bytes, seed); }
 
   uint32_t version() const { return static_cast<uint32_t>(words_[1]); }
   void set_version(uint32_t version) { words_[1] = (words_[1] & ~uint64_t{0xffffffff}) | version; }
@@ -136,17 +134,20 @@ class Bucket {
   void ClearDirectory() { set_bits(bits() & (3u | kForwardBit)); }
 
   Reference reference() const {
-    Reference reference;
-    std::memcpy(static_cast<void*>(&reference), &words_[kPayloadWord], sizeof(reference));
-    reference.hash ^= reference.mask;
-    return reference;
+    const uint64_t* word = &words_[kPayloadWord];
+    return {.hash = word[0] ^ word[4],
+            .version = word[1],
+            .offset = word[2],
+            .record_bytes = static_cast<uint32_t>(word[3]),
+            .reserved = static_cast<uint32_t>(word[3] >> 32),
+            .mask = word[4]};
   }
 
   // The inline item, or nullopt when it has no key or its lengths do not fit the bucket (foreign
   // bytes are checked).
   std::optional<MaskedItem> inline_item(uint32_t bucket_bytes) const;
   // The same of a copy that nobody stores: takes the mask off it.
-  std::optional<ItemView> Unmask(uint32_t bucket_bytes);
+  [[gnu::noinline]] std::optional<ItemView> Unmask(uint32_t bucket_bytes);
 
   // Makes the bucket empty, or the home of an item; version, flags and directory stay.
   void Clear(uint32_t bucket_bytes) { SetPayload(BucketKind::kEmpty, bucket_bytes); }
@@ -173,6 +174,12 @@ class Bucket {
     words_[1] = (words_[1] & 0xffffffff) | static_cast<uint64_t>(bits) << 32;
   }
   void set_bit(uint32_t bit, bool on) { set_bits(on ? bits() | bit : bits() & ~bit); }
+  // Lengths that the compiler knows spare the path of every GET XXH3's own choice by length.
+  uint64_t ChecksumOf(uint32_t bucket_bytes, uint64_t seed) const {
+    if (bucket_bytes == kBucketBytesMin)
+      return Checksum(&words_[1], kBucketBytesMin - kWordBytes, seed);
+    return Checksum(&words_[1], bucket_bytes - kWordBytes, seed);
+  }
   void SetPayload(BucketKind kind, uint32_t bucket_bytes);
   void MaskWords(size_t first, uint64_t mask_bits, uint32_t bucket_bytes);
 

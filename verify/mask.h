@@ -103,17 +103,17 @@ class MaskedItem {
     if (key.size() != key_bytes()) return false;
     const uint64_t mask = MaskAt(mask_, bytes_.at);
     const std::byte* at = bytes_.words + bytes_.at;
-    while (!key.empty()) {
-      const size_t bytes = std::min(key.size(), kWordBytes);
-      uint64_t given = 0, stored = 0, mine = mask;
-      std::memcpy(&given, key.data(), bytes);
-      std::memcpy(&stored, at, bytes);
-      if (bytes < kWordBytes) mine &= (uint64_t{1} << 8 * bytes) - 1;
-      if ((given ^ mine) != stored) return false;
-      key.remove_prefix(bytes);
-      at += bytes;
+    uint64_t given, stored;
+    for (; key.size() >= kWordBytes; key.remove_prefix(kWordBytes), at += kWordBytes) {
+      std::memcpy(&given, key.data(), kWordBytes);
+      std::memcpy(&stored, at, kWordBytes);
+      if ((given ^ mask) != stored) return false;
     }
-    return true;
+    if (key.empty()) return true;
+    given = stored = 0;
+    std::memcpy(&given, key.data(), key.size());
+    std::memcpy(&stored, at, key.size());
+    return (given ^ (mask & ((uint64_t{1} << 8 * key.size()) - 1))) == stored;
   }
 
   // Unmasked, into memory that is large enough.

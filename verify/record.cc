@@ -28,13 +28,18 @@ uint64_t MaskOf(const std::byte* record) {
   return FieldOf<uint64_t>(record, offsetof(RecordHeader, mask)) & ~kLiveBit;
 }
 
+size_t KeyBytesOf(const std::byte* record) {
+  return FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes));
+}
+
+size_t ValueBytesOf(const std::byte* record) {
+  return FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
+}
+
 MaskedItem MaskedOf(const std::byte* record) {
   const uint64_t mask = MaskOf(record);
-  MaskedItem item(
-      FieldOf<uint64_t>(record, offsetof(RecordHeader, version)),
-      {record, kRecordHeaderBytes, FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes)),
-       FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes))},
-      mask);
+  MaskedItem item(FieldOf<uint64_t>(record, offsetof(RecordHeader, version)),
+                  {record, kRecordHeaderBytes, KeyBytesOf(record), ValueBytesOf(record)}, mask);
   item.set_flags(FieldOf<uint32_t>(record, offsetof(RecordHeader, flags)) ^
                  static_cast<uint32_t>(mask));
   item.set_expiry(FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry)) ^
@@ -61,10 +66,18 @@ void Unmask(std::byte* at, size_t bytes, uint64_t mask) {
     for (uint64_t& word : block) word ^= mask;
     std::memcpy(at, block, sizeof(block));
   }
-  for (; bytes >= kWordBytes; bytes -= kWordBytes, at += kWordBytes) {
-    UnmaskLast<uint64_t>(at, mask);
-    __asm__("" ::: "memory");  // keeps the compiler from making larger loads of them
-  }
+  const auto words = [&at, mask]<size_t kWords>() {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kWords; ++i, at += kWordBytes) {
+      UnmaskLast<uint64_t>(at, mask);
+      __asm__("" ::: "memory");  // keeps the compiler from making larger loads of them
+    }
+  };
+  for (; bytes >= 8 * kWordBytes; bytes -= 8 * kWordBytes) words.template operator()<8>();
+  if ((bytes & 4 * kWordBytes) != 0) words.template operator()<4>();
+  if ((bytes & 2 * kWordBytes) != 0) words.template operator()<2>();
+  if ((bytes & kWordBytes) != 0) words.template operator()<1>();
+  if (bytes % kWordBytes == 0) return;
   if ((bytes & 4) != 0) {
     UnmaskLast<uint32_t>(at, mask);
     at += 4;
@@ -78,19 +91,70 @@ void Unmask(std::byte* at, size_t bytes, uint64_t mask) {
   if ((bytes & 1) != 0) UnmaskLast<uint8_t>(at, mask);
 }
 
-// Of an item whose mask was taken off.
-ItemView ViewOf(const MaskedItem& item, const std::byte* key, const std::byte* value) {
-  return {{reinterpret_cast<const char*>(key), item.key_bytes()},
-          {reinterpret_cast<const char*>(value), item.value_bytes()},
-          item.version(),
-          item.flags(),
-          item.expiry()};
+// Of a copy whose key and value are unmasked.
+void ViewUnmasked(const std::byte* record, const std::byte* value, ItemView* item) {
+  const uint64_t mask = MaskOf(record);
+  item->key = {reinterpret_cast<const char*>(record + kRecordHeaderBytes), KeyBytesOf(record)};
+  item->value = {reinterpret_cast<const char*>(value), ValueBytesOf(record)};
+  item->version = FieldOf<uint64_t>(record, offsetof(RecordHeader, version));
+  item->flags =
+      FieldOf<uint32_t>(record, offsetof(RecordHeader, flags)) ^ static_cast<uint32_t>(mask);
+  item->expiry =
+      FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry)) ^ static_cast<uint32_t>(mask >> 32);
 }
 
 // Of what comes before a long value.
 uint64_t HeadChecksum(const std::byte* record, size_t key_bytes, uint64_t value_digest) {
   return Checksum(record + kRecordSealedFrom, kRecordHeaderBytes + key_bytes - kRecordSealedFrom,
                   value_digest);
+}
+
+[[gnu::noinline]] bool LongIsWhole(std::span<const std::byte> copy, uint64_t value_digest) {
+  const RecordHeader header = HeaderOf(copy);
+  return RecordBytes(header.key_bytes, header.value_bytes) == copy.size() &&
+         header.checksum == HeadChecksum(copy.data(), header.key_bytes, value_digest);
+}
+
+bool IsWhole(std::span<const std::byte> copy, uint64_t seed) {
+  if (copy.size() < kRecordHeaderBytes) return false;
+  const std::byte* record = copy.data();
+  const size_t key_bytes = KeyBytesOf(record), value_bytes = ValueBytesOf(record);
+  if (key_bytes == 0 || key_bytes > kKeyBytesMax) return false;
+  if (RecordBytes(key_bytes, value_bytes) != copy.size()) return false;
+  seed = MaskedSeed(seed, MaskOf(record));
+  if (value_bytes > kShortValueMax) {
+    return LongIsWhole(copy, Checksum(record + copy.size() - value_bytes, value_bytes, seed));
+  }
+  return Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed) ==
+         FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum));
+}
+
+[[gnu::noinline]] bool ParseSplit(std::span<std::byte> head, std::span<std::byte> value,
+                                  uint64_t seed, ItemView* item) {
+  if (head.size() < kRecordHeaderBytes) return false;
+  const RecordHeader header = HeaderOf(head);
+  if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
+    return false;
+  }
+  seed = MaskedSeed(seed, MaskOf(head.data()));
+  uint64_t checksum;
+  if (value.size() > kShortValueMax) {
+    checksum =
+        HeadChecksum(head.data(), header.key_bytes, Checksum(value.data(), value.size(), seed));
+  } else {
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset_withSeed(&state, seed);
+    XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
+    XXH3_64bits_update(&state, value.data(), value.size());
+    checksum = XXH3_64bits_digest(&state);
+  }
+  if (header.checksum != checksum) return false;
+  const uint64_t mask = MaskOf(head.data());
+  Unmask(head.data() + kRecordHeaderBytes, header.key_bytes, mask);
+  Unmask(value.data(), value.size(), MaskAt(mask, header.key_bytes));
+  ViewUnmasked(head.data(), value.data(), item);
+  return true;
 }
 
 }  // namespace
@@ -191,68 +255,36 @@ size_t PayloadBytes(const Bucket& bucket) {
   return bucket.inline_item(kBucketBytesMax)->payload_bytes();
 }
 
-std::optional<MaskedItem> CheckRecord(std::span<const std::byte> copy, uint64_t seed) {
-  if (copy.size() < kRecordHeaderBytes) return std::nullopt;
-  const std::byte* record = copy.data();
-  const auto key_bytes = FieldOf<uint16_t>(record, offsetof(RecordHeader, key_bytes));
-  const auto value_bytes = FieldOf<uint32_t>(record, offsetof(RecordHeader, value_bytes));
-  if (key_bytes == 0 || key_bytes > kKeyBytesMax) return std::nullopt;
-  if (RecordBytes(key_bytes, value_bytes) != copy.size()) return std::nullopt;
-  seed = MaskedSeed(seed, MaskOf(record));
-  if (value_bytes > kShortValueMax) {
-    return CheckLongRecord(copy, Checksum(record + copy.size() - value_bytes, value_bytes, seed));
-  }
-  if (FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum)) !=
-      Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed)) {
-    return std::nullopt;
-  }
-  return MaskedOf(record);
+std::optional<MaskedItem> CheckRecord(std::span<const std::byte> record, uint64_t seed) {
+  if (!IsWhole(record, seed)) return std::nullopt;
+  return MaskedOf(record.data());
 }
 
 std::optional<MaskedItem> CheckLongRecord(std::span<const std::byte> record,
                                           uint64_t value_digest) {
-  const RecordHeader header = HeaderOf(record);
-  if (RecordBytes(header.key_bytes, header.value_bytes) != record.size() ||
-      header.checksum != HeadChecksum(record.data(), header.key_bytes, value_digest)) {
-    return std::nullopt;
-  }
+  if (!LongIsWhole(record, value_digest)) return std::nullopt;
   return MaskedOf(record.data());
 }
 
+bool ParseRecordParts(std::span<std::byte> head, std::span<std::byte> value, uint64_t seed,
+                      ItemView* item) {
+  if (!value.empty()) return ParseSplit(head, value, seed, item);
+  if (!IsWhole(head, seed)) return false;
+  std::byte* key = head.data() + kRecordHeaderBytes;
+  Unmask(key, head.size() - kRecordHeaderBytes, MaskOf(head.data()));
+  ViewUnmasked(head.data(), key + KeyBytesOf(head.data()), item);
+  return true;
+}
+
 std::optional<ItemView> ParseRecord(std::span<std::byte> copy, uint64_t seed) {
-  const auto item = CheckRecord(copy, seed);
-  if (!item) return std::nullopt;
-  Unmask(copy.data() + kRecordHeaderBytes, copy.size() - kRecordHeaderBytes, item->mask());
-  const std::byte* key = copy.data() + kRecordHeaderBytes;
-  return ViewOf(*item, key, key + item->key_bytes());
+  ItemView item{};
+  return ParseRecordParts(copy, {}, seed, &item) ? std::optional(item) : std::nullopt;
 }
 
 std::optional<ItemView> ParseSplitRecord(std::span<std::byte> head, std::span<std::byte> value,
                                          uint64_t seed) {
-  if (head.size() < kRecordHeaderBytes) return std::nullopt;
-  const RecordHeader header = HeaderOf(head);
-  if (kRecordHeaderBytes + header.key_bytes != head.size() || header.value_bytes != value.size()) {
-    return std::nullopt;
-  }
-  seed = MaskedSeed(seed, MaskOf(head.data()));
-  uint64_t checksum;
-  if (value.size() > kShortValueMax) {
-    checksum =
-        HeadChecksum(head.data(), header.key_bytes, Checksum(value.data(), value.size(), seed));
-  } else {
-    XXH3_state_t state;
-    XXH3_INITSTATE(&state);
-    XXH3_64bits_reset_withSeed(&state, seed);
-    XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
-    XXH3_64bits_update(&state, value.data(), value.size());
-    checksum = XXH3_64bits_digest(&state);
-  }
-  if (header.checksum != checksum) return std::nullopt;
-  const MaskedItem item = MaskedOf(head.data());
-  std::byte* key = head.data() + kRecordHeaderBytes;
-  Unmask(key, item.key_bytes(), item.mask());
-  Unmask(value.data(), value.size(), MaskAt(item.mask(), item.key_bytes()));
-  return ViewOf(item, key, value.data());
+  ItemView item{};
+  return ParseSplit(head, value, seed, &item) ? std::optional(item) : std::nullopt;
 }
 
 bool IsLive(std::span<const std::byte> copy) {

@@ -136,11 +136,10 @@ std::optional<ItemView> ParseRecord(std::span<std::byte> copy, uint64_t seed);
 std::optional<ItemView> ParseSplitRecord(std::span<std::byte> head, std::span<std::byte> value,
                                          uint64_t seed);
 
-// Either of the two: split when `value` is not empty.
-inline std::optional<ItemView> ParseRecordParts(std::span<std::byte> head,
-                                                std::span<std::byte> value, uint64_t seed) {
-  return value.empty() ? ParseRecord(head, seed) : ParseSplitRecord(head, value, seed);
-}
+// Either of the two, split when `value` is not empty, on the path of every GET: `item` is written in
+// its place, and means nothing when this is false.
+bool ParseRecordParts(std::span<std::byte> head, std::span<std::byte> value, uint64_t seed,
+                      ItemView* item);
 
 // What a private copy says before anything is checked.
 bool IsLive(std::span<const std::byte> copy);

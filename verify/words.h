@@ -61,8 +61,10 @@ inline void Prefetch(const void* address) {
 inline void PrefetchLines(const std::byte* from, size_t bytes) {
   constexpr size_t kBytesMax = 512;
   if (bytes > kBytesMax) bytes = kBytesMax;
+  const auto first = reinterpret_cast<uintptr_t>(from) % kLineBytes;
+  from -= first;
+  bytes += first;
   for (size_t at = 0; at < bytes; at += kLineBytes) Prefetch(from + at);
-  Prefetch(from + bytes - 1);
 }
 
 // Loads one shared word. Pairs with PublishSeal and RetractLive.
@@ -96,37 +98,38 @@ inline void RetractLive(uint64_t* mask) {
 // swap them. Costs no instruction.
 inline void KeepStoreOrder() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-// Copies `bytes` of shared memory into private memory, word by word. `shared` is word-aligned, and
-// the words that cover `bytes` are all readable there; `to` needs no alignment and gets exactly
-// `bytes`.
-inline void CopyFromShared(void* to, const void* shared, size_t bytes) {
-  auto* out = static_cast<std::byte*>(to);
-  auto* in = static_cast<const uint64_t*>(shared);
-  const auto copy_word = [&out, &in] {
-    const uint64_t word = LoadWord(in);
-    std::memcpy(out, &word, kWordBytes);
-    out += kWordBytes;
-    ++in;
-  };
-  for (; bytes >= 4 * kWordBytes; bytes -= 4 * kWordBytes) {
-    copy_word();
-    copy_word();
-    copy_word();
-    copy_word();
-  }
-  for (; bytes >= kWordBytes; bytes -= kWordBytes) copy_word();
-  if (bytes > 0) {
-    const uint64_t word = LoadWord(in);
-    std::memcpy(out, &word, bytes);
+// Copies a number of shared words that the compiler knows, one by one. `to` needs no alignment.
+template <size_t kWords>
+inline void CopyWordsFromShared(void* to, const void* shared) {
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kWords; ++i) {
+    const uint64_t word = LoadWord(static_cast<const uint64_t*>(shared) + i);
+    std::memcpy(static_cast<std::byte*>(to) + i * kWordBytes, &word, kWordBytes);
   }
 }
 
-// The same of a number of words that the compiler knows, which takes a third of the instructions.
-template <size_t kWords>
-inline void CopyWordsFromShared(uint64_t* to, const void* shared) {
-  auto* in = static_cast<const uint64_t*>(shared);
-#pragma GCC unroll 16
-  for (size_t i = 0; i < kWords; ++i) to[i] = LoadWord(in + i);
+// Copies `bytes` of shared memory into private memory, word by word. `shared` is word-aligned, and
+// the words that cover `bytes` are all readable there; `to` needs no alignment and gets exactly
+// `bytes`. Of eight words and more the last eight are copied together, some of them once more.
+inline void CopyFromShared(void* to, const void* shared, size_t bytes) {
+  constexpr size_t kBlock = 8;
+  constexpr size_t kBlockBytes = kBlock * kWordBytes;
+  auto* out = static_cast<std::byte*>(to);
+  auto* in = static_cast<const std::byte*>(shared);
+  const size_t end = bytes - bytes % kWordBytes;
+  size_t at = 0;
+  if (end >= kBlockBytes) {
+    const size_t last = end - kBlockBytes;
+    for (; at < last; at += kBlockBytes) CopyWordsFromShared<kBlock>(out + at, in + at);
+    CopyWordsFromShared<kBlock>(out + last, in + last);
+    at = end;
+  }
+  for (; at < end; at += kWordBytes) CopyWordsFromShared<1>(out + at, in + at);
+  if (end < bytes) {
+    uint64_t word;
+    CopyWordsFromShared<1>(&word, in + end);
+    std::memcpy(out + end, &word, bytes - end);
+  }
 }
 
 // The same into two places: the first `head_bytes` to `head`, the rest to `tail`. The word that

@@ -86,7 +86,7 @@ std::expected<TableReader::Answer, Error> TableReader::Get(std::string_view key)
   // Nobody writes here, so that a confirmation never becomes old.
   const cuckoo::Lookup::Context context{&view, &cache_, &stats_, [] { return uint64_t{1}; }};
   cuckoo::Lookup lookup;
-  Action action = lookup.Start(context, key, cuckoo::HashKey(key, view.hash_seed), 1);
+  Action action = lookup.Start(&context, key, cuckoo::HashKey(key, view.hash_seed), 1);
   while (action == Action::kRead) action = read_.Feed(&lookup, shard_->region());
   if (action != Action::kHit && action != Action::kAbsent) {
     return Fail(Code::kCorrupt, fmt::format("the lookup of {} met bytes that fail their seal, in "

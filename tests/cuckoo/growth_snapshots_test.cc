@@ -143,7 +143,7 @@ Ended Get(const Growing& growing, const std::string& key, LocationCache* cache,
   LookupStats stats;
   Lookup lookup;
   const Lookup::Context context{&view, cache, &stats, [] { return uint64_t{1}; }};
-  Action action = lookup.Start(context, key, growing.HashOf(key), 1);
+  Action action = lookup.Start(&context, key, growing.HashOf(key), 1);
   std::vector<Bucket> buckets(200);
   for (Bucket& bucket : buckets) {
     if (action == Action::kRefresh) {
@@ -151,7 +151,7 @@ Ended Get(const Growing& growing, const std::string& key, LocationCache* cache,
         return {action, true};
       }
       view = growing.ViewAt(time);
-      action = lookup.Start(context, key, growing.HashOf(key), 1);
+      action = lookup.Start(&context, key, growing.HashOf(key), 1);
     }
     if (action != Action::kRead && action != Action::kPause) return {action};
     time = std::min(time + (*random)() % pace + 1, growing.times() - 1);

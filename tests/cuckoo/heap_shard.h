@@ -97,7 +97,7 @@ class HeapReader {
     const LookupStats before = stats_;
     const Lookup::Context context{view_, &cache_, &stats_, [] { return uint64_t{1}; }};
     Lookup lookup;
-    auto action = lookup.Start(context, key, shard_->HashOf(key), 1);
+    auto action = lookup.Start(&context, key, shard_->HashOf(key), 1);
     while (action == Lookup::Action::kRead || action == Lookup::Action::kPause) {
       action = action == Lookup::Action::kPause ? lookup.Resume() : Read(&lookup);
     }

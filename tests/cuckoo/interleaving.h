@@ -240,8 +240,8 @@ class Reader {
 
   void StartLookup(Random* random) {
     const std::string& key = writer_->key(number_);
-    const Lookup::Context context{&view_, &cache_, &stats_, [] { return uint64_t{1}; }};
-    const Action action = lookup_.Start(context, key, writer_->shard().HashOf(key), 1);
+    context_ = {&view_, &cache_, &stats_, [] { return uint64_t{1}; }};
+    const Action action = lookup_.Start(&context_, key, writer_->shard().HashOf(key), 1);
     ASSERT_EQ(action, Action::kRead);
     read_.Start(lookup_.want(), random);
   }
@@ -279,6 +279,7 @@ class Reader {
   ShardView view_;
   LocationCache cache_;
   LookupStats stats_;
+  Lookup::Context context_{};
   Lookup lookup_;
   Read read_;
   verify::Bucket bucket_;

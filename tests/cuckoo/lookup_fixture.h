@@ -46,9 +46,7 @@ class LookupFixture : public ::testing::Test {
   static uint64_t Now() { return now_us_; }
 
   Action Start() { return StartWith(hash_); }
-  Action StartWith(uint64_t hash) {
-    return lookup_.Start({&view_, &cache_, &stats_, &Now}, key_, hash, now_us_);
-  }
+  Action StartWith(uint64_t hash) { return lookup_.Start(&context_, key_, hash, now_us_); }
 
   uint64_t IndexOf(uint32_t way, size_t table = 0) const {
     return WaysOf(hash_, view_.tables[table].bucket_count)[way];
@@ -159,6 +157,7 @@ class LookupFixture : public ::testing::Test {
   ShardView view_;
   LocationCache cache_{4096};
   LookupStats stats_;
+  const Lookup::Context context_{&view_, &cache_, &stats_, &Now};
   Lookup lookup_;
   const std::string key_ = "pilaf";
   uint64_t hash_ = 0;

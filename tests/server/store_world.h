@@ -246,7 +246,7 @@ class OneSidedReader {
     const cuckoo::Lookup::Context context{&world_->view(), &cache_, &stats_,
                                           [] { return uint64_t{1}; }};
     cuckoo::Lookup lookup;
-    Action action = lookup.Start(context, key, world_->HashOf(key), 1);
+    Action action = lookup.Start(&context, key, world_->HashOf(key), 1);
     while (action == Action::kRead || action == Action::kPause) {
       action = action == Action::kPause ? lookup.Resume() : Read(&lookup);
     }

@@ -401,13 +401,17 @@ TEST(Record, KeyThatNoRequestHasMakesNoRecord) {
 TEST(Record, PartsAreJudgedLikeTheFormTheyTake) {
   const ItemView empty{"key", "", 3, 0, 0};
   Image no_value = Written(empty), whole = Written(kOld), split = whole;
-  ExpectSame(ParseRecordParts(no_value, {}, kSeed), empty);
+  const auto parse = [](std::span<std::byte> head, std::span<std::byte> value) {
+    ItemView item{};
+    return ParseRecordParts(head, value, kSeed, &item) ? std::optional(item) : std::nullopt;
+  };
+  ExpectSame(parse(no_value, {}), empty);
   const std::span<std::byte> bytes(split);
   const size_t head_bytes = kRecordHeaderBytes + kOld.key.size();
-  EXPECT_FALSE(ParseRecordParts(bytes.first(head_bytes), {}, kSeed));
-  EXPECT_FALSE(ParseRecordParts(bytes, bytes.subspan(head_bytes), kSeed));
-  ExpectSame(ParseRecordParts(whole, {}, kSeed), kOld);
-  ExpectSame(ParseRecordParts(bytes.first(head_bytes), bytes.subspan(head_bytes), kSeed), kOld);
+  EXPECT_FALSE(parse(bytes.first(head_bytes), {}));
+  EXPECT_FALSE(parse(bytes, bytes.subspan(head_bytes)));
+  ExpectSame(parse(whole, {}), kOld);
+  ExpectSame(parse(bytes.first(head_bytes), bytes.subspan(head_bytes)), kOld);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace plov::verify {
 namespace {
 
-constexpr size_t kLengthMax = 40;
+constexpr size_t kLengthMax = 200;  // more than three blocks of eight words
 constexpr std::byte kUntouched{0xee};
 
 std::array<std::byte, kLengthMax> Counting() {
@@ -116,7 +116,7 @@ TEST(Words, CopyToSharedPatchesOnlyItsBytes) {
   const auto content = Counting();
   for (size_t offset = 0; offset <= kWordBytes; ++offset) {
     for (size_t bytes = 0; bytes <= kLengthMax; ++bytes) {
-      std::array<uint64_t, 8> shared;
+      std::array<uint64_t, kLengthMax / kWordBytes + 3> shared;
       std::memset(shared.data(), std::to_integer<int>(kUntouched), sizeof(shared));
       CopyToShared(shared.data(), offset, content.data(), bytes);
       std::vector<std::byte> expected(sizeof(shared), kUntouched);
