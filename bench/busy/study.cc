@@ -98,7 +98,7 @@ class Bench {
     if (auto started = (*server)->Start(program::Life::kFirst); !started) return started;
     const size_t count = shards == 1 ? clients_max() : 1;
     for (size_t i = 0; i < count; ++i) {
-      auto client = Plov::Connect(work_, (*server)->uri(), 0);
+      auto client = Plov::Connect(work_, (*server)->uri());
       if (!client) return std::unexpected(client.error());
       clients->push_back(std::move(*client));
     }

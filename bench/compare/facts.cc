@@ -132,9 +132,9 @@ std::expected<std::vector<GoalRow>, Error> CountReads(const program::OwnServerOp
   if (auto started = server.Start(program::Life::kFirst); !started) {
     return std::unexpected(started.error());
   }
-  auto cold = Plov::Connect(work, server.uri(), 0);
+  auto cold = Plov::Connect(work, server.uri());
   if (!cold) return std::unexpected(cold.error());
-  auto known = Plov::Connect(work, server.uri(), kCacheBytes);
+  auto known = Plov::Connect(work, server.uri(), {.location_cache_bytes = kCacheBytes});
   if (!known) return std::unexpected(known.error());
   if (auto filled = (*cold)->Fill(); !filled) return std::unexpected(filled.error());
   if (auto warm = (*known)->WarmUp(); !warm) return std::unexpected(warm.error());

@@ -65,9 +65,10 @@ class Bench {
     options.huge_pages = comparison_.settings.huge_pages;
     server_.emplace(options);
     if (auto started = server_->Start(program::Life::kFirst); !started) return started;
-    auto cold = Plov::Connect(work_, server_->uri(), 0);
+    auto cold = Plov::Connect(work_, server_->uri());
     if (!cold) return std::unexpected(cold.error());
-    auto known = Plov::Connect(work_, server_->uri(), CacheBytesFor(work_.count()));
+    auto known = Plov::Connect(work_, server_->uri(),
+                               {.location_cache_bytes = CacheBytesFor(work_.count())});
     if (!known) return std::unexpected(known.error());
     cold_ = std::move(*cold);
     known_ = std::move(*known);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <random>
 
 #include "bench/designs/probe.h"
 #include "bench/designs/serve.h"
@@ -22,15 +21,14 @@ using fabric::Clock;
 constexpr std::chrono::seconds kWithin{10};
 constexpr uint32_t kIdlePollsMax = 2000;  // before the client sleeps: about 20 us
 constexpr uint64_t kGetsPerLook = 64;     // at the clock, with several in flight
-constexpr uint64_t kSeed = 6;
 
 class Emulation final : public Side {
  public:
   using Connections = std::vector<std::unique_ptr<fabric::Connection>>;
 
-  Emulation(Connections connections, const Layout& layout, const DesignLoad& load, size_t first)
+  Emulation(Connections connections, const Layout& layout, const Work& work, size_t first)
       : layout_(layout),
-        load_(load),
+        work_(work),
         buffer_bytes_((Probe::BytesMax(layout) + 63) / 64 * 64),
         memory_(kSideWindowMax * buffer_bytes_),
         next_(first) {
@@ -62,26 +60,25 @@ class Emulation final : public Side {
  private:
   struct Flight {
     Probe probe;
-    uint32_t number = 0;
+    size_t place = 0;  // in the order
     Clock::time_point begun;
   };
   struct Link {
     std::unique_ptr<fabric::Connection> connection;
-    std::deque<std::pair<uint32_t, Clock::time_point>> asked;
+    std::deque<std::pair<size_t, Clock::time_point>> asked;  // by their places
   };
 
   fabric::Connection* reader() { return links_.front().connection.get(); }
-  Link* LinkOf(uint32_t number) { return &links_[number % links_.size()]; }
-  uint32_t NextNumber() {
-    if (next_ == load_.order.size()) next_ = 0;
-    return load_.order[next_++];
+  size_t NextPlace() {
+    if (next_ == work_.count()) next_ = 0;
+    return next_++;
   }
 
   void Begin(size_t at) {
     Flight& flight = flights_[at];
-    flight.number = NextNumber();
+    flight.place = NextPlace();
     if (window_ == 1) flight.begun = Clock::now();
-    flight.probe.Start(&layout_, load_.keys[flight.number]);
+    flight.probe.Start(&layout_, work_.keys()[flight.place]);
     ++in_flight_;
     Post(at);
   }
@@ -109,11 +106,11 @@ class Emulation final : public Side {
     }
     if (result != Probe::Result::kFound) {
       return Fail(Code::kCorrupt,
-                  fmt::format("{} is {}, in memory that nobody writes", load_.keys[flight.number],
+                  fmt::format("{} is {}, in memory that nobody writes", work_.keys()[flight.place],
                               result == Probe::Result::kTorn ? "torn" : "absent"));
     }
     --in_flight_;
-    auto counted = Count(flight.number, flight.probe.value(), flight.begun);
+    auto counted = Count(flight.place, flight.probe.value(), flight.begun);
     if (counted && !ends_) Begin(completion.tag);
     return counted;
   }
@@ -153,34 +150,30 @@ class Emulation final : public Side {
     ++result_.reads;
     result_.bytes += reply.size();
     --in_flight_;
-    const auto [number, begun] = link->asked.front();
+    const auto [place, begun] = link->asked.front();
     link->asked.pop_front();
     const std::string_view text(static_cast<const char*>(static_cast<const void*>(reply.data())),
                                 reply.size());
-    return Count(number, text.substr(1), begun);
+    return Count(place, text.substr(1), begun);
   }
 
   void SendRequests() {
     while (!ends_ && in_flight_ < window_) {
-      const uint32_t number = load_.order[next_ % load_.order.size()];
-      const auto key = std::as_bytes(std::span(load_.keys[number]));
+      const size_t place = next_ % work_.count();
+      const auto key = std::as_bytes(std::span(work_.keys()[place]));
       const auto begun = window_ == 1 ? Clock::now() : Clock::time_point();
-      Link* link = LinkOf(number);
-      if (!link->connection->Send(key)) return;  // as many as the fabric lets wait for replies
-      NextNumber();
-      link->asked.emplace_back(number, begun);
+      Link& link = links_[work_.order()[place] % links_.size()];
+      if (!link.connection->Send(key)) return;  // as many as the fabric lets wait for replies
+      link.asked.emplace_back(NextPlace(), begun);
       ++in_flight_;
       ++result_.reads;
       result_.bytes += key.size();
     }
   }
 
-  std::expected<void, Error> Count(uint32_t number, std::string_view value,
-                                   Clock::time_point begun) {
-    if (!load_.items.IsValue(number, load_.keys[number], value)) {
-      return Fail(Code::kCorrupt,
-                  fmt::format("the value of {} is not what was stored", load_.keys[number]));
-    }
+  std::expected<void, Error> Count(size_t place, std::string_view value, Clock::time_point begun) {
+    const std::string_view key = work_.keys()[place];
+    if (!work_.IsRight(key, value)) return work_.Wrong(key);
     ++result_.gets;
     if (window_ > 1 && result_.gets % kGetsPerLook != 0) return {};
     const auto now = Clock::now();
@@ -209,7 +202,7 @@ class Emulation final : public Side {
 
   std::vector<Link> links_;
   Layout layout_;
-  const DesignLoad& load_;
+  const Work& work_;
   size_t buffer_bytes_;
   std::vector<std::byte> memory_;  // a READ of each probe
 
@@ -227,15 +220,6 @@ class Emulation final : public Side {
 
 }  // namespace
 
-DesignLoad::DesignLoad(const ItemShape& shape, uint64_t count, uint64_t first)
-    : items(shape), keys(count) {
-  for (uint64_t number = 0; number < count; ++number) {
-    items.FillKey(first + number, &keys[number]);
-    order.push_back(static_cast<uint32_t>(number));
-  }
-  std::ranges::shuffle(order, std::mt19937_64(kSeed));
-}
-
 void SideResult::Add(const SideResult& later) {
   gets += later.gets;
   seconds += later.seconds;
@@ -246,7 +230,7 @@ void SideResult::Add(const SideResult& later) {
 }
 
 std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOptions& options,
-                                                             const DesignLoad& load) {
+                                                             const Work& work) {
   Emulation::Connections connections;
   for (const std::string& uri : options.uris) {
     auto connection = fabric::Connection::Connect(uri, {.shard = 0,
@@ -256,8 +240,8 @@ std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOpti
     if (!connection) return std::unexpected(connection.error());
     connections.push_back(std::move(*connection));
   }
-  const Layout layout = LayoutOf(options.design, load.items.shape(), load.keys.size());
-  return std::make_unique<Emulation>(std::move(connections), layout, load, options.first);
+  const Layout layout = LayoutOf(options.design, work.items().shape(), work.count());
+  return std::make_unique<Emulation>(std::move(connections), layout, work, options.first);
 }
 
 }  // namespace plov::bench

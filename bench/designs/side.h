@@ -12,21 +12,10 @@
 
 #include "bench/designs/layout.h"
 #include "bench/load/histogram.h"
-#include "bench/load/items.h"
+#include "bench/peers/work.h"
 #include "verify/error.h"
 
 namespace plov::bench {
-
-// The same items in the same random order for every side, made before anything is measured. Their
-// values have one size.
-struct DesignLoad {
-  // Items `first` and on: those of another load are others.
-  DesignLoad(const ItemShape& shape, uint64_t count, uint64_t first = 0);
-
-  Items items;
-  std::vector<std::string> keys;
-  std::vector<uint32_t> order;
-};
 
 // What GETs (or PUTs) came to. Reads: one-sided READs, or messages both ways; bytes of their
 // payloads.
@@ -53,27 +42,25 @@ class Side {
 
 inline constexpr uint32_t kSideWindowMax = 64;
 
-// `load` outlives the side, here and below.
+// `work` outlives the side, here and below.
 struct EmulationOptions {
   Design design = Design::kPilaf;
   // Of StartDesignServer's; more than one for messages alone: each has its part of the items.
   std::vector<std::string> uris;
-  size_t first = 0;  // where in the load's order it begins
+  size_t first = 0;  // where in the work's order it begins
 };
 std::expected<std::unique_ptr<Side>, Error> ConnectEmulation(const EmulationOptions& options,
-                                                             const DesignLoad& load);
+                                                             const Work& work);
 
 // Ours: plov's client library and a plovd that already runs.
 struct OursOptions {
   std::string uri;
   bool remembers = false;  // where items are; known of all of them before anything is measured
   bool puts = false;       // PUTs of the same items instead: no READs are counted, no latency
-  size_t first = 0;        // where in the load's order it begins
+  size_t first = 0;        // where in the work's order it begins
   // Called about once for a thousand items while it gets to know where they are; may be empty.
   std::function<void(size_t items)> learned;
 };
-// Stores the items, where another has not.
-std::expected<void, Error> StoreItems(const std::string& uri, const DesignLoad& load);
-std::unique_ptr<Side> OursOn(const OursOptions& options, const DesignLoad& load);
+std::unique_ptr<Side> OursOn(const OursOptions& options, const Work& work);
 
 }  // namespace plov::bench

@@ -14,6 +14,7 @@
 #include "bench/designs/serve.h"
 #include "bench/designs/side.h"
 #include "bench/load/process_pool.h"
+#include "bench/peers/plov.h"
 #include "bench/shared/scratch_folder.h"
 #include "program/own_server.h"
 #include "program/process.h"
@@ -32,7 +33,7 @@ constexpr uint32_t kWarmupPart = 4;                   // of the duration, before
 constexpr microseconds kTurn = std::chrono::seconds(1);
 
 struct ClientPlace {
-  size_t first = 0;                           // where in the load's order it begins
+  size_t first = 0;                           // where in the work's order it begins
   std::function<void(size_t items)> learned;  // see OursOptions
 };
 
@@ -83,22 +84,21 @@ class DesignServers {
     return uris;
   }
 
-  // A client for the work. `load` outlives it.
-  std::expected<std::unique_ptr<Side>, Error> Connect(const DesignWork& work,
-                                                      const DesignLoad& load,
+  // A client for the work. `items` outlives it.
+  std::expected<std::unique_ptr<Side>, Error> Connect(const DesignWork& work, const Work& items,
                                                       const ClientPlace& place) const {
     const Servers& servers = ServersOf(work);
     if (!servers.plovd) {
       return ConnectEmulation(
           {.design = static_cast<Design>(work.design), .uris = servers.uris, .first = place.first},
-          load);
+          items);
     }
     return OursOn({.uri = servers.uris.front(),
                    .remembers = work.design == kKnownDesign,
                    .puts = work.puts,
                    .first = place.first,
                    .learned = place.learned},
-                  load);
+                  items);
   }
 
   // That the work's servers have used.
@@ -256,8 +256,9 @@ class DesignsBench {
   Outcome Store() const {
     const auto stored = RunPool({}, [&](uint32_t, Shared*) -> std::expected<program::Json, Error> {
       for (const std::string& uri : servers_.plovd_uris()) {
-        auto outcome = StoreItems(uri, *load_);
-        if (!outcome) return std::unexpected(outcome.error());
+        const auto client = Plov::Connect(*items_, uri);
+        if (!client) return std::unexpected(client.error());
+        if (auto filled = (*client)->Fill(); !filled) return std::unexpected(filled.error());
       }
       return program::Json::object();
     });
@@ -271,8 +272,8 @@ class DesignsBench {
     Outcome outcome = servers_.Start(value_bytes);
     if (outcome && is_first) outcome = servers_.StartMore(value_bytes);
     if (!outcome) return outcome;
-    load_.emplace(ItemShape{.value_bytes_least = value_bytes, .value_bytes_most = value_bytes},
-                  settings.items);
+    items_.emplace(settings.items,
+                   ItemShape{.value_bytes_least = value_bytes, .value_bytes_most = value_bytes});
     if (auto stored = Store(); !stored) return stored;
     if (is_first) study_.clients = RowsByClients(settings);
     std::vector<DesignRow> rows = RowsByWindow(settings, value_bytes);
@@ -328,11 +329,11 @@ class DesignsBench {
                                                Shared* shared) const {
     Slot& slot = shared->slots[index];
     const microseconds duration = study_.settings.duration;
-    const ClientPlace place = {.first = load_->order.size() * index / row.clients,
+    const ClientPlace place = {.first = items_->count() * index / row.clients,
                                .learned = [&slot](size_t items) {
                                  slot.operations.fetch_add(items, std::memory_order_relaxed);
                                }};
-    const auto side = servers_.Connect(row.work, *load_, place);
+    const auto side = servers_.Connect(row.work, *items_, place);
     if (!side) return std::unexpected(side.error());
     const auto warm =
         GetFor(side->get(), row.window, std::max(duration / kWarmupPart, microseconds(1)), &slot);
@@ -349,7 +350,7 @@ class DesignsBench {
 
   DesignsStudy study_;
   DesignServers servers_;
-  std::optional<DesignLoad> load_;
+  std::optional<Work> items_;
 };
 
 }  // namespace

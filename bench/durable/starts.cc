@@ -43,7 +43,7 @@ class StartCase {
     program::OwnServer server(options_);
     if (auto started = StartLogged(&server, log_); !started) return started;
     log_.takes_snapshots = false;  // each start may bring one about
-    auto client = Plov::Connect(work, server.uri(), 0);
+    auto client = Plov::Connect(work, server.uri());
     if (!client) return std::unexpected(client.error());
     if (auto filled = (*client)->Fill(); !filled) return filled;
     if (row_.from_snapshot) {

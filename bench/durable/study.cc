@@ -120,7 +120,7 @@ class Bench {
                                    work_.count(), work_.value_bytes()));
     if (auto started = StartLogged(&*plov->server, plov->log); !started) return started;
     while (plov->clients.size() < kClients) {
-      auto client = Plov::Connect(work_, plov->server->uri(), 0);
+      auto client = Plov::Connect(work_, plov->server->uri());
       if (!client) return std::unexpected(client.error());
       plov->clients.push_back(std::move(*client));
     }

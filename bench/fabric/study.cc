@@ -6,6 +6,7 @@
 
 #include "bench/designs/side.h"
 #include "bench/fabric/perftest.h"
+#include "bench/peers/plov.h"
 #include "bench/shared/tested_server.h"
 #include "verify/bucket.h"
 #include "verify/record.h"
@@ -78,10 +79,10 @@ class FabricBench {
     return {};
   }
 
-  void AddGets(std::string name, const DesignLoad& load, Memory memory) {
-    const uint32_t value_bytes = load.items.shape().value_bytes_most;
+  void AddGets(std::string name, const Work& work, Memory memory) {
+    const uint32_t value_bytes = work.items().shape().value_bytes_most;
     const bool remembers = memory == Memory::kOfLocations;
-    sides_.push_back(OursOn({.uri = study_.uri, .remembers = remembers, .learned = {}}, load));
+    sides_.push_back(OursOn({.uri = study_.uri, .remembers = remembers, .learned = {}}, work));
     study_.gets.push_back(
         {.name = std::move(name),
          .value_bytes = value_bytes,
@@ -95,10 +96,12 @@ class FabricBench {
     const auto shape = [](uint32_t bytes) {
       return ItemShape{.value_bytes_least = bytes, .value_bytes_most = bytes};
     };
-    in_bucket_.emplace(shape(kInlineValueBytes), settings.items);
-    in_record_.emplace(shape(settings.value_bytes), settings.items, settings.items);
-    for (const DesignLoad* load : {&*in_bucket_, &*in_record_}) {
-      if (auto stored = StoreItems(study_.uri, *load); !stored) return stored;
+    in_bucket_.emplace(settings.items, shape(kInlineValueBytes));
+    in_record_.emplace(settings.items, shape(settings.value_bytes), settings.items);
+    for (const Work* work : {&*in_bucket_, &*in_record_}) {
+      const auto client = Plov::Connect(*work, study_.uri);
+      if (!client) return std::unexpected(client.error());
+      if (auto stored = (*client)->Fill(); !stored) return stored;
     }
     AddGets("in the bucket", *in_bucket_, Memory::kNone);
     AddGets("in a record", *in_record_, Memory::kNone);
@@ -191,8 +194,8 @@ class FabricBench {
   FabricStudy study_;
   DeviceName device_;
   std::unique_ptr<TestedServer> server_;
-  std::optional<DesignLoad> in_bucket_;
-  std::optional<DesignLoad> in_record_;
+  std::optional<Work> in_bucket_;
+  std::optional<Work> in_record_;
   std::vector<std::unique_ptr<Side>> sides_;  // as study_.gets
 };
 

@@ -7,19 +7,19 @@ namespace plov::bench {
 
 namespace {
 
-constexpr std::chrono::seconds kTimeout{10};  // machines have pauses
+constexpr std::chrono::seconds kTimeout{30};  // machines have pauses
 
 }  // namespace
 
 std::expected<std::unique_ptr<Plov>, Error> Plov::Connect(const Work& work, const std::string& uri,
-                                                          size_t location_cache_bytes) {
-  ClientOptions options;
-  options.timeout = kTimeout;
-  options.window = kPipelined;
-  options.location_cache_bytes = location_cache_bytes;
-  auto client = Client::Connect(uri, options);
+                                                          const PlovOptions& options) {
+  ClientOptions client_options;
+  client_options.timeout = kTimeout;
+  client_options.window = options.window;
+  client_options.location_cache_bytes = options.location_cache_bytes;
+  auto client = Client::Connect(uri, client_options);
   if (!client) return std::unexpected(client.error());
-  return std::unique_ptr<Plov>(new Plov(work, std::move(*client)));
+  return std::unique_ptr<Plov>(new Plov(work, std::move(*client), options.puts));
 }
 
 std::expected<void, Error> Plov::Fill() {
@@ -31,8 +31,9 @@ std::expected<void, Error> Plov::Fill() {
   for (uint64_t first = 0; first < work().count() && outcome; first += kPutsPerBatch) {
     const size_t count = std::min<uint64_t>(kPutsPerBatch, work().count() - first);
     for (size_t i = 0; i < count; ++i) {
-      work().items().FillKey(first + i, &names[i]);
-      work().items().FillValue(first + i, names[i], &values[i]);
+      const uint64_t number = work().first() + first + i;
+      work().items().FillKey(number, &names[i]);
+      work().items().FillValue(number, names[i], &values[i]);
       items[i] = {.key = names[i], .value = values[i]};
     }
     client_.PutMany(std::span(items).first(count), [&outcome](size_t, const auto& result) {
@@ -84,18 +85,17 @@ std::expected<void, Error> Plov::Put(Turn turn) {
   return {};
 }
 
-// So many in flight, and then the next so many, as Redis is asked.
+// So many, and then the next so many, as Redis is asked.
 std::expected<void, Error> Plov::PutMany(Turn turn) {
-  std::array<PutItem, kPipelined> items;
   std::expected<void, Error> outcome;
-  for (size_t done = 0; done < turn.count && outcome; done += kPipelined) {
-    const size_t count = std::min(kPipelined, turn.count - done);
+  for (size_t done = 0; done < turn.count && outcome; done += puts_.size()) {
+    const size_t count = std::min(puts_.size(), turn.count - done);
     for (size_t i = 0; i < count; ++i) {
       const size_t place = turn.first + done + i;
       work().items().FillValue(work().order()[place], work().keys()[place], &values_[i]);
-      items[i] = {.key = work().keys()[place], .value = values_[i]};
+      puts_[i] = {.key = work().keys()[place], .value = values_[i]};
     }
-    client_.PutMany(std::span(items).first(count), [&outcome](size_t, const auto& result) {
+    client_.PutMany(std::span(puts_).first(count), [&outcome](size_t, const auto& result) {
       if (!result) outcome = std::unexpected(result.error());
     });
   }

@@ -3,21 +3,27 @@
 
 #include <plov/client.h>
 
-#include <array>
 #include <bit>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bench/peers/peer.h"
 
 namespace plov::bench {
 
+struct PlovOptions {
+  size_t location_cache_bytes = 0;  // 0: remembers nothing
+  uint32_t window = kPipelined;     // of GETs
+  size_t puts = kPipelined;         // that are handed over together
+};
+
 class Plov final : public Peer {
  public:
-  // location_cache_bytes: 0 remembers nothing. Errors: the client's.
+  // Errors: the client's.
   static std::expected<std::unique_ptr<Plov>, Error> Connect(const Work& work,
                                                              const std::string& uri,
-                                                             size_t location_cache_bytes);
+                                                             const PlovOptions& options = {});
 
   // Stores all items, in the order of their numbers.
   std::expected<void, Error> Fill();
@@ -30,14 +36,17 @@ class Plov final : public Peer {
   Client& client() { return client_; }
 
  private:
-  Plov(const Work& work, Client client) : Peer(work), client_(std::move(client)) {}
+  Plov(const Work& work, Client client, size_t puts)
+      : Peer(work), client_(std::move(client)), values_(puts), puts_(puts) {}
   std::expected<void, Error> Get(std::span<const std::string_view> keys);
   std::expected<void, Error> GetMany(std::span<const std::string_view> keys);
   std::expected<void, Error> Put(Turn turn);
   std::expected<void, Error> PutMany(Turn turn);
 
   Client client_;
-  std::array<std::string, kPipelined> values_;
+  // Of a batch of PUTs.
+  std::vector<std::string> values_;
+  std::vector<PutItem> puts_;
 };
 
 // Memory of a location cache that keeps nearly all of so many items (its sets hold two each).

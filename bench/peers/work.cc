@@ -16,13 +16,16 @@ constexpr uint64_t kSeed = 20130626;  // any
 
 }  // namespace
 
-// Whole keys and whole values of as many of them: the end of the value is the end of a key.
-Work::Work(uint64_t count, const ItemShape& shape)
-    : items_(shape), order_(count), end_at_(shape.key_bytes - kEndBytes) {
-  assert(shape.value_bytes_least == shape.value_bytes_most);
-  assert(shape.key_bytes >= kEndBytes && shape.value_bytes_least >= shape.key_bytes &&
-         shape.value_bytes_least % shape.key_bytes == 0);
-  std::iota(order_.begin(), order_.end(), 0u);
+// Values repeat the key.
+Work::Work(uint64_t count, const ItemShape& shape, uint64_t first)
+    : items_(shape),
+      first_(first),
+      order_(count),
+      end_at_(shape.value_bytes_least < shape.key_bytes
+                  ? shape.key_bytes
+                  : (shape.value_bytes_least - kEndBytes) % shape.key_bytes) {
+  assert(shape.value_bytes_least == shape.value_bytes_most && shape.key_bytes >= kEndBytes);
+  std::iota(order_.begin(), order_.end(), static_cast<uint32_t>(first));
   program::Random random(kSeed);
   for (uint64_t left = count; left > 1; --left) {
     std::swap(order_[left - 1], order_[random.Below(left)]);

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <expected>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,9 +19,10 @@ namespace plov::bench {
 
 class Work {
  public:
-  // count: from 1 to 2^32 - 1. The values have one size, at least the key's.
-  Work(uint64_t count, const ItemShape& shape);
+  // Items `first` and on, below 2^32; their values have one size.
+  Work(uint64_t count, const ItemShape& shape, uint64_t first = 0);
 
+  uint64_t first() const { return first_; }
   uint64_t count() const { return order_.size(); }
   const Items& items() const { return items_; }
   uint32_t key_bytes() const { return items_.shape().key_bytes; }
@@ -35,8 +35,10 @@ class Work {
   // Whether `value` is that of `key`, as cheaply as that can be seen in every measurement: its
   // length, its beginning and its end.
   bool IsRight(std::string_view key, std::string_view value) const {
-    return value.size() == value_bytes() && value.starts_with(key) &&
-           value.substr(value.size() - kEndBytes) == end_of(key);
+    if (value.size() != value_bytes()) return false;
+    if (end_at_ > key.size() - kEndBytes) return IsRepeated(key, value);
+    return value.starts_with(key) &&
+           value.substr(value.size() - kEndBytes) == key.substr(end_at_, kEndBytes);
   }
   // kCorrupt, with the key.
   std::unexpected<Error> Wrong(std::string_view key) const;
@@ -44,14 +46,12 @@ class Work {
  private:
   static constexpr size_t kEndBytes = 8;
 
-  // Values repeat the key.
-  std::string_view end_of(std::string_view key) const { return key.substr(end_at_, kEndBytes); }
-
   Items items_;
+  uint64_t first_;
   std::vector<uint32_t> order_;
   std::vector<char> key_bytes_;
   std::vector<std::string_view> keys_;
-  size_t end_at_;
+  size_t end_at_;  // in a key, what values end with; beyond where that is no part of it
 };
 
 }  // namespace plov::bench

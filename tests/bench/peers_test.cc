@@ -58,7 +58,7 @@ class PeerTest : public testing::TestWithParam<size_t> {
   void SetUp() override {
     const auto started = server_->Start(program::Life::kFirst);
     ASSERT_TRUE(started) << started.error().message;
-    const auto plov = Plov::Connect(work_, place_.plov, 0);
+    const auto plov = Plov::Connect(work_, place_.plov);
     ASSERT_TRUE(plov) << plov.error().message;
     ASSERT_TRUE((*plov)->Fill());
   }
