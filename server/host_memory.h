@@ -14,7 +14,7 @@ namespace plov::server {
 std::string WarnOfHostMemory(const ServerOptions& options, uint64_t own_bytes,
                              const std::string& root = "");
 
-// Of files of --warm that are there already.
+// What the files of --warm take of the memory already, before a start.
 uint64_t WarmBytes(const ServerOptions& options);
 
 }  // namespace plov::server

@@ -52,7 +52,7 @@ po::options_description Described() {
       ("listen", po::value<std::vector<std::string>>()->value_name("URI"),
        "where to serve, shm:NAME, shm:/path or rdma://HOST:PORT; may be repeated (shm:default)")
       ("shards", text("N"), "parts of keys and memory, each served by one thread at a time (1)")
-      ("threads", text("N"), "threads that serve the shards at most, 0 for fewer than processors (0)")
+      ("threads", text("N"), "most threads that serve the shards, 0 for fewer than processors (0)")
       ("memory", text("SIZE"), "memory for tables and items, all shards together (1G)")
       ("bucket-bytes", text("auto|64|128"), "size of a bucket: with 128 items of up to 96 bytes are inline; auto: as suits the items (auto)")
       ("max-value", text("SIZE"), "largest value accepted, up to 16M (16M)")

@@ -55,11 +55,11 @@ Outcome ApplySnapshots(Server* server, const Options& options) {
 }
 
 Outcome ApplyMemory(Server* server, const Options& options) {
-  auto raised = server->RaiseMemory(options.server.memory_bytes);
+  if (auto raised = server->RaiseMemory(options.server.memory_bytes); !raised) return raised;
   const std::string warning =
       WarnOfHostMemory(options.server, server->facts().memory_committed_bytes);
-  if (raised && !warning.empty()) spdlog::warn("{}", warning);
-  return raised;
+  if (!warning.empty()) spdlog::warn("{}", warning);
+  return {};
 }
 
 Outcome ApplySlowWrite(Server* server, const Options& options) {

@@ -41,8 +41,8 @@ class ShardThread {
   // does neither. One other thread.
   bool IsAlive();
 
-  // A shard that nobody serves, which outlives it and has all its ports. kSystem: it is not taken.
-  // Whoever serves no shard of this thread.
+  // A shard that nobody serves, which outlives it and has all its ports. kSystem: it is not taken. Any
+  // thread.
   std::expected<void, Error> Take(Shard* shard);
   // Its shards, or half of its work, to another thread; each that this one cannot take stays.
   void GiveAll(ShardThread* to);

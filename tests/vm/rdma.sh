@@ -158,6 +158,8 @@ torture() {
 
 test_torture() {
   torture "stopped clients and server" --duration 8s --keys 2000 --faults pause,stop
+  # Shards that go from thread to thread as their load comes and goes.
+  PLOVD_THREADS=3 torture "shards on three threads" --duration 8s --keys 2000 --shards 3 --faults pause
   torture "large values" --duration 6s --keys 20000 --value-bytes 16-64K --faults pause,stop
   torture "killed clients and server" --duration 10s --keys 2000 --faults stop,kill-client,kill-server
 }
