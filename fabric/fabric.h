@@ -157,7 +157,9 @@ struct PortEvent {
 // peer decides a word there, though it may change what is READ.
 struct PeerRead {
   // Of the region, from the word where the value begins.
-  static constexpr size_t kSliceBytes = (size_t{64} << 10) + 8;
+  static constexpr size_t kSliceBytes = (size_t{16} << 10) + 8;
+  // A value of at most so many bytes is one slice.
+  static constexpr size_t kWholeBytes = size_t{64} << 10;
 
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -168,6 +170,7 @@ struct PeerRead {
 
   // Of the slice that begins after so many bytes, which are a number of whole slices.
   uint64_t SliceBytesAt(uint64_t done) const {
+    if (bytes <= kWholeBytes) return bytes;
     const uint64_t most = kSliceBytes - (shared_offset + done) % verify::kWordBytes;
     return std::min(most, bytes - done);
   }

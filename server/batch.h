@@ -18,13 +18,6 @@
 
 namespace plov::server {
 
-// What a shard does of one message before others have their turn: so many requests, or so many
-// bytes copied, sealed or looked at. Some ten microseconds.
-struct Slice {
-  uint32_t requests = 16;
-  uint64_t work_bytes = uint64_t{64} << 10;
-};
-
 class Batch {
  public:
   // Of a slice of it, or of one request.

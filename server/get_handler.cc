@@ -61,7 +61,7 @@ Batch::Outcome GetHandler::Handle(Peer* peer, size_t room, Reply* reply) {
 Batch::Outcome GetHandler::Verify(Batch* batch) {
   const Store::Hit& hit = *batch->suspect;
   if (!batch->digest) batch->digest.emplace(store_->DigestOf(hit));
-  if (!batch->digest->Go(slice_.work_bytes)) return Outcome::kAgain;
+  if (!batch->digest->Go(slices_->now().work_bytes)) return Outcome::kAgain;
   return store_->IsWhole(hit, batch->digest->Finish()) ? Outcome::kDone : Outcome::kBroken;
 }
 

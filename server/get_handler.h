@@ -11,6 +11,7 @@
 #include "server/batch.h"
 #include "server/endpoint.h"
 #include "server/shard_counters.h"
+#include "server/slice.h"
 #include "server/store.h"
 #include "verify/message.h"
 
@@ -19,8 +20,8 @@ namespace plov::server {
 class GetHandler {
  public:
   // All outlive it. hold_us: how long a record is held at most.
-  GetHandler(Store* store, const Slice& slice, uint64_t hold_us, ShardCounters* counters)
-      : store_(store), slice_(slice), hold_us_(hold_us), counters_(counters) {}
+  GetHandler(Store* store, const Slices* slices, uint64_t hold_us, ShardCounters* counters)
+      : store_(store), slices_(slices), hold_us_(hold_us), counters_(counters) {}
 
   // The request at hand of the peer's batch: its reply, of at most so many bytes, when the outcome is
   // kDone.
@@ -36,7 +37,7 @@ class GetHandler {
   void ReplyGet(Peer* peer, const Store::Hit& hit, size_t room, verify::Reply* reply);
 
   Store* store_;
-  Slice slice_;
+  const Slices* slices_;
   uint64_t hold_us_;
   ShardCounters* counters_;
   uint64_t holds_ = 0;

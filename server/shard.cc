@@ -25,13 +25,13 @@ constexpr size_t kIdleBatchesMax = 64;
 
 }  // namespace
 
-Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const Slice& slice)
+Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const Slices& slices)
     : store_(std::move(store)),
       timeouts_(timeouts),
-      slice_(slice),
+      slices_(slices),
       sessions_(store_->recovery().warm),
-      gets_(store_.get(), slice, timeouts.hold_us, &counters_),
-      writes_(store_.get(), slice, &counters_),
+      gets_(store_.get(), &slices_, timeouts.hold_us, &counters_),
+      writes_(store_.get(), &slices_, &counters_),
       page_(store_->region().data()),
       publisher_(store_.get(), &page_),
       slow_log_(store_.get(), &page_) {
@@ -200,6 +200,7 @@ void Shard::OnMessage(Endpoint* endpoint, const PortEvent& event) {
   ++counters_.messages;
   const uint64_t now_us = MonotonicUs();
   if (publisher_.IsDue(now_us)) Publish();
+  slices_.OnMessage(&peer, now_us);
   peer.batch = TakeBatch();
   peer.batch->times.Begin(now_us);
   if (!peer.batch->Open(event.message, peer.owner.client_id))
@@ -246,8 +247,9 @@ Shard::Outcome Shard::Serve(Endpoint* endpoint, PeerId id, Peer* peer) {
 
 Shard::Outcome Shard::HandleSome(Endpoint* endpoint, PeerId id, Peer* peer) {
   Batch& batch = *peer->batch;
-  const uint32_t requests_end = batch.handled + slice_.requests;
-  const uint64_t work_end = store_->work() + slice_.work_bytes;
+  const Slice& slice = slices_.now();
+  const uint32_t requests_end = batch.handled + slice.requests;
+  const uint64_t work_end = store_->work() + slice.work_bytes;
   while (batch.request || batch.requests().remaining() > 0) {
     if (batch.handled == requests_end || store_->work() >= work_end) return Outcome::kAgain;
     if (!batch.request && !BeginNext(&batch)) return Outcome::kBroken;

@@ -26,6 +26,7 @@
 #include "server/sessions.h"
 #include "server/shard_counters.h"
 #include "server/shard_log.h"
+#include "server/slice.h"
 #include "server/slow_log.h"
 #include "server/store.h"
 #include "server/warnings.h"
@@ -48,7 +49,7 @@ class Shard {
  public:
   // store: its memory outlives the shard's ports.
   explicit Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts = {},
-                 const Slice& slice = {});
+                 const Slices& slices = {});
 
   // One listener's port for this shard; before the first turn.
   void AddPort(fabric::Port* port) { endpoints_.push_back({port, {}}); }
@@ -145,7 +146,7 @@ class Shard {
 
   std::unique_ptr<Store> store_;
   ClientTimeouts timeouts_;
-  Slice slice_;
+  Slices slices_;
   std::vector<Endpoint> endpoints_;
   std::unordered_map<SessionOwner, std::pair<Endpoint*, fabric::PeerId>, SessionOwnerHash>
       connected_;

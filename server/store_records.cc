@@ -52,6 +52,7 @@ void Store::DrawArrivalMasks(Writing* writing) {
   const Writing::Place& place = *writing->place;
   writing->settled_bytes = 0;
   writing->arrival_masks = {writing->mask.word()};
+  static_assert(verify::kShortValueMax == fabric::PeerRead::kWholeBytes);
   if (place.record_bytes - place.at <= verify::kShortValueMax) return;
   const size_t words_bytes =
       place.record_bytes - place.at / verify::kWordBytes * verify::kWordBytes;

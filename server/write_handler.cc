@@ -88,8 +88,9 @@ Batch::Outcome WriteHandler::HandleLarge(Endpoint* endpoint, PeerId id, Peer* pe
   }
   if (request.value_bytes > verify::kShortValueMax && !writing.value_digest) {
     if (!batch.digest) batch.digest.emplace(store_->DigestOf(writing));
-    store_->Settle(&writing, slice_.work_bytes);
-    if (!batch.digest->Go(slice_.work_bytes)) return Outcome::kAgain;
+    const uint64_t work_bytes = slices_->now().work_bytes;
+    store_->Settle(&writing, work_bytes);
+    if (!batch.digest->Go(work_bytes)) return Outcome::kAgain;
     writing.value_digest = batch.digest->Finish();
   }
   return Applied(store_->Commit(request, now_us, &writing), batch, write);

@@ -12,6 +12,7 @@
 #include "server/endpoint.h"
 #include "server/shard_counters.h"
 #include "server/shard_log.h"
+#include "server/slice.h"
 #include "server/store.h"
 #include "verify/message.h"
 
@@ -20,8 +21,8 @@ namespace plov::server {
 class WriteHandler {
  public:
   // All outlive it.
-  WriteHandler(Store* store, const Slice& slice, ShardCounters* counters)
-      : store_(store), slice_(slice), counters_(counters) {}
+  WriteHandler(Store* store, const Slices* slices, ShardCounters* counters)
+      : store_(store), slices_(slices), counters_(counters) {}
   // Before the first write, if at all.
   void LogTo(ShardLog* log) { log_ = log; }
 
@@ -39,7 +40,7 @@ class WriteHandler {
                          WriteReply* write) const;
 
   Store* store_;
-  Slice slice_;
+  const Slices* slices_;
   ShardCounters* counters_;
   ShardLog* log_ = nullptr;
 };

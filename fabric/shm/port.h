@@ -75,7 +75,7 @@ class ShmPort final : public Port {
   };
   static constexpr size_t kCold = SIZE_MAX;
 
-  ShmPort() : slice_(PeerRead::kSliceBytes), message_(kMessageBytesMax) {}
+  ShmPort() : slice_(PeerRead::kWholeBytes), message_(kMessageBytesMax) {}
 
   Peer* Find(PeerId id);
   void Heat(Peer* peer);

@@ -19,7 +19,7 @@ class Slices {
  public:
   // In flight for all peers of a port, registered once.
   static constexpr uint32_t kCount = 8;
-  static constexpr uint64_t kPinnedBytes = kCount * PeerRead::kSliceBytes;
+  static constexpr uint64_t kPinnedBytes = kCount * PeerRead::kWholeBytes;
 
   static std::expected<Slices, Error> Create(ibv_pd* pd) {
     auto memory = RegisteredPages::Create(pd, kPinnedBytes, kLocalOnly);
@@ -40,7 +40,7 @@ class Slices {
 
   std::span<std::byte> MemoryOf(uint32_t index) const {
     const auto [read, done] = slices_[index];
-    return {memory_.at(index * PeerRead::kSliceBytes), read.SliceBytesAt(done)};
+    return {memory_.at(index * PeerRead::kWholeBytes), read.SliceBytesAt(done)};
   }
   uint32_t lkey() const { return memory_.lkey(); }
 

@@ -68,8 +68,24 @@ TEST_F(ShardFair, AShortMessageOvertakesALongOne) {
 TEST_F(ShardFair, LongMessagesHaveTheirSlicesInTurn) {
   Script(flooder, Puts(keys));
   Script(other, Puts(keys));
-  EXPECT_GT(StepsUntilSent(1), 2 * keys.size() / Slice{}.requests - 5);
+  EXPECT_GT(StepsUntilSent(1), 2 * keys.size() / Slices{}.now().requests - 5);
   EXPECT_LE(StepsUntilSent(2), 2u) << "the other is as far";
+}
+
+TEST(Slices, AreShortWhileAnotherSendsToo) {
+  Slices slices;
+  const int one = 0, another = 0;
+  const auto requests_at = [&slices](const int* sender, uint64_t now_us) {
+    slices.OnMessage(sender, now_us);
+    return slices.now().requests;
+  };
+  const uint32_t few = requests_at(&one, 1'000'000);
+  const uint32_t many = requests_at(&one, 1'100'000);
+  EXPECT_GT(many, few) << "alone for a tenth of a second";
+  EXPECT_EQ(requests_at(&another, 1'100'001), few);
+  EXPECT_EQ(requests_at(&one, 1'100'002), few);
+  EXPECT_EQ(requests_at(&one, 1'200'001), few);
+  EXPECT_EQ(requests_at(&one, 1'200'002), many);
 }
 
 TEST_F(ShardFair, AClientThatGoesInTheMiddleLeavesNothingBehind) {

@@ -62,7 +62,7 @@ std::expected<void, Error> ServerProcess::BeginOnce() {
   auto store = server::Store::Create(options);
   if (!store) return std::unexpected(store.error());
   store_ = store->get();
-  shard_ = std::make_unique<server::Shard>(std::move(*store), kWaitMax, limits_.slice);
+  shard_ = std::make_unique<server::Shard>(std::move(*store), kWaitMax, limits_.slices);
   if (log_) {
     if (auto begun = log_->Begin(shard_.get()); !begun) return begun;
   }

@@ -21,7 +21,7 @@ struct ServerLimits {
   uint32_t value_bytes_max = 0;
   uint64_t staging_bytes = 0;
   uint64_t bucket_count = 0;
-  server::Slice slice = {};
+  server::Slices slices = {};
 };
 
 class ServerProcess {

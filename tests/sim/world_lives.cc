@@ -31,7 +31,8 @@ ServerLimits World::DrawLimits() {
   ServerLimits limits{.value_bytes_max = scenario_.value_bytes_max,
                       .staging_bytes = scenario_.staging_bytes,
                       .bucket_count = scenario_.bucket_count};
-  limits.slice.requests = static_cast<uint32_t>(random_.Between(1, 4));
+  limits.slices = server::Slices(
+      {.requests = static_cast<uint32_t>(random_.Between(1, 4)), .work_bytes = 64 << 10});
   if (!scenario_.limits_differ) return limits;
   limits.value_bytes_max = random_.Between(torture::kValueBytesMin, scenario_.value_bytes_max);
   // Often less than a value needs.
