@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -144,6 +145,13 @@ bool AwaitReadable(int fd, std::chrono::steady_clock::time_point deadline) {
     if (::poll(&polled, 1, static_cast<int>(wait_ms)) > 0) return true;
     if (left.count() <= 0) return false;
   }
+}
+
+uint32_t ProcessorCount() {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  if (::sched_getaffinity(0, sizeof(processors), &processors) != 0) return CPU_SETSIZE;  // more
+  return static_cast<uint32_t>(CPU_COUNT(&processors));
 }
 
 }  // namespace plov::fabric

@@ -97,4 +97,7 @@ bool AwaitReadable(int fd, std::chrono::steady_clock::time_point deadline);
 void Ring(int event_fd);
 bool ClearEvent(int event_fd);
 
+// On which this thread may run; 1 at least.
+uint32_t ProcessorCount();
+
 }  // namespace plov::fabric

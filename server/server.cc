@@ -1,7 +1,6 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -59,10 +58,7 @@ void LogRoom(const Region& region, const StoreOptions& options) {
 // As many as asked for, else as many as leave a processor to clients on this host.
 size_t ThreadsOf(const ServerOptions& options) {
   if (options.threads != 0) return std::min(options.threads, options.shards);
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  ::sched_getaffinity(0, sizeof(cpus), &cpus);
-  return std::clamp<size_t>(static_cast<size_t>(CPU_COUNT(&cpus)) - 1, 1, options.shards);
+  return std::clamp<size_t>(fabric::ProcessorCount() - 1, 1, options.shards);
 }
 
 // What a card reads is pinned whole.

@@ -8,6 +8,7 @@
 #include "bench/peers/plov.h"
 #include "bench/shared/scratch_folder.h"
 #include "bench/shared/tested_server.h"
+#include "fabric/os.h"
 #include "verify/superblock.h"
 
 namespace plov::bench {
@@ -59,7 +60,7 @@ class Bench {
  public:
   explicit Bench(const BusySettings& settings) : work_(kItems, kShape) {
     study_.settings = settings;
-    study_.processors = std::max(1u, std::thread::hardware_concurrency());
+    study_.processors = fabric::ProcessorCount();
     for (size_t busy = 0; busy < kBusyNames.size(); ++busy) {
       for (const Way way : kWays) study_.rows.push_back({static_cast<Busy>(busy), way, {}, {}});
     }

@@ -4,13 +4,13 @@
 
 #include <array>
 #include <cmath>
-#include <thread>
 
 #include "bench/compare/study.h"
 #include "bench/durable/study.h"
 #include "bench/page/number.h"
 #include "bench/page/rows.h"
 #include "bench/shared/command.h"
+#include "fabric/os.h"
 #include "program/format.h"
 
 namespace plov::bench {
@@ -125,7 +125,7 @@ std::string HeadOf(const DurableStudy& study) {
       RoundsOf(settings.rounds, settings.duration));
   if (study.is_on_tmpfs)
     text += "\nthat folder lies in memory, which is no disk: name one by --dir";
-  if (study.busy_before > std::thread::hardware_concurrency() / 2.0) {
+  if (study.busy_before > fabric::ProcessorCount() / 2.0) {
     text += fmt::format(
         "\nthe machine was busy before, with {:.1f} threads: what waits for the disk "
         "waits for a processor, too",

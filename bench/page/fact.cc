@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
-#include <thread>
 
+#include "fabric/os.h"
 #include "program/format.h"
 
 namespace plov::bench {
@@ -58,7 +58,7 @@ std::vector<Fact> FactsOfMachine(const program::Machine& machine) {
     if (value && !value->empty()) facts.push_back({name, *value});
   };
   add("processor", CpuField(machine, "model name"));
-  add("cores", fmt::format("{}{}", std::thread::hardware_concurrency(),
+  add("cores", fmt::format("{}{}", fabric::ProcessorCount(),
                            IsVirtual(machine) ? ", of a virtual machine" : ""));
   add("last cache", machine.Read("/sys/devices/system/cpu/cpu0/cache/index3/size"));
   if (const auto kib = machine.ReadField("/proc/meminfo", "MemTotal")) {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 
 #include "bench/load/driver.h"
 #include "bench/shared/tested_server.h"
+#include "fabric/os.h"
 #include "program/format.h"
 #include "program/progress.h"
 #include "verify/record.h"
@@ -70,7 +70,7 @@ constexpr uint32_t kLoadersMax = 4;
 
 std::chrono::microseconds WarmupOf(const ScalePoint& point, const Pace& pace) {
   if (!pace.knows) return kWarmup;
-  const uint64_t processors = std::max(1u, std::thread::hardware_concurrency());
+  const uint64_t processors = fabric::ProcessorCount();
   const uint64_t turns = (point.clients + processors - 1) / processors;
   const std::chrono::microseconds meeting(point.items * kMeetsPerItem * turns * 1'000'000 /
                                           kMeetsPerSecond);
@@ -118,7 +118,7 @@ class PointBench {
     program::Progress progress;
     DriveOptions options;
     options.uri = server_->uri();
-    options.clients = std::clamp(std::thread::hardware_concurrency(), 1u, kLoadersMax);
+    options.clients = std::clamp(fabric::ProcessorCount(), 1u, kLoadersMax);
     options.client.timeout = kTimeout;
     options.progress = [&](uint64_t items, uint64_t bytes) { progress.Show(items, bytes); };
     const auto loaded = bench::Load(WorkloadOf(row_.point, Kind::kGet), options);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <thread>
 
 #include "client/cli/probes.h"
+#include "fabric/os.h"
 
 namespace plov::cli {
 
@@ -72,7 +72,7 @@ void ProbeKernel(const program::Machine& machine, Findings* findings) {
 }
 
 void ProbeProcessors(const program::Machine& machine, Findings* findings) {
-  const unsigned cores = std::thread::hardware_concurrency();
+  const uint32_t cores = fabric::ProcessorCount();
   findings->Ok("processors", fmt::format("{} for this process", cores));
   ProbeClock(machine, findings);
   ProbeGovernor(machine, findings);
