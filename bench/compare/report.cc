@@ -71,13 +71,19 @@ std::string MeasuredText(const GoalRow& row) {
   return (row.digits < 0 ? Number(measured) : Fixed(measured, row.digits)) + std::string(row.unit);
 }
 
+std::string Text(const TableSize& size) {
+  return fmt::format("{} of {} bytes", program::Grouped(size.buckets), size.bucket_bytes);
+}
+
 std::string HeadOf(const Comparison& comparison) {
   const CompareSettings& settings = comparison.settings;
   std::string text = fmt::format(
-      "{} items, keys of 16 bytes, values of 64, uniform, over shared memory{}; {} buckets\n"
+      "{} items, keys of 16 bytes, values of 64, uniform, over shared memory{}\n"
+      "goals are about a server that chooses its buckets, {}; records: beside {}\n"
       "medians of {}, with the least and the most",
       program::Grouped(settings.items), settings.huge_pages ? " in huge pages" : "",
-      program::Grouped(comparison.buckets), RoundsOf(settings.rounds, settings.duration));
+      Text(comparison.table), Text(comparison.table_of_records),
+      RoundsOf(settings.rounds, settings.duration));
   if (settings.quick) {
     text +=
         "\nquick: few items lie in caches, which changes the ratios to the memory; the goals "
@@ -193,6 +199,10 @@ void to_json(program::Json& json, const RateRow& row) {
           {"per_second", row.per_second}};
 }
 
+void to_json(program::Json& json, const TableSize& size) {
+  json = {{"buckets", size.buckets}, {"bucket_bytes", size.bucket_bytes}};
+}
+
 void to_json(program::Json& json, const SkippedPeer& one) {
   json = {{"peer", one.kind->name}, {"reason", one.reason}};
 }
@@ -235,10 +245,15 @@ Page PageOf(const Comparison& comparison) {
 
 program::Json JsonOf(const Comparison& comparison) {
   const CompareSettings& settings = comparison.settings;
-  return {{"items", settings.items},      {"buckets", comparison.buckets},
-          {"rounds", settings.rounds},    {"duration_us", settings.duration.count()},
-          {"quick", settings.quick},      {"hugepages", settings.huge_pages},
-          {"goals", comparison.goals},    {"rates", comparison.rates},
+  return {{"items", settings.items},
+          {"table", comparison.table},
+          {"rounds", settings.rounds},
+          {"table_of_records", comparison.table_of_records},
+          {"duration_us", settings.duration.count()},
+          {"quick", settings.quick},
+          {"hugepages", settings.huge_pages},
+          {"goals", comparison.goals},
+          {"rates", comparison.rates},
           {"skipped", comparison.skipped}};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -20,6 +21,13 @@ constexpr ItemShape kShape{.key_bytes = 16, .value_bytes_least = 64, .value_byte
 constexpr std::chrono::seconds kSteadyWithin{60};
 constexpr std::chrono::milliseconds kSteadyLook{10};
 
+// A server of plov's, and clients that remember nothing or all.
+struct Ours {
+  std::optional<program::OwnServer> server = {};
+  std::unique_ptr<Plov> cold = {};
+  std::unique_ptr<Plov> known = {};
+};
+
 // One side at one kind of work.
 struct Measured {
   Peer* peer;
@@ -33,9 +41,14 @@ class Bench {
   }
 
   std::expected<Comparison, Error> Run() {
-    for (const auto step : {&Bench::MakeFolders, &Bench::StartPlov, &Bench::StartPeers}) {
-      if (auto done = (this->*step)(); !done) return std::unexpected(done.error());
-    }
+    if (auto made = MakeFolders(); !made) return std::unexpected(made.error());
+    const auto table = StartPlov(&ours_, "plov", 0);
+    if (!table) return std::unexpected(table.error());
+    comparison_.table = *table;
+    const auto records = StartPlov(&records_, "plov with records", verify::kBucketBytesMin);
+    if (!records) return std::unexpected(records.error());
+    comparison_.table_of_records = *records;
+    if (auto started = StartPeers(); !started) return std::unexpected(started.error());
     AddSides();
     const uint32_t rounds = comparison_.settings.rounds;
     for (uint32_t round = 0; round <= rounds; ++round) {
@@ -56,37 +69,45 @@ class Bench {
     return {};
   }
 
-  Outcome StartPlov() {
-    Say(fmt::format("storing {} items in plov", comparison_.settings.items));
-    program::OwnServerOptions options = ServerFor(comparison_.settings.plovd, folders_[0].path(),
-                                                  work_.count(), work_.value_bytes());
-    // The chain that is the memory's limit has records.
-    options.bucket_bytes = verify::kBucketBytesMin;
+  // bucket_bytes: 0, as it chooses.
+  std::expected<TableSize, Error> StartPlov(Ours* ours, std::string_view name,
+                                            uint32_t bucket_bytes) {
+    Say(fmt::format("storing {} items in {}", comparison_.settings.items, name));
+    const std::string folder = fmt::format("{}/{}", folders_[0].path(), bucket_bytes);
+    std::filesystem::create_directory(folder);
+    program::OwnServerOptions options =
+        ServerFor(comparison_.settings.plovd, folder, work_.count(), work_.value_bytes());
+    options.bucket_bytes = bucket_bytes;
     options.huge_pages = comparison_.settings.huge_pages;
-    server_.emplace(options);
-    if (auto started = server_->Start(program::Life::kFirst); !started) return started;
-    auto cold = Plov::Connect(work_, server_->uri());
+    ours->server.emplace(options);
+    if (auto started = ours->server->Start(program::Life::kFirst); !started) {
+      return std::unexpected(started.error());
+    }
+    auto cold = Plov::Connect(work_, ours->server->uri());
     if (!cold) return std::unexpected(cold.error());
-    auto known = Plov::Connect(work_, server_->uri(),
+    auto known = Plov::Connect(work_, ours->server->uri(),
                                {.location_cache_bytes = CacheBytesFor(work_.count())});
     if (!known) return std::unexpected(known.error());
-    cold_ = std::move(*cold);
-    known_ = std::move(*known);
-    if (auto filled = cold_->Fill(); !filled) return filled;
-    return AwaitSteadyTable();
+    ours->cold = std::move(*cold);
+    ours->known = std::move(*known);
+    if (auto filled = ours->cold->Fill(); !filled) return std::unexpected(filled.error());
+    return AwaitSteadyTable(ours);
   }
 
   // Until the server has freed the table that it grew from. It drops clients that do not confirm the
   // new one in time, and the peer `memory`, whose READs are its own, never does.
-  Outcome AwaitSteadyTable() {
+  static std::expected<TableSize, Error> AwaitSteadyTable(Ours* ours) {
     const auto end = std::chrono::steady_clock::now() + kSteadyWithin;
     while (true) {
-      for (Plov* plov : {cold_.get(), known_.get()}) plov->client().Poll();
-      const auto stats = cold_->client().ServerStats();
+      for (Plov* plov : {ours->cold.get(), ours->known.get()}) plov->client().Poll();
+      const auto stats = ours->cold->client().ServerStats();
       if (!stats) return std::unexpected(stats.error());
       const std::string& shard = stats->at(0);
-      const uint64_t table_bytes = StatOf(shard, "buckets") * StatOf(shard, "bucket_bytes");
-      if (StatOf(shard, "growing") == 0 && StatOf(shard, "table_bytes") == table_bytes) return {};
+      const TableSize size{StatOf(shard, "buckets"), StatOf(shard, "bucket_bytes")};
+      if (StatOf(shard, "growing") == 0 &&
+          StatOf(shard, "table_bytes") == size.buckets * size.bucket_bytes) {
+        return size;
+      }
       if (std::chrono::steady_clock::now() > end) {
         return Fail(Code::kTimeout, "the server's table does not come to rest");
       }
@@ -95,11 +116,10 @@ class Bench {
   }
 
   Outcome StartPeers() {
-    auto stats = cold_->client().ServerStats();
-    if (!stats) return std::unexpected(stats.error());
-    comparison_.buckets = StatOf(stats->at(0), "buckets");
-    const PeerPlace place{
-        .folder = folders_[0].path(), .memory_folder = folders_[1].path(), .plov = server_->uri()};
+    // The chain that is the memory's limit has records.
+    const PeerPlace place{.folder = folders_[0].path(),
+                          .memory_folder = folders_[1].path(),
+                          .plov = records_.server->uri()};
     for (const PeerKind* kind : comparison_.settings.peers) {
       Say(fmt::format("storing them in {}", kind->title));
       auto peer = kind->Start(work_, place);
@@ -121,8 +141,11 @@ class Bench {
     };
     for (const Way way : {Way::kGet, Way::kGetMany, Way::kPut, Way::kPutMany}) {
       const bool puts = way == Way::kPut || way == Way::kPutMany;
-      add(kCold, puts ? "plov" : "plov, location unknown", way, cold_.get());
-      if (!puts) add(kKnown, "plov, location known", way, known_.get());
+      add(kCold, puts ? "plov" : "plov, location unknown", way, ours_.cold.get());
+      if (!puts) add(kKnown, "plov, location known", way, ours_.known.get());
+      add(kColdRecords, puts ? "plov, records" : "plov, records, unknown", way,
+          records_.cold.get());
+      if (!puts) add(kKnownRecords, "plov, records, known", way, records_.known.get());
       for (const auto& [kind, peer] : peers_) {
         if (peer->Can(way)) add(kind->name, kind->title, way, peer.get());
       }
@@ -131,7 +154,9 @@ class Bench {
 
   Outcome Round(bool counts) {
     // What the PUTs of the round before have made old is found again.
-    if (auto warm = known_->WarmUp(); !warm) return warm;
+    for (Plov* known : {ours_.known.get(), records_.known.get()}) {
+      if (auto warm = known->WarmUp(); !warm) return warm;
+    }
     for (Measured& side : sides_) {
       RateRow& row = comparison_.rates[side.row];
       const auto rate = side.peer->Rate(row.way, comparison_.settings.duration);
@@ -148,7 +173,8 @@ class Bench {
       for (GoalRow& row : rows) comparison_.goals.push_back(std::move(row));
     };
     Say("what the server does meanwhile");
-    auto server = ServerFacts(&server_->process(), cold_.get(), known_.get(), settings);
+    auto server =
+        ServerFacts(&ours_.server->process(), ours_.cold.get(), ours_.known.get(), settings);
     if (!server) return std::unexpected(server.error());
     add(std::move(*server));
     Say("READs");
@@ -164,9 +190,8 @@ class Bench {
   Comparison comparison_;
   Work work_;
   std::vector<ScratchFolder> folders_;  // one on disk, one in memory
-  std::optional<program::OwnServer> server_;
-  std::unique_ptr<Plov> cold_;
-  std::unique_ptr<Plov> known_;
+  Ours ours_;
+  Ours records_;
   std::vector<std::pair<const PeerKind*, std::unique_ptr<Peer>>> peers_;
   std::vector<Measured> sides_;
 };
