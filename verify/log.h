@@ -88,7 +88,7 @@
 namespace plov::verify {
 
 inline constexpr size_t kLogBlockBytes = 4096;
-inline constexpr uint32_t kLogFormat = 3;
+inline constexpr uint32_t kLogFormat = 4;
 inline constexpr size_t kBatchHeadBytes = 72;
 inline constexpr size_t kLoggedHeadBytes = 40;
 inline constexpr size_t kSnapshotBlockHeadBytes = 32;

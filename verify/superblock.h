@@ -44,7 +44,7 @@
 
 namespace plov::verify {
 
-inline constexpr uint32_t kFormatVersion = 9;
+inline constexpr uint32_t kFormatVersion = 10;
 inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kMirrorOffset = kPageBytes;
 inline constexpr size_t kJournalOffset = 2 * kPageBytes;     // verify/journal.h

@@ -111,7 +111,10 @@ Layout LayoutOf(Design design, const ItemShape& shape, uint64_t all_items, const
   return layout;
 }
 
-uint64_t DesignHash(std::string_view key) { return cuckoo::HashKey(key, kHashSeed) | 1; }
+// A fast one, as theirs.
+uint64_t DesignHash(std::string_view key) {
+  return verify::Checksum(key.data(), key.size(), kHashSeed) | 1;
+}
 
 uint64_t PlaceSeed(uint64_t offset) { return verify::BucketSeed(kSealSeed, offset); }
 

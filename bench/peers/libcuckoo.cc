@@ -4,14 +4,17 @@
 #include <libcuckoo/cuckoohash_map.hh>
 
 #include "bench/peers/peer.h"
-#include "cuckoo/hash.h"
+#include "verify/seal.h"
 
 namespace plov::bench {
 
 namespace {
 
+// A fast one: it has no hostile clients.
 struct Hash {
-  size_t operator()(std::string_view key) const { return cuckoo::HashKey(key, 0); }
+  size_t operator()(std::string_view key) const {
+    return verify::Checksum(key.data(), key.size(), 0);
+  }
 };
 using Map = libcuckoo::cuckoohash_map<std::string, std::string, Hash, std::equal_to<>>;
 

@@ -24,7 +24,7 @@ if grep -q '^PROBLEM  RDMA' <("$plov" doctor 2> /dev/null); then fail "RDMA is n
 start_server
 run doctor
 shows "^ok       server: $uri answers"
-shows '^ok       READs: connected in [0-9]* us; READ the superblock, whole, format version 9, in '
+shows '^ok       READs: connected in [0-9]* us; READ the superblock, whole, format version 10, in '
 end_server TERM
 
 # More memory than there is.

@@ -60,7 +60,7 @@ shows "^ok       RDMA READ depth of $device: [0-9]* READs" && shows "^ok       R
 shows "^ok       RDMA connections: " && shows "^ok       locked memory: .*64.0 MiB"
 shows "$usable; plovd --listen can serve on $uri"
 shows "^ok       server: $uri answers in [0-9.]* us, 1 shard"
-shows '^ok       READs: connected in [0-9]* us; READ the superblock, whole, format version 9, in '
+shows '^ok       READs: connected in [0-9]* us; READ the superblock, whole, format version 10, in '
 shows '101 READs of 64 bytes: median [0-9.]* us$'
 expect 0 doctor --json
 is_json

@@ -138,15 +138,28 @@ TEST(Hash, GoldenPlacement) {
     std::array<uint64_t, kWays> ways_of_8, ways_of_million;
   };
   const Golden goldens[] = {
-      {"", 0xcc1ca35a1b089c5c, 1, 92, {6, 3, 7}, {797311, 380141, 924863}},
-      {"a", 0xfcf369f9e7541d1b, 14, 27, {7, 5, 3}, {988089, 726119, 603827}},
-      {"pilaf", 0x97358713774f6ea1, 7, 33, {4, 1, 7}, {590660, 302430, 958849}},
+      {"", 0x425cef84b7b192d7, 11, 87, {2, 1, 5}, {259230, 253164, 724175}},
+      {"a", 0x53937773d64e3507, 13, 7, {2, 4, 3}, {326468, 589501, 401443}},
+      {"pilaf", 0x9ad65fa8a1b47b47, 10, 71, {4, 7, 1}, {604833, 931314, 192868}},
       {"a key of more than 16 bytes",
-       0x43a9ccaf5adcfab1,
-       5,
-       49,
-       {2, 0, 1},
-       {264309, 26954, 180639}},
+       0x686668f7f98fb743,
+       15,
+       67,
+       {3, 0, 1},
+       {407812, 986780, 133833}},
+      {"a key of more than 32 bytes, of those that are rare",
+       0x6878d018075c004c,
+       0,
+       76,
+       {3, 1, 2},
+       {408093, 221439, 287192}},
+      {"a key of more than 64 bytes, which takes two blocks: its first 64 bytes, and the rest of "
+       "it",
+       0x8cf5171f4eac89ff,
+       4,
+       127,
+       {4, 3, 7},
+       {550614, 421585, 994473}},
   };
   for (const Golden& golden : goldens) {
     const uint64_t hash = HashKey(golden.key, kSeed);

@@ -165,7 +165,7 @@ void PrintTo(const LogFormat& format, std::ostream* to) { *to << format.name; }
 
 std::vector<LogFormat> LogFormats() {
   return {{"Head",
-           "e5033f11b01ad91c 706c6f766c6f6701 0300000001000000 0400000000100000 "
+           "c0c816a3678fa7c3 706c6f766c6f6701 0400000001000000 0400000000100000 "
            "8877665544332211 00ffeeddccbbaa99 0700000000000000 bc02000000000000 "
            "f8ffffffffffffff 0000000007000000 ed5eed5eed5eed5e 0000000400000000 "
            "fe11fe11fe11fe11",
