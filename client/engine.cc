@@ -291,7 +291,8 @@ void Engine::GetMany(std::span<const std::string_view> keys,
   gets_.BeginMany(&many);
   const Finally end{[this] { gets_.EndMany(); }};
   const auto go_on = [&] {
-    gets_.BeginKeys();  // also while there is no server: they have a deadline from then on
+    // Also while there is no server: they have a deadline from then on.
+    if (!alive() || !life_->loads()) gets_.BeginKeys();
     bool moved = Pump();
     for (size_t turns = 0; turns < kTurnsPerPump && many.left > 0 && alive() && gets_.Turn();
          ++turns) {

@@ -50,7 +50,7 @@ void Gets::Attach(Life* life) {
                        link->region().data(),
                        {&link->view(), life_->locations(), &lookup_stats_, &MonotonicUs}});
   }
-  hashed_ = many_ == nullptr ? 0 : many_->next;
+  ForgetAhead();
   for (Get& get : gets_) {
     if (get.state == Get::State::kFree || get.ended()) continue;
     get.holds = false;
@@ -70,7 +70,7 @@ void Gets::Place(Get* get, std::string_view key, Deadline deadline) {
 
 // A lookup that begins, or begins again.
 Action Gets::Start(Get* get, uint64_t hash) {
-  const Shard& shard = shards_[life_->ShardOf(hash)];
+  const GetShard& shard = shards_[life_->ShardOf(hash)];
   get->held = false;
   get->link = shard.link;
   get->region = shard.region;
@@ -106,7 +106,7 @@ void Gets::EndLone() {
 
 void Gets::BeginMany(Many* many) {
   many_ = many;
-  hashed_ = many->next = 0;
+  ForgetAhead();
   many->left = many->keys.size();
   now_us_ = CoarseUs();
 }
@@ -146,6 +146,12 @@ void Gets::HashAhead() {
   hashed_ = at;
 }
 
+void Gets::RefuseKey(size_t index) {
+  ++begun_;
+  --many_->left;
+  Tell(index, [] { return std::unexpected(BadKey()); });
+}
+
 // Gives the place to the next key, if there is one; false when it stays free.
 bool Gets::BeginNext(Get* get) {
   if (many_ == nullptr || many_->stopped || callbacks_->failed()) return false;
@@ -154,9 +160,7 @@ bool Gets::BeginNext(Get* get) {
     if (hashed_ < many_->next + kKeysAhead) HashAhead();
     const size_t index = many_->next++;
     if (!KeyIsGood(keys[index])) {
-      ++begun_;
-      --many_->left;
-      callbacks_->Run([&] { many_->done(many_->context, index, std::unexpected(BadKey())); });
+      RefuseKey(index);
       continue;
     }
     Place(get, keys[index], many_->deadline);
@@ -188,7 +192,7 @@ bool Gets::BeginKeys() {
 }
 
 bool Gets::StartQueued() {
-  bool moved = BeginKeys();
+  bool moved = !life_->loads() && BeginKeys();
   while (!free_.empty() && !queued_.empty()) {
     Get* get = free_.back();
     free_.pop_back();
@@ -307,6 +311,7 @@ void Gets::OnAnswer(uint32_t shard, const verify::Reply& reply) {
 // least that new (plov(7), A3 and A4), while the one we had is older.
 void Gets::OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed) {
   const bool changed = refreshed && *refreshed;
+  if (changed) ForgetAhead();
   for (Get& get : gets_) {
     const bool stale = get.state == Get::State::kStale;
     // What the server was asked does not depend on tables, nor does a record that it holds.
@@ -354,11 +359,9 @@ void Gets::End(Get* get, Get::State state) {
 }
 
 void Gets::EndOfMany(Get* get) {
-  if (!callbacks_->failed()) {
-    callbacks_->Run([&] { many_->done(many_->context, get->sink.index, ResultOf(get)); });
-  }
+  Tell(get->sink.index, [&] { return ResultOf(get); });
   --many_->left;
-  if (!BeginNext(get)) Free(get);
+  if (life_->loads() || !BeginNext(get)) Free(get);
 }
 
 Client::GetResult Gets::ResultOf(Get* get) {

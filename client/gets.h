@@ -4,6 +4,9 @@
 // elsewhere READs are posted and completions collected. Whatever has come is fed to its lookup at
 // one place, Step, for the lone GET, for GetMany and for the asynchronous form.
 //
+// Where READs are loads, the keys of GetMany go in groups (client/load_group.h) first, and only those
+// that are not plain have lookups of their own.
+//
 // What the lookups under way want is a queue. A turn takes as many as half of the window, copies
 // what they want, feeds each, lets the next key take the place of one that has ended, and begins to
 // fetch the lines that those in place want next: they come while the other half has its turn.
@@ -12,8 +15,10 @@
 #include <plov/client.h>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,11 +26,13 @@
 #include "client/callbacks.h"
 #include "client/get.h"
 #include "client/life.h"
+#include "client/load_group.h"
 #include "cuckoo/lookup.h"
 
 namespace plov {
 
 inline constexpr uint32_t kWindowMax = 64;
+static_assert(LoadGroup::kCountMax >= kWindowMax / 2);
 
 bool KeyIsGood(std::string_view key);
 // Errors are rare: they are made out of the way of what is not.
@@ -96,12 +103,6 @@ class Gets {
     GetSink sink;
     Deadline deadline;
   };
-  // What a GET needs of its shard, together.
-  struct Shard {
-    Link* link;
-    const std::byte* region;  // where READs are loads
-    cuckoo::Lookup::Context context;
-  };
   // Keys of GetMany that are hashed, and their remembered locations prefetched, ahead of their
   // turn. The bytes of as many more are prefetched: they are the caller's, and may lie anywhere.
   static constexpr size_t kKeysAhead = 16;
@@ -134,12 +135,27 @@ class Gets {
   bool StartQueued();
   void HashAhead();
   bool BeginNext(Get* get);
+  void RefuseKey(size_t index);
   [[gnu::noinline]] void Act(Get* get, cuckoo::Lookup::Action action);
   void Want(Get* get);
   void OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed);
   bool Ask(Get* get);
   void End(Get* get, Get::State state);
   void EndOfMany(Get* get);
+  // Tells GetMany's caller what `make` returns.
+  void Tell(size_t index, auto&& make) {
+    if (callbacks_->failed()) return;
+    callbacks_->Run([&] { many_->done(many_->context, index, make()); });
+  }
+
+  // gets_group.cc: GetMany where READs are loads.
+  bool TurnGroup();
+  void BeginGroup(size_t first, size_t count_max);
+  void ForgetAhead();
+  void EndGroup(size_t first);
+  [[gnu::noinline]] void GoOn(size_t index, const LoadGroup::Slot& slot);
+  [[gnu::noinline]] bool IsCurrent(Link* link, uint32_t expiry);
+
   [[gnu::noinline]] void Fail(Get* get, Error error);
   [[gnu::noinline]] void LeaveServer(Get* get);
   void Free(Get* get);
@@ -163,16 +179,22 @@ class Gets {
 
   Callbacks* callbacks_;
   Life* life_ = nullptr;
-  std::vector<Shard> shards_;  // of the life
-  std::vector<Get> gets_;      // [0] is the lone GET's, the others are the window
-  std::vector<Get*> free_;     // of the window
-  size_t busy_ = 0;            // that are not free
+  std::vector<GetShard> shards_;  // of the life
+  std::vector<Get> gets_;         // [0] is the lone GET's, the others are the window
+  std::vector<Get*> free_;        // of the window
+  size_t busy_ = 0;               // that are not free
   Wanting wanting_;
   std::deque<Queued> queued_;
   Many* many_ = nullptr;
-  std::array<uint64_t, 2 * kKeysAhead> hashes_{};  // of key number n of `many_` at n % their number
-  size_t hashed_ = 0;                              // keys whose hash is, or was, there
-  uint64_t now_us_ = 0;  // CoarseUs, before the READs of lookups that begin now
+  // Of key number n of `many_` at n % their number: of two groups, and of keys ahead of them.
+  std::array<uint64_t, std::bit_ceil(2 * LoadGroup::kCountMax + 2 * kKeysAhead)> hashes_{};
+  size_t hashed_ = 0;  // keys whose hash is, or was, there
+  // The group that is READ in this turn, and the next one; made when they are first needed.
+  std::unique_ptr<LoadGroup> group_;
+  std::unique_ptr<LoadGroup> ahead_;
+  static constexpr size_t kNoGroup = SIZE_MAX;
+  size_t ahead_first_ = kNoGroup;  // number of its first key
+  uint64_t now_us_ = 0;            // CoarseUs, before the READs of lookups that begin now
 
   cuckoo::LookupStats lookup_stats_;
   uint64_t begun_ = 0;

@@ -22,7 +22,11 @@ Error OutOfRange() { return {Code::kCorrupt, "the table points outside the serve
 
 }  // namespace
 
-bool Gets::Turn() { return life_->loads() ? TurnLoads() : PostReads(); }
+bool Gets::Turn() {
+  if (!life_->loads()) return PostReads();
+  const bool moved = many_ != nullptr && TurnGroup();
+  return (!wanting_.all().empty() && TurnLoads()) || moved;
+}
 
 std::span<Get* const> Gets::Wanting::Next(size_t count_max) {
   if (next_ >= count_) next_ = 0;
@@ -77,15 +81,11 @@ bool Gets::Load(std::span<Get* const> batch) {
 
 // Leaves an error where there is no room.
 void Gets::Load(Get* get) {
-  const uint32_t bytes = get->want().bytes;
   const std::byte* from = get->region + get->want().offset;
   if (get->want().record) {
     LoadRecord(get, from);
-  } else if (bytes == verify::kBucketBytesMin) {
-    constexpr size_t kWords = verify::kBucketBytesMin / verify::kWordBytes;
-    verify::CopyWordsFromShared<kWords>(get->bucket.words(), from);
   } else {
-    verify::CopyFromShared(get->bucket.words(), from, bytes);
+    verify::CopyBucketFromShared(&get->bucket, from, get->want().bytes);
   }
 }
 

@@ -1,36 +1,29 @@
 #include "cuckoo/lookup.h"
 
 #include <cassert>
-#include <cstring>
 
+#include "cuckoo/verdict.h"
 #include "verify/record.h"
 
 namespace plov::cuckoo {
 
 using verify::Bucket;
-using verify::BucketKind;
-
-namespace {
-
-// Of two keys. A call of memcmp takes longer than to compare a short key.
-bool AreSame(std::string_view one, std::string_view other) {
-  const auto word = [](const char* at) {
-    uint64_t bytes;
-    std::memcpy(&bytes, at, sizeof(bytes));
-    return bytes;
-  };
-  const size_t bytes = one.size();
-  if (bytes < verify::kWordBytes || bytes > 2 * verify::kWordBytes) return one == other;
-  if (bytes != other.size()) return false;
-  const size_t last = bytes - verify::kWordBytes;
-  return word(one.data()) == word(other.data()) &&
-         word(one.data() + last) == word(other.data() + last);
-}
-
-}  // namespace
 
 Lookup::Action Lookup::Start(const Context* context, std::string_view key, uint64_t hash,
                              uint64_t posted_us) {
+  Begin(context, key, hash, posted_us);
+  if (const auto known = context->cache->Find(hash)) return StartKnown(*known);
+  return GoHome();
+}
+
+Lookup::Action Lookup::StartAtHome(const Context* context, std::string_view key, uint64_t hash,
+                                   uint64_t posted_us) {
+  Begin(context, key, hash, posted_us);
+  return GoHome();
+}
+
+void Lookup::Begin(const Context* context, std::string_view key, uint64_t hash,
+                   uint64_t posted_us) {
   context_ = context;
   key_ = key;
   hash_ = hash;
@@ -40,8 +33,6 @@ Lookup::Action Lookup::Start(const Context* context, std::string_view key, uint6
   torn_digest_ = 0;
   home_posted_us_ = posted_us;
   table_ = 0;
-  if (const auto known = context->cache->Find(hash)) return StartKnown(*known);
-  return GoHome();
 }
 
 // Most lookups end at home, so the other ways are computed when they are wanted.
@@ -55,12 +46,8 @@ Lookup::Action Lookup::ReadWay(State state, uint8_t way) {
   return Action::kRead;
 }
 
-// A sealed reference lies inside the region; what does not is damage that no READ may follow.
 Lookup::Action Lookup::ReadRecord(State state, uint64_t offset, uint32_t bytes) {
-  const uint64_t region_bytes = context_->view->region_bytes;
-  const bool inside = bytes >= verify::kRecordHeaderBytes && bytes <= verify::kRecordBytesMax &&
-                      verify::WordsInside(offset, bytes, region_bytes);
-  if (!inside) {
+  if (!IsRecordsPlace(offset, bytes, context_->view->region_bytes)) {
     torn_alike_ = true;
     torn_count_ = UINT32_MAX;
     return Action::kAskServer;
@@ -125,25 +112,20 @@ Lookup::Action Lookup::FeedBucket(Bucket* bucket) {
     if (state_ == State::kKnownBucket) return ForgetKnown();
     return Torn(std::as_bytes(std::span(bucket->words(), bytes / verify::kWordBytes)));
   }
-  switch (bucket->kind()) {
-    case BucketKind::kRetired:
+  switch (CheckBucket(bucket, bytes, key_, hash_, &item_)) {
+    case BucketVerdict::kRetired:
       return Action::kRefresh;
-    case BucketKind::kInline: {
-      const auto item = bucket->Unmask(bytes);
-      if (!item || !AreSame(item->key, key_)) break;
-      item_ = *item;
+    case BucketVerdict::kInline:
       if (state_ != State::kKnownBucket) {
         context_->cache->Remember(hash_, Location::Bucket(way_, table().generation));
       }
       return Action::kHit;
-    }
-    case BucketKind::kReference: {
+    case BucketVerdict::kReference: {
       const verify::Reference reference = bucket->reference();
-      if (reference.hash != hash_) break;
       expected_version_ = reference.version;
       return ReadRecord(State::kRecord, reference.offset, reference.record_bytes);
     }
-    case BucketKind::kEmpty:
+    case BucketVerdict::kNotHere:
       break;
   }
   return OnNotHere();
@@ -167,13 +149,7 @@ Lookup::Action Lookup::OnHome() {
   home_version_ = bucket_->version();
   forward_ = bucket_->forward();
   stashed_ = bucket_->stashed();
-  uint32_t pending = bucket_->overflow() ? 0b110 : 0;
-  const uint32_t fingerprint = FingerprintOf(hash_);
-  for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
-    const verify::DirectoryEntry entry = bucket_->entry(i);
-    if (entry.fingerprint == fingerprint) pending |= 1u << entry.way;
-  }
-  pending_ways_ = static_cast<uint8_t>(pending & 0b110);  // an entry may be empty, or nonsense
+  pending_ways_ = WaysListed(*bucket_, hash_);
   if (pending_ways_ == 0) return Miss();
   return OnWay();
 }
@@ -203,34 +179,29 @@ Lookup::Action Lookup::OnConfirm() {
   return attempts_ > kImmediateRereads + kPausedRereads ? Action::kAskServer : OnHome();
 }
 
-// R4: one READ decides if the record is whole, the key's, the one that was remembered, and was
-// current when its `mask` word, which holds the live bit, was read.
-Lookup::Action Lookup::OnKnownRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
-  if (!verify::IsLive(bytes)) return ForgetKnown();
-  if (static_cast<uint32_t>(verify::VersionOf(bytes)) != known_stamp_) return ForgetKnown();
-  if (!verify::ParseRecordParts(bytes, tail, context_->view->record_seed, &item_)) {
-    return ForgetKnown();
-  }
-  if (!AreSame(item_.key, key_)) return ForgetKnown();
-  return Action::kHit;
+Lookup::Action Lookup::OnKnownRecord(const RecordCopy& record) {
+  return IsRemembered(record, known_stamp_, key_, &item_) ? Action::kHit : ForgetKnown();
 }
 
-// R1: the record that the bucket meant, or back to the bucket; `live` does not matter.
-Lookup::Action Lookup::OnRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
-  if (!verify::ParseRecordParts(bytes, tail, context_->view->record_seed, &item_) ||
-      item_.version != expected_version_) {
-    ++context_->stats->torn_records;
-    return Torn(bytes);
+// The record that the bucket meant, or back to the bucket.
+Lookup::Action Lookup::OnRecord(const RecordCopy& record) {
+  switch (CheckReferred(record, expected_version_, key_, &item_)) {
+    case RecordVerdict::kTorn:
+      ++context_->stats->torn_records;
+      return Torn(record.bytes);
+    case RecordVerdict::kOtherKey:
+      return OnNotHere();
+    case RecordVerdict::kItem:
+      break;
   }
-  // Another key with the same 64-bit hash.
-  if (!AreSame(item_.key, key_)) return OnNotHere();
   context_->cache->Remember(hash_, Location::Record(want_.offset, want_.bytes, expected_version_));
   return Action::kHit;
 }
 
 Lookup::Action Lookup::FeedRecord(std::span<std::byte> bytes, std::span<std::byte> tail) {
   assert(bytes.size() + tail.size() == want_.bytes);
-  return state_ == State::kKnownRecord ? OnKnownRecord(bytes, tail) : OnRecord(bytes, tail);
+  const RecordCopy record{bytes, tail, context_->view->record_seed};
+  return state_ == State::kKnownRecord ? OnKnownRecord(record) : OnRecord(record);
 }
 
 // R6: torn bytes are READ again, a torn record by way of its bucket: never loop on the record.

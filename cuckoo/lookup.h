@@ -49,6 +49,8 @@ inline constexpr uint32_t kPausedRereads = 8;
 // R6: a confirmation older than this counts as changed; versions are 32-bit and cannot wrap in it.
 inline constexpr uint64_t kConfirmationUsMax = 10'000'000;
 
+struct RecordCopy;  // cuckoo/verdict.h
+
 class Lookup {
  public:
   enum class Action : uint8_t { kRead, kPause, kHit, kAbsent, kAskServer, kRefresh };
@@ -69,6 +71,9 @@ class Lookup {
 
   // Begins. `key` stays valid to the end; `posted_us` is at or before the time of the first READ.
   Action Start(const Context* context, std::string_view key, uint64_t hash, uint64_t posted_us);
+  // The same for who has READ the home already, since `posted_us`, and feeds that next.
+  Action StartAtHome(const Context* context, std::string_view key, uint64_t hash,
+                     uint64_t posted_us);
 
   // Takes the bucket READ for want(), in the driver's private memory, where it stays until the
   // lookup ends; the mask is taken off an inline item.
@@ -98,6 +103,7 @@ class Lookup {
 
   const Geometry& table() const { return context_->view->tables[table_]; }
 
+  void Begin(const Context* context, std::string_view key, uint64_t hash, uint64_t posted_us);
   Action ReadWay(State state, uint8_t way);
   Action ReadRecord(State state, uint64_t offset, uint32_t bytes);
   Action StartKnown(const Location& known);
@@ -110,8 +116,8 @@ class Lookup {
   Action OnHome();
   Action OnWay();
   Action OnConfirm();
-  Action OnKnownRecord(std::span<std::byte> bytes, std::span<std::byte> tail);
-  Action OnRecord(std::span<std::byte> bytes, std::span<std::byte> tail);
+  Action OnKnownRecord(const RecordCopy& record);
+  Action OnRecord(const RecordCopy& record);
   [[gnu::noinline]] Action ForgetKnown();
   [[gnu::noinline]] Action Torn(std::span<const std::byte> bytes);
 

@@ -106,14 +106,18 @@ std::optional<MaskedItem> Bucket::inline_item(uint32_t bucket_bytes) const {
 std::optional<ItemView> Bucket::Unmask(uint32_t bucket_bytes) {
   const auto item = inline_item(bucket_bytes);
   if (!item) return std::nullopt;
+  return Unmask(*item, bucket_bytes);
+}
+
+ItemView Bucket::Unmask(const MaskedItem& item, uint32_t bucket_bytes) {
   MaskWords(kInlineDataWord, InlineHead::Of(words_[kInlineWord]).mask_bits, bucket_bytes);
   words_[kInlineWord] &= ~((uint64_t{1} << Mask::kInlineBits) - 1);
-  const char* key = reinterpret_cast<const char*>(item->bytes().words) + item->bytes().at;
-  return ItemView{{key, item->key_bytes()},
-                  {key + item->key_bytes(), item->value_bytes()},
-                  item->version(),
-                  item->flags(),
-                  item->expiry()};
+  const char* key = reinterpret_cast<const char*>(item.bytes().words) + item.bytes().at;
+  return {{key, item.key_bytes()},
+          {key + item.key_bytes(), item.value_bytes()},
+          item.version(),
+          item.flags(),
+          item.expiry()};
 }
 
 }  // namespace plov::verify

@@ -147,7 +147,9 @@ class Bucket {
   // bytes are checked).
   std::optional<MaskedItem> inline_item(uint32_t bucket_bytes) const;
   // The same of a copy that nobody stores: takes the mask off it.
-  [[gnu::noinline]] std::optional<ItemView> Unmask(uint32_t bucket_bytes);
+  std::optional<ItemView> Unmask(uint32_t bucket_bytes);
+  // Of one that inline_item gave.
+  ItemView Unmask(const MaskedItem& item, uint32_t bucket_bytes);
 
   // Makes the bucket empty, or the home of an item; version, flags and directory stay.
   void Clear(uint32_t bucket_bytes) { SetPayload(BucketKind::kEmpty, bucket_bytes); }
@@ -176,9 +178,9 @@ class Bucket {
   void set_bit(uint32_t bit, bool on) { set_bits(on ? bits() | bit : bits() & ~bit); }
   // Lengths that the compiler knows spare the path of every GET XXH3's own choice by length.
   uint64_t ChecksumOf(uint32_t bucket_bytes, uint64_t seed) const {
-    if (bucket_bytes == kBucketBytesMin)
-      return Checksum(&words_[1], kBucketBytesMin - kWordBytes, seed);
-    return Checksum(&words_[1], bucket_bytes - kWordBytes, seed);
+    return bucket_bytes == kBucketBytesMin
+               ? Checksum(&words_[1], kBucketBytesMin - kWordBytes, seed)
+               : Checksum(&words_[1], kBucketBytesMax - kWordBytes, seed);
   }
   void SetPayload(BucketKind kind, uint32_t bucket_bytes);
   void MaskWords(size_t first, uint64_t mask_bits, uint32_t bucket_bytes);
@@ -193,6 +195,15 @@ constexpr size_t InlineBytesMax(uint32_t bucket_bytes) {
 }
 // Whether an item fits in a bucket of this size without a record.
 bool InlineFits(const ItemView& item, uint32_t bucket_bytes);
+
+// Copies a bucket of the table.
+inline void CopyBucketFromShared(Bucket* to, const void* shared, uint32_t bucket_bytes) {
+  if (bucket_bytes == kBucketBytesMin) {
+    CopyWordsFromShared<kBucketBytesMin / kWordBytes>(to->words(), shared);
+  } else {
+    CopyWordsFromShared<kBucketWordsMax>(to->words(), shared);
+  }
+}
 
 // Stores a sealed bucket into the table as one unit (rule W2).
 inline void StoreBucket(uint64_t* shared, const Bucket& bucket, uint32_t bucket_bytes) {

@@ -61,10 +61,9 @@ inline void Prefetch(const void* address) {
 inline void PrefetchLines(const std::byte* from, size_t bytes) {
   constexpr size_t kBytesMax = 512;
   if (bytes > kBytesMax) bytes = kBytesMax;
-  const auto first = reinterpret_cast<uintptr_t>(from) % kLineBytes;
-  from -= first;
-  bytes += first;
-  for (size_t at = 0; at < bytes; at += kLineBytes) Prefetch(from + at);
+  const std::byte* const last = from + bytes - 1;
+  for (; from < last; from += kLineBytes) Prefetch(from);
+  Prefetch(last);
 }
 
 // Loads one shared word. Pairs with PublishSeal and RetractLive.
