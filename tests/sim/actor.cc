@@ -204,6 +204,7 @@ void Actor::End(Attempt* attempt, Outcome outcome) {
   if (attempt->ttl_seconds != 0) SettleExpiry(*attempt, outcome);
   if (operation.kind != torture::Kind::kGet) {
     met_restart_ = met_restart_ || stage_->restarts > attempt->restarts;
+    may_be_answered_ = may_be_answered_ || outcome == Outcome::kUnknown;
     operation.end = std::min(operation.end, MustPrecede(*attempt));
   }
   if (MayTakeEffectLate(*attempt, outcome)) {

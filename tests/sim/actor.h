@@ -146,6 +146,7 @@ class Actor {
   uint64_t writes_ = 0;                 // begun
   uint32_t restarts_told_ = 0;          // when the last Sync that told anything began
   bool met_restart_ = false;            // a write that has ended since then
+  bool may_be_answered_ = false;  // a write that ended without an answer, since a Sync was right
   torture::Instant unknown_until_ = 0;  // what came before may be lost, a Sync has told
   // With a log: what was stored, by key, in the order in which that began.
   struct Store {

@@ -47,7 +47,8 @@ void Actor::CallSync() {
     ++stage_->instant;
     stage_->checker->FeedSync(told, LivesSince(connections));
     stage_->syncs += synced ? 1 : 0;
-    is_excused = synced || may_be_lost || stage_->restarts > restarts_told_;
+    is_excused = synced || may_be_lost || may_be_answered_ || stage_->restarts > restarts_told_;
+    may_be_answered_ = may_be_answered_ && !synced;
     restarts_told_ = restarts;
     if (!synced) unknown_until_ = start;
   } else {
