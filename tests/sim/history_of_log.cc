@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "tests/sim/history_checker.h"
 
@@ -81,8 +82,10 @@ void HistoryChecker::NoteValue(const Operation& told) {
   if (is_new) return;
   stored.by = std::min(stored.by, told.end);
   if (stored.version == told.version) return;
-  const uint64_t first = std::min(stored.version, told.version);
-  const uint64_t second = std::max(stored.version, told.version);
+  // A later life's versions may be less: one that finds nothing begins anywhere.
+  const auto in_order = [this](uint64_t version) { return std::pair(LifeOf(version), version); };
+  uint64_t first = stored.version, second = told.version;
+  if (in_order(second) < in_order(first)) std::swap(first, second);
   if (!IsLost(first)) {
     Accuse(fmt::format("a write was applied twice: its value has the versions {} and {}", first,
                        second));

@@ -131,6 +131,16 @@ TEST_P(LoggedHistory, AWriteIsAppliedTwiceOnlyIfTheFirstTimeIsLost) {
   }
 }
 
+// A life that finds nothing begins anywhere.
+TEST_P(LoggedHistory, AWriteThatIsLostIsAppliedAgainUnderALowerVersion) {
+  checker_.Feed(Get(101, 30), kLifeBefore);
+  constexpr uint64_t kLower = kFirst / 2;
+  Begin(kLower, {.now = kDeath, .state = {Settled{}}});
+  const bool is_strict = GetParam() == Commit::kStrict;
+  checker_.Feed(Put(kLower + 1, 20, 120), is_strict ? kLifeBefore : kBothLives);
+  EXPECT_EQ(IsGuilty(), is_strict) << "strict lets nobody see what can be lost";
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, LoggedHistory,
                          ::testing::Values(Commit::kStrict, Commit::kAcked, Commit::kAsync));
 
