@@ -69,8 +69,10 @@ class GroupCommit {
   // HasRoom, and versions that grow. Returns the number of the batch that it will be in.
   uint64_t Append(const verify::Logged& operation, Piece value = {});
   // Passes the open batch on if there is one and the log's thread is idle; if it is busy, `wake` tells when it
-  // no longer is. For the end of each turn.
+  // no longer is. For the end of a turn.
   void PassOn();
+  // What a PassOn would pass on.
+  size_t open_bytes() const { return open_.head.bytes; }
   // Appends nothing, but writes a batch that attests what is durable: after a second of quiet. False when a
   // batch says already that the last operation is durable, or something is under way.
   bool Attest();

@@ -69,6 +69,7 @@ std::vector<int> Shard::fds() const {
 }
 
 bool Shard::Arm() {
+  if (log_) log_->PassOn();
   bool armed = true;
   for (const Endpoint& endpoint : endpoints_) armed = endpoint.port->Arm() && armed;
   counters_.sleeps += armed ? 1 : 0;

@@ -12,6 +12,10 @@ namespace {
 constexpr size_t kPendingMax = 4096;
 // Of these, what is published before others have their turn.
 constexpr size_t kPublishedPerTurn = 64;
+// Nobody waits for async's batches, and to wake the log's thread takes as long as some ten writes: so one is
+// passed on in so many turns, when it has so many bytes, and before the shard sleeps.
+constexpr uint64_t kTurnsPerPass = 32;
+constexpr size_t kPassBytes = size_t{64} << 10;
 
 }  // namespace
 
@@ -49,7 +53,9 @@ void ShardLog::AnswerSync(Batch* batch, verify::Reply* reply) {
 }
 
 bool ShardLog::Step() {
-  log_->PassOn();
+  const bool holds_back = mode_ == log::CommitMode::kAsync && ++turns_ % kTurnsPerPass != 0 &&
+                          log_->open_bytes() < kPassBytes;
+  if (!holds_back) log_->PassOn();
   if (log_->last_batch() != appended_batch_) {
     appended_batch_ = log_->last_batch();
     unattested_ = true;

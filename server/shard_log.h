@@ -46,6 +46,8 @@ class ShardLog {
 
   // What is due at a turn's end, before NextSettled and StepSnapshot. False when there was nothing to do.
   bool Step();
+  // Before the shard sleeps.
+  void PassOn() { log_->PassOn(); }
   bool StepSnapshot() { return snapshot_ && snapshot_->Step(); }
   // Whether nothing in the log says yet that its last batch is durable.
   bool unattested() const { return unattested_; }
@@ -61,6 +63,7 @@ class ShardLog {
   std::deque<Waiting> unsettled_;  // whose replies wait until the log is durable
   uint64_t appended_batch_;        // the last that this shard knows of
   bool unattested_ = false;
+  uint64_t turns_ = 0;
   uint64_t told_failures_ = 0;
   bool fails_ = false;
 };
