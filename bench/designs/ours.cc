@@ -5,7 +5,7 @@
 
 #include "bench/designs/side.h"
 #include "bench/peers/plov.h"
-#include "verify/bucket.h"
+#include "bench/shared/tested_server.h"
 #include "verify/record.h"
 
 namespace plov::bench {
@@ -28,6 +28,8 @@ class Ours final : public Side {
                                            std::chrono::microseconds duration) override {
     const auto plov = ClientOf(window);
     if (!plov) return std::unexpected(plov.error());
+    const auto bucket_bytes = BucketBytesOf(*plov);
+    if (!bucket_bytes) return std::unexpected(bucket_bytes.error());
     const ClientStats before = (*plov)->client().stats();
     const Way gets = window == 1 ? Way::kGet : Way::kGetMany;
     const Way way = options_.puts ? Way::kPutMany : gets;
@@ -46,8 +48,8 @@ class Ours final : public Side {
     const ClientStats after = (*plov)->client().stats();
     result.reads = after.reads - before.reads;
     result.bucket_reads = after.bucket_reads - before.bucket_reads;
-    result.bytes = result.bucket_reads * verify::kBucketBytesMin +
-                   (result.reads - result.bucket_reads) * RecordBytes();
+    result.bytes =
+        result.bucket_reads * *bucket_bytes + (result.reads - result.bucket_reads) * RecordBytes();
     return result;
   }
 
@@ -70,6 +72,12 @@ class Ours final : public Side {
     }
     next_ = options_.first;
     return clients_.emplace(window, std::move(*plov)).first->second.get();
+  }
+
+  static std::expected<uint64_t, Error> BucketBytesOf(Plov* plov) {
+    const auto stats = plov->client().ServerStats();
+    if (!stats) return std::unexpected(stats.error());
+    return StatOf(stats->at(0), "bucket_bytes");
   }
 
   // Of so many items, or as many as there are before the order's end.

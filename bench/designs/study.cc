@@ -63,7 +63,8 @@ class DesignServers {
     for (size_t design = 0; design < kColdDesign; ++design) {
       if (auto started = StartEmulated(design, 1, value_bytes); !started) return started;
     }
-    return StartPlovd(1, value_bytes);
+    if (auto started = StartPlovd(kColdDesign, 1, value_bytes); !started) return started;
+    return StartPlovd(kCold64Design, 1, value_bytes);
   }
 
   // Another of HERD's, and another plovd, empty too, for each number of servers but 1.
@@ -71,7 +72,7 @@ class DesignServers {
     for (const uint32_t count : settings_.servers) {
       if (count == 1) continue;
       if (auto started = StartEmulated(kHerdDesign, count, value_bytes); !started) return started;
-      if (auto started = StartPlovd(count, value_bytes); !started) return started;
+      if (auto started = StartPlovd(kColdDesign, count, value_bytes); !started) return started;
     }
     return {};
   }
@@ -94,7 +95,7 @@ class DesignServers {
           items);
     }
     return OursOn({.uri = servers.uris.front(),
-                   .remembers = work.design == kKnownDesign,
+                   .remembers = work.design == kKnownDesign || work.design == kKnown64Design,
                    .puts = work.puts,
                    .first = place.first,
                    .learned = place.learned},
@@ -147,22 +148,22 @@ class DesignServers {
     return {};
   }
 
-  Outcome StartPlovd(uint32_t shards, uint32_t value_bytes) {
+  Outcome StartPlovd(size_t design, uint32_t shards, uint32_t value_bytes) {
     auto uri = NewUri();
     if (!uri) return std::unexpected(uri.error());
     program::OwnServerOptions options;
     options.plovd = settings_.plovd;
-    options.folder = folder_->path() + "/plovd" + std::to_string(shards);
+    options.folder = fmt::format("{}/plovd{}.{}", folder_->path(), design, shards);
     options.listen = *uri;
     options.memory_bytes =
         shards * kShardBytes + settings_.items * (kBytesPerItem + uint64_t{value_bytes});
     options.max_value_bytes = value_bytes;
     options.shards = shards;
-    options.bucket_bytes = verify::kBucketBytesMin;  // as the other designs', with records
+    if (design == kCold64Design) options.bucket_bytes = verify::kBucketBytesMin;
     if (::mkdir(options.folder.c_str(), 0700) != 0 && errno != EEXIST) {
       return FailErrno("cannot make the folder " + options.folder, errno);
     }
-    Servers servers{.design = kColdDesign, .count = shards};
+    Servers servers{.design = design, .count = shards};
     servers.uris.push_back(std::move(*uri));
     servers.plovd = std::make_unique<program::OwnServer>(options);
     if (auto started = servers.plovd->Start(program::Life::kFirst); !started) return started;
@@ -172,7 +173,8 @@ class DesignServers {
 
   // There always are some.
   const Servers& ServersOf(const DesignWork& work) const {
-    const size_t design = std::min(work.design, kColdDesign);
+    const bool is_known = work.design == kKnownDesign || work.design == kKnown64Design;
+    const size_t design = is_known ? work.design - 1 : work.design;
     return *std::ranges::find_if(servers_, [&](const Servers& servers) {
       return servers.design == design && servers.count == work.servers;
     });

@@ -15,12 +15,15 @@
 
 namespace plov::bench {
 
-// Emulations first, as in Design.
+// Emulations first, as in Design; plov with the buckets that it chooses, then with those of 64 bytes.
 inline constexpr auto kDesignNames = std::to_array<std::string_view>(
-    {"Pilaf", "FaRM-KV, inline", "FaRM-KV, pointers", "HERD", "plov, cold", "plov, known"});
+    {"Pilaf", "FaRM-KV, inline", "FaRM-KV, pointers", "HERD", "plov, cold", "plov, known",
+     "plov 64, cold", "plov 64, known"});
 inline constexpr size_t kHerdDesign = 3;
 inline constexpr size_t kColdDesign = 4;
 inline constexpr size_t kKnownDesign = 5;
+inline constexpr size_t kCold64Design = 6;
+inline constexpr size_t kKnown64Design = 7;
 
 struct DesignsSettings : StudySettings, FabricChoice {
   DesignsSettings() : StudySettings(3, std::chrono::milliseconds(200)) {}
