@@ -70,11 +70,11 @@ if [[ -n ${PLOV_RDMA_ADDRESS:-} ]]; then
   holds run 'v["runs"][0]["count"] > 0 and v["runs"][0]["misses"] == 0'
   holds run '1 <= v["runs"][0]["reads_per_get"] < 3 and v["memory"]["items"] == 500'
 fi
-# The designs: six sides, one window, one short round; one client and two, one server and two.
+# The designs: eight sides, one window, one short round; one client and two, one server and two.
 "$tool" designs --fabric rdma --quick --window 1 --plovd "$plovd" --json > "$work/designs"
-holds designs 'len(v["results"]) == 6 and v["fabric"] == "rdma" and v["device"] != ""'
+holds designs 'len(v["results"]) == 8 and v["fabric"] == "rdma" and v["device"] != ""'
 holds designs 'all(r["per_second"]["median"] > 0 for r in v["results"])'
-holds designs 'len(v["clients"]) == 6 * 2 + 3'
+holds designs 'len(v["clients"]) == 8 * 2 + 3'
 holds designs 'all(r["per_second"]["median"] > 0 for r in v["clients"])'
 holds designs '[round(r["reads_per_get"], 1) for r in v["results"][1:4]] == [1, 2, 2]'
 
