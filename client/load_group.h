@@ -48,7 +48,7 @@ class LoadGroup {
     kHomeToFeed,  // not plain: buckets[0] is the home as it was READ
     kBeginAnew,   // not plain
   };
-  static constexpr size_t kRecordBytesMax = 1024;
+  static constexpr size_t kRecordBytesMax = 2048;
 
   struct Slot {
     std::string_view key;
