@@ -160,6 +160,21 @@ TEST(ShardLogAsync, AWriteIsAnsweredAtOnce) {
   EXPECT_TRUE(world.log.commit().pending());
 }
 
+TEST(ShardLogAsync, ABatchIsCollectedForSomeTurnsAndNotWhileTheShardSleeps) {
+  for (const bool sleeps : {false, true}) {
+    LoggedShard world(CommitMode::kAsync);
+    const auto client = world.Connect(7);
+    EXPECT_EQ(world.AskOne(client, PutOf("a", "1", 1)).status, Code::kOk);
+    EXPECT_FALSE(world.log.commit().Step(false)) << "the log's thread has nothing yet";
+    if (sleeps) {
+      ASSERT_TRUE(world.shard.Arm());
+    } else {
+      world.TurnSome();
+    }
+    EXPECT_TRUE(world.log.commit().Step(false)) << sleeps;
+  }
+}
+
 // The log's interval is never over here: nothing but the request makes it sync.
 TEST(ShardLogAsync, ASyncIsAnsweredWhenAllIsDurableAndNotBefore) {
   LoggedShard world(CommitMode::kAsync);
