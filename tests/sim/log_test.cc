@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <iostream>
 #include <optional>
 
@@ -156,10 +157,21 @@ TEST(SimLog, OneSeedIsOneRun) {
   }
 }
 
+bool MeansSomething(const Coverage& sum) {
+  const auto counts = {sum.torn,         sum.restarts,      sum.fallbacks, sum.retries,
+                       sum.known_misses, sum.displacements, sum.stashed,   sum.growths,
+                       sum.no_space,     sum.scans,         sum.kills,     sum.power_cuts,
+                       sum.snapshots,    sum.faults,        sum.syncs};
+  return std::ranges::all_of(counts, [](uint64_t count) { return count > 0; });
+}
+
+// Some things are rare: a few worlds are too few.
 TEST(SimLog, ManyWorldsLoseNothingThatWasPromisedAndMeanSomething) {
   spdlog::set_level(spdlog::level::off);
   Coverage sum;
-  for (uint64_t seed = 1; seed <= LoggedRuns(); ++seed) {
+  const uint64_t runs_max = 10 * LoggedRuns();
+  for (uint64_t seed = 1; seed <= LoggedRuns() || (!MeansSomething(sum) && seed <= runs_max);
+       ++seed) {
     const RunResult result = RunLogged(seed);
     ASSERT_FALSE(result.is_guilty) << "sim_torture --log yes --runs 1 --seed " << seed << ":\n"
                                    << result.verdict;
@@ -167,11 +179,7 @@ TEST(SimLog, ManyWorldsLoseNothingThatWasPromisedAndMeanSomething) {
   }
   std::cout << sum.Text();
   EXPECT_GT(sum.restorations, LoggedRuns());
-  for (const uint64_t count : {sum.torn, sum.restarts, sum.fallbacks, sum.retries, sum.known_misses,
-                               sum.displacements, sum.stashed, sum.growths, sum.no_space, sum.scans,
-                               sum.kills, sum.power_cuts, sum.snapshots, sum.faults, sum.syncs}) {
-    EXPECT_GT(count, 0);
-  }
+  EXPECT_TRUE(MeansSomething(sum));
 }
 
 }  // namespace plov::sim
