@@ -253,15 +253,15 @@ TEST(DesignsStudy, MediansAndMeanLatencyAreShown) {
       << text;
   EXPECT_EQ(text.find("plov: PUTs"), std::string::npos) << text;
   const auto json = JsonOf(study);
-  EXPECT_EQ(json["clients"].size(), 13u);
-  EXPECT_EQ(json["clients"][12]["servers"], 2);
-  EXPECT_EQ(json["clients"][12]["server_cores"], 1.25);
-  EXPECT_EQ(json["clients"][11]["design"], "plov, known");
-  EXPECT_EQ(json["clients"][11]["clients"], 3);
-  EXPECT_EQ(json["clients"][11]["value_bytes"], 64);
-  EXPECT_EQ(json["clients"][11]["per_second"]["most"], 33e6);
-  EXPECT_EQ(json["clients"][11]["server_cpu_us"], 0.375);
-  EXPECT_EQ(json["results"].size(), 12u);
+  EXPECT_EQ(json["clients"].size(), 17u);
+  EXPECT_EQ(json["clients"][16]["servers"], 2);
+  EXPECT_EQ(json["clients"][16]["server_cores"], 1.25);
+  EXPECT_EQ(json["clients"][15]["design"], "plov 64, known");
+  EXPECT_EQ(json["clients"][15]["clients"], 3);
+  EXPECT_EQ(json["clients"][15]["value_bytes"], 64);
+  EXPECT_EQ(json["clients"][15]["per_second"]["most"], 33e6);
+  EXPECT_EQ(json["clients"][15]["server_cpu_us"], 0.375);
+  EXPECT_EQ(json["results"].size(), 16u);
   EXPECT_EQ(json["results"][0]["design"], "Pilaf");
   EXPECT_EQ(json["results"][0]["per_second"]["median"], 500'000.0);
 }
