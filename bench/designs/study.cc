@@ -95,7 +95,7 @@ class DesignServers {
           items);
     }
     return OursOn({.uri = servers.uris.front(),
-                   .remembers = work.design == kKnownDesign || work.design == kKnown64Design,
+                   .remembers = RemembersLocations(work.design),
                    .puts = work.puts,
                    .first = place.first,
                    .learned = place.learned},
@@ -173,8 +173,8 @@ class DesignServers {
 
   // There always are some.
   const Servers& ServersOf(const DesignWork& work) const {
-    const bool is_known = work.design == kKnownDesign || work.design == kKnown64Design;
-    const size_t design = is_known ? work.design - 1 : work.design;
+    // Who remembers has the servers of who does not.
+    const size_t design = RemembersLocations(work.design) ? work.design - 1 : work.design;
     return *std::ranges::find_if(servers_, [&](const Servers& servers) {
       return servers.design == design && servers.count == work.servers;
     });

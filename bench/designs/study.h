@@ -24,6 +24,9 @@ inline constexpr size_t kColdDesign = 4;
 inline constexpr size_t kKnownDesign = 5;
 inline constexpr size_t kCold64Design = 6;
 inline constexpr size_t kKnown64Design = 7;
+constexpr bool RemembersLocations(size_t design) {
+  return design == kKnownDesign || design == kKnown64Design;
+}
 
 struct DesignsSettings : StudySettings, FabricChoice {
   DesignsSettings() : StudySettings(3, std::chrono::milliseconds(200)) {}
