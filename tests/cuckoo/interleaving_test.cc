@@ -89,7 +89,7 @@ void Play(const Scene& scene, uint64_t hash_seed) {
 
 // What can go wrong among few keys depends on their places.
 TEST_P(Interleaving, EveryAnswerIsLinearizable) {
-  for (const uint64_t hash_seed : {77, 1, 3, 11}) {
+  for (const uint64_t hash_seed : {uint64_t{77}, uint64_t{1}, uint64_t{3}, uint64_t{11}}) {
     SCOPED_TRACE(hash_seed);
     Play(GetParam(), hash_seed);
   }
