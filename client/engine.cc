@@ -24,6 +24,8 @@ constexpr std::chrono::microseconds kBackoffMax = std::chrono::milliseconds(100)
 constexpr std::chrono::seconds kAttemptMax{1};
 // A shorter rest is not worth a sleep.
 constexpr std::chrono::microseconds kSleepMin{50};
+// What a server that is not stopped takes for a reply, but for a slow disk.
+constexpr Clock::duration kReplyTime = std::chrono::milliseconds(5);
 constexpr int kTurnsPerPoll = 64;
 // Lone GETs between two looks at the clock, whether the server is to be told of them.
 constexpr uint64_t kGetsPerLook = 64;
@@ -182,7 +184,10 @@ bool Engine::Pump() {
     moved = life_->writes(shard).Flush(&link) || moved;
     TakeReplies(shard, &moved);
   }
-  if (moved) spin_.End();
+  if (moved) {
+    spin_.End();
+    slept_for_reply_ = false;
+  }
   return moved && alive();
 }
 
@@ -224,6 +229,19 @@ void Engine::Report(uint32_t shard, Deadline now) {
   reported_ = done;
 }
 
+// Once in a wait, for the usual time of a reply, where there is only one link that can bring one. A
+// server that ends is noticed after that.
+bool Engine::SleepForReply(Clock::duration left) {
+  if (std::exchange(slept_for_reply_, true)) return false;
+  Link* only = nullptr;
+  for (const auto& link : life_->links()) {
+    if (!link->awaits_reply()) continue;
+    if (only != nullptr) return false;
+    only = link.get();
+  }
+  return only != nullptr && only->connection().SleepForMessage(std::min(left, kReplyTime));
+}
+
 void Engine::Idle(Deadline until) {
   const Deadline now = Clock::now();
   Expire(now);
@@ -236,7 +254,7 @@ void Engine::Idle(Deadline until) {
     ::sched_yield();
     return;
   }
-  if (!ArmAll()) return;
+  if (SleepForReply(wake - now) || !ArmAll()) return;
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(wake - now).count();
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   pollfd poll_fd{epoll_.get(), POLLIN, 0};

@@ -122,6 +122,7 @@ class Engine {
   void Expire(Deadline now);
   Deadline NextEvent(Deadline otherwise) const;
   bool ArmAll();
+  bool SleepForReply(fabric::Clock::duration left);
   bool OnServersCore();
   // Tells a shard, once in a while, of the GETs since it was told last.
   void Report(uint32_t shard, Deadline now);
@@ -154,6 +155,7 @@ class Engine {
   std::chrono::microseconds backoff_{};
   Error down_{Code::kUnavailable, "not connected"};
   fabric::Spin spin_;
+  bool slept_for_reply_ = false;  // since something has moved
   uint32_t turns_ = 0;
   Deadline reported_at_;
   verify::GetReport reported_;  // all in all

@@ -118,8 +118,9 @@ class Link {
   uint64_t NextControlId() { return kControlIds + ++control_ids_; }
   // False when there is no room now.
   bool SendControl(const verify::Request& request);
+  bool awaits_reply() const { return messages_in_flight_ > 0; }
   // Whether a reply is waited for on the core of who is to send it; see Connection::OnPeersCore.
-  bool OnServersCore() { return messages_in_flight_ > 0 && connection_->OnPeersCore(); }
+  bool OnServersCore() { return awaits_reply() && connection_->OnPeersCore(); }
   bool has_room() const { return messages_in_flight_ < kMessagesInFlightMax; }
   // An empty message, to be sent by Send.
   verify::MessageWriter BeginMessage() { return {scratch_, client_id_}; }

@@ -115,6 +115,12 @@ class ShmConnection final : public Connection {
     return replies_.Sleep();
   }
 
+  bool SleepForMessage(Clock::duration most) override {
+    if (posted_ != done_ || !alive()) return false;
+    replies_.SleepHere(most);
+    return true;
+  }
+
   bool OnPeersCore() override {
     const uint32_t core = ThisCore();
     replies_.ShowCore(core);

@@ -1,8 +1,12 @@
 #include "fabric/shm/ring.h"
 
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 
 namespace plov::fabric::shm {
 
@@ -15,6 +19,11 @@ size_t RunBytes(std::span<std::byte> data, uint64_t position, size_t bytes) {
 
 uint64_t* WordsFrom(std::span<std::byte> data, uint64_t position) {
   return verify::WordsAt(data.data(), position & (data.size() - 1));
+}
+
+// Shared with another process, unlike std::atomic's wait. The kernel compares the word for itself.
+void Futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* timeout) {
+  ::syscall(SYS_futex, word, operation, value, timeout, nullptr, 0);
 }
 
 }  // namespace
@@ -40,7 +49,9 @@ RingWriter::Result RingWriter::Write(std::span<const std::byte> message) {
 
 bool RingWriter::TakeSleeper() {
   if (control_->sleeps.load(std::memory_order_seq_cst) == 0) return false;
-  return control_->sleeps.exchange(0, std::memory_order_acq_rel) != 0;
+  const uint32_t how = control_->sleeps.exchange(0, std::memory_order_acq_rel);
+  if (how == kSleepsHere) Futex(&control_->sleeps, FUTEX_WAKE, 1, nullptr);
+  return how != 0 && how != kSleepsHere;
 }
 
 void RingReader::Get(uint64_t position, std::byte* to, size_t bytes) const {
@@ -63,11 +74,19 @@ RingReader::Result RingReader::Read(std::span<std::byte> buffer, size_t* bytes) 
   return Result::kMessage;
 }
 
-bool RingReader::Sleep() {
-  control_->sleeps.store(1, std::memory_order_seq_cst);
+bool RingReader::Announce(uint32_t how) {
+  control_->sleeps.store(how, std::memory_order_seq_cst);
   if (control_->tail.load(std::memory_order_seq_cst) == head_) return true;
   StayAwake();
   return false;
+}
+
+void RingReader::SleepHere(std::chrono::nanoseconds most) {
+  if (!Announce(kSleepsHere)) return;
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(most);
+  const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (most - seconds).count()};
+  Futex(&control_->sleeps, FUTEX_WAIT, kSleepsHere, &timeout);
+  StayAwake();
 }
 
 uint32_t ThisCore() { return static_cast<uint32_t>(::sched_getcpu() + 1); }

@@ -3,8 +3,8 @@
 //  offset  what
 //       0  tail    bytes ever written; the producer's, on a cache line of its own
 //      64  head    bytes ever read; the consumer's
-//     128  sleeps  1 while the consumer sleeps or is about to: the producer takes it back and wakes
-//                  it
+//     128  sleeps  while the consumer sleeps or is about to, how it is woken: kSleepsOtherwise,
+//                  kSleepsHere. The producer sets it to 0 and wakes it
 //     132  core    1 + the number of the core that the consumer was last seen waiting on; 0: unknown
 //     192  end of RingControl
 //   data:  per message {bytes (4), zero (4)}, the bytes, padding to a word; wraps at any word
@@ -21,6 +21,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,6 +36,10 @@ inline constexpr size_t kRingHeadBytes = verify::kWordBytes;
 constexpr size_t RingBytesOf(size_t message_bytes) {
   return kRingHeadBytes + verify::RoundUpToWord(message_bytes);
 }
+
+// By whatever the two have agreed on, beside the ring; by a futex that is the word itself, which takes
+// a fraction of what a socket takes, but does not tell of a producer that ends.
+inline constexpr uint32_t kSleepsOtherwise = 1, kSleepsHere = 2;
 
 struct RingControl {
   alignas(64) std::atomic<uint64_t> tail;
@@ -54,7 +59,8 @@ class RingWriter {
 
   Result Write(std::span<const std::byte> message);
 
-  // True once per sleep of the consumer: the caller must wake it.
+  // Wakes a consumer that sleeps here. True once per sleep of one that sleeps otherwise: the caller
+  // must wake it.
   bool TakeSleeper();
 
   // Whether the consumer is awake and was last seen on this core. A hint, like what it is made of.
@@ -83,8 +89,10 @@ class RingReader {
 
   bool empty() const { return control_->tail.load(std::memory_order_acquire) == head_; }
 
-  // Announces sleep; false when a message came in between (and awake again).
-  bool Sleep();
+  // Announces that it sleeps otherwise; false when a message came in between (and awake again).
+  bool Sleep() { return Announce(kSleepsOtherwise); }
+  // Sleeps until a message is there, or so long, or for no reason.
+  void SleepHere(std::chrono::nanoseconds most);
   void StayAwake() { control_->sleeps.store(0, std::memory_order_relaxed); }
 
   // Shows the producer where the consumer is.
@@ -95,6 +103,7 @@ class RingReader {
   }
 
  private:
+  bool Announce(uint32_t how);
   void Get(uint64_t position, std::byte* to, size_t bytes) const;
 
   RingControl* control_ = nullptr;

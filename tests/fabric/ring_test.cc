@@ -222,10 +222,32 @@ TEST(Ring, SleeperIsTakenOnce) {
   EXPECT_FALSE(ring.writer().TakeSleeper());
 }
 
+// Were it not woken, it would sleep for longer than a test may take.
+TEST(Ring, ReaderThatSleepsHereIsWokenByTheWriter) {
+  PrivateRing ring;
+  for (int i = 0; i < 1000; ++i) {
+    std::thread reader([&] {
+      while (ring.reader().empty()) ring.reader().SleepHere(std::chrono::hours(1));
+    });
+    Idle(static_cast<uint32_t>(i) * 64);
+    ASSERT_EQ(ring.writer().Write({}), RingWriter::Result::kWritten);
+    EXPECT_FALSE(ring.writer().TakeSleeper()) << "nobody else is to wake it";
+    reader.join();
+    ASSERT_EQ(ring.Read(), RingReader::Result::kMessage);
+  }
+}
+
+TEST(Ring, SleepHereIsBoundedAndLeavesItAwake) {
+  PrivateRing ring;
+  ring.reader().SleepHere(std::chrono::milliseconds(1));
+  EXPECT_FALSE(ring.writer().TakeSleeper());
+}
+
 TEST(Ring, ReaderWithAMessageDoesNotSleep) {
   PrivateRing ring;
   ASSERT_EQ(ring.writer().Write({}), RingWriter::Result::kWritten);
   EXPECT_FALSE(ring.reader().Sleep());
+  ring.reader().SleepHere(std::chrono::hours(1));
   EXPECT_FALSE(ring.writer().TakeSleeper());
 }
 
