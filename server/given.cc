@@ -38,13 +38,6 @@ std::optional<std::string> Refusal(const std::string& written, const Read& read)
 
 // An option that came alone, as a line or a variable does.
 std::optional<std::string> Refusal(const po::parsed_options& one, const std::string& written) {
-  // Boost takes nothing for true.
-  for (const auto& option : one.options) {
-    const auto& semantic = *one.description->find(option.string_key, false).semantic();
-    if (semantic.max_tokens() == 0 && option.value == std::vector<std::string>{""}) {
-      return option.string_key + " is empty: true or false";
-    }
-  }
   return Refusal(written, [&one] {
     po::variables_map alone;
     po::store(one, alone);
@@ -115,10 +108,9 @@ std::map<std::string, std::string> Given::texts() const {
     if (value.defaulted()) continue;
     if (const auto* text = boost::any_cast<std::string>(&value.value())) {
       texts[option] = *text;
-    } else if (const auto* list = boost::any_cast<std::vector<std::string>>(&value.value())) {
-      for (const std::string& one : *list) texts[option] += one + " ";
     } else {
-      texts[option] = boost::any_cast<bool>(value.value()) ? "true" : "false";
+      const auto& list = boost::any_cast<const std::vector<std::string>&>(value.value());
+      for (const std::string& one : list) texts[option] += one + " ";
     }
   }
   return texts;

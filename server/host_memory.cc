@@ -115,7 +115,7 @@ uint64_t WarmBytes(const ServerOptions& options) {
 
 std::string WarnOfHostMemory(const ServerOptions& options, uint64_t own_bytes,
                              const std::string& root) {
-  if (options.pages == PageKind::kHuge) return {};  // these are nobody else's
+  if (options.huge_pages == HugePages::kYes) return {};  // these are nobody else's
   std::vector<Limit> limits = GroupLimitsOf(root);
   limits.push_back(HostLimitOf(root));
   for (const Limit& limit : limits) {

@@ -102,13 +102,13 @@ bool Memory::Claim(uint64_t offset, size_t bytes) {
 }
 
 bool Memory::Commit(uint64_t offset, size_t bytes) {
-  const uint64_t from = RoundDown(offset, region_->page_bytes());
-  const uint64_t to = RoundUp(offset + bytes, region_->page_bytes());
+  const uint64_t from = RoundDown(offset, region_->unit_bytes());
+  const uint64_t to = RoundUp(offset + bytes, region_->unit_bytes());
   const size_t fresh_bytes = to - from - region_->CommittedIn(from, to - from);
   const size_t committed_bytes = region_->committed_bytes() + fresh_bytes;
   const size_t wanted_bytes = committed_bytes + heap_bytes_;
   if (wanted_bytes > region_->limit_bytes()) ReleaseFree(wanted_bytes - region_->limit_bytes());
-  return region_->Commit(offset, bytes);
+  return region_->Commit(offset, bytes, heap_bytes_);
 }
 
 bool Memory::Settle() {

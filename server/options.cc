@@ -61,7 +61,7 @@ po::options_description Described() {
       ("max-clients-per-user", text("N"), "clients of one user at a time, 0 for no limit (0)")
       ("writers", text("LIST"), "users and @groups that may write, others only read (all)")
       ("readers", text("LIST"), "users and @groups that may only read (none)")
-      ("hugepages", po::bool_switch(), "use huge pages of 2 MiB (vm.nr_hugepages)")
+      ("hugepages", text("auto|yes|no")->implicit_value("yes"), "huge pages: transparent ones where the kernel gives them; reserved ones (vm.nr_hugepages); none (auto)")
       ("warm", text("FILE"), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
       ("log", text("DIR"), "keep a log of all writes in this folder and start with what it holds")
       ("commit", text("strict|acked|async"), "strict: a write is seen and acknowledged when it is durable; acked: seen at once; async: acknowledged at once (strict)")
@@ -213,6 +213,18 @@ std::expected<void, Error> FillSlowWrite(const Given& given, ServerOptions* serv
   return {};
 }
 
+std::expected<void, Error> FillHugePages(const Given& given, ServerOptions* server) {
+  if (!given.Has("hugepages")) return {};
+  const auto& text = given.As<std::string>("hugepages");
+  if (text != "auto" && text != "yes" && text != "no") {
+    return Invalid(given.NameOf("hugepages") + " is auto, yes or no");
+  }
+  server->huge_pages = text == "auto"  ? HugePages::kAuto
+                       : text == "yes" ? HugePages::kYes
+                                       : HugePages::kNo;
+  return {};
+}
+
 std::expected<Options, Error> Digest(const Given& given) {
   Options options;
   if (given.Has("help")) options.action = Options::Action::kHelp;
@@ -246,7 +258,9 @@ std::expected<Options, Error> Digest(const Given& given) {
   if (given.Has("metrics") && options.metrics.empty()) {
     return Invalid(given.NameOf("metrics") + " is empty: name HOST:PORT");
   }
-  if (given.As<bool>("hugepages")) options.server.pages = PageKind::kHuge;
+  if (auto filled = FillHugePages(given, &options.server); !filled) {
+    return std::unexpected(filled.error());
+  }
   if (given.Has("log-output")) options.log_output = given.As<std::string>("log-output");
   if (options.log_output.empty()) {
     return Invalid(given.NameOf("log-output") + " is empty: stderr, journal, or a file");

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "server/own_file.h"
+#include "server/transparent_pages.h"
 
 namespace plov::server {
 
@@ -48,7 +49,8 @@ int Allocate(int fd, int mode, size_t from, size_t bytes) {
 
 Region::Region(const RegionOptions& options)
     : path_(options.path),
-      page_bytes_(options.pages == PageKind::kHuge ? kHugePageBytes : kPageBytes),
+      kind_(options.huge_pages == HugePages::kYes ? PageKind::kHuge : PageKind::kSmall),
+      page_bytes_(is_huge() ? kHugePageBytes : kPageBytes),
       extent_(options.extent),
       budget_bytes_(options.budget_bytes) {}
 
@@ -57,10 +59,11 @@ std::expected<Region, Error> Region::Create(const RegionOptions& options) {
   if (options.budget_bytes == 0 || options.budget_bytes > kBudgetBytesMax) {
     return NoMemory(options.budget_bytes, region.page_bytes_, EINVAL);
   }
-  auto opened = options.path.empty()
-                    ? region.OpenAnonymous()
-                    : region.OpenFile(options.path, options.pages, options.discards);
-  if (opened) opened = region.Map();
+  auto opened = options.path.empty() ? region.OpenAnonymous() : region.OpenFile(options);
+  if (opened) {
+    region.ChoosePages(options);
+    opened = region.Map();
+  }
   if (!opened) return std::unexpected(opened.error());
   return region;
 }
@@ -75,12 +78,12 @@ std::expected<void, Error> Region::OpenAnonymous() {
 }
 
 // The lock is on a file of its own: this one's clients have descriptors of, and can lock.
-std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pages,
-                                            bool discards) {
+std::expected<void, Error> Region::OpenFile(const RegionOptions& options) {
+  const std::string& path = options.path;
   auto opened = OpenOwnFile(path, "the memory file");
   if (!opened) return std::unexpected(opened.error());
   fd_ = std::move(*opened);
-  if (auto judged = CheckFile(path, pages); !judged) return judged;
+  if (auto judged = CheckFile(options); !judged) return judged;
   auto lock = fabric::FileLock::Take(
       path, path + " is the memory of another plovd that runs: stop it, or name another file");
   if (!lock) return std::unexpected(lock.error());
@@ -88,7 +91,8 @@ std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pa
   struct stat status;  // under the lock: nobody else sizes it now
   if (::fstat(fd(), &status) != 0) return FailErrno("cannot look at " + path, errno);
   file_bytes_ = static_cast<size_t>(status.st_size);
-  if (discards && file_bytes_ > 0) {  // clients may still read it: they keep the file itself
+  if (options.discards &&
+      file_bytes_ > 0) {  // clients may still read it: they keep the file itself
     if (::unlink(path.c_str()) != 0) return FailErrno("cannot remove " + path, errno);
     auto fresh = OpenOwnFile(path, "the memory file");
     if (!fresh) return std::unexpected(fresh.error());
@@ -99,22 +103,36 @@ std::expected<void, Error> Region::OpenFile(const std::string& path, PageKind pa
   return {};
 }
 
-std::expected<void, Error> Region::CheckFile(const std::string& path, PageKind pages) {
+std::expected<void, Error> Region::CheckFile(const RegionOptions& options) {
+  const std::string& path = options.path;
   struct statfs system;
   if (::fstatfs(fd(), &system) != 0) return FailErrno("cannot look at " + path, errno);
   const bool is_on_hugetlbfs = static_cast<uint64_t>(system.f_type) == HUGETLBFS_MAGIC;
-  if (pages == PageKind::kHuge && !is_on_hugetlbfs) {
+  if (options.huge_pages == HugePages::kYes && !is_on_hugetlbfs) {
     return Fail(Code::kInvalidArgument,
                 path +
                     " must be on a hugetlbfs file system with --hugepages: mount one, or start "
                     "without --hugepages");
   }
-  page_bytes_ = is_on_hugetlbfs ? static_cast<size_t>(system.f_bsize) : kPageBytes;
+  if (is_on_hugetlbfs) {
+    kind_ = PageKind::kHuge;
+    page_bytes_ = static_cast<size_t>(system.f_bsize);
+  }
   return {};
 }
 
+void Region::ChoosePages(const RegionOptions& options) {
+  if (is_huge()) return;
+  const TransparentPages given = TransparentPagesOf(fd(), options.root);
+  const bool suits = extent_ == Extent::kWhole || budget_bytes_ >= kTransparentBytesMin;
+  if (given != TransparentPages::kNever && options.huge_pages == HugePages::kAuto && suits) {
+    kind_ = PageKind::kTransparent;
+  }
+  populates_ = kind_ == PageKind::kTransparent || given == TransparentPages::kAlways;
+}
+
 std::expected<void, Error> Region::Map() {
-  budget_bytes_ = RoundUp(budget_bytes_, page_bytes_);
+  budget_bytes_ = RoundUp(budget_bytes_, unit_bytes());
   const size_t wanted_bytes = budget_bytes_ * (is_whole() ? 1 : kSparseness);
   if (extent_ == Extent::kWhole && file_bytes_ > wanted_bytes) {
     return Fail(
@@ -123,7 +141,7 @@ std::expected<void, Error> Region::Map() {
                     "whole: start without --listen rdma:, or with --memory {}M",
                     file_bytes_ >> 20, RoundUp(file_bytes_, size_t{1} << 20) >> 20));
   }
-  const size_t bytes = std::max(wanted_bytes, RoundUp(file_bytes_, page_bytes_));
+  const size_t bytes = std::max(wanted_bytes, RoundUp(file_bytes_, unit_bytes()));
   if (!found_ && ::ftruncate(fd(), static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
   }
@@ -134,8 +152,9 @@ std::expected<void, Error> Region::Map() {
   if (memory == MAP_FAILED) return NoMemory(budget_bytes_, page_bytes_, errno);
   memory_ = {static_cast<std::byte*>(memory), bytes};
   committed_ = PageSet(bytes / page_bytes_);
+  if (populates_) Advise(kind_ == PageKind::kSmall ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   if (is_whole()) {
-    if (!found_ && Allocate(fd(), 0, 0, bytes) != 0) return NoMemory(bytes, page_bytes_, errno);
+    if (!found_ && !Fill({0, bytes / page_bytes_})) return NoMemory(bytes, page_bytes_, errno);
     committed_.Add(0, bytes / page_bytes_);
     committed_bytes_ = bytes;
   } else if (found_) {
@@ -150,7 +169,7 @@ std::expected<void, Error> Region::Lengthen() {
   if (bytes > file_bytes_ && ::ftruncate(fd(), static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
   }
-  if (is_whole() && Allocate(fd(), 0, 0, bytes) != 0) {
+  if (is_whole() && !Fill({0, bytes / page_bytes_})) {
     return NoMemory(bytes, page_bytes_, errno);
   }
   if (!is_whole()) ReleaseHoles();
@@ -193,8 +212,7 @@ void Region::ReleaseHoles() {
     const off_t data = ::lseek(fd(), hole, SEEK_DATA);
     const off_t hole_end = data < 0 ? end : data;  // none: holes up to the end
     if (hole_end > hole) {
-      Allocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<size_t>(hole),
-               static_cast<size_t>(hole_end - hole));
+      Punch({static_cast<size_t>(hole) / kPageBytes, static_cast<size_t>(hole_end) / kPageBytes});
     }
     if (data < 0) break;
     const off_t next = ::lseek(fd(), data, SEEK_HOLE);
@@ -208,6 +226,8 @@ Region::Region(Region&& other) noexcept
       memory_(std::exchange(other.memory_, {})),
       fd_(std::move(other.fd_)),
       found_(other.found_),
+      kind_(other.kind_),
+      populates_(other.populates_),
       page_bytes_(other.page_bytes_),
       extent_(other.extent_),
       budget_bytes_(other.budget_bytes_),
@@ -220,9 +240,19 @@ Region::~Region() {
   if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
 }
 
+// Those of whole units that the bytes touch.
+Region::Pages Region::PagesOf(size_t offset, size_t bytes, size_t unit_bytes) const {
+  return {offset / unit_bytes * unit_bytes / page_bytes_,
+          RoundUp(offset + bytes, unit_bytes) / page_bytes_};
+}
+
+size_t Region::FreshBytes(Pages pages) const {
+  return (pages.to - pages.from - committed_.Count(pages.from, pages.to)) * page_bytes_;
+}
+
 size_t Region::CommittedIn(size_t offset, size_t bytes) const {
-  const size_t to = RoundUp(offset + bytes, page_bytes_) / page_bytes_;
-  return committed_.Count(offset / page_bytes_, to) * page_bytes_;
+  const Pages pages = PagesOf(offset, bytes, page_bytes_);
+  return committed_.Count(pages.from, pages.to) * page_bytes_;
 }
 
 std::string Region::WhyRefused() const {
@@ -239,23 +269,62 @@ std::string Region::WhyRefused() const {
       path_, system.f_blocks * block_bytes >> 20, system.f_bavail * block_bytes >> 20, error);
 }
 
-bool Region::Commit(size_t offset, size_t bytes) {
+bool Region::Commit(size_t offset, size_t bytes, size_t others_bytes) {
   if (offset > memory_.size() || bytes > memory_.size() - offset) return false;
-  const size_t from = offset / page_bytes_;
-  const size_t to = RoundUp(offset + bytes, page_bytes_) / page_bytes_;
-  const size_t fresh_bytes = (to - from - committed_.Count(from, to)) * page_bytes_;
-  if (fresh_bytes == 0) return true;
-  if (committed_bytes_ + fresh_bytes > limit_bytes()) return false;
-  if (!host_.MayAsk()) return false;
-  if (Allocate(fd(), 0, from * page_bytes_, (to - from) * page_bytes_) != 0) {
-    host_.Refused(errno);
-    return false;
+  const Pages wanted = PagesOf(offset, bytes, page_bytes_);
+  if (FreshBytes(wanted) == 0) return true;
+  if (committed_bytes_ + FreshBytes(wanted) > limit_bytes() || !host_.MayAsk()) return false;
+  Pages taken = PagesOf(offset, bytes, unit_bytes());
+  const bool has_room = committed_bytes_ + FreshBytes(taken) + others_bytes <= limit_bytes();
+  if (kind_ != PageKind::kTransparent || !has_room || !Fill(taken)) {
+    taken = wanted;
+    if (!FillExactly(taken)) {
+      host_.Refused(errno);
+      return false;
+    }
   }
   host_.Granted();
-  committed_.Add(from, to);
-  committed_bytes_ += fresh_bytes;
+  committed_bytes_ += FreshBytes(taken);
+  committed_.Add(taken.from, taken.to);
   return true;
 }
+
+// False with errno, and nothing changed.
+bool Region::Fill(Pages pages) {
+  const size_t from = pages.from * page_bytes_, bytes = (pages.to - pages.from) * page_bytes_;
+  if (!populates_) return Allocate(fd(), 0, from, bytes) == 0;
+  int result;
+  do {
+    result = ::madvise(data() + from, bytes, MADV_POPULATE_WRITE);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return true;
+  const int error = errno == EFAULT ? ENOSPC : errno;  // a store would have been a SIGBUS
+  for (size_t page = pages.from; page < pages.to; ++page) {
+    const size_t fresh = page;
+    while (page < pages.to && committed_.Count(page, page + 1) == 0) ++page;
+    if (fresh < page) Punch({fresh, page});
+  }
+  errno = error;
+  return false;
+}
+
+// Takes no huge page for a part of it.
+bool Region::FillExactly(Pages pages) {
+  if (kind_ != PageKind::kTransparent) return Fill(pages);
+  Advise(MADV_NOHUGEPAGE);
+  const bool filled = Fill(pages);
+  const int error = errno;
+  Advise(MADV_HUGEPAGE);
+  errno = error;
+  return filled;
+}
+
+bool Region::Punch(Pages pages) {
+  return Allocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, pages.from * page_bytes_,
+                  (pages.to - pages.from) * page_bytes_) == 0;
+}
+
+void Region::Advise(int advice) { ::madvise(memory_.data(), memory_.size(), advice); }
 
 void Region::Release(size_t offset, size_t bytes) {
   if (is_whole()) return;
@@ -264,10 +333,7 @@ void Region::Release(size_t offset, size_t bytes) {
   const size_t count = from < to ? committed_.Count(from, to) : 0;
   if (count == 0) return;
   // What cannot be punched stays committed, and counts.
-  if (Allocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from * kPageBytes,
-               (to - from) * kPageBytes) != 0) {
-    return;
-  }
+  if (!Punch({from, to})) return;
   committed_.Remove(from, to);
   committed_bytes_ -= count * kPageBytes;
 }

@@ -8,9 +8,13 @@
 // committed by Commit, which fails with an error where touching them would end the process (a full
 // tmpfs), and given back by Release. (A READ of a hole costs a page of zeros, which no account here
 // knows.) Or it is whole: as many addresses as budget, all committed at the start and never
-// released. Of huge pages it always is, because a READ of a hole there would end the reader; and
+// released. Of reserved huge pages it always is, because a READ of a hole there would end the reader; and
 // where a card reads it, because a card's memory is registered and pinned, holes and all, and a
 // pinned page that is punched out of the file would still be what the card reads.
+//
+// Where the kernel gives transparent huge pages, Commit takes whole ones as long as budget and host have
+// room for them, so that little of what lies together is in small pages; then pages of 4 KiB, and Release
+// splits huge ones: none of the budget is lost to pages that are partly free.
 #pragma once
 
 #include <algorithm>
@@ -31,21 +35,26 @@
 
 namespace plov::server {
 
-enum class PageKind { kNormal, kHuge };
+enum class HugePages { kNo, kYes, kAuto };            // wanted; kYes: reserved, kAuto: transparent
+enum class PageKind { kSmall, kTransparent, kHuge };  // there; numbers that `plov stats` shows
 enum class Extent { kSparse, kWhole };
 
 using verify::kPageBytes;
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 inline constexpr size_t kSparseness = 3;
+// Below this a sparse region has small pages: two huge ones are committed at the least, which is a
+// sixteenth of it.
+inline constexpr size_t kTransparentBytesMin = size_t{64} << 20;
 
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 struct RegionOptions {
   size_t budget_bytes = 0;  // rounded up to whole pages
-  PageKind pages = PageKind::kNormal;
+  HugePages huge_pages = HugePages::kNo;
   Extent extent = Extent::kSparse;
   std::string path = {};  // of the file to keep; empty: anonymous. On hugetlbfs its pages are huge
   bool discards = false;  // what that file holds is given up
+  std::string root = {};  // of /proc and /sys, for tests
 };
 
 class Region {
@@ -64,8 +73,9 @@ class Region {
   std::expected<void, Error> Lengthen();
 
   // Makes sure that the bytes can be touched. Pages that are committed already cost nothing. False
-  // when they would exceed the budget or memory is short; nothing changed then.
-  bool Commit(size_t offset, size_t bytes);
+  // when they would exceed the budget or memory is short; nothing changed then. Takes unit_bytes at a time
+  // where there is room for them beside `others_bytes` of the budget that are not the region's.
+  bool Commit(size_t offset, size_t bytes, size_t others_bytes = 0);
   // Gives back the pages that lie wholly inside; they read as zeros then. Nothing of a whole
   // region.
   void Release(size_t offset, size_t bytes);
@@ -86,7 +96,11 @@ class Region {
   std::span<std::byte> memory() const { return memory_; }
   std::byte* data() const { return memory_.data(); }
   int fd() const { return fd_.get(); }
-  size_t page_bytes() const { return page_bytes_; }
+  PageKind page_kind() const { return kind_; }
+  size_t page_bytes() const { return page_bytes_; }  // those that it counts
+  size_t unit_bytes() const {
+    return kind_ == PageKind::kTransparent ? kHugePageBytes : page_bytes_;
+  }
   bool is_whole() const { return is_huge() || extent_ == Extent::kWhole; }
   size_t budget_bytes() const { return budget_bytes_; }
   // Of a sparse region: to no more than there are addresses.
@@ -102,19 +116,31 @@ class Region {
  private:
   explicit Region(const RegionOptions& options);
   std::expected<void, Error> OpenAnonymous();
-  std::expected<void, Error> OpenFile(const std::string& path, PageKind pages, bool discards);
-  std::expected<void, Error> CheckFile(const std::string& path, PageKind pages);
+  std::expected<void, Error> OpenFile(const RegionOptions& options);
+  std::expected<void, Error> CheckFile(const RegionOptions& options);
+  void ChoosePages(const RegionOptions& options);
   std::expected<void, Error> Map();
   void FindCommitted();
   void ReleaseHoles();
   void MapFound();
-  bool is_huge() const { return page_bytes_ != kPageBytes; }
+  struct Pages {
+    size_t from, to;
+  };
+  Pages PagesOf(size_t offset, size_t bytes, size_t unit_bytes) const;
+  size_t FreshBytes(Pages pages) const;
+  bool Fill(Pages pages);
+  bool FillExactly(Pages pages);
+  bool Punch(Pages pages);
+  void Advise(int advice);
+  bool is_huge() const { return kind_ == PageKind::kHuge; }
 
   std::string path_;                      // empty: anonymous
   std::optional<fabric::FileLock> lock_;  // of a named file
   std::span<std::byte> memory_;
   fabric::Fd fd_;
   bool found_ = false;
+  PageKind kind_;
+  bool populates_ = false;  // pages are committed by the mapping, which says how large they may be
   size_t page_bytes_ = kPageBytes;
   Extent extent_;
   size_t budget_bytes_;

@@ -83,7 +83,7 @@ std::expected<void, Error> Server::OpenStores(const ServerOptions& options) {
   StoreOptions store_options{.memory_bytes = options.memory_bytes / options.shards,
                              .bucket_bytes = options.bucket_bytes,
                              .value_bytes_max = options.value_bytes_max,
-                             .pages = options.pages,
+                             .huge_pages = options.huge_pages,
                              .extent = ExtentFor(options),
                              .shard = 0,
                              .shard_count = options.shards,
@@ -195,9 +195,10 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
     const Region& region = shard->region();
     listen.shards.push_back({region.memory(), region.fd(), shard->claims()});
   }
-  const std::string text =
-      fmt::format("version {}\npid {}\n{}", PLOV_VERSION, ::getpid(), options.given);
-  for (const auto& shard : shards_) shard->Describe(text);
+  for (const auto& shard : shards_) {
+    shard->Describe(fmt::format("version {}\npid {}\npage_kind {}\n{}", PLOV_VERSION, ::getpid(),
+                                static_cast<int>(shard->region().page_kind()), options.given));
+  }
   KeepSlow(options.slow_write);
   for (const std::string& uri : options.uris) {
     auto listener = fabric::Listener::Listen(uri, listen);

@@ -47,7 +47,7 @@ struct StoreOptions {
   size_t memory_bytes = size_t{1} << 30;
   uint32_t bucket_bytes = verify::kBucketBytesMin;  // 0: each growth chooses
   uint32_t value_bytes_max = verify::kValueBytesMax;
-  PageKind pages = PageKind::kNormal;
+  HugePages huge_pages = HugePages::kNo;
   Extent extent = Extent::kSparse;
   uint32_t shard = 0;
   uint32_t shard_count = 1;

@@ -155,7 +155,7 @@ std::expected<Superblock, Error> Store::SuperblockFor(const StoreOptions& option
 
 std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& options) {
   auto region = Region::Create({.budget_bytes = options.memory_bytes,
-                                .pages = options.pages,
+                                .huge_pages = options.huge_pages,
                                 .extent = options.extent,
                                 .path = options.warm_path,
                                 .discards = options.discards_warm});

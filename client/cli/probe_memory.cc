@@ -110,31 +110,45 @@ void ProbeOvercommit(const program::Machine& machine, Findings* findings) {
                  program::AsRoot("sysctl vm.overcommit_memory=0"));
 }
 
+constexpr auto kTransparentPath = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+// Of a shard, below which it has small pages (server/region.h).
+constexpr uint64_t kTransparentBytesMin = uint64_t{64} << 20;
+
+// That which is chosen, where it gives plovd such pages.
+std::optional<std::string_view> TransparentMode(const program::Machine& machine) {
+  const std::string modes = machine.Read(kTransparentPath).value_or("");
+  for (const std::string_view mode : {"[always]", "[within_size]", "[advise]", "[force]"}) {
+    if (modes.find(mode) != std::string::npos) return mode;
+  }
+  return std::nullopt;
+}
+
 void ProbeHugePages(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
   const auto free = machine.ReadNumber("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
   const uint64_t bytes = free.value_or(0) << 21;
   if (bytes >= memory_bytes) {
     return findings->Ok("huge pages",
-                        fmt::format("{} free, for plovd --hugepages", program::Bytes(bytes)));
+                        fmt::format("{} free, for plovd --hugepages yes", program::Bytes(bytes)));
   }
+  const std::string few = fmt::format(
+      "{} free: plovd --hugepages yes needs as much as its --memory", program::Bytes(bytes));
+  if (TransparentMode(machine)) return findings->Ok("huge pages", few);
   const uint64_t wanted = ((memory_bytes - 1) >> 21) + 1;
-  findings->Note("huge pages",
-                 fmt::format("{} free: plovd --hugepages needs as much as its --memory",
-                             program::Bytes(bytes)),
+  findings->Note("huge pages", few,
                  program::AsRoot(fmt::format("sysctl vm.nr_hugepages={}", wanted)));
 }
 
-void ProbeTransparent(const program::Machine& machine, Findings* findings) {
-  constexpr auto kPath = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
-  const auto modes = machine.Read(kPath);
-  if (!modes) return;
-  for (const std::string_view mode : {"[always]", "[within_size]", "[force]"}) {
-    if (modes->find(mode) == std::string::npos) continue;
-    return findings->Ok("transparent huge pages", fmt::format("shared memory has them: {}", mode));
+void ProbeTransparent(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
+  if (!machine.Read(kTransparentPath)) return;
+  if (const auto mode = TransparentMode(machine)) {
+    return findings->Ok("transparent huge pages",
+                        memory_bytes < kTransparentBytesMin
+                            ? fmt::format("{}, for shards of 64 MiB and more", *mode)
+                            : fmt::format("{}: shared memory has them", *mode));
   }
   findings->Note("transparent huge pages",
                  "shared memory is in pages of 4 KiB, so GETs in a large table wait for the TLB",
-                 program::WriteAsRoot("within_size", kPath));
+                 program::WriteAsRoot("advise", kTransparentPath));
 }
 
 void ProbeShmMount(const program::Machine& machine, Findings* findings) {
@@ -188,7 +202,7 @@ void ProbeMemory(const program::Machine& machine, uint64_t memory_bytes, Finding
 
 void ProbePages(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
   ProbeHugePages(machine, memory_bytes, findings);
-  ProbeTransparent(machine, findings);
+  ProbeTransparent(machine, memory_bytes, findings);
   ProbeShmMount(machine, findings);
 }
 

@@ -27,7 +27,7 @@ constexpr std::string_view kOption = "option.";
 
 // Of all others the whole server has the sum of its shards.
 constexpr auto kNotSummed =
-    std::to_array<std::string_view>({"uptime_us", "clock_us", "snapshot_age_s"});
+    std::to_array<std::string_view>({"uptime_us", "clock_us", "snapshot_age_s", "page_kind"});
 
 bool IsSummed(std::string_view name) {
   if (std::ranges::find(kNotSummed, name) != kNotSummed.end()) return false;
@@ -92,14 +92,34 @@ void AddLog(Table* table) {
   t.Add("snapshots", text);
 }
 
+// In which pages the shards' memory is. Nothing of a server that does not say it.
+void AddPages(const program::Json& shards, Table* table) {
+  constexpr std::array kKinds = {"small", "transparent huge",
+                                 "huge"};  // as the server numbers them
+  std::array<size_t, kKinds.size()> counts{};
+  for (const program::Json& shard : shards) {
+    const uint64_t kind = shard.value("page_kind", uint64_t{kKinds.size()});
+    if (kind < kKinds.size()) ++counts[kind];
+  }
+  std::string text;
+  for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+    if (counts[kind] == shards.size()) return table->Add("pages", kKinds[kind]);
+    if (counts[kind] == 0) continue;
+    text += fmt::format("{}{} in {} of {} shards", text.empty() ? "" : ", ", kKinds[kind],
+                        counts[kind], shards.size());
+  }
+  if (!text.empty()) table->Add("pages", text);
+}
+
 // How full everything is.
-void AddSpace(size_t shard_count, Table* table) {
+void AddSpace(const program::Json& shards, Table* table) {
   Table& t = *table;
   t.Add("memory",
         fmt::format("{} of {} used ({}{} % full), {} committed",
                     program::Bytes(t["memory_used_bytes"]), program::Bytes(t["memory_bytes"]),
-                    shard_count > 1 ? "fullest shard " : "", t["full_percent"],
+                    shards.size() > 1 ? "fullest shard " : "", t["full_percent"],
                     program::Bytes(t["memory_committed_bytes"])));
+  AddPages(shards, table);
   if (t["host_refuses"] != 0) t.Add("host", "gives no more memory; plovd's log says why");
   t.Add("table",
         fmt::format("{} of {} buckets of {} bytes, {}, generation {}{}",
@@ -148,19 +168,20 @@ program::Json AboutServer(std::string_view text) {
   return about;
 }
 
-std::string TextOf(const Options& options, const program::Json& about, const program::Json& total,
-                   size_t shard_count) {
+std::string TextOf(const Options& options, const program::Json& about,
+                   const program::Json& shards) {
+  const program::Json total = Total(shards);
   Table t(total);
   t.Add("server", fmt::format("{}, plovd {}, process {}", options.server,
                               about.value("version", "?"), about.value("pid", 0)));
   std::string given;
   for (const auto& option : about["options"]) given += " " + option.get<std::string>();
   if (!given.empty()) t.Add("options", given.substr(1));
-  t.Add("shards", fmt::format("{}", shard_count));
+  t.Add("shards", fmt::format("{}", shards.size()));
   t.Add("uptime", program::Duration(SecondsOf(t["uptime_us"])));
   t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
   t.AddCount("items", "items");
-  AddSpace(shard_count, &t);
+  AddSpace(shards, &t);
   AddLog(&t);
   AddRecovery(&t);
   t.Add("clients", fmt::format("{} (this one included)", t["clients"]));
@@ -217,16 +238,15 @@ Outcome Print(const Options& options, Client* client, program::Output* output) {
   }
   program::Json shards = program::Json::array();
   for (const std::string& text : *texts) shards.push_back(ShardStats(text));
-  const program::Json total = Total(shards);
   if (options.json) {
     program::Json object = program::Json::object();
     object["server"] = options.server;
     object.update(AboutServer(texts->front()));
     object["shards"] = shards;
-    object["total"] = total;
+    object["total"] = Total(shards);
     output->Write(program::LineOf(object));
   } else {
-    output->Write(TextOf(options, AboutServer(texts->front()), total, shards.size()));
+    output->Write(TextOf(options, AboutServer(texts->front()), shards));
   }
   return {};
 }

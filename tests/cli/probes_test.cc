@@ -116,8 +116,14 @@ TEST_F(Probes, HugePagesAreOfferedWhenTheyAreMissing) {
   constexpr auto kTransparent = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
   Write(kTransparent, "always within_size advise [never] deny force\n");
   EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Severity::kNote);
-  Write(kTransparent, "always [within_size] advise never deny force\n");
-  EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Severity::kOk);
+  EXPECT_NE(Find(ProbePagesOfOneGib, "transparent huge pages")->mend.find("echo advise"),
+            std::string::npos);
+  for (const char* modes : {"always [within_size] advise", "always within_size [advise]"}) {
+    Write(kTransparent, modes);
+    EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "transparent huge pages"), Severity::kOk) << modes;
+    Write(kFree, "511\n");
+    EXPECT_EQ(VerdictOf(ProbePagesOfOneGib, "huge pages"), Severity::kOk) << "these do as well";
+  }
 }
 
 TEST_F(Probes, SlowClocksAndGovernorsAreNoted) {

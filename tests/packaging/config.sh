@@ -16,7 +16,6 @@ config=$(dirname "${BASH_SOURCE[0]}")/../../server/plovd.conf
 while read -r name default; do
   case $name in
     config) continue ;;
-    hugepages) default=false ;;
     warm | log | metrics) default='.*' ;; # has none: an example
   esac
   grep -qx "#$name = $default" "$config" || fail "plovd.conf has no line '#$name = $default'"

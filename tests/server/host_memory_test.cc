@@ -87,7 +87,7 @@ TEST_F(HostMemory, WarmMemoryThatIsThereCountsOnce) {
 }
 
 TEST_F(HostMemory, HugePagesAreNobodyElses) {
-  const ServerOptions options{.memory_bytes = uint64_t{7900} << 20, .pages = PageKind::kHuge};
+  const ServerOptions options{.memory_bytes = uint64_t{7900} << 20, .huge_pages = HugePages::kYes};
   EXPECT_THAT(WarnOfHostMemory(options, WarmBytes(options), folder_.path()), IsEmpty());
 }
 

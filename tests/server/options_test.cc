@@ -75,7 +75,7 @@ TEST_F(OptionsTest, DefaultsAreTheManuals) {
   EXPECT_EQ(options.server.spin_us, 50u);
   EXPECT_EQ(options.server.clients_max, 10'000u);
   EXPECT_EQ(options.server.clients_per_user_max, 0u);
-  EXPECT_EQ(options.server.pages, PageKind::kNormal);
+  EXPECT_EQ(options.server.huge_pages, HugePages::kAuto);
   EXPECT_EQ(options.log_level, "info");
 }
 
@@ -109,7 +109,7 @@ TEST_F(OptionsTest, EveryFlagIsTaken) {
   EXPECT_EQ(options.server.spin_us, 0u);
   EXPECT_EQ(options.server.clients_max, 7u);
   EXPECT_EQ(options.server.clients_per_user_max, 3u);
-  EXPECT_EQ(options.server.pages, PageKind::kHuge);
+  EXPECT_EQ(options.server.huge_pages, HugePages::kYes);
   EXPECT_EQ(options.log_level, "debug");
 }
 
@@ -193,15 +193,18 @@ TEST_F(OptionsTest, WhatIsWrongIsNamedWhereItWasWritten) {
   EXPECT_THAT(refusal("memory = 64M\nspin-us = 0\nmemory = 32M\n"),
               StartsWith(file + ":3: memory is there twice"));
   EXPECT_THAT(refusal("hugepages = perhaps\n"), StartsWith(file + ":1: "));
-  EXPECT_THAT(refusal("hugepages =\n"), StartsWith(file + ":1: hugepages is empty"));
+  EXPECT_THAT(refusal("hugepages =\n"), StartsWith(file + ":1: hugepages is auto, yes or no"));
   EXPECT_THAT(refusal("memory\n"), StartsWith(file + ":1: "));
   SetVariable("PLOVD_SPIN_US", "fast");
   EXPECT_THAT(Refusal({}), StartsWith("PLOVD_SPIN_US: 'fast'"));
   EXPECT_EQ(MustParse({"--spin-us=3"}).server.spin_us, 3u) << "not asked for";
   SetVariable("PLOVD_HUGEPAGES", "");
-  EXPECT_THAT(Refusal({"--spin-us=3"}), HasSubstr("PLOVD_HUGEPAGES: hugepages is empty"));
+  EXPECT_THAT(Refusal({"--spin-us=3"}), StartsWith("PLOVD_HUGEPAGES is auto, yes or no"));
   SetVariable("PLOVD_HUGEPAGES", "perhaps");
-  EXPECT_THAT(Refusal({"--spin-us=3"}), StartsWith("PLOVD_HUGEPAGES: "));
+  EXPECT_THAT(Refusal({"--spin-us=3"}), StartsWith("PLOVD_HUGEPAGES is auto, yes or no"));
+  SetVariable("PLOVD_HUGEPAGES", "no");
+  EXPECT_EQ(MustParse({"--spin-us=3"}).server.huge_pages, HugePages::kNo);
+  EXPECT_EQ(MustParse({"--spin-us=3", "--hugepages", "auto"}).server.huge_pages, HugePages::kAuto);
 }
 
 TEST_F(OptionsTest, FolderIsNoConfigFile) {
@@ -252,11 +255,11 @@ TEST_F(OptionsTest, ConfigFileSetsOptions) {
                              "\n"
                              "listen = shm:a\n"
                              "listen = shm:b\n"
-                             "hugepages = true\n"
+                             "hugepages = yes\n"
                              "log-level = warn\n")});
   EXPECT_EQ(options.server.memory_bytes, size_t{64} << 20);
   EXPECT_THAT(options.server.uris, ElementsAre("shm:a", "shm:b"));
-  EXPECT_EQ(options.server.pages, PageKind::kHuge);
+  EXPECT_EQ(options.server.huge_pages, HugePages::kYes);
   EXPECT_EQ(options.log_level, "warn");
 }
 
@@ -346,15 +349,13 @@ TEST_F(OptionsTest, ConfigFileIsJudgedAsTheCommandLineIs) {
 
 // Boost replaces such names in its own messages, and would not end.
 TEST_F(OptionsTest, NamesBetweenPercentSignsAreRefusedLikeOthers) {
-  for (const char* argument : {"--%canonical_option%", "--hugepages=%value%", "-%original_token%",
-                               "--%prefix%=1", "%option%"}) {
+  for (const char* argument :
+       {"--%canonical_option%", "-%original_token%", "--%prefix%=1", "%option%"}) {
     EXPECT_THAT(Refusal({argument}), HasSubstr("percent signs")) << argument;
   }
-  for (const char* line : {"%canonical_option%", "%canonical_option%=1", "hugepages=%value%"}) {
+  for (const char* line : {"%canonical_option%", "%canonical_option%=1"}) {
     EXPECT_THAT(Refusal({WriteConfig(line)}), HasSubstr("percent signs")) << line;
   }
-  SetVariable("PLOVD_HUGEPAGES", "%value%");
-  EXPECT_THAT(Refusal({}), HasSubstr("percent signs"));
   EXPECT_THAT(Refusal({"--100%", "--%%"}), HasSubstr("--100%")) << "others are named";
 }
 

@@ -252,7 +252,7 @@ TEST_F(RegionFile, OtherThingsThanFilesAreRefused) {
 
 TEST_F(RegionFile, HugePagesNeedAFileOnHugetlbfs) {
   const auto region =
-      Region::Create({.budget_bytes = kMiB, .pages = PageKind::kHuge, .path = path});
+      Region::Create({.budget_bytes = kMiB, .huge_pages = HugePages::kYes, .path = path});
   ASSERT_FALSE(region.has_value());
   EXPECT_EQ(region.error().code, Code::kInvalidArgument);
   EXPECT_THAT(region.error().message, HasSubstr("hugetlbfs"));

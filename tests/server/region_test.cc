@@ -214,7 +214,8 @@ TEST(Region, ImpossibleSizesNameTheOptionThatMendsThem) {
 }
 
 TEST(Region, MissingHugePagesNameTheSettingThatMendsThem) {
-  const auto region = Region::Create({.budget_bytes = size_t{1} << 46, .pages = PageKind::kHuge});
+  const auto region =
+      Region::Create({.budget_bytes = size_t{1} << 46, .huge_pages = HugePages::kYes});
   ASSERT_FALSE(region.has_value());
   EXPECT_EQ(region.error().code, Code::kNoSpace);
   EXPECT_THAT(region.error().message, HasSubstr("vm.nr_hugepages"));
@@ -240,7 +241,7 @@ TEST(Region, WholeRegionIsItsBudgetCommittedAtTheStartAndForGood) {
 }
 
 TEST(Region, HugeRegionIsWholeHugePages) {
-  auto region = Region::Create({.budget_bytes = 1, .pages = PageKind::kHuge});
+  auto region = Region::Create({.budget_bytes = 1, .huge_pages = HugePages::kYes});
   if (!region) GTEST_SKIP() << "no huge pages here: " << region.error().message;
   EXPECT_EQ(region->memory().size(), kHugePageBytes);
   EXPECT_EQ(region->page_bytes(), kHugePageBytes);
