@@ -26,8 +26,8 @@ class OwnItems {
     return verify::CheckRecord({region_ + reference.offset, reference.record_bytes}, record_seed_)
         .has_value();
   }
-  static bool IsExpired(const verify::MaskedItem& item, uint64_t now_seconds) {
-    return item.expiry() != 0 && item.expiry() <= now_seconds;
+  static bool IsExpired(uint32_t expiry, uint64_t now_seconds) {
+    return expiry != 0 && expiry <= now_seconds;
   }
 
  private:

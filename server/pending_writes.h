@@ -6,7 +6,7 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "server/writing.h"
@@ -21,31 +21,35 @@ struct PendingWrite {
   uint64_t hash;
   std::string key;
   std::optional<verify::Bucket> item;  // none: it is deleted
-  bool inserts;                        // the key was absent: room in the stash is kept for it
+  bool inserts;                        // the key will be absent: room in the stash is kept for it
   size_t payload_bytes;
   uint32_t expiry;
   std::optional<Writing::Place> place;  // of its record, pinned
 };
 
-// At most one of each key.
 class PendingWrites {
  public:
   void Add(PendingWrite write) {
-    hashes_.insert(write.hash);
+    last_[write.hash] = first_number_ + writes_.size();
     inserts_ += write.inserts;
     writes_.push_back(std::move(write));
   }
   const PendingWrite& first() const { return writes_.front(); }
   void RemoveFirst() {
-    hashes_.erase(first().hash);
+    if (const auto it = last_.find(first().hash); it->second == first_number_) last_.erase(it);
     inserts_ -= first().inserts;
     writes_.pop_front();
+    ++first_number_;
   }
 
   bool empty() const { return writes_.empty(); }
   size_t size() const { return writes_.size(); }
-  // Of a key with this hash.
-  bool Has(uint64_t hash) const { return hashes_.contains(hash); }
+  // The last one of a key with this hash; nullptr: there is none.
+  const PendingWrite* Last(uint64_t hash) const {
+    if (empty()) return nullptr;
+    const auto it = last_.find(hash);
+    return it == last_.end() ? nullptr : &writes_[it->second - first_number_];
+  }
   // The batch of the oldest; UINT64_MAX: there is none.
   uint64_t first_batch() const { return empty() ? UINT64_MAX : first().batch; }
   // Those that `insert`.
@@ -53,7 +57,8 @@ class PendingWrites {
 
  private:
   std::deque<PendingWrite> writes_;
-  std::unordered_set<uint64_t> hashes_;
+  uint64_t first_number_ = 0;                    // of the oldest; the next ones are counted on
+  std::unordered_map<uint64_t, uint64_t> last_;  // by hash, the number of the last one
   uint64_t inserts_ = 0;
 };
 

@@ -47,6 +47,8 @@ inline constexpr size_t kIdleSessionsMax = 1024;
 struct WriteReply {
   Code status = Code::kOk;
   uint64_t version = 0;
+
+  bool operator==(const WriteReply&) const = default;
 };
 
 class Session {

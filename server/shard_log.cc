@@ -34,7 +34,7 @@ Batch::Outcome ShardLog::Ask(const verify::Request& request, WriteReply* refusal
     *refusal = {failure, failure == Code::kNoSpace ? verify::kLogIsFull : 0};
     return kDone;
   }
-  if (store_->IsPending(request.key) || store_->pending() >= kPendingMax) return kLogs;
+  if (!store_->MayWrite(request) || store_->pending() >= kPendingMax) return kLogs;
   if (snapshot_ && snapshot_->is_behind()) return kLogs;
   if (!store_->TailHasRoom()) return kLogs;
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();

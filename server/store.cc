@@ -50,21 +50,35 @@ bool Store::MeetsDamage(Operation operation, const Target& target) {
   });
 }
 
+Code Store::FindPublished(const Request& request, uint64_t now_us, Target* target) {
+  const auto found = table_->Find(target->hash, request.key, &target->slot);
+  if (found == cuckoo::Table::FindResult::kCorrupt) return Code::kCorrupt;
+  target->found = found == cuckoo::Table::FindResult::kFound;
+  if (target->found) {
+    target->item = items_.Of(target->slot.bucket);
+    target->version = target->item.version();
+  }
+  target->present =
+      target->found && !OwnItems::IsExpired(target->item.expiry(), UnixSeconds(now_us));
+  return MeetsDamage(request.operation, *target) ? Code::kCorrupt : Code::kOk;
+}
+
 Code Store::FindTarget(const Request& request, uint64_t now_us, Target* target) {
   if (request.key.empty() || request.key.size() > verify::kKeyBytesMax) {
     return Code::kInvalidArgument;
   }
   target->hash = HashOf(request.key);
-  const auto found = table_->Find(target->hash, request.key, &target->slot);
-  if (found == cuckoo::Table::FindResult::kCorrupt) return Code::kCorrupt;
-  target->found = found == cuckoo::Table::FindResult::kFound;
-  if (target->found) target->item = items_.Of(target->slot.bucket);
-  target->present = target->found && !OwnItems::IsExpired(target->item, UnixSeconds(now_us));
-  if (MeetsDamage(request.operation, *target)) return Code::kCorrupt;
+  const bool writes = request.operation != Operation::kGet;
+  if (const PendingWrite* pending = writes ? pending_.Last(target->hash) : nullptr) {
+    target->present = target->found = pending->item.has_value();
+    target->version = pending->version;
+  } else if (const Code status = FindPublished(request, now_us, target); status != Code::kOk) {
+    return status;
+  }
   const bool needs_presence = request.conditional || request.operation == Operation::kReplace;
   if (needs_presence && !target->present) return Code::kNotFound;
   if (request.operation == Operation::kAdd && target->present) return Code::kExists;
-  if (request.conditional && target->item.version() != request.expected_version) {
+  if (request.conditional && target->version != request.expected_version) {
     return Code::kVersionMismatch;
   }
   return Code::kOk;
@@ -81,7 +95,7 @@ WriteReply Store::Refuse(Code status, const Target& target) {
   if (status == Code::kCorrupt) ++stats_.corrupt;
   if (status == Code::kNoSpace) ++stats_.no_space;
   const bool tells_version = status == Code::kExists || status == Code::kVersionMismatch;
-  return tells_version ? WriteReply{status, target.item.version()} : Refusal(status);
+  return tells_version ? WriteReply{status, target.version} : Refusal(status);
 }
 
 WriteReply Store::Refusal(Code status) const {
@@ -203,7 +217,6 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us, uint64_t clien
     EraseExpired(target);
     return {Code::kNotFound, 0};
   }
-  const uint64_t version = target.item.version();
   const uint64_t own_version = LogDelete(request, client_id);
   if (defers_) {
     DeferDelete(request.key, target.hash, own_version);
@@ -211,7 +224,7 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us, uint64_t clien
     Erase(target);
     ++stats_.deletes;
   }
-  return {Code::kOk, version};
+  return {Code::kOk, target.version};
 }
 
 // A reader that could not verify comes here, so everything is verified as it would.
@@ -247,7 +260,7 @@ void Store::SweepIfDue(size_t buckets, uint64_t now_us) {
 }
 
 void Store::EraseExpired(const Target& target) {
-  if (pending_.Has(target.hash)) return;  // it is about to be replaced
+  if (pending_.Last(target.hash) != nullptr) return;  // it is about to be replaced
   if (keeps_tail() && !NoteExpired(target)) return;
   Erase(target);
   ++stats_.expired;

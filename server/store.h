@@ -115,13 +115,14 @@ class Store : private cuckoo::GrowingTable::Records {
   void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
   // From now on every write is appended to the log, which takes it: the caller asks HasRoom first. It
   // outlives the last write. strict: a write is in the table only once PublishDurable has put it there,
-  // and no other write of its key may come before. `tail`: of warm memory, else null.
+  // and decides until then what becomes of the next write of its key, which needs MayWrite. `tail`: of
+  // warm memory, else null.
   void LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail = nullptr);
   // Room for one more write in the tail. When it is false the disk has been asked to hurry.
   bool TailHasRoom();
-  bool IsPending(std::string_view key) const {
-    return !pending_.empty() && pending_.Has(HashOf(key));
-  }
+  // strict: false while a write of another key with the same hash is not in the table yet, or one of this
+  // key whose item may have expired by then and this write's outcome hangs on whether it is there.
+  bool MayWrite(const verify::Request& request) const;
   // Publishes what is durable, in the order of the log, at most so many. False: there was nothing.
   bool PublishDurable(size_t count_max);
   // The batch of the oldest write that is not in the table yet; UINT64_MAX: all are.
@@ -212,15 +213,18 @@ class Store : private cuckoo::GrowingTable::Records {
   }
   uint64_t HashOf(std::string_view key) const { return cuckoo::HashKey(key, options_.hash_seed); }
 
-  // The slot of a key, and the reply if the operation's condition forbids to go on.
+  // The slot of a key, and the reply if the operation's condition forbids to go on. For a write that is
+  // deferred, what will be there when it is published: then slot and item mean nothing.
   struct Target {
     uint64_t hash;
-    bool found;    // a slot is there, perhaps of an expired item
-    bool present;  // and not expired
+    bool found;        // a slot is there, perhaps of an expired item
+    bool present;      // and not expired
+    uint64_t version;  // of the item, if one is found
     cuckoo::Table::Slot slot;
     verify::MaskedItem item;
   };
   Code FindTarget(const verify::Request& request, uint64_t now_us, Target* target);
+  Code FindPublished(const verify::Request& request, uint64_t now_us, Target* target);
   // What a write stores, but for its version and mask.
   verify::ItemView ItemOf(const verify::Request& request, uint64_t now_us) const;
   bool MeetsDamage(verify::Operation operation, const Target& target);

@@ -136,8 +136,16 @@ void Store::LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail) {
   defers_ = mode == log::CommitMode::kStrict;
 }
 
-// Rule D3, strict: the outcome is settled and in the log; the table changes once that is durable. Nobody
-// decides anything by this key before.
+bool Store::MayWrite(const Request& request) const {
+  if (pending_.empty()) return true;
+  const PendingWrite* last = pending_.Last(HashOf(request.key));
+  if (last == nullptr) return true;
+  const bool asks = request.conditional || request.operation != Operation::kPut;
+  return last->key == request.key && (last->expiry == 0 || !asks);
+}
+
+// Rule D3, strict: the outcome is settled and in the log; the table changes once that is durable. Until then
+// it decides what becomes of the key's next write.
 std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
                                        const Deferred& deferred, Writing* writing) {
   const auto& [target, item, view] = deferred;

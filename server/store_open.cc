@@ -270,7 +270,8 @@ std::unexpected<Error> Store::TooSmall() const {
 void Store::MakeSweeper() {
   sweeper_.emplace(&items_, &*table_, recovery_.expiring,
                    [this](uint64_t hash, const cuckoo::Table::Slot& slot) {
-                     EraseExpired({hash, true, false, slot, items_.Of(slot.bucket)});
+                     const verify::MaskedItem item = items_.Of(slot.bucket);
+                     EraseExpired({hash, true, false, item.version(), slot, item});
                    });
 }
 

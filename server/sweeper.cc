@@ -31,7 +31,7 @@ size_t Sweeper::Sweep(size_t buckets, uint64_t now_seconds) {
 bool Sweeper::IsToBeErased(const Bucket& bucket, uint64_t now_seconds) {
   const verify::MaskedItem item = items_->Of(bucket);
   if (item.expiry() == 0) return false;
-  if (OwnItems::IsExpired(item, now_seconds) && items_->IsWhole(bucket)) return true;
+  if (OwnItems::IsExpired(item.expiry(), now_seconds) && items_->IsWhole(bucket)) return true;
   expiries_.See(item.expiry());
   return false;
 }

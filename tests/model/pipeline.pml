@@ -26,16 +26,15 @@
  * Not modelled: errors of the disk (D8), retries, conditions on versions, expiry, full tables and a
  * full buffer, lives after the power cut, the warm file.
  *
- * Without one of the rules a caller can see that something is wrong, but for the last: that writes
- * of different keys are published in the order of the log is asked for its own sake. Who looks at
- * one key cannot tell, for two writes of one key are never pending together (D10).
+ * Without one of the rules a caller can see that something is wrong.
  *
  *   switch ACKNOWLEDGED_EARLY       D4: a reply to a write does not wait until it is durable
  *   switch ACKNOWLEDGED_UNPUBLISHED D4: with strict it waits for that, and not until published
  *   switch REFUSED_EARLY            D4: a refusal does not wait for the writes that it tells of
+ *   switch REFUSED_UNPUBLISHED      D4: with strict it waits until they are durable, and not published
  *   switch SYNC_EARLY               Sync is answered when its batch is written and not yet durable
  *   switch PUBLISHED_EARLY          D3: with strict a write is published before it is durable
- *   switch DECIDED_EARLY            D10: decided on the table while a write of the key is pending
+ *   switch DECIDED_EARLY            D10: decided by the table while a write of the key is pending
  *   switch DELETE_NOT_LOGGED        D1: a delete appends nothing
  *   switch PUBLISHED_OUT_OF_ORDER   D3: of the durable writes any is published next
  */
@@ -89,10 +88,6 @@ byte back[KEYS];
 
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 #define IS_THERE(k, write) ((write) == 0 -> held[k] : kind[write] != DELETE)
-#define IS_PENDING(k) \
-  ((last >= 1 && key[1] == (k) && !published[1]) || \
-   (last >= 2 && key[2] == (k) && !published[2]) || \
-   (last >= 3 && key[3] == (k) && !published[3]))
 
 /* The last write of the key up to `end`. */
 #define LAST_OF(k, end) \
@@ -144,12 +139,12 @@ inline Publish(write) { published[write] = true; shows[key[write]] = write }
 inline Decide() { last++; kind[last] = what; key[last] = k }
 
 #ifdef DECIDED_EARLY
-#define MAY_DECIDE true
+#define DECIDED_BY(k) shows[k]
 #else
-#define MAY_DECIDE (mode != STRICT || !IS_PENDING(k)) /* Shard::AskLog */
+#define DECIDED_BY(k) LAST_OF(k, last) /* Store::FindTarget */
 #endif
 #define IS_REFUSED \
-  ((what == ADD && IS_THERE(k, shows[k])) || (what == DELETE && !IS_THERE(k, shows[k])))
+  ((what == ADD && IS_THERE(k, DECIDED_BY(k))) || (what == DELETE && !IS_THERE(k, DECIDED_BY(k))))
 
 #ifdef ACKNOWLEDGED_EARLY
 #define IS_SETTLED(write) (batch[write] != NOT_YET)
@@ -178,7 +173,7 @@ inline Hear(k, write, promises) {
 #ifdef REFUSED_EARLY
 #define REFUSAL_WAITS false
 #else
-#define REFUSAL_WAITS (mode != ASYNC && shows[k] > promised)
+#define REFUSAL_WAITS (mode != ASYNC && DECIDED_BY(k) > promised)
 #endif
 
 /* Store::Refuse: what is there, or was deleted, is told. That rests on the last batch there is, but
@@ -186,10 +181,17 @@ inline Hear(k, write, promises) {
 inline Refuse() {
   if
   :: REFUSAL_WAITS ->
-    refuses = true; refusal_key = k; refusal_tells = shows[k]; refusal_rests_on = LAST_BATCH
-  :: else -> Hear(k, shows[k], mode != ASYNC)
+    refuses = true; refusal_key = k; refusal_tells = DECIDED_BY(k); refusal_rests_on = LAST_BATCH
+  :: else -> Hear(k, DECIDED_BY(k), mode != ASYNC)
   fi
 }
+
+#ifdef REFUSED_UNPUBLISHED
+#define MAY_TELL_REFUSAL (refuses && refusal_rests_on == 0)
+#else
+#define MAY_TELL_REFUSAL \
+  (refuses && refusal_rests_on == 0 && (refusal_tells == 0 || published[refusal_tells]))
+#endif
 
 inline TellRefusal() {
   Hear(refusal_key, refusal_tells, true);
@@ -235,11 +237,11 @@ Next:
       if :: k = 0 :: k = 1 fi;
       if :: what = PUT :: what = ADD :: what = DELETE fi;
       if
-      :: MAY_DECIDE && IS_REFUSED && !refuses -> Refuse()
+      :: IS_REFUSED && !refuses -> Refuse()
       /* Store::Defer: decided, and in the log. */
-      :: MAY_DECIDE && !IS_REFUSED && mode == STRICT -> Decide(); Append(last)
+      :: !IS_REFUSED && mode == STRICT -> Decide(); Append(last)
       /* Store::WriteInline: the bucket, then the log, and no other step of the shard between. */
-      :: MAY_DECIDE && !IS_REFUSED && mode != STRICT ->
+      :: !IS_REFUSED && mode != STRICT ->
         Decide(); batch[last] = NOT_YET; Publish(last); k = 0; what = 0; goto Appends
       :: else /* it waits */
       fi;
@@ -254,7 +256,7 @@ Appends:
   :: d_step { MAY_ANSWER(1) -> Answer(1) }
   :: d_step { MAY_ANSWER(2) -> Answer(2) }
   :: d_step { MAY_ANSWER(3) -> Answer(3) }
-  :: d_step { refuses && refusal_rests_on == 0 -> TellRefusal() }
+  :: d_step { MAY_TELL_REFUSAL -> TellRefusal() }
   :: d_step { mode == ASYNC && !syncs && ANSWERED > promised -> AskSync() }
   :: d_step { syncs && MAY_ANSWER_SYNC -> AnswerSync() }
   od
@@ -308,7 +310,7 @@ inline ComeBack() {
   from = 0; to = 0; is_found = false; back[0] = 0; back[1] = 0
 }
 
-#if !defined(OUTSIDE) || defined(PUBLISHED_OUT_OF_ORDER)
+#ifndef OUTSIDE
 #define IS_BEGINNING \
   ((!published[1] || batch[1] == 0) && (!published[2] || (batch[2] == 0 && published[1])) && \
    (!published[3] || (batch[3] == 0 && published[2])))

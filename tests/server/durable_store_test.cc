@@ -313,7 +313,7 @@ class DurableLives {
     const std::string key = Key(Below(keys_));
     const size_t bytes = 100 + Below(fills_memory_ ? 300'000 : 400);
     if (commit.failure() != Code::kOk || !commit.HasRoom(verify::LoggedBytes(10, bytes))) return;
-    if (store_->IsPending(key) || snapshot_->is_behind()) return;
+    if (snapshot_->is_behind()) return;
     const uint64_t busy = OneIn(500) ? kClients : kBusyClients;
     const uint64_t client = 1 + (first_busy_ + Below(busy)) % kClients;
     const uint64_t sequence = ++sequences_[client];

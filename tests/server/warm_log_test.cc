@@ -94,11 +94,11 @@ class WarmLife {
   log::GroupCommit& commit() { return *log_->of_shard(0); }
 
   bool Apply(const ScriptedWrite& write, uint64_t now_us) {
-    while (store_->IsPending(write.key) || !store_->TailHasRoom()) Commit(true);
     const std::string value = write.value.value_or("");
     auto request = RequestOf(write.value ? verify::Operation::kPut : verify::Operation::kDelete,
                              write.key, value, {.ttl_seconds = write.ttl_seconds});
     request.sequence = write.sequence;
+    while (!store_->MayWrite(request) || !store_->TailHasRoom()) Commit(true);
     if (!write.value) return store_->Delete(request, now_us, write.client).status == Code::kOk;
     Store::Writing writing;
     writing.client_id = write.client;
