@@ -25,6 +25,7 @@ struct PendingWrite {
   size_t payload_bytes;
   uint32_t expiry;
   std::optional<Writing::Place> place;  // of its record, pinned
+  bool awaited = false;  // a write waits until it is published, and so do those after it
 };
 
 class PendingWrites {
@@ -45,7 +46,7 @@ class PendingWrites {
   bool empty() const { return writes_.empty(); }
   size_t size() const { return writes_.size(); }
   // The last one of a key with this hash; nullptr: there is none.
-  const PendingWrite* Last(uint64_t hash) const {
+  PendingWrite* Last(uint64_t hash) {
     if (empty()) return nullptr;
     const auto it = last_.find(hash);
     return it == last_.end() ? nullptr : &writes_[it->second - first_number_];

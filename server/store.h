@@ -121,8 +121,9 @@ class Store : private cuckoo::GrowingTable::Records {
   // Room for one more write in the tail. When it is false the disk has been asked to hurry.
   bool TailHasRoom();
   // strict: false while a write of another key with the same hash is not in the table yet, or one of this
-  // key whose item may have expired by then and this write's outcome hangs on whether it is there.
-  bool MayWrite(const verify::Request& request) const;
+  // key whose item may have expired by then and this write's outcome hangs on whether it is there. Other
+  // writes of the key wait with it.
+  bool MayWrite(const verify::Request& request);
   // Publishes what is durable, in the order of the log, at most so many. False: there was nothing.
   bool PublishDurable(size_t count_max);
   // The batch of the oldest write that is not in the table yet; UINT64_MAX: all are.

@@ -136,12 +136,13 @@ void Store::LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail) {
   defers_ = mode == log::CommitMode::kStrict;
 }
 
-bool Store::MayWrite(const Request& request) const {
+bool Store::MayWrite(const Request& request) {
   if (pending_.empty()) return true;
-  const PendingWrite* last = pending_.Last(HashOf(request.key));
+  PendingWrite* last = pending_.Last(HashOf(request.key));
   if (last == nullptr) return true;
   const bool asks = request.conditional || request.operation != Operation::kPut;
-  return last->key == request.key && (last->expiry == 0 || !asks);
+  if (last->key != request.key || (asks && last->expiry != 0)) last->awaited = true;
+  return !last->awaited;
 }
 
 // Rule D3, strict: the outcome is settled and in the log; the table changes once that is durable. Until then

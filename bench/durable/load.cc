@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <numeric>
 #include <thread>
 
+#include "bench/load/choice.h"
 #include "bench/load/process_pool.h"
 #include "client/write_queue.h"
 
@@ -19,6 +21,7 @@ namespace {
 
 // Of a client's part, so that what is prepared stays small.
 constexpr size_t kPutsMax = size_t{1} << 16;
+constexpr double kYcsbExponent = 0.99;
 // In one call: at its end less is in flight.
 constexpr size_t kPutsPerCall = size_t{1} << 13;
 
@@ -46,6 +49,12 @@ TimedResult PutInFlight(Client* client, const Puts& puts, std::chrono::microseco
   timed.per_second =
       static_cast<double>(timed.latency.count()) * 1e9 / static_cast<double>(now - start);
   return timed;
+}
+
+std::vector<size_t> PlacesOf(Turn part) {
+  std::vector<size_t> places(std::min(part.count, kPutsMax));
+  std::iota(places.begin(), places.end(), part.first);
+  return places;
 }
 
 // No zeros: what the file has already need not be written again.
@@ -90,18 +99,26 @@ TimedResult OneAtATime(const Work& work, Peer* peer, Way way, std::chrono::micro
   });
 }
 
-Puts::Puts(const Work& work, Turn part) {
-  const size_t count = std::min(part.count, kPutsMax);
-  values_.resize(count * work.value_bytes());
-  items_.reserve(count);
+Puts::Puts(const Work& work, Turn part) : Puts(work, PlacesOf(part)) {}
+
+Puts Puts::Hot(const Work& work, uint64_t seed) {
+  Choice choice(Popularity::kZipf, kYcsbExponent, work.count(), seed);
+  std::vector<size_t> places(kPutsMax);
+  std::ranges::generate(places, [&choice] { return choice.Next(); });
+  return {work, places};
+}
+
+Puts::Puts(const Work& work, const std::vector<size_t>& places) {
+  values_.resize(places.size() * work.value_bytes());
+  items_.reserve(places.size());
+  char* to = values_.data();
   std::string value;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t place = part.first + i;
+  for (const size_t place : places) {
     const std::string_view key = work.keys()[place];
     work.items().FillValue(work.order()[place], key, &value);
-    char* const to = values_.data() + i * value.size();
     std::ranges::copy(value, to);
     items_.push_back({.key = key, .value = {to, value.size()}});
+    to += value.size();
   }
 }
 

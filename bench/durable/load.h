@@ -35,13 +35,17 @@ TimedResult TimeCalls(std::chrono::microseconds duration,
 // The same of a peer's GETs or PUTs, in the order of its work.
 TimedResult OneAtATime(const Work& work, Peer* peer, Way way, std::chrono::microseconds duration);
 
-// What a client puts: a part of a work, written out before it is measured. The work outlives it.
+// What a client puts, written out before it is measured: a part of a work, or any of its items, a few of
+// them much more often than others. The work outlives it.
 class Puts {
  public:
   Puts(const Work& work, Turn part);
+  static Puts Hot(const Work& work, uint64_t seed);
   std::span<const PutItem> items() const { return items_; }
 
  private:
+  Puts(const Work& work, const std::vector<size_t>& places);
+
   std::vector<char> values_;
   std::vector<PutItem> items_;
 };

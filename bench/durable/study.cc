@@ -57,7 +57,10 @@ class Bench {
     study_.settings = settings;
     ::getloadavg(&study_.busy_before, 1);
     const size_t part = work_.count() / kClients;
-    for (size_t i = 0; i < kClients; ++i) parts_.emplace_back(work_, Turn{i * part, part});
+    for (size_t i = 0; i < kClients; ++i) {
+      parts_.emplace_back(work_, Turn{i * part, part});
+      hot_parts_.push_back(Puts::Hot(work_, i + 1));
+    }
   }
 
   std::expected<DurableStudy, Error> Run() {
@@ -189,6 +192,11 @@ class Bench {
         if (auto synced = plov.clients[0]->client().Sync(); !synced) return synced;
       }
     }
+    LoggedPlov& strict = plovs_.back();
+    auto hot =
+        Take({kHotPuts1020, strict.who}, PutsInFlight(strict.clients, hot_parts_, duration()));
+    if (!hot) return hot;
+    if (auto synced = strict.clients[0]->client().Sync(); !synced) return synced;
     for (LoggedRedis& redis : redises_) {
       if (redis.way != Way::kPutMany) continue;
       const auto rate = redis.peer->Rate(redis.way, duration());
@@ -293,6 +301,7 @@ class Bench {
   Work work_;
   Work redis_work_;
   std::vector<Puts> parts_;              // a client's each
+  std::vector<Puts> hot_parts_;          // a client each, too
   std::optional<ScratchFolder> folder_;  // of sockets
   std::optional<ScratchFolder> logs_;
   std::optional<BareDisk> disk_;

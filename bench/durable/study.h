@@ -36,6 +36,7 @@ inline constexpr std::string_view kDiskWrite = "bare disk, one at a time";
 inline constexpr std::string_view kOnePut = "PUT, one at a time";
 inline constexpr std::string_view kPuts255 = "PUTs, 255 in flight";
 inline constexpr std::string_view kPuts1020 = "PUTs, 1,020 in flight";
+inline constexpr std::string_view kHotPuts1020 = "PUTs of hot keys, 1,020 in flight";
 inline constexpr std::string_view kPuts1600 = "PUTs, 1,600 in flight of 50 clients";
 inline constexpr std::string_view kOneGet = "GET, one at a time";
 

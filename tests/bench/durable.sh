@@ -28,8 +28,8 @@ import json, sys
 
 study = json.load(open(sys.argv[1]))
 GOALS = [
-    "put_disk", "put_redis", "strict_255", "strict_1020", "strict_redis", "async_255", "async_1020",
-    "gets", "gets_p99", "put_snapshots", "snapshot_memory", "start_log_64", "start_snapshot_64",
+    "put_disk", "put_redis", "strict_255", "strict_1020", "strict_redis", "strict_hot", "async_255",
+    "async_1020", "gets", "gets_p99", "put_snapshots", "snapshot_memory", "start_log_64", "start_snapshot_64",
     "start_log_1k", "start_snapshot_1k", "idle_cpu",
 ]
 OURS = {
@@ -37,6 +37,7 @@ OURS = {
     "PUT, one at a time": {"strict", "strict, snapshots written"},
     "PUTs, 255 in flight": {"no log", "async", "acked", "strict"},
     "PUTs, 1,020 in flight": {"no log", "async", "acked", "strict"},
+    "PUTs of hot keys, 1,020 in flight": {"strict"},
     "GET, one at a time": {"nothing beside", "strict PUTs and snapshots beside"},
 }
 REDIS = {
