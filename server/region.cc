@@ -91,8 +91,8 @@ std::expected<void, Error> Region::OpenFile(const RegionOptions& options) {
   struct stat status;  // under the lock: nobody else sizes it now
   if (::fstat(fd(), &status) != 0) return FailErrno("cannot look at " + path, errno);
   file_bytes_ = static_cast<size_t>(status.st_size);
-  if (options.discards &&
-      file_bytes_ > 0) {  // clients may still read it: they keep the file itself
+  // Clients may still read what it holds: they keep the file itself.
+  if (options.discards && file_bytes_ > 0) {
     if (::unlink(path.c_str()) != 0) return FailErrno("cannot remove " + path, errno);
     auto fresh = OpenOwnFile(path, "the memory file");
     if (!fresh) return std::unexpected(fresh.error());
@@ -152,9 +152,9 @@ std::expected<void, Error> Region::Map() {
   if (memory == MAP_FAILED) return NoMemory(budget_bytes_, page_bytes_, errno);
   memory_ = {static_cast<std::byte*>(memory), bytes};
   committed_ = PageSet(bytes / page_bytes_);
-  if (populates_) Advise(kind_ == PageKind::kSmall ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+  if (populates_) Advise(MADV_NOHUGEPAGE);
   if (is_whole()) {
-    if (!found_ && !Fill({0, bytes / page_bytes_})) return NoMemory(bytes, page_bytes_, errno);
+    if (!found_ && !FillHuge({0, bytes / page_bytes_})) return NoMemory(bytes, page_bytes_, errno);
     committed_.Add(0, bytes / page_bytes_);
     committed_bytes_ = bytes;
   } else if (found_) {
@@ -169,11 +169,13 @@ std::expected<void, Error> Region::Lengthen() {
   if (bytes > file_bytes_ && ::ftruncate(fd(), static_cast<off_t>(bytes)) != 0) {
     return NoMemory(budget_bytes_, page_bytes_, errno);
   }
-  if (is_whole() && !Fill({0, bytes / page_bytes_})) {
+  if (is_whole() && !FillHuge({0, bytes / page_bytes_})) {
     return NoMemory(bytes, page_bytes_, errno);
   }
   if (!is_whole()) ReleaseHoles();
+  if (kind_ == PageKind::kTransparent) Advise(MADV_HUGEPAGE);
   MapFound();
+  if (populates_) Advise(MADV_NOHUGEPAGE);
   return {};
 }
 
@@ -276,9 +278,9 @@ bool Region::Commit(size_t offset, size_t bytes, size_t others_bytes) {
   if (committed_bytes_ + FreshBytes(wanted) > limit_bytes() || !host_.MayAsk()) return false;
   Pages taken = PagesOf(offset, bytes, unit_bytes());
   const bool has_room = committed_bytes_ + FreshBytes(taken) + others_bytes <= limit_bytes();
-  if (kind_ != PageKind::kTransparent || !has_room || !Fill(taken)) {
+  if (kind_ != PageKind::kTransparent || !has_room || !FillHuge(taken)) {
     taken = wanted;
-    if (!FillExactly(taken)) {
+    if (!Fill(taken)) {
       host_.Refused(errno);
       return false;
     }
@@ -308,13 +310,14 @@ bool Region::Fill(Pages pages) {
   return false;
 }
 
-// Takes no huge page for a part of it.
-bool Region::FillExactly(Pages pages) {
+// The mapping has leave for huge pages only meanwhile: else the kernel would fill holes with some by itself
+// (khugepaged), of which the account knew nothing.
+bool Region::FillHuge(Pages pages) {
   if (kind_ != PageKind::kTransparent) return Fill(pages);
-  Advise(MADV_NOHUGEPAGE);
+  Advise(MADV_HUGEPAGE);
   const bool filled = Fill(pages);
   const int error = errno;
-  Advise(MADV_HUGEPAGE);
+  Advise(MADV_NOHUGEPAGE);
   errno = error;
   return filled;
 }

@@ -129,7 +129,7 @@ class Region {
   Pages PagesOf(size_t offset, size_t bytes, size_t unit_bytes) const;
   size_t FreshBytes(Pages pages) const;
   bool Fill(Pages pages);
-  bool FillExactly(Pages pages);
+  bool FillHuge(Pages pages);
   bool Punch(Pages pages);
   void Advise(int advice);
   bool is_huge() const { return kind_ == PageKind::kHuge; }
