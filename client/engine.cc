@@ -245,8 +245,8 @@ bool Engine::SleepForReply(Clock::duration left) {
 void Engine::Idle(Deadline until) {
   const Deadline now = Clock::now();
   Expire(now);
-  // Asked once, before NextEvent asks: a server that dies from here on wakes us by its socket, and
-  // is not slept through with the deadlines of a living one.
+  // Asked once, before NextEvent asks: a server that dies from here on wakes us by its socket, or is
+  // noticed after the time of a reply, and is not slept through with the deadlines of a living one.
   const bool connected = alive();
   const Deadline wake = NextEvent(until);
   if (connected && spin_.GoesOn(now, OnServersCore())) return;
@@ -254,7 +254,8 @@ void Engine::Idle(Deadline until) {
     ::sched_yield();
     return;
   }
-  if (SleepForReply(wake - now) || !ArmAll()) return;
+  if (SleepForReply(wake - now)) return spin_.End();
+  if (!ArmAll()) return;
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(wake - now).count();
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   pollfd poll_fd{epoll_.get(), POLLIN, 0};

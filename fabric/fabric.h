@@ -128,8 +128,8 @@ class Connection {
   virtual int fd() const = 0;
   virtual bool Arm() = 0;
   // Sleeps until a message comes, at most so long: for less than fd() costs, but whatever else ends
-  // a sleep by fd() does not end this one. False at once when there is something to poll, or where
-  // nothing is less than fd().
+  // a sleep by fd() does not end this one. False at once when a READ is to be
+  // polled or the server is gone, or where nothing is less than fd().
   virtual bool SleepForMessage(Clock::duration) { return false; }
 
   // Whether the server's thread is awake and was last seen on the core that the caller runs on, so

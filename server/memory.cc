@@ -102,6 +102,7 @@ bool Memory::Claim(uint64_t offset, size_t bytes) {
 }
 
 bool Memory::Commit(uint64_t offset, size_t bytes) {
+  if (region_->IsCommitted(offset, bytes)) return true;
   const uint64_t from = RoundDown(offset, region_->unit_bytes());
   const uint64_t to = RoundUp(offset + bytes, region_->unit_bytes());
   const size_t fresh_bytes = to - from - region_->CommittedIn(from, to - from);

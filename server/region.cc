@@ -134,7 +134,8 @@ void Region::ChoosePages(const RegionOptions& options) {
 std::expected<void, Error> Region::Map() {
   budget_bytes_ = RoundUp(budget_bytes_, unit_bytes());
   const size_t wanted_bytes = budget_bytes_ * (is_whole() ? 1 : kSparseness);
-  if (extent_ == Extent::kWhole && file_bytes_ > wanted_bytes) {
+  // In other pages it may have been rounded up.
+  if (extent_ == Extent::kWhole && file_bytes_ > RoundUp(wanted_bytes, kHugePageBytes)) {
     return Fail(
         Code::kInvalidArgument,
         fmt::format("the memory file has {} MiB of addresses, which an RDMA device would pin "
@@ -331,14 +332,29 @@ void Region::Advise(int advice) { ::madvise(memory_.data(), memory_.size(), advi
 
 void Region::Release(size_t offset, size_t bytes) {
   if (is_whole()) return;
-  const size_t from = RoundUp(offset, kPageBytes) / kPageBytes;
-  const size_t to = (offset + bytes) / kPageBytes;
-  const size_t count = from < to ? committed_.Count(from, to) : 0;
-  if (count == 0) return;
+  Pages pages{RoundUp(offset, kPageBytes) / kPageBytes, (offset + bytes) / kPageBytes};
+  if (pages.from >= pages.to || committed_.Count(pages.from, pages.to) == 0) return;
   // What cannot be punched stays committed, and counts.
-  if (!Punch({from, to})) return;
-  committed_.Remove(from, to);
-  committed_bytes_ -= count * kPageBytes;
+  if (!Punch(pages)) return;
+  pages = WithoutUnsplit(pages);
+  committed_bytes_ -= committed_.Count(pages.from, pages.to) * kPageBytes;
+  committed_.Remove(pages.from, pages.to);
+}
+
+// A huge page that a reader uses just then is not split: the part that was punched is zeroed, and stays.
+Region::Pages Region::WithoutUnsplit(Pages pages) const {
+  constexpr size_t kUnit = kHugePageBytes / kPageBytes;
+  const auto stays = [this](size_t page) {
+    const auto at = static_cast<off_t>(page * kPageBytes);
+    return ::lseek(fd(), at, SEEK_DATA) == at;
+  };
+  if (pages.from % kUnit != 0 && stays(pages.from)) {
+    pages.from = std::min(pages.to, RoundUp(pages.from, kUnit));
+  }
+  if (pages.to % kUnit != 0 && pages.from < pages.to && stays(pages.to - 1)) {
+    pages.to = std::max(pages.from, pages.to / kUnit * kUnit);
+  }
+  return pages;
 }
 
 void Region::ReleaseLast(size_t offset, size_t bytes, size_t wanted) {

@@ -14,7 +14,7 @@
 //
 // Where the kernel gives transparent huge pages, Commit takes whole ones as long as budget and host have
 // room for them, so that little of what lies together is in small pages; then pages of 4 KiB, and Release
-// splits huge ones: none of the budget is lost to pages that are partly free.
+// splits huge ones: of the budget only what a reader uses just then is lost to pages that are partly free.
 #pragma once
 
 #include <algorithm>
@@ -84,6 +84,10 @@ class Region {
   // How many of the pages that the bytes touch are committed, in bytes.
   size_t CommittedIn(size_t offset, size_t bytes) const;
 
+  bool IsCommitted(size_t offset, size_t bytes) const {
+    return FreshBytes(PagesOf(offset, bytes, page_bytes_)) == 0;
+  }
+
   // Whether the host has refused a Commit within the budget, and why, in a sentence that says what
   // mends it.
   const HostLimit& host() const { return host_; }
@@ -131,6 +135,7 @@ class Region {
   bool Fill(Pages pages);
   bool FillHuge(Pages pages);
   bool Punch(Pages pages);
+  Pages WithoutUnsplit(Pages pages) const;
   void Advise(int advice);
   bool is_huge() const { return kind_ == PageKind::kHuge; }
 

@@ -111,8 +111,6 @@ void ProbeOvercommit(const program::Machine& machine, Findings* findings) {
 }
 
 constexpr auto kTransparentPath = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
-// Of a shard, below which it has small pages (server/region.h).
-constexpr uint64_t kTransparentBytesMin = uint64_t{64} << 20;
 
 // That which is chosen, where it gives plovd such pages.
 std::optional<std::string_view> TransparentMode(const program::Machine& machine) {
@@ -138,13 +136,11 @@ void ProbeHugePages(const program::Machine& machine, uint64_t memory_bytes, Find
                  program::AsRoot(fmt::format("sysctl vm.nr_hugepages={}", wanted)));
 }
 
-void ProbeTransparent(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
+void ProbeTransparent(const program::Machine& machine, Findings* findings) {
   if (!machine.Read(kTransparentPath)) return;
   if (const auto mode = TransparentMode(machine)) {
     return findings->Ok("transparent huge pages",
-                        memory_bytes < kTransparentBytesMin
-                            ? fmt::format("{}, for shards of 64 MiB and more", *mode)
-                            : fmt::format("{}: shared memory has them", *mode));
+                        fmt::format("{}, for shards of 64 MiB and more", *mode));
   }
   findings->Note("transparent huge pages",
                  "shared memory is in pages of 4 KiB, so GETs in a large table wait for the TLB",
@@ -202,7 +198,7 @@ void ProbeMemory(const program::Machine& machine, uint64_t memory_bytes, Finding
 
 void ProbePages(const program::Machine& machine, uint64_t memory_bytes, Findings* findings) {
   ProbeHugePages(machine, memory_bytes, findings);
-  ProbeTransparent(machine, memory_bytes, findings);
+  ProbeTransparent(machine, findings);
   ProbeShmMount(machine, findings);
 }
 

@@ -246,8 +246,8 @@ void ShmPort::Read(PeerId id, const PeerRead& read) {
   reads_.push_back({id, read});
 }
 
-// The closed word tells a client that READs, closing the socket one that sleeps; descriptors leave
-// the epoll by themselves.
+// The closed word tells a client that READs, closing the socket one that sleeps until fd() is readable;
+// descriptors leave the epoll by themselves.
 void ShmPort::Close(PeerId id) {
   const auto it = peers_.find(id);
   if (it == peers_.end()) return;

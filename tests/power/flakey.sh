@@ -102,7 +102,7 @@ mends() {
   disk well
   mkfs.xfs -q -f -d rtinherit=1 -r rtdev=/dev/mapper/flakey /dev/ram2
   mount -o rtdev=/dev/mapper/flakey /dev/ram2 "$mounted"
-  begin 300
+  begin 1000 # More than are done while the disk is being changed.
   plov put kept value
   written "$ledger" 0 100 "$writer"
   disk fails

@@ -184,7 +184,7 @@ int CommitWithoutMemory() {
   Memory memory(&region, 0);
   const auto offset = memory.Take(kMiB / 2, kPageBytes, End::kLow);
   if (!memory.Commit(*offset, kMiB / 2)) return 1;
-  LetFallocateFail();
+  LetCommitsFail();
   if (!memory.Commit(*offset, kMiB / 2)) return 2;  // is there
   const auto other = memory.Take(kMiB / 2, kPageBytes, End::kLow);
   return memory.Commit(*other, kMiB / 2) ? 3 : 0;

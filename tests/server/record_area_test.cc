@@ -101,7 +101,7 @@ TEST(RecordArea, FreshRecordHasADeadHead) {
 int AllocateWithoutMemory() {
   AreaWorld world(64 * kMiB);
   const uint64_t version = world.Put(1000).value();
-  LetFallocateFail();
+  LetCommitsFail();
   const size_t count = world.Fill(1000).size();
   if (count > 2000) return 1;
   if (world.Put(kMiB)) return 2;

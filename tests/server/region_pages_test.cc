@@ -1,11 +1,16 @@
 // Regions in the pages that the host gives: transparent huge ones, and small ones where it gives others.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "server/region.h"
 #include "server/transparent_pages.h"
@@ -94,6 +99,35 @@ TEST_F(RegionPages, TransparentOnesAreCommittedWholeAsLongAsTheBudgetHasRoom) {
   EXPECT_EQ(BlocksOf(region), region.committed_bytes()) << "also of a part of a huge page";
   EXPECT_TRUE(region.Commit(0, kMiB));
   EXPECT_EQ(BlocksOf(region), region.committed_bytes());
+}
+
+// Of a page that a reader uses just then the kernel gives nothing back, and says that it did.
+TEST_F(RegionPages, WhatAReaderKeepsFromBeingSplitCounts) {
+  size_t kept_bytes = 0;
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (kept_bytes == 0 && std::chrono::steady_clock::now() < enough) {
+    const RegionOptions options{.budget_bytes = kSixtyFourMib, .huge_pages = HugePages::kAuto};
+    Region region = *Region::Create(options);
+    if (region.page_kind() != PageKind::kTransparent) GTEST_SKIP() << "no huge pages here";
+    ASSERT_TRUE(region.Commit(0, kSixtyFourMib));
+    std::atomic<size_t> used = 0;  // the huge page that is read, behind what is released
+    const std::jthread reader([&](const std::stop_token& stop) {
+      std::vector<char> bytes(kMiB);
+      while (!stop.stop_requested()) {
+        const auto from = static_cast<off_t>(used + kMiB);
+        ASSERT_EQ(::pread(region.fd(), bytes.data(), bytes.size(), from), kMiB);
+      }
+    });
+    size_t released_bytes = 0;
+    for (size_t page = 0; page < kSixtyFourMib; page += kHugePageBytes) {
+      used = page;
+      region.Release(page + kPageBytes, kMiB / 2);
+      released_bytes += kMiB / 2;
+    }
+    ASSERT_EQ(BlocksOf(region), region.committed_bytes());
+    kept_bytes = region.committed_bytes() - (kSixtyFourMib - released_bytes);
+  }
+  if (kept_bytes == 0) GTEST_SKIP() << "the reader was never in time";
 }
 
 TEST_F(RegionPages, SmallOnesAreTakenByTheMappingWhereOthersWouldBeHuge) {

@@ -169,7 +169,7 @@ TEST(Region, ReleaseLastTakesTheEndOfWhatIsCommitted) {
 int CommitWithoutMemory() {
   auto region = Region::Create({.budget_bytes = kMiB});
   if (!region) return 1;
-  LetFallocateFail();
+  LetCommitsFail();
   const bool committed = region->Commit(0, kMiB);
   return committed || region->committed_bytes() != 0 ? 2 : 0;
 }
@@ -179,7 +179,7 @@ TEST(RegionDeathTest, CommitWithoutMemoryIsFalseAndKillsNobody) {
 }
 
 int StoreWithoutMemory() {
-  LetFallocateFail();
+  LetCommitsFail();
   const auto store = Store::Create({.memory_bytes = 16 * kMiB});
   if (store || store.error().code != Code::kNoSpace) return 1;
   std::fputs(store.error().message.c_str(), stderr);

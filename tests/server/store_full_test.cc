@@ -184,7 +184,7 @@ TEST(StoreFull, SweepOfDisplacedItemsLeavesTheOthersReachable) {
 // The growth of a table on a host without memory is begun after a while, and not by every idle turn.
 int RestOnAFullHost() {
   StoreWorld world({.bucket_count = 0, .grows = true});
-  LetFallocateFail();
+  LetCommitsFail();
   FillWith(&world, 8);
   if (!world.store().region().host().refuses()) return 1;
   int turns_with_work = 0;
