@@ -127,9 +127,9 @@ class Connection {
   // means that there is something to poll already. Receive() disarms.
   virtual int fd() const = 0;
   virtual bool Arm() = 0;
-  // Sleeps until a message comes, at most so long: for less than fd() costs, but whatever else ends
-  // a sleep by fd() does not end this one. False at once when a READ is to be
-  // polled or the server is gone, or where nothing is less than fd().
+  // Sleeps until a message comes, at most so long. It costs less than a sleep by fd(), but whatever
+  // else ends that one does not end this. False at once when a READ is to be polled, when the server
+  // is gone, or where nothing costs less than fd().
   virtual bool SleepForMessage(Clock::duration) { return false; }
 
   // Whether the server's thread is awake and was last seen on the core that the caller runs on, so

@@ -274,8 +274,8 @@ std::string Region::WhyRefused() const {
 
 bool Region::Commit(size_t offset, size_t bytes, size_t others_bytes) {
   if (offset > memory_.size() || bytes > memory_.size() - offset) return false;
+  if (IsCommitted(offset, bytes)) return true;
   const Pages wanted = PagesOf(offset, bytes, page_bytes_);
-  if (FreshBytes(wanted) == 0) return true;
   if (committed_bytes_ + FreshBytes(wanted) > limit_bytes() || !host_.MayAsk()) return false;
   Pages taken = PagesOf(offset, bytes, unit_bytes());
   const bool has_room = committed_bytes_ + FreshBytes(taken) + others_bytes <= limit_bytes();

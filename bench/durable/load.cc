@@ -21,7 +21,6 @@ namespace {
 
 // Of a client's part, so that what is prepared stays small.
 constexpr size_t kPutsMax = size_t{1} << 16;
-constexpr double kYcsbExponent = 0.99;
 // In one call: at its end less is in flight.
 constexpr size_t kPutsPerCall = size_t{1} << 13;
 

@@ -39,6 +39,9 @@ enum class Popularity : uint8_t {
   kLatest,  // the newest are the most popular, as in YCSB D
 };
 
+// How popular YCSB's items are.
+inline constexpr double kYcsbExponent = 0.99;
+
 class Choice {
  public:
   // count: items there are at first, at least 1.

@@ -22,7 +22,6 @@ constexpr std::string_view kTwitter = "twitter:";
 constexpr ItemShape kYcsbShape{
     .key_bytes = 24, .value_bytes_least = 1000, .value_bytes_most = 1000};
 constexpr ItemShape kHerdShape{.key_bytes = 16, .value_bytes_least = 32, .value_bytes_most = 32};
-constexpr double kYcsbExponent = 0.99;
 
 struct Preset {
   std::string_view name;

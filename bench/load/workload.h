@@ -31,7 +31,7 @@ struct Workload {
   ItemShape shape;
   uint64_t items = 0;
   Popularity popularity = Popularity::kUniform;
-  double exponent = 0.99;
+  double exponent = kYcsbExponent;
   Mix mix;
   // Instead of all of the above.
   std::shared_ptr<const Replay> replay;
