@@ -102,10 +102,10 @@ bool Memory::Claim(uint64_t offset, size_t bytes) {
 }
 
 bool Memory::Commit(uint64_t offset, size_t bytes) {
-  if (region_->IsCommitted(offset, bytes)) return true;
   const uint64_t from = RoundDown(offset, region_->unit_bytes());
   const uint64_t to = RoundUp(offset + bytes, region_->unit_bytes());
-  const size_t fresh_bytes = to - from - region_->CommittedIn(from, to - from);
+  const size_t fresh_bytes =
+      region_->IsCommitted(offset, bytes) ? 0 : to - from - region_->CommittedIn(from, to - from);
   const size_t committed_bytes = region_->committed_bytes() + fresh_bytes;
   const size_t wanted_bytes = committed_bytes + heap_bytes_;
   if (wanted_bytes > region_->limit_bytes()) ReleaseFree(wanted_bytes - region_->limit_bytes());

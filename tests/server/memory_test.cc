@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
+#include <string>
 
 #include "tests/server/no_memory.h"
 #include "tests/server/units.h"
+#include "tests/support/folder.h"
 
 namespace plov::server {
 namespace {
@@ -177,6 +180,26 @@ TEST_F(MemoryTest, PagesOfTakenRangesAreNeverReleased) {
   for (const auto& [offset, bytes] : taken) memory.Give(offset, bytes);
   EXPECT_EQ(memory.used_bytes(), kPageBytes);
   EXPECT_EQ(MustTake(kBudget - kPageBytes), kPageBytes) << "neighbours are merged";
+}
+
+// A server that is started again with less --memory.
+TEST(MemoryOfAFile, WhatIsCommittedBeyondASmallerBudgetIsGivenBack) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/memory";
+  {
+    Region before = *Region::Create({.budget_bytes = 8 * kMiB, .path = path});
+    ASSERT_TRUE(before.Commit(0, 6 * kMiB));
+    std::ranges::fill(before.memory().first(6 * kMiB), std::byte{1});
+  }
+  Region region = *Region::Create({.budget_bytes = 2 * kMiB, .path = path});
+  ASSERT_EQ(region.committed_bytes(), 6 * kMiB);
+  ASSERT_TRUE(region.Lengthen());
+  Memory memory(&region, kPageBytes);
+  ASSERT_TRUE(memory.Claim(3 * kMiB, kMiB));
+  ASSERT_TRUE(memory.Settle());
+  EXPECT_EQ(region.committed_bytes(), 2 * kMiB);
+  EXPECT_EQ(region.CommittedIn(3 * kMiB, kMiB), kMiB);
+  EXPECT_EQ(region.data()[0], std::byte{1});
 }
 
 int CommitWithoutMemory() {
