@@ -170,15 +170,10 @@ build() {
     >> "$log" 2>&1 || die "cannot build; see $log"
 }
 
-# What a command took without a mutant, in ms.
-declare -A usual
-
-# try MUTANT NAME COMMAND: runs one catcher; no mutant has a name with "-". Leaves the time in `took`, in ms; the status is 0 when
-# it has noticed nothing, 1 when it has.
+# try MUTANT NAME COMMAND [LIMIT]: runs one catcher, for so many seconds at most. Leaves the time in
+# `took`, in ms; the status is 0 when it has noticed nothing, 1 when it has.
 try() {
-  local mutant=$1 name=$2 log="$folder/log/$1.$2.log" status=0 begun limit
-  # A test may take longer beside another program, but not many times as long.
-  limit=$((seconds + 30 + 5 * ${usual[$3]:-60000} / 1000))
+  local mutant=$1 name=$2 log="$folder/log/$1.$2.log" limit=${4:-600} status=0 begun
   begun=${EPOCHREALTIME/./}
   # The command is not quoted: these are words.
   # shellcheck disable=SC2086
@@ -197,20 +192,24 @@ try() {
 
 in_seconds() { printf '%d.%d' $(($1 / 1000)) $(($1 % 1000 / 100)); }
 
-# Without a mutant a catcher passes, or what it says of mutants means nothing. Once for each.
+# Without a mutant a catcher passes, or what it says of mutants means nothing. Once for each command;
+# what that took, in ms, is left in a file. No mutant has a name that begins with "-".
 sound() {
-  local name=$1 command=$2
-  if [[ -n ${usual[$command]:-} ]]; then return; fi
-  try "-$worker" "$name" "$command" ||
-    die "$name fails without a mutant; see $folder/log/-$worker.$name.log"
-  usual[$command]=$took
+  local name=$1 command=$2 number
+  number=$(cksum <<< "$command" | tr ' ' '-')
+  usual=$folder/log/usual/$number
+  if [[ -s $usual ]]; then return; fi
+  try "-$number" "$name" "$command" ||
+    die "$name fails without a mutant; see $folder/log/-$number.$name.log"
+  echo "$took" > "$usual"
 }
 
-# Whether one catcher notices the mutant; prints its line then.
+# Whether one catcher notices the mutant; prints its line then. A test may take longer beside another
+# program, but not many times as long.
 noticed() {
-  local mutant=$1 name=$2 command=$3
+  local mutant=$1 name=$2 command=$3 usual
   sound "$name" "$command"
-  if try "$mutant" "$name" "$command"; then return 1; fi
+  if try "$mutant" "$name" "$command" $((seconds + 10 * $(< "$usual") / 1000)); then return 1; fi
   printf '%-24s caught by %s in %s s\n' "$mutant" "$name" "$(in_seconds "$took")"
 }
 
@@ -237,20 +236,23 @@ try_mutant() {
   return 1
 }
 
-# Every mutant whose turn it is with worker $1; exits with the number of those that survive.
+# Each mutant that no other worker has taken; exits with the number of those that survive.
 work() {
-  local worker=$1 survivors=0 i
+  local survivors=0 name
   workers=()
   end_with_children
-  for ((i = worker; i < ${#names[@]}; i += jobs)); do
-    try_mutant "${names[i]}" || survivors=$((survivors + 1))
+  for name in "${names[@]}"; do
+    if ! mkdir "$folder/log/taken/$name" 2> /dev/null; then continue; fi
+    try_mutant "$name" || survivors=$((survivors + 1))
   done
   exit "$survivors"
 }
 
 build
+rm -rf "$folder/log/taken" "$folder/log/usual"
+mkdir "$folder/log/taken" "$folder/log/usual"
 for ((i = 0; i < jobs; ++i)); do
-  work "$i" &
+  work &
   workers+=("$!")
 done
 survivors=0

@@ -132,6 +132,21 @@ TEST(Client, GetIntoFillsTheCallersBuffer) {
   }
 }
 
+// The old value, which the client finds at the place it remembers, lies in the buffer already.
+TEST(Client, GetIntoReturnsWhatAnotherHasStoredSince) {
+  const Plovd server({"--memory", "64M"});
+  Client client = server.Connect();
+  Client other = server.Connect();
+  std::vector<std::byte> buffer(100000);
+  for (const size_t bytes : {size_t{1}, size_t{5}, size_t{500}, size_t{99999}}) {
+    ASSERT_TRUE(other.Put("into", RandomBytes(100000, 0)));
+    ASSERT_TRUE(client.GetInto("into", buffer));
+    const std::string value = RandomBytes(bytes, bytes);
+    ASSERT_TRUE(other.Put("into", value));
+    EXPECT_EQ(ValueOf(client.GetInto("into", buffer)), value);
+  }
+}
+
 TEST(Client, OverwritesInlineByRecordAndBack) {
   for (const char* bucket_bytes : {"64", "128"}) {
     const Plovd server({"--memory", "64M", "--bucket-bytes", bucket_bytes});

@@ -418,8 +418,9 @@ TEST_P(DurableStore, IsAfterAPowerCutWhatItWasAfterAPrefixOfItsWrites) {
   spdlog::set_level(level);
 }
 
-constexpr CommitMode kModes[] = {CommitMode::kStrict, CommitMode::kAcked, CommitMode::kAsync};
-INSTANTIATE_TEST_SUITE_P(Modes, DurableStore, testing::ValuesIn(kModes));
+INSTANTIATE_TEST_SUITE_P(Modes, DurableStore,
+                         testing::Values(CommitMode::kStrict, CommitMode::kAcked,
+                                         CommitMode::kAsync));
 
 }  // namespace
 }  // namespace plov::server

@@ -224,8 +224,9 @@ TEST_P(ShardLives, VersionsThatAreLostAreNotGivenOutAgain) {
   }
 }
 
-constexpr CommitMode kModes[] = {CommitMode::kStrict, CommitMode::kAcked, CommitMode::kAsync};
-INSTANTIATE_TEST_SUITE_P(Modes, ShardLives, testing::ValuesIn(kModes));
+INSTANTIATE_TEST_SUITE_P(Modes, ShardLives,
+                         testing::Values(CommitMode::kStrict, CommitMode::kAcked,
+                                         CommitMode::kAsync));
 
 }  // namespace
 }  // namespace plov::server

@@ -190,7 +190,7 @@ TEST(Watchdog, IsNotFedWhileAShardsThreadIsStuck) {
     EXPECT_TRUE(StopThread(thread));
     manager.Next(milliseconds(200));  // what it had done counts once
     manager.Drop();
-    is_stuck = manager.Next(milliseconds(1000)).find("WATCHDOG=1") == std::string::npos;
+    is_stuck = manager.Next(milliseconds(2000)).find("WATCHDOG=1") == std::string::npos;
     if (!is_stuck) ::ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
   }
   EXPECT_TRUE(is_stuck);
