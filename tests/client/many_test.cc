@@ -153,12 +153,13 @@ TEST(Many, AgreesWithWhatIsStoredWhateverTheWindow) {
   Client writer = server.Connect({.timeout = std::chrono::seconds(20)});
   MixedKeys keys(&writer);
   std::vector<Client> clients;
-  for (const uint32_t window : {1u, 2u, 31u, 32u, 64u}) {
-    for (const size_t cache : {size_t{0}, size_t{4096}, size_t{1} << 20}) {
-      clients.push_back(server.Connect(
-          {.timeout = std::chrono::seconds(20), .location_cache_bytes = cache, .window = window}));
-    }
-  }
+  const auto add = [&](uint32_t window, size_t cache) {
+    clients.push_back(server.Connect(
+        {.timeout = std::chrono::seconds(20), .location_cache_bytes = cache, .window = window}));
+  };
+  for (const uint32_t window : {1u, 31u, 64u}) add(window, 0);
+  for (const uint32_t window : {2u, 32u}) add(window, 4096);
+  for (const uint32_t window : {1u, 32u, 64u}) add(window, size_t{1} << 20);
   for (int round = 0; round < 3; ++round) {
     for (Client& client : clients) keys.Check(&client);
     keys.Change();

@@ -174,7 +174,7 @@ TEST_P(FabricConformance, ClosedClientThatSleepsIsWoken) {
 // Guarantee 7: the client's first act is to look whether the port has heard of it.
 TEST_P(FabricConformance, PortHasHeardOfAClientBeforeItCanRead) {
   TestServer server = Serve();
-  for (uint64_t round = 0; round < 300; ++round) {
+  for (uint64_t round = 0; round < 100; ++round) {
     std::unique_ptr<Connection> client;
     std::optional<PortEvent> event;
     server.AcceptWhile([&] {
