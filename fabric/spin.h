@@ -5,7 +5,8 @@
 // two polls. On a host with more threads than processors polling uses up the thread's share of its
 // processor, and the scheduler takes that away for milliseconds, where it lets a thread that has
 // slept go first. So polls get fewer when the thread was interrupted between two of them, and
-// yields that come back late stop for a while.
+// yields that come back late stop for a while. A thread that says when it has slept polls in fewer
+// waits when that is in vain.
 //
 // Threads: one.
 #pragma once
@@ -27,17 +28,32 @@ class Spin {
       : yield_(yield), longest_(longest), allowed_(longest) {}
 
   // Something came, or the thread has slept.
-  void End() { began_ = {}; }
+  void End() {
+    if (began_ != Clock::time_point{}) next_unpolled_ = 1;
+    began_ = {};
+  }
+  // The thread has slept; before End.
+  void Slept() {
+    began_ = {};
+    if (unpolled_ > 0) {
+      --unpolled_;
+    } else {
+      unpolled_ = next_unpolled_;
+      next_unpolled_ = std::min(2 * next_unpolled_, kUnpolledMax);
+    }
+  }
 
-  // Nothing came: whether to poll again. on_peers_core: see Connection::OnPeersCore.
-  bool GoesOn(Clock::time_point now, bool on_peers_core) {
+  // Nothing came: whether to poll again. on_peers_core: see Connection::OnPeersCore. times: of
+  // `longest`, for what is known to take longer.
+  bool GoesOn(Clock::time_point now, bool on_peers_core, int times = 1) {
+    if (unpolled_ > 0) return false;
     if (began_ == Clock::time_point{}) {
       began_ = polled_ = now;
       allowed_ = std::min(longest_, allowed_ + longest_ / kWaitsToRecover);
     }
     if (now - polled_ > kInterrupted) allowed_ /= 2;
     polled_ = now;
-    if (now - began_ >= allowed_) return false;
+    if (now - began_ >= allowed_ * times) return false;
     return !on_peers_core || Yields(now);
   }
 
@@ -45,6 +61,7 @@ class Spin {
   // Between two polls, each of which takes less than a microsecond.
   static constexpr Clock::duration kInterrupted = std::chrono::microseconds(100);
   static constexpr int kWaitsToRecover = 64;
+  static constexpr int kUnpolledMax = 64;
   static constexpr uint32_t kWaitsWithoutYieldsMax = 4096;
 
   bool Yields(Clock::time_point now) {
@@ -68,6 +85,8 @@ class Spin {
   Clock::duration allowed_;
   Clock::time_point began_{};  // of this wait; none: not waiting
   Clock::time_point polled_{};
+  int unpolled_ = 0;  // waits to come
+  int next_unpolled_ = 1;
   uint32_t waits_without_yields_ = 0;
   uint32_t next_waits_ = kWaitsToRecover;
 };

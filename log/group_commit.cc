@@ -1,9 +1,13 @@
 #include "log/group_commit.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <utility>
+
+#include "fabric/spin.h"
 
 namespace plov::log {
 
@@ -178,6 +182,7 @@ Piece GroupCommit::TakeChunk() {
 
 // Needs an idle log's thread.
 void GroupCommit::GiveOpen() {
+  shards_core_.store(::sched_getcpu(), std::memory_order_relaxed);
   passed_on_ = std::exchange(open_, {});
   ++open_number_;
   {
@@ -217,8 +222,20 @@ void GroupCommit::Stop() {
 // The log's thread.
 
 void GroupCommit::Run() {
+  uint32_t spin_us = 0;
+  fabric::Spin spin(std::chrono::microseconds{0});
   while (!stopped_.load(std::memory_order_relaxed)) {
-    if (!Step(Clock::now() >= due_at_)) Wait();
+    const auto now = Clock::now();
+    if (Step(now >= due_at_)) {
+      spin.End();
+    } else if (!SpinsForNext() || !spin.GoesOn(now, IsOnShardsCore())) {
+      Wait();
+      spin.Slept();
+      if (const uint32_t wanted = spin_us_.load(std::memory_order_relaxed); wanted != spin_us) {
+        spin_us = wanted;
+        spin = fabric::Spin(std::chrono::microseconds(spin_us));
+      }
+    }
   }
   static_cast<void>(Drain());  // an error is told by failure() and, if it lasts, by Finish
 }
@@ -256,6 +273,15 @@ std::expected<void, Error> GroupCommit::Drain() {
     if (failure() != Code::kOk) return Fail(failure(), failure_message());
   }
   return {};
+}
+
+// Who is told when a batch is durable sends the next one soon; in async mode nobody is told.
+bool GroupCommit::SpinsForNext() const {
+  return options_.mode != CommitMode::kAsync && failure() == Code::kOk;
+}
+
+bool GroupCommit::IsOnShardsCore() const {
+  return ::sched_getcpu() == shards_core_.load(std::memory_order_relaxed);
 }
 
 // Until there is something to do, or the interval is over; for ever when nothing waits for that.

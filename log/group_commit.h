@@ -94,6 +94,9 @@ class GroupCommit {
 
   // Any thread.
 
+  // How long the log's thread polls for the next batch before it sleeps; 0 until it is said, and in async
+  // mode in any case.
+  void SetSpin(uint32_t spin_us) { spin_us_.store(spin_us, std::memory_order_relaxed); }
   const verify::LogId& id() const { return writer_.id(); }
   // The greatest batch that is durable. Acquire.
   uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
@@ -149,6 +152,8 @@ class GroupCommit {
 
   // The log's thread.
   std::expected<void, Error> Drain();
+  bool SpinsForNext() const;
+  bool IsOnShardsCore() const;
   void Wait();
   bool SyncIsDue(bool interval_is_over);
   void WritePassedOn();
@@ -175,7 +180,9 @@ class GroupCommit {
   // kIdle (release) by the shard that loads that (acquire).
   std::atomic<LogThread> log_thread_ = LogThread::kIdle;
   std::optional<Batch> passed_on_;
-  uint64_t attested_ = 0;  // by the last batch written, at least
+  uint64_t attested_ = 0;              // by the last batch written, at least
+  std::atomic<int> shards_core_ = -1;  // relaxed: a hint
+  std::atomic<uint32_t> spin_us_ = 0;  // relaxed
   // Never held while the disk is asked for something. Guards the sleep of the log's thread, free_chunks_ and
   // failure_message_.
   mutable std::mutex mutex_;

@@ -88,6 +88,10 @@ std::expected<void, Error> DurableLog::BeginShard(const verify::LogHead& head,
   return {};
 }
 
+void DurableLog::SetSpin(uint32_t spin_us) {
+  for (const ShardLog& log : shards_) log.commit->SetSpin(spin_us);
+}
+
 void DurableLog::Tell(uint32_t shard, const std::expected<log::Snapshots::Taken, Error>& taken) {
   if (!taken) {
     return spdlog::error("shard {}: no snapshot was taken, and the log stays as it is: {}", shard,

@@ -84,6 +84,7 @@ class DurableLog {
   std::expected<void, Error> Begin(uint64_t hash_seed, std::vector<std::function<void()>> wakes);
   // Starts the threads, once the shards have their ports.
   void Start();
+  void SetSpin(uint32_t spin_us);  // of the logs' threads; any thread
   log::GroupCommit* of_shard(uint32_t shard) { return shards_[shard].commit.get(); }
   log::SnapshotFeed* feed_of_shard(uint32_t shard) { return shards_[shard].feed.get(); }
   log::Snapshots* snapshots() { return &*snapshots_; }

@@ -19,6 +19,9 @@ namespace {
 // Room in the staging memory of a connection for this many of the largest values.
 constexpr uint64_t kStagedValues = 2;
 constexpr uint64_t kStagingBytesMin = uint64_t{1} << 20;
+// The next batch comes after a client has heard of the one before: the log's thread polls for it
+// longer than others for their peers.
+constexpr uint32_t kSpinsForBatch = 2;
 
 int64_t ClockOffsetUs() {
   const auto unix_us = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -216,6 +219,7 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
   auto threads = ShardThreads::Create(shards_, ThreadsOf(options), options.spin_us);
   if (!threads) return std::unexpected(threads.error());
   threads_ = std::move(*threads);
+  SetSpin(options.spin_us);
   return {};
 }
 
@@ -244,6 +248,11 @@ Server::Facts Server::facts() const {
     facts.memory_committed_bytes += shard->counter(verify::Counter::kMemoryCommittedBytes);
   }
   return facts;
+}
+
+void Server::SetSpin(uint32_t spin_us) {
+  threads_->SetSpin(spin_us);
+  if (log_) log_->SetSpin(kSpinsForBatch * spin_us);
 }
 
 void Server::KeepSlow(std::chrono::microseconds threshold) {

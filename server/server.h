@@ -66,7 +66,7 @@ class Server {
   Facts facts() const;
 
   // Live settings. They are as good as the same options of a start.
-  void SetSpin(uint32_t spin_us) { threads_->SetSpin(spin_us); }
+  void SetSpin(uint32_t spin_us);
   void KeepSlow(std::chrono::microseconds threshold);
   void SetClientLimits(const fabric::Admission::Limits& limits) { admission_->SetLimits(limits); }
   void SetDraining(bool draining) { admission_->SetDraining(draining); }

@@ -86,6 +86,8 @@ class Shard {
   int SleepMs() const;
   // Whether a client that is awake was last seen on the core that the caller runs on.
   bool OnClientsCore();
+  // Whether replies may wait for the disk.
+  bool AwaitsDisk() const { return log_ && log_->awaits_disk(); }
   // Ends a sleep. Any thread.
   void Wake();
 

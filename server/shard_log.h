@@ -39,6 +39,9 @@ class ShardLog {
   void AnswerSync(Batch* batch, verify::Reply* reply);
   void AnswerSnapshot(verify::Reply* reply);
 
+  // Whether replies may wait for the disk.
+  bool awaits_disk() const { return holds_replies() && log_->pending(); }
+
   // A message that rests on a batch is handled; NextSettled says when its replies may be sent.
   void Wait(const Waiting& waiting) { unsettled_.push_back(waiting); }
   // Each once, as soon as what its replies say is durable; nullopt: none now.

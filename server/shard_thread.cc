@@ -14,6 +14,8 @@ namespace {
 
 // Who has slept so long has nothing to do, whatever its last window was like.
 constexpr std::chrono::milliseconds kLongSleep{100};
+// A flash disk's write is durable after about so many times the spin of 50 us.
+constexpr int kSpinsForDisk = 4;
 
 }  // namespace
 
@@ -65,7 +67,7 @@ bool ShardThread::Turn() {
 Clock::time_point ShardThread::Wait() {
   Clock::time_point now = Clock::now();
   load_.CountIdle(now);
-  if (spin_.GoesOn(now, OnClientsCore())) return now;
+  if (spin_.GoesOn(now, OnClientsCore(), AwaitsDisk() ? kSpinsForDisk : 1)) return now;
   Sleep();
   spin_.End();
   now = Clock::now();
@@ -82,6 +84,11 @@ bool ShardThread::OnClientsCore() {
   bool is_here = false;
   for (const Served& served : shards_) is_here = served.shard->OnClientsCore() || is_here;
   return is_here;
+}
+
+bool ShardThread::AwaitsDisk() const {
+  return std::ranges::any_of(shards_,
+                             [](const Served& served) { return served.shard->AwaitsDisk(); });
 }
 
 void ShardThread::Sleep() {

@@ -66,6 +66,31 @@ TEST_F(SpinTest, InterruptionsMakeItShorterAndItRecovers) {
 }
 
 // How long is none of its business: the test's own thread may be interrupted.
+TEST_F(SpinTest, PollsThatAreInVainGetFewer) {
+  const auto waits_until_it_polls = [&] {
+    int waits = 0;
+    for (;; ++waits) {
+      const bool polls = spin_.GoesOn(Clock::now(), false);
+      spin_.Slept();
+      spin_.End();
+      if (polls) return waits;
+    }
+  };
+  for (const int waits : {0, 1, 2, 4, 8, 16, 32, 64, 64}) EXPECT_EQ(waits_until_it_polls(), waits);
+  for (int i = 0; i < 64; ++i) spin_.Slept();
+  EXPECT_EQ(PollsOfAWait(), 64);  // something came
+  EXPECT_EQ(waits_until_it_polls(), 0);
+  EXPECT_EQ(waits_until_it_polls(), 1);
+}
+
+TEST_F(SpinTest, ADiskIsPolledForLonger) {
+  const Clock::time_point now = Clock::now();
+  EXPECT_TRUE(spin_.GoesOn(now, false, 4));
+  EXPECT_TRUE(spin_.GoesOn(now + microseconds(99), false, 4));
+  EXPECT_TRUE(spin_.GoesOn(now + microseconds(198), false, 4));
+  EXPECT_FALSE(spin_.GoesOn(now + microseconds(256), false, 4));
+}
+
 TEST_F(SpinTest, YieldsOnThePeersCore) {
   PollsOfAWait(true);
   EXPECT_GT(yields, 0);

@@ -22,7 +22,7 @@ TABLE = {
         "libraries": _POSIX,
     },
     "log": {
-        "ours": ("log/", "verify/", "fabric/os.h"),
+        "ours": ("log/", "verify/", "fabric/os.h", "fabric/spin.h"),
         "libraries": _POSIX,
     },
     "metrics": {
