@@ -29,8 +29,8 @@ constexpr uint64_t kRetirePerWrite = 64;
 constexpr uint64_t kPreparePerTurn = 1024;
 constexpr uint64_t kMovePerTurn = 256;
 constexpr uint64_t kRetirePerTurn = 1024;
-// Memory is committed in pieces of this, at some 50 us each.
-constexpr size_t kCommitBytes = size_t{256} << 10;
+// Memory is committed in pieces of this, at some 7 us each, which a write waits for.
+constexpr size_t kCommitBytes = size_t{32} << 10;
 
 }  // namespace
 
