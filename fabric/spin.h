@@ -27,12 +27,16 @@ class Spin {
       Clock::duration longest, void (*yield)() = [] { ::sched_yield(); })
       : yield_(yield), longest_(longest), allowed_(longest) {}
 
+  void SetLongest(Clock::duration longest) {
+    if (longest != longest_) longest_ = allowed_ = longest;
+  }
+
   // Something came, or the thread has slept.
   void End() {
     if (began_ != Clock::time_point{}) next_unpolled_ = 1;
     began_ = {};
   }
-  // The thread has slept; before End.
+  // In place of End, of a thread that leaves out polls that are in vain: it has slept.
   void Slept() {
     began_ = {};
     if (unpolled_ > 0) {
@@ -85,7 +89,7 @@ class Spin {
   Clock::duration allowed_;
   Clock::time_point began_{};  // of this wait; none: not waiting
   Clock::time_point polled_{};
-  int unpolled_ = 0;  // waits to come
+  int unpolled_ = 0;  // waits to come, without polls
   int next_unpolled_ = 1;
   uint32_t waits_without_yields_ = 0;
   uint32_t next_waits_ = kWaitsToRecover;

@@ -222,7 +222,6 @@ void GroupCommit::Stop() {
 // The log's thread.
 
 void GroupCommit::Run() {
-  uint32_t spin_us = 0;
   fabric::Spin spin(std::chrono::microseconds{0});
   while (!stopped_.load(std::memory_order_relaxed)) {
     const auto now = Clock::now();
@@ -231,10 +230,7 @@ void GroupCommit::Run() {
     } else if (!SpinsForNext() || !spin.GoesOn(now, IsOnShardsCore())) {
       Wait();
       spin.Slept();
-      if (const uint32_t wanted = spin_us_.load(std::memory_order_relaxed); wanted != spin_us) {
-        spin_us = wanted;
-        spin = fabric::Spin(std::chrono::microseconds(spin_us));
-      }
+      spin.SetLongest(std::chrono::microseconds(spin_us_.load(std::memory_order_relaxed)));
     }
   }
   static_cast<void>(Drain());  // an error is told by failure() and, if it lasts, by Finish

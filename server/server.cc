@@ -216,7 +216,7 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
   commands_ = std::move(*commands);
   shards_.front()->CommandTo(commands_.get());
   memory_bytes_ = options.memory_bytes;
-  auto threads = ShardThreads::Create(shards_, ThreadsOf(options), options.spin_us);
+  auto threads = ShardThreads::Create(shards_, ThreadsOf(options));
   if (!threads) return std::unexpected(threads.error());
   threads_ = std::move(*threads);
   SetSpin(options.spin_us);

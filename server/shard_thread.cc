@@ -19,9 +19,8 @@ constexpr int kSpinsForDisk = 4;
 
 }  // namespace
 
-std::expected<std::unique_ptr<ShardThread>, Error> ShardThread::Create(uint32_t spin_us,
-                                                                       OnWindow on_window) {
-  std::unique_ptr<ShardThread> thread(new ShardThread(spin_us, std::move(on_window)));
+std::expected<std::unique_ptr<ShardThread>, Error> ShardThread::Create(OnWindow on_window) {
+  std::unique_ptr<ShardThread> thread(new ShardThread(std::move(on_window)));
   auto bell = fabric::CreateEventFd();
   if (!bell) return std::unexpected(bell.error());
   thread->bell_ = std::move(*bell);
@@ -92,10 +91,7 @@ bool ShardThread::AwaitsDisk() const {
 }
 
 void ShardThread::Sleep() {
-  if (const uint32_t spin_us = spin_us_.load(std::memory_order_relaxed); spin_us != spin_us_now_) {
-    spin_us_now_ = spin_us;
-    spin_ = fabric::Spin(std::chrono::microseconds(spin_us));
-  }
+  spin_.SetLongest(std::chrono::microseconds(spin_us_.load(std::memory_order_relaxed)));
   bool armed = true;
   int sleep_ms = -1;
   for (const Served& served : shards_) {

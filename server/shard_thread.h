@@ -28,14 +28,13 @@ class ShardThread {
   using OnWindow = std::function<void(const ThreadLoad::Window&)>;
 
   // on_window: called by Run between two turns when a window of its load ends; may be null. kSystem.
-  static std::expected<std::unique_ptr<ShardThread>, Error> Create(uint32_t spin_us,
-                                                                   OnWindow on_window = {});
+  static std::expected<std::unique_ptr<ShardThread>, Error> Create(OnWindow on_window = {});
 
   // Serves until Stop.
   void Run();
   // Any thread.
   void Stop();
-  // How long it polls before it sleeps, from its next sleep on. Any thread.
+  // How long it polls before it sleeps, from its next sleep on; 0 until it is said. Any thread.
   void SetSpin(uint32_t spin_us) { spin_us_.store(spin_us, std::memory_order_relaxed); }
   // Whether it sleeps, or has begun a turn since this was asked last. A thread that is stuck in one turn
   // does neither. One other thread.
@@ -60,11 +59,7 @@ class ShardThread {
     uint64_t turns = 0;  // in which it had something to do, in this window
   };
 
-  ShardThread(uint32_t spin_us, OnWindow on_window)
-      : on_window_(std::move(on_window)),
-        spin_(std::chrono::microseconds(spin_us)),
-        spin_us_now_(spin_us),
-        spin_us_(spin_us) {}
+  explicit ShardThread(OnWindow on_window) : on_window_(std::move(on_window)) {}
 
   bool Turn();
   fabric::Clock::time_point Wait();
@@ -82,9 +77,9 @@ class ShardThread {
   std::vector<Served> shards_;
   ThreadLoad load_{fabric::Clock::now()};
   bool clock_is_due_ = false;  // a window of a busy thread may have ended
-  fabric::Spin spin_;
-  uint32_t spin_us_now_;             // of spin_
-  std::atomic<uint32_t> spin_us_;    // relaxed, as the next five: nothing is read on their account
+  fabric::Spin spin_{std::chrono::microseconds{0}};
+  std::atomic<uint32_t> spin_us_ =
+      0;                             // relaxed, as the next five: nothing is read on their account
   std::atomic<uint64_t> turns_ = 1;  // begun, stored by its thread alone
   std::atomic<bool> sleeps_ = false;
   std::atomic<double> busy_ = 0;

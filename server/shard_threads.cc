@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kLittleFor{100};
 }  // namespace
 
 std::expected<std::unique_ptr<ShardThreads>, Error> ShardThreads::Create(
-    const std::vector<std::unique_ptr<Shard>>& shards, size_t count, uint32_t spin_us) {
+    const std::vector<std::unique_ptr<Shard>>& shards, size_t count) {
   std::unique_ptr<ShardThreads> all(new ShardThreads);
   all->members_.resize(count);
   for (Member& member : all->members_) {
@@ -31,7 +31,7 @@ std::expected<std::unique_ptr<ShardThreads>, Error> ShardThreads::Create(
         all->Balance(member, window);
       };
     }
-    auto thread = ShardThread::Create(spin_us, std::move(on_window));
+    auto thread = ShardThread::Create(std::move(on_window));
     if (!thread) return std::unexpected(thread.error());
     member.thread = std::move(*thread);
   }

@@ -25,7 +25,7 @@ class ShardThreads {
  public:
   // The shards outlive it and have all their ports. count: 1 at least. kSystem.
   static std::expected<std::unique_ptr<ShardThreads>, Error> Create(
-      const std::vector<std::unique_ptr<Shard>>& shards, size_t count, uint32_t spin_us);
+      const std::vector<std::unique_ptr<Shard>>& shards, size_t count);
   // Ends all threads, each after its turn.
   ~ShardThreads();
 

@@ -193,7 +193,7 @@ try() {
 in_seconds() { printf '%d.%d' $(($1 / 1000)) $(($1 % 1000 / 100)); }
 
 # Without a mutant a catcher passes, or what it says of mutants means nothing. Once for each command;
-# what that took, in ms, is left in a file. No mutant has a name that begins with "-".
+# what that took, in ms, is left in the file $usual. No mutant has a name that begins with "-".
 sound() {
   local name=$1 command=$2 number
   number=$(cksum <<< "$command" | tr ' ' '-')

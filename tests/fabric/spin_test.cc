@@ -65,7 +65,6 @@ TEST_F(SpinTest, InterruptionsMakeItShorterAndItRecovers) {
   EXPECT_EQ(PollsOfAWait(), 64);
 }
 
-// How long is none of its business: the test's own thread may be interrupted.
 TEST_F(SpinTest, PollsThatAreInVainGetFewer) {
   const auto waits_until_it_polls = [&] {
     int waits = 0;
@@ -91,6 +90,16 @@ TEST_F(SpinTest, ADiskIsPolledForLonger) {
   EXPECT_FALSE(spin_.GoesOn(now + microseconds(256), false, 4));
 }
 
+TEST_F(SpinTest, ItsLongestCanChange) {
+  spin_.SetLongest(microseconds(16));
+  EXPECT_EQ(PollsOfAWait(), 16);
+  spin_.SetLongest(microseconds(0));
+  EXPECT_EQ(PollsOfAWait(), 0);
+  spin_.SetLongest(microseconds(64));
+  EXPECT_EQ(PollsOfAWait(), 64);
+}
+
+// How long is none of its business: the test's own thread may be interrupted.
 TEST_F(SpinTest, YieldsOnThePeersCore) {
   PollsOfAWait(true);
   EXPECT_GT(yields, 0);

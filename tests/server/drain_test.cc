@@ -1,3 +1,5 @@
+// A drain by a clock of its own.
+
 #include "server/drain.h"
 
 #include <gtest/gtest.h>

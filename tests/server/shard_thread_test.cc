@@ -45,7 +45,7 @@ TEST(ShardThread, EventWakesASleepingShard) {
 
 TEST(ShardThread, ServesAllItsShardsAndIsWokenByEach) {
   ShardWorld first, second;
-  auto worker = ShardThread::Create(0).value();
+  auto worker = ShardThread::Create().value();
   ASSERT_TRUE(worker->Take(&first.shard) && worker->Take(&second.shard));
   int naps = 0;
   first.port.on_arm = [&] {

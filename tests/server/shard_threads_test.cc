@@ -53,7 +53,8 @@ class ShardThreadsTest : public ::testing::Test {
       shards_.push_back(std::make_unique<Shard>(Store::Create(StoreWorld::SmallOptions()).value()));
       shards_.back()->AddPort(&ports_[i]);
     }
-    threads_ = ShardThreads::Create(shards_, kThreads, 50).value();
+    threads_ = ShardThreads::Create(shards_, kThreads).value();
+    threads_->SetSpin(50);
     threads_->Start();
   }
 

@@ -254,7 +254,7 @@ class ShardWorld {
     spdlog::set_level(spdlog::level::off);  // garbage is worth a line each
     shard.AddPort(&port);
     shard.AddPort(&other_port);
-    worker = ShardThread::Create(0).value();
+    worker = ShardThread::Create().value();
     EXPECT_TRUE(worker->Take(&shard));
   }
 
