@@ -13,17 +13,18 @@ namespace {
 // The table begins to grow at this fill, in percent. The next one is prepared within 3 % more, long
 // before displacement paths get long (90 %).
 constexpr uint64_t kGrowAtPercent = 80;
+// A larger step leaves more of the table empty; a smaller one is copied more often.
+constexpr double kGrowthUsual = 1.5;
 // A smaller step is not worth its copying.
 constexpr double kGrowthMin = 1.25;
-constexpr uint64_t kGrowthMax = 2;
 // Both tables have to fit in the memory while the last growth goes on, whatever it holds: from this
 // part of it the table grows to the rest, so items without records can have 71 % of the memory.
 constexpr double kLastButOneMin = 0.29;
 
-// Buckets per write. Preparing twice the buckets takes 2/64 of their number in writes, moving 1/8,
-// retiring 1/64; the next growth begins after 4/5 of it at the earliest.
+// Buckets per write. Preparing takes 1.5/64 of the table's buckets in writes, moving 1/12, retiring
+// 1/64; the next growth begins after 2/5 of them at the earliest.
 constexpr uint64_t kPreparePerWrite = 64;
-constexpr uint64_t kMovePerWrite = 8;
+constexpr uint64_t kMovePerWrite = 12;
 constexpr uint64_t kRetirePerWrite = 64;
 // Buckets per idle turn: some 30 us each, since a client may come at any time.
 constexpr uint64_t kPreparePerTurn = 1024;
@@ -47,7 +48,7 @@ bool Growth::WantsGrowth() const {
   return stats.items * 100 >= table_->current().geometry().bucket_count * kGrowAtPercent;
 }
 
-// Twice the buckets, as long as the growth after that finds room beside them. Else the table's
+// Half as many buckets more, as long as the growth after that finds room beside them. Else the table's
 // share of the whole memory, as items divide it so far - or first as much as leaves room for that.
 uint64_t Growth::WantedBuckets(uint32_t bucket_bytes) const {
   const Geometry& now = table_->current().geometry();
@@ -59,10 +60,10 @@ uint64_t Growth::WantedBuckets(uint32_t bucket_bytes) const {
   const double share = table / (table + records);
   const double most = share * static_cast<double>(memory_->budget_bytes());
   const double last_but_one = most * std::max(1 - share, kLastButOneMin);
-  const double twice = table * kGrowthMax;
-  double wanted = std::max(twice, most);
-  if (twice <= last_but_one) {
-    wanted = twice;
+  const double usual = table * kGrowthUsual;
+  double wanted = std::max(usual, most);
+  if (usual <= last_but_one) {
+    wanted = usual;
   } else if (table * kGrowthMin <= last_but_one && last_but_one * kGrowthMin <= most) {
     wanted = last_but_one;
   }
@@ -91,16 +92,16 @@ bool Growth::Begin() {
 // Takes the memory for the next table, as much as there is, or has records cleaned to make room.
 bool Growth::BeginWith(uint32_t bucket_bytes) {
   const Geometry& now = table_->current().geometry();
-  const uint64_t room = memory_->available_bytes() / bucket_bytes;
-  const uint64_t buckets_per_page = kPageBytes / bucket_bytes;
-  const uint64_t count =
-      std::min(WantedBuckets(bucket_bytes), room) / buckets_per_page * buckets_per_page;
+  const size_t room = memory_->available_bytes() / kPageBytes * kPageBytes;
+  const size_t bytes =
+      std::min(RoundUp(WantedBuckets(bucket_bytes) * bucket_bytes, kPageBytes), room);
+  const uint64_t count = bytes / bucket_bytes;
   const auto least = static_cast<uint64_t>(static_cast<double>(now.bucket_count) * kGrowthMin);
-  const size_t bytes = count * bucket_bytes;
   const auto offset =
       count < least ? std::nullopt : memory_->Take(bytes, kPageBytes, Memory::End::kHigh);
   hungry_ = !offset;
-  records_->set_reserve(offset ? 0 : now.table_bytes() * kGrowthMax);
+  records_->set_reserve(
+      offset ? 0 : static_cast<size_t>(static_cast<double>(now.table_bytes()) * kGrowthUsual));
   if (!offset) return false;
   next_ = Geometry::Of({now.generation + 1, *offset, count, bucket_bytes, 0}, options_.incarnation);
   committed_ = 0;
