@@ -32,6 +32,9 @@ constexpr uint64_t kMovePerTurn = 256;
 constexpr uint64_t kRetirePerTurn = 1024;
 // Memory is committed in pieces of this, at some 7 us each, which a write waits for.
 constexpr size_t kCommitBytes = size_t{32} << 10;
+// A former table's memory is released in pieces of these.
+constexpr size_t kReleasePerWrite = size_t{32} << 10;
+constexpr size_t kReleasePerTurn = size_t{256} << 10;
 
 }  // namespace
 
@@ -155,6 +158,11 @@ void Growth::Retire(uint64_t buckets) {
   if (table_->RetireSome(buckets)) drains_.push_back(retiring_);
 }
 
+void Growth::Release(size_t bytes) {
+  const size_t released = memory_->Release(std::min(bytes, unreleased_bytes_));
+  unreleased_bytes_ = released == 0 ? 0 : unreleased_bytes_ - std::min(released, unreleased_bytes_);
+}
+
 bool Growth::Step(const Share& share) {
   const Phase before = table_->phase();
   const bool worked = StepPhase(share);
@@ -167,7 +175,9 @@ bool Growth::StepPhase(const Share& share) {
     case Phase::kSteady:
       if (WantsGrowth()) return Begin();
       if (hungry_) StopWaiting();
-      return false;
+      if (unreleased_bytes_ == 0) return false;
+      Release(share.release_bytes);
+      return true;
     case Phase::kPreparing:
       return Prepare(share.prepare);
     case Phase::kMoving:
@@ -180,9 +190,13 @@ bool Growth::StepPhase(const Share& share) {
   return false;
 }
 
-void Growth::OnWrite() { Step({kPreparePerWrite, kMovePerWrite, kRetirePerWrite}); }
+void Growth::OnWrite() {
+  Step({kPreparePerWrite, kMovePerWrite, kRetirePerWrite, kReleasePerWrite});
+}
 
-bool Growth::OnIdle() { return Step({kPreparePerTurn, kMovePerTurn, kRetirePerTurn}); }
+bool Growth::OnIdle() {
+  return Step({kPreparePerTurn, kMovePerTurn, kRetirePerTurn, kReleasePerTurn});
+}
 
 bool Growth::under_way() const { return table_->phase() != Phase::kSteady && !table_->stalled(); }
 
@@ -197,6 +211,7 @@ void Growth::OnConfirmed(uint64_t least_version) {
   std::erase_if(drains_, [this, least_version](const RetiredTable& drain) {
     if (drain.version > least_version) return false;
     memory_->Give(drain.offset, drain.bytes);
+    unreleased_bytes_ += drain.bytes;
     released_version_ = std::max(released_version_, drain.version);
     return true;
   });

@@ -5,8 +5,9 @@
 // Cost: a write's share is bounded (kPreparePerWrite ...): some microseconds while the table grows,
 // a comparison else; an idle shard does the rest.
 //
-// The old table's memory goes back once every connected client has confirmed a superblock that no
-// longer lists it (the shard counts them). Until then it is history that still says `retired`.
+// The old table's memory goes back to the system, piece by piece, once every connected client has
+// confirmed a superblock that no longer lists it (the shard counts them). Until then it is history
+// that still says `retired`.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +76,7 @@ class Growth {
     uint64_t prepare;
     uint64_t move;
     uint64_t retire;
+    size_t release_bytes;
   };
 
   bool Step(const Share& share);
@@ -88,6 +90,7 @@ class Growth {
   bool Prepare(uint64_t buckets);
   void Move(uint64_t buckets);
   void Retire(uint64_t buckets);
+  void Release(size_t bytes);
 
   cuckoo::GrowingTable* table_;
   Memory* memory_;
@@ -102,6 +105,7 @@ class Growth {
   uint64_t move_debt_ = 0;            // writes since a pass stalled
   std::vector<RetiredTable> drains_;  // oldest first
   uint64_t released_version_ = 0;
+  size_t unreleased_bytes_ = 0;  // of history that clients have confirmed, at most
   uint64_t growths_ = 0;
   uint64_t phases_ = 0;
   bool hungry_ = false;

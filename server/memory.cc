@@ -108,7 +108,7 @@ bool Memory::Commit(uint64_t offset, size_t bytes) {
       region_->IsCommitted(offset, bytes) ? 0 : to - from - region_->CommittedIn(from, to - from);
   const size_t committed_bytes = region_->committed_bytes() + fresh_bytes;
   const size_t wanted_bytes = committed_bytes + heap_bytes_;
-  if (wanted_bytes > region_->limit_bytes()) ReleaseFree(wanted_bytes - region_->limit_bytes());
+  if (wanted_bytes > region_->limit_bytes()) Release(wanted_bytes - region_->limit_bytes());
   return region_->Commit(offset, bytes, heap_bytes_);
 }
 
@@ -124,13 +124,15 @@ bool Memory::Settle() {
 }
 
 // The high end first: what is taken next is taken at the low end, and its pages are there already.
-void Memory::ReleaseFree(size_t bytes) {
+size_t Memory::Release(size_t bytes) {
+  bytes = std::max(bytes, region_->unit_bytes());
   const size_t committed_bytes = region_->committed_bytes();
-  for (auto range = free_.rbegin(); range != free_.rend(); ++range) {
-    const size_t released = committed_bytes - region_->committed_bytes();
-    if (released >= bytes) return;
+  size_t released = 0;
+  for (auto range = free_.rbegin(); range != free_.rend() && released < bytes; ++range) {
     region_->ReleaseLast(range->first, range->second, bytes - released);
+    released = committed_bytes - region_->committed_bytes();
   }
+  return released;
 }
 
 void Memory::Give(uint64_t offset, size_t bytes) {

@@ -7,8 +7,8 @@
 //
 // Addresses are no scarce thing: a sparse region has three times the budget of them, so that a
 // range that is large is found however scattered the free ones are. Pages are: a range counts
-// against the budget from Take to Give. What was given back stays committed until the budget wants
-// its pages for a range that has none.
+// against the budget from Take to Give. What was given back stays committed until it is released, or
+// the budget wants its pages for a range that has none.
 #pragma once
 
 #include <array>
@@ -46,6 +46,9 @@ class Memory {
 
   // Gives a range back, or a part of one: the pages that lie wholly inside.
   void Give(uint64_t offset, size_t bytes);
+  // Gives the system back about so much of what is free, the high end first, or a huge page; returns
+  // how much.
+  size_t Release(size_t bytes);
 
   // Recovery, once all is claimed that is to stay, within the budget: gives the system back what is
   // committed beyond it, and makes sure that all that is claimed can be touched. False when the
@@ -72,7 +75,6 @@ class Memory {
   void Cut(uint64_t offset, size_t bytes);
   void AddFree(uint64_t offset, size_t bytes);
   Ranges::iterator RemoveFree(Ranges::iterator range);
-  void ReleaseFree(size_t bytes);
 
   Region* region_;
   size_t used_bytes_;  // of the region

@@ -93,6 +93,12 @@ TEST_F(ShardGrowth, TableIsFreedWhenTheLastClientHasConfirmed) {
   EXPECT_FALSE(growth().draining());
   EXPECT_EQ(growth().table_bytes(), current_bytes());
   EXPECT_EQ(world.store->memory().used_bytes(), used_bytes - first_bytes);
+
+  const Region& region = world.store->region();
+  const size_t committed_bytes = region.committed_bytes();
+  while (world.store->OnIdle()) {
+  }
+  EXPECT_EQ(region.committed_bytes(), committed_bytes - first_bytes) << "the host has it back";
 }
 
 TEST_F(ShardGrowth, ConfirmationOfTheSuperblockWithBothTablesFreesNothing) {
