@@ -15,7 +15,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -119,6 +121,14 @@ std::expected<std::chrono::nanoseconds, Error> Process::CpuTime() const {
     return FailErrno("cannot see a process's CPU time", errno);
   }
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+uint64_t Process::ResidentBytes() const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/statm");
+  uint64_t size = 0;
+  uint64_t resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 void Process::Stop() {

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <optional>
@@ -44,6 +45,8 @@ class Process {
 
   // That it has used, of all its threads. kSystem: it has ended.
   std::expected<std::chrono::nanoseconds, Error> CpuTime() const;
+  // Its resident set, what it shares with others too; 0 when it has ended.
+  uint64_t ResidentBytes() const;
 
   void Stop();  // returns when it stands
   void Continue();

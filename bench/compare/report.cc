@@ -47,13 +47,6 @@ std::string Number(double value) {
   return Fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
-std::string WhySkipped(const Comparison& comparison, std::string_view peer) {
-  for (const SkippedPeer& one : comparison.skipped) {
-    if (one.kind->name == peer) return one.reason;
-  }
-  return "not among --peers";
-}
-
 std::string TargetOf(const GoalRow& row) {
   return fmt::format("{} {:g}{}", row.bound == Bound::kAtLeast ? ">=" : "<=", row.target, row.unit);
 }
@@ -125,6 +118,13 @@ Outcome FillSettings(const Given& given, CompareSettings* settings) {
 }
 
 }  // namespace
+
+std::string WhySkipped(const Comparison& comparison, std::string_view peer) {
+  for (const SkippedPeer& one : comparison.skipped) {
+    if (one.kind->name == peer) return one.reason;
+  }
+  return "not among --peers";
+}
 
 std::string Spread(const Sample& sample) {
   constexpr std::array<std::pair<double, std::string_view>, 2> kUnits = {

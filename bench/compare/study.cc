@@ -24,6 +24,8 @@ constexpr std::chrono::milliseconds kSteadyLook{10};
 // A server of plov's, and clients that remember nothing or all.
 struct Ours {
   std::optional<program::OwnServer> server = {};
+  uint64_t empty_bytes = 0;   // of its memory
+  uint64_t memory_bytes = 0;  // more than that, with all items
   std::unique_ptr<Plov> cold = {};
   std::unique_ptr<Plov> known = {};
 };
@@ -49,6 +51,7 @@ class Bench {
     if (!records) return std::unexpected(records.error());
     comparison_.table_of_records = *records;
     if (auto started = StartPeers(); !started) return std::unexpected(started.error());
+    AddMemoryGoals();
     AddSides();
     const uint32_t rounds = comparison_.settings.rounds;
     for (uint32_t round = 0; round <= rounds; ++round) {
@@ -83,6 +86,7 @@ class Bench {
     if (auto started = ours->server->Start(program::Life::kFirst); !started) {
       return std::unexpected(started.error());
     }
+    ours->empty_bytes = ours->server->process().ResidentBytes();
     auto cold = Plov::Connect(work_, ours->server->uri());
     if (!cold) return std::unexpected(cold.error());
     auto known = Plov::Connect(work_, ours->server->uri(),
@@ -91,7 +95,9 @@ class Bench {
     ours->cold = std::move(*cold);
     ours->known = std::move(*known);
     if (auto filled = ours->cold->Fill(); !filled) return std::unexpected(filled.error());
-    return AwaitSteadyTable(ours);
+    auto table = AwaitSteadyTable(ours);
+    ours->memory_bytes = ours->server->process().ResidentBytes() - ours->empty_bytes;
+    return table;
   }
 
   // Until the server has freed the table that it grew from. It drops clients that do not confirm the
@@ -133,6 +139,27 @@ class Bench {
     return {};
   }
 
+  // Before PUTs overwrite items.
+  void AddMemoryGoals() {
+    const auto count = static_cast<double>(work_.count());
+    for (const FactGoal& goal : kMemoryGoals) {
+      GoalRow row(goal);
+      const auto peer =
+          std::ranges::find(peers_, goal.peer, [](const auto& entry) { return entry.first->name; });
+      row.peer = FindPeerKind(goal.peer)->title;
+      if (peer == peers_.end()) {
+        row.skipped = WhySkipped(comparison_, goal.peer);
+      } else {
+        const auto ours = static_cast<double>(ours_.memory_bytes);
+        const auto theirs = static_cast<double>(peer->second->memory_bytes());
+        row.own_value = fmt::format("{:.0f} bytes", ours / count);
+        row.peer_value = fmt::format("{:.0f} bytes", theirs / count);
+        row.measured.Add(ours / theirs);
+      }
+      memory_goals_.push_back(std::move(row));
+    }
+  }
+
   // What is compared with each other stands together, so that it is measured at about one time.
   void AddSides() {
     const auto add = [this](std::string_view who, std::string_view title, Way way, Peer* peer) {
@@ -172,6 +199,7 @@ class Bench {
     const auto add = [this](std::vector<GoalRow> rows) {
       for (GoalRow& row : rows) comparison_.goals.push_back(std::move(row));
     };
+    add(std::move(memory_goals_));
     Say("what the server does meanwhile");
     auto server =
         ServerFacts(&ours_.server->process(), ours_.cold.get(), ours_.known.get(), settings);
@@ -194,6 +222,7 @@ class Bench {
   Ours records_;
   std::vector<std::pair<const PeerKind*, std::unique_ptr<Peer>>> peers_;
   std::vector<Measured> sides_;
+  std::vector<GoalRow> memory_goals_;
 };
 
 }  // namespace

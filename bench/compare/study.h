@@ -90,6 +90,12 @@ inline constexpr FactGoal kTableFill{
 inline constexpr FactGoal kWireRate{
     "rdma", "GETs over RDMA", "ib_read_bw", "", Bound::kAtLeast, 0.90, "x", 2};
 
+// Of the server's resident set, beside a peer's.
+inline constexpr auto kMemoryGoals = std::to_array<FactGoal>({
+    {"memory_redis", "memory for an item", "redis", "", Bound::kAtMost, 1, "x", 2},
+    {"memory_memcached", "memory for an item", "memcached", "", Bound::kAtMost, 1, "x", 2},
+});
+
 // By how much it is missed; 0: it is reached.
 constexpr double MissedBy(Bound bound, double target, double measured) {
   const double missing = bound == Bound::kAtLeast ? target - measured : measured - target;
@@ -171,6 +177,9 @@ std::string ReachedOf(const std::vector<GoalRow>& goals);
 
 // The figures of both sides stand in it as texts.
 Table TableOf(const std::vector<GoalRow>& goals);
+
+// Why it was not measured.
+std::string WhySkipped(const Comparison& comparison, std::string_view peer);
 
 // Adds a row for each goal that is a ratio of rates.
 void AddRateGoals(Comparison* comparison);

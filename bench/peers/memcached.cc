@@ -41,13 +41,14 @@ class Memcached final : public Peer {
     }
     auto process = StartPeerServer(program, [&socket] { return Listens(socket); });
     if (!process) return std::unexpected(process.error());
-    process_ = std::move(*process);
+    process_.emplace(std::move(*process));
     const auto added = ::memcached_server_add_unix_socket(client_, socket.c_str());
     if (added != MEMCACHED_SUCCESS) return Failed(added);
     return Fill();
   }
 
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
+  uint64_t memory_bytes() const override { return process_->memory_bytes(); }
 
   std::expected<void, Error> Do(Way way, Turn turn) override {
     if (way == Way::kGet) return Get(turn);
@@ -121,7 +122,7 @@ class Memcached final : public Peer {
     return Fail(Code::kSystem, std::string("memcached: ") + ::memcached_strerror(client_, result));
   }
 
-  std::optional<program::Process> process_;
+  std::optional<PeerServer> process_;
   memcached_st* client_;
 };
 

@@ -47,6 +47,9 @@ class Peer {
   // Operations a second: turn after turn for a time, from where it was left the last time.
   virtual std::expected<double, Error> Rate(Way way, std::chrono::microseconds duration);
 
+  // Of its server's memory, what it takes more than when it was empty; 0: it has no server.
+  virtual uint64_t memory_bytes() const { return 0; }
+
   // Another client of the same server, for a thread of its own. kInvalidArgument: it has none.
   virtual std::expected<std::unique_ptr<Peer>, Error> Another() const {
     return Fail(Code::kInvalidArgument, "it has one client");

@@ -103,16 +103,18 @@ class RedisServer {
     auto process =
         StartPeerServer(program, [this] { return RedisClient::Connect(socket_).has_value(); });
     if (!process) return std::unexpected(process.error());
-    process_ = std::move(*process);
+    process_.emplace(std::move(*process));
     return RedisClient::Connect(socket_);
   }
+
+  uint64_t memory_bytes() const { return process_->memory_bytes(); }
 
   const std::string& socket() const { return socket_; }
 
  private:
   PeerPlace place_;
   std::string socket_;
-  std::optional<program::Process> process_;
+  std::optional<PeerServer> process_;
 };
 
 class Redis final : public Peer {
@@ -127,6 +129,7 @@ class Redis final : public Peer {
   }
 
   bool Can(Way) const override { return true; }
+  uint64_t memory_bytes() const override { return server_->memory_bytes(); }
 
   std::expected<void, Error> Do(Way way, Turn turn) override {
     const bool gets = way == Way::kGet || way == Way::kGetMany;
