@@ -20,12 +20,6 @@ constexpr size_t kHeadFieldsEnd = 104;
 
 // Fields of a head, where the file's comment draws them.
 void PutNumber(std::byte* at, auto number) { std::memcpy(at, &number, sizeof(number)); }
-template <typename Number>
-Number NumberAt(std::span<const std::byte> bytes, size_t at) {
-  Number number;
-  std::memcpy(&number, bytes.data() + at, sizeof(number));
-  return number;
-}
 
 void PutMagic(std::byte* at, const auto& magic) { std::memcpy(at, magic.data(), magic.size()); }
 bool HasMagic(std::span<const std::byte> bytes, const auto& magic) {

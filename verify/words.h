@@ -41,6 +41,14 @@ constexpr bool WordsInside(uint64_t offset, size_t bytes, uint64_t region_bytes)
          RoundUpToWord(bytes) <= region_bytes - offset;
 }
 
+// A number at any byte of private memory.
+template <typename Number>
+Number NumberAt(std::span<const std::byte> bytes, size_t at) {
+  Number number;
+  std::memcpy(&number, bytes.data() + at, sizeof(number));
+  return number;
+}
+
 // What the processor fetches at once.
 inline constexpr size_t kLineBytes = 64;
 
