@@ -248,4 +248,23 @@ std::optional<ClusterMap> DecodeMap(std::span<const std::byte> bytes, uint64_t c
   return map;
 }
 
+std::optional<ClusterMap> ReadMap(const ReadRegion& read, uint64_t cluster_id, uint64_t life) {
+  struct Place {
+    uint64_t offset;
+    std::array<std::byte, kMapHeadBytes> head;
+  };
+  std::array<Place, 2> places = {Place{MapOffset(0), {}}, Place{MapOffset(1), {}}};
+  for (Place& place : places) {
+    if (!read(place.offset, place.head)) return std::nullopt;
+  }
+  std::ranges::sort(places, std::ranges::greater{},
+                    [](const Place& place) { return GuessMapVersion(place.head); });
+  for (const Place& place : places) {
+    std::vector<std::byte> bytes(GuessMapBytes(place.head));
+    if (bytes.empty() || !read(place.offset, bytes)) continue;
+    if (auto map = DecodeMap(bytes, cluster_id, life)) return map;
+  }
+  return std::nullopt;
+}
+
 }  // namespace plov::verify

@@ -43,6 +43,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,8 +87,8 @@ constexpr size_t OathOffset(uint32_t shard) { return kOathsOffset + shard * size
 
 struct ClusterMap {
   struct Server {
-    std::string id;
-    std::vector<std::string> uris;
+    std::string id = {};
+    std::vector<std::string> uris = {};
     bool operator==(const Server&) const = default;
   };
   struct Member {
@@ -101,7 +102,7 @@ struct ClusterMap {
     uint16_t slot_last = 0;
     uint16_t number = 0;
     uint8_t primary = 0;  // of `in_sync`
-    std::vector<Member> in_sync;
+    std::vector<Member> in_sync = {};
     bool operator==(const Shard&) const = default;
   };
 
@@ -109,8 +110,8 @@ struct ClusterMap {
   uint64_t hash_seed = 0;
   uint64_t lease_us = 0;
   uint32_t rate_error_ppm = 0;
-  std::vector<Server> servers;
-  std::vector<Shard> shards;  // by their slots
+  std::vector<Server> servers = {};
+  std::vector<Shard> shards = {};  // by their slots
 
   bool operator==(const ClusterMap&) const = default;
 };
@@ -130,5 +131,11 @@ uint64_t GuessMapVersion(std::span<const std::byte, kMapHeadBytes> head);
 // nullopt: torn, foreign, or it makes no sense.
 std::optional<ClusterMap> DecodeMap(std::span<const std::byte> bytes, uint64_t cluster_id,
                                     uint64_t life);
+
+// READs `to.size()` bytes of the region from an offset; false: they could not be READ.
+using ReadRegion = std::function<bool(uint64_t offset, std::span<std::byte> to)>;
+// The newest map that is whole. nullopt: there is none yet, READs fail, or the server has published twice
+// meanwhile: try again. Cost: 3 READs, or 4.
+std::optional<ClusterMap> ReadMap(const ReadRegion& read, uint64_t cluster_id, uint64_t life);
 
 }  // namespace plov::verify
