@@ -10,7 +10,7 @@ set -euo pipefail
 readonly run_packages=(
   g++ cmake ninja-build pkg-config libxxhash-dev libboost-program-options-dev libjemalloc-dev
   libfmt-dev libspdlog-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev nettle-dev libsystemd-dev
-  prometheus-cpp-dev libedit-dev
+  prometheus-cpp-dev libedit-dev libzookeeper-mt-dev
 )
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache
@@ -29,6 +29,8 @@ readonly test_packages=(
   libjs-chart.js chromium-headless-shell
   # promtool, which looks at what plovd --metrics serves
   prometheus
+  # an ensemble, in tests/cluster
+  zookeeper default-jre-headless
 )
 # The rest of the Build-Depends of debian/control, and what judges and tries packages.
 readonly package_packages=(

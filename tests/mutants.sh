@@ -22,6 +22,7 @@ catchers=(
   "store-stores   server_store_test  tests/server/server_store_test"
   "log            log_test           tests/log/log_test"
   "fabric         fabric_test        tests/fabric/fabric_test"
+  "cluster        cluster_test       tests/cluster/cluster_test"
   "server         server_test        tests/server/server_test"
   "warm           server_warm_test   tests/server/server_warm_test"
   "growth         growth_test        tests/client/growth_test"

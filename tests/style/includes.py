@@ -29,6 +29,11 @@ TABLE = {
         "ours": ("metrics/", "verify/", "fabric/os.h"),
         "libraries": _POSIX + ("prometheus/",),
     },
+    # Of cuckoo only how a hash is mapped to a range: slots are numbered as shards are.
+    "cluster": {
+        "ours": ("cluster/", "verify/", "fabric/os.h", "fabric/random.h", "cuckoo/hash.h"),
+        "libraries": _POSIX + ("fmt/", "nlohmann/", "zookeeper/"),
+    },
     "server": {
         "ours": ("server/", "metrics/", "log/", "fabric/", "cuckoo/", "verify/"),
         "libraries": _DEBIAN + ("jemalloc/",),
@@ -64,7 +69,7 @@ _PYTHON_LIBRARIES = ("Python.h", "pybind11/")
 # `plov log` reads a server's log, `plov stats` shows counters as Prometheus does: the client's library
 # does neither.
 _CLI = "client/cli/"
-_LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "prometheus/", "gtest/", "gmock/")
+_LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "prometheus/", "zookeeper/", "gtest/", "gmock/")
 _STANDARD_C = re.compile(r"^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal"
                          r"|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h$")
 

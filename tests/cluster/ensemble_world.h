@@ -1,0 +1,16 @@
+// What the tests with an ensemble share: the ensemble, and a client in a process of its own.
+#pragma once
+
+#include <string>
+
+#include "tests/cluster/ensemble.h"
+
+namespace plov::test {
+
+// Ready, and so again at the end of each test.
+extern Ensemble* world;
+
+// Has a session until it ends, then another one. Returns its exit status.
+int RunClient(const std::string& uri);
+
+}  // namespace plov::test
