@@ -70,7 +70,11 @@ std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri
                                                       .claim = claimant.claim(),
                                                       .administers = identity->administers,
                                                       .deadline = deadline});
-  if (!connection) return std::unexpected(connection.error());
+  if (!connection) {
+    Error error = std::move(connection.error());
+    if (error.code == Code::kNoShard) error.code = Code::kUnavailable;  // it may come back
+    return std::unexpected(std::move(error));
+  }
   claimant.OnConnected();
   auto link = std::make_unique<Link>(std::move(*connection), shard, identity->client_id);
   if (auto opened = link->Open(deadline); !opened) return std::unexpected(opened.error());

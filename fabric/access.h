@@ -26,6 +26,9 @@ struct AccessList {
 inline constexpr const char* kMayNotWrite =
     "this client may only read: its user is not among plovd's --writers, or is among its --readers";
 
+inline constexpr const char* kOnlyReads =
+    "this connection only READs: connect without reads_only to send messages and values";
+
 enum class Right : uint8_t { kNone, kRead, kWrite };
 
 // Without lists everybody may write. Root and the server's own user always may.

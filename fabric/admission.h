@@ -33,8 +33,9 @@ enum class RefusalReason : uint32_t {
 };
 inline constexpr uint32_t kRefusals = 7;
 
-// Flags of a Hello, likewise.
-inline constexpr uint16_t kHelloAdministers = 1;
+// Flags of a Hello, likewise; who says another speaks another protocol.
+inline constexpr uint16_t kHelloAdministers = 1, kHelloReadsOnly = 2;
+inline constexpr uint16_t kHelloFlags = kHelloAdministers | kHelloReadsOnly;
 
 // Whom it refuses and why, as the refused client says it.
 std::string RefusalText(uint32_t refusal, uint64_t limit);

@@ -20,6 +20,10 @@ std::unexpected<Error> UnknownFabric(std::string_view uri) {
 std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
     std::string_view uri, const ConnectOptions& options) {
   OccupyStandardFiles();
+  if (options.shard > kShardMax) {
+    return Fail(Code::kNoShard, "no server serves shard " + std::to_string(options.shard) +
+                                    ": the last there can be is " + std::to_string(kShardMax));
+  }
   if (shm::IsShm(uri)) return shm::Connect(uri, options);
   if (verbs::IsRdma(uri)) return verbs::Connect(uri, options);
   return UnknownFabric(uri);

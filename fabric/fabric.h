@@ -14,8 +14,8 @@
 //      completion; no order among the words of a READ or among READs in flight.
 //   2. A READ posted after another's completion was polled sees memory at least as new.
 //   3. A completion with Status::kDone means that the server lived, and had not closed this
-//      connection (Port::Close), when the last word was read: what the server stores after a Close
-//      is never READ as good, whatever the client is doing at that moment.
+//      connection (Port::Close, Listener::Withdraw), when the last word was read: what the server
+//      stores after a Close is never READ as good, whatever the client is doing at that moment.
 //   4. Messages arrive whole, once, in order. One message has one reply; the server gets a client's
 //      next message only after it replied to the last, so a reply always has room.
 //   5. A peer that dies, in any state, is noticed on the other side without any call of that peer.
@@ -60,8 +60,8 @@ struct ReadOp {
 
 enum class Status : uint8_t {
   kDone,
-  kPeerGone,    // the server is dead, stopped serving or closed this connection; what was read may
-                // be of a former life
+  kPeerGone,    // the server is dead, stopped serving the shard or closed this connection; what was
+                // read may be of a former life
   kOutOfRange,  // nothing was read
 };
 
@@ -72,10 +72,13 @@ struct Completion {
 
 struct Limits {
   uint64_t region_bytes = 0;
-  uint64_t staging_bytes = 0;
-  uint32_t message_bytes_max = 0;
-  uint32_t read_depth = 0;  // READs in flight
+  uint64_t staging_bytes = 0;      // 0 of a connection that only READs
+  uint32_t message_bytes_max = 0;  // likewise
+  uint32_t read_depth = 0;         // READs in flight
 };
+
+// Shards have numbers up to this one.
+inline constexpr uint32_t kShardMax = UINT16_MAX;
 
 struct ConnectOptions {
   uint32_t shard = 0;
@@ -83,8 +86,18 @@ struct ConnectOptions {
   uint64_t client_id = 0;       // at most one connection per id and shard: a new one ends the old
   Claim claim = {};             // to the id, where no kernel says whose it is
   bool administers = false;     // takes an administrator's place where it may (Admission)
+  // Only READs: no message is ever sent or received, and there is no staging memory, so that it
+  // costs the server next to nothing (Port::connection_bytes). It has no id, and claims none: one
+  // client may have as many as it likes, beside its others, at any number of servers and shards.
+  bool reads_only = false;
   Deadline deadline;
 };
+
+// As a Hello says it.
+inline uint16_t FlagsOf(const ConnectOptions& options) {
+  return static_cast<uint16_t>((options.administers ? kHelloAdministers : 0) |
+                               (options.reads_only ? kHelloReadsOnly : 0));
+}
 
 // A client's end. Threads: one. All calls but Connect return at once.
 class Connection {
@@ -92,8 +105,9 @@ class Connection {
   virtual ~Connection() = default;
 
   // Connects to one shard. kUnavailable (no server there), kPermission, kProtocol, kTimeout (a
-  // server that does not answer), kInvalidArgument (no such fabric or shard), kUnknown (the server
-  // knows the client id, and not as this client's).
+  // server that does not answer), kInvalidArgument (no such fabric), kNoShard (a server is there,
+  // and does not serve this shard now: nothing else gives this code), kUnknown (the server knows
+  // the client id, and not as this client's).
   static std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
                                                                    const ConnectOptions& options);
 
@@ -110,14 +124,15 @@ class Connection {
   virtual size_t Poll(std::span<Completion> completions) = 0;
 
   // Sends a message. False when there is no room now, or too many replies are outstanding: receive
-  // replies and try again.
+  // replies and try again. Always false of a connection that only READs.
   virtual bool Send(std::span<const std::byte> message) = 0;
   // The next message, valid until the next call; nullopt when there is none. A message that breaks
   // the protocol ends the connection: alive() turns false.
   virtual std::optional<std::span<const std::byte>> Receive() = 0;
 
   // Memory that the server may READ; offsets into it name rendezvous values. An error says why
-  // there is none, and how to mend that; kPermission: this client may not write.
+  // there is none, and how to mend that; kPermission: this client may not write, or this connection
+  // only READs.
   virtual std::expected<std::span<std::byte>, Error> staging() = 0;
 
   // False once the server is gone or has closed the connection. Costs loads of cached words.
@@ -148,9 +163,10 @@ struct PortEvent {
     kProgress,  // a part of a READ was done: poll again
   } kind;
   PeerId peer = 0;
-  uint64_t client_id = 0;                   // kOpened
+  uint64_t client_id = 0;                   // kOpened; 0 of one that only READs
   std::optional<uid_t> user = {};           // kOpened, where the kernel knows it
-  bool may_write = true;                    // kOpened
+  bool may_write = true;                    // kOpened; false of one that only READs
+  bool reads_only = false;                  // kOpened: sends no messages, to be sent none
   std::span<const std::byte> message = {};  // kMessage: a private copy, valid until the next Poll
   uint64_t tag = 0;                         // kReadDone
   bool ok = false;  // kReadDone: false when the range was outside the staging memory
@@ -185,7 +201,7 @@ struct PeerRead {
   }
 };
 
-// A shard's end of a listener. Threads: the shard's, but for Wake.
+// A shard's end of a listener, from Expose to Withdraw. Threads: the shard's, but for Wake.
 class Port {
  public:
   virtual ~Port() = default;
@@ -209,7 +225,8 @@ class Port {
   // Whether a peer that is awake was last seen on the core that the caller runs on; see Connection.
   virtual bool OnPeersCore() { return false; }
 
-  // The most memory that the connections there are can take of this host, beside the region.
+  // The most memory that the connections there are can take of this host, beside the region. One
+  // that only READs: 4 KiB over shared memory, 16 KiB over RDMA, of which nothing is pinned.
   virtual uint64_t connection_bytes() const { return 0; }
 };
 
@@ -217,15 +234,16 @@ namespace shm {
 class PassedSockets;
 }
 
-// What one shard exposes: its region, and the file descriptor behind it.
+// What one shard exposes: its region, and the file descriptor behind it. All stay until Withdraw
+// has returned or the listener is gone.
 struct Exposure {
   std::span<std::byte> region;
   int region_fd = -1;
-  Claims* claims = nullptr;  // outlives the listener; null: any claim will do
+  Claims* claims = nullptr;  // null: any claim will do
 };
 
 struct ListenOptions {
-  std::vector<Exposure> shards;
+  std::vector<Exposure> shards;  // exposed before the first client comes; by number
   uint32_t format_version = 0;
   uint64_t staging_bytes = 0;  // that a client may have, of its own memory
   // Who may connect, and write; the same for all listeners of a server.
@@ -248,10 +266,23 @@ class Listener {
   static std::expected<void, Error> Check(std::string_view uri);
 
   // Whether a listener on this URI registers its regions with a device, which pins all their pages
-  // as long as it serves: memory that is sparse would be filled with pages.
+  // as long as they are exposed: memory that is sparse would be filled with pages.
   static bool Pins(std::string_view uri);
 
   virtual const std::string& uri() const = 0;
+
+  // Lets clients connect to a shard, which is not exposed yet, from now on. The port is the
+  // listener's. Returns at once, but over RDMA once the region is registered, which takes a
+  // fraction of a second for a GiB. kNoSpace, kSystem, kPermission: nothing is exposed.
+  virtual std::expected<Port*, Error> Expose(uint32_t shard, const Exposure& exposure) = 0;
+  // Ends all connections to a shard, without an event, as Port::Close does (guarantee 3), and its
+  // port: the shard's thread has stopped using it before, and nobody wakes it any more. Messages and
+  // READs that are under way are dropped. Clients get kNoShard from now on. After the return the
+  // region is nobody's to READ or to write, though a client on this host may map its file for a while;
+  // the shard may be exposed again at once, with any region. Nothing happens to a shard that is not
+  // exposed.
+  virtual void Withdraw(uint32_t shard) = 0;
+  // Of a shard that is exposed.
   virtual Port& port(uint32_t shard) = 0;
 
   // HandleEvents accepts connections; it has work when fd() is readable.

@@ -146,9 +146,15 @@ bool Shard::StepEndpoint(Endpoint* endpoint) {
 }
 
 // A client that returns ends its own former connection first: what that one had sent and nobody had
-// read is dropped, so a retry cannot be overtaken by its original.
+// read is dropped, so a retry cannot be overtaken by its original. One that only READs is nobody's in
+// particular; it never confirms a table, so it is let go when one is to be freed.
 void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   const SessionOwner owner(event.client_id, event.user);
+  if (event.reads_only) {
+    confirmations_.Add(0);
+    endpoint->peers.try_emplace(event.peer, Peer{owner, 0, false, nullptr, nullptr, {}, 0});
+    return;
+  }
   if (const auto former = connected_.find(owner); former != connected_.end()) {
     const auto [other, id] = former->second;
     other->port->Close(id);
@@ -177,8 +183,10 @@ void Shard::Drop(Endpoint* endpoint, PeerId id) {
   const auto it = endpoint->peers.find(id);
   if (it == endpoint->peers.end()) return;
   Abandon(&it->second);
-  sessions_.Leave(it->second.owner);
-  connected_.erase(it->second.owner);
+  if (it->second.session != nullptr) {
+    sessions_.Leave(it->second.owner);
+    connected_.erase(it->second.owner);
+  }
   confirmations_.Remove(it->second.confirmed_version);
   endpoint->peers.erase(it);
   ReleaseConfirmed();

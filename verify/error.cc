@@ -10,9 +10,9 @@ std::string_view CodeName(Code code) {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"kOk", "kNotFound", "kExists", "kVersionMismatch", "kNoSpace", "kInvalidArgument",
        "kTooLarge", "kUnavailable", "kTimeout", "kUnknown", "kCorrupt", "kPermission", "kProtocol",
-       "kInUse", "kBufferTooSmall", "kSystem"});
+       "kInUse", "kBufferTooSmall", "kSystem", "kNoShard"});
   const auto index = static_cast<size_t>(code);
-  return index < kNames.size() ? kNames[index] : kNames.back();
+  return index < kNames.size() ? kNames[index] : CodeName(Code::kSystem);
 }
 
 std::unexpected<Error> FailErrno(std::string_view what, int error_number) {

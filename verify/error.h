@@ -30,6 +30,7 @@ enum class Code : uint16_t {
   kInUse = 13,           // another server serves this name
   kBufferTooSmall = 14,  // GetInto: the value does not fit in the caller's buffer
   kSystem = 15,          // an operating-system call failed
+  kNoShard = 16,  // the server does not serve this shard; of the fabric, libplov returns none
 };
 
 // The code's name as users see it, "kNoSpace"; "kSystem" for a number that is none.

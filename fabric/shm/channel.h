@@ -1,7 +1,8 @@
 // Channel: the shared memory of one connection, made by the server, mapped by both sides.
 //
 //   page 0  ChannelControl: both rings' controls, and whether the server has closed the connection
-//   then    request ring data, reply ring data
+//   then    request ring data, reply ring data; not of a connection that only READs, whose rings
+//           are always full and always empty: whoever says another thing has broken them
 //
 // Handshake over the socket (SOCK_SEQPACKET): the client sends a Hello, the server answers with a
 // Welcome and, when its status is kOk, the three descriptors in the order of HandshakeFd.
@@ -59,7 +60,7 @@ struct Hello {
   uint64_t magic;
   uint32_t format_version;
   uint16_t shard;
-  uint16_t flags;  // kHelloAdministers
+  uint16_t flags;  // kHelloAdministers, kHelloReadsOnly
   uint64_t client_id;
 };
 static_assert(sizeof(Hello) == 24 && offsetof(Hello, flags) == 14 &&
@@ -103,19 +104,21 @@ struct Channel {
   Mapping mapping;
 
   static constexpr size_t kBytes = kControlBytes + 2 * kRingBytes;
+  static constexpr size_t kBytesWithoutRings = kControlBytes;
 
   RingControl* request_control() const { return &Control()->requests; }
   RingControl* reply_control() const { return &Control()->replies; }
   std::atomic<uint32_t>* closed() const { return &Control()->closed; }
-  std::span<std::byte> request_data() const { return Part(kControlBytes, kRingBytes); }
-  std::span<std::byte> reply_data() const { return Part(kControlBytes + kRingBytes, kRingBytes); }
+  bool has_rings() const { return mapping.bytes().size() == kBytes; }
+  std::span<std::byte> request_data() const { return RingAt(kControlBytes); }
+  std::span<std::byte> reply_data() const { return RingAt(kControlBytes + kRingBytes); }
 
  private:
   ChannelControl* Control() const {
     return reinterpret_cast<ChannelControl*>(mapping.bytes().data());
   }
-  std::span<std::byte> Part(size_t offset, size_t bytes) const {
-    return mapping.bytes().subspan(offset, bytes);
+  std::span<std::byte> RingAt(size_t offset) const {
+    return has_rings() ? mapping.bytes().subspan(offset, kRingBytes) : std::span<std::byte>();
   }
 };
 

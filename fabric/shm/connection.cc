@@ -33,11 +33,11 @@ class ShmConnection final : public Connection {
       : parts_(std::move(parts)),
         limits_{.region_bytes = parts_.region.bytes(),
                 .staging_bytes = parts_.staging_bytes,
-                .message_bytes_max = kMessageBytesMax,
+                .message_bytes_max = parts_.channel.has_rings() ? kMessageBytesMax : 0,
                 .read_depth = kReadDepth},
         requests_(parts_.channel.request_control(), parts_.channel.request_data()),
         replies_(parts_.channel.reply_control(), parts_.channel.reply_data()),
-        message_(kMessageBytesMax) {}
+        message_(limits_.message_bytes_max) {}
 
   const Limits& limits() const override { return limits_; }
 
@@ -94,6 +94,7 @@ class ShmConnection final : public Connection {
 
   // Who may not write gets none.
   std::expected<std::span<std::byte>, Error> staging() override {
+    if (!parts_.channel.has_rings()) return Fail(Code::kPermission, kOnlyReads);
     if (limits_.staging_bytes == 0) return Fail(Code::kPermission, kMayNotWrite);
     if (staging_.bytes().empty()) {
       auto passed = StagingMemory::Pass(parts_.socket.get(), limits_.staging_bytes);
@@ -216,14 +217,18 @@ std::expected<void, Error> CheckWelcome(const Welcome& welcome, const ConnectOpt
     const auto refusal = static_cast<uint32_t>(welcome.region_bytes);
     return Fail(Code::kUnavailable, RefusalText(refusal, welcome.staging_bytes));
   }
+  const std::string shard = "shard " + std::to_string(options.shard);
+  if (welcome.status == static_cast<uint32_t>(Code::kNoShard)) {
+    return Fail(Code::kNoShard, "the server does not serve " + shard + ": another one may");
+  }
   if (welcome.status != 0) {
-    return Fail(static_cast<Code>(welcome.status),
-                "the server refuses shard " + std::to_string(options.shard));
+    return Fail(Code::kProtocol, "the server refuses " + shard + ": use the same release of both");
   }
   return {};
 }
 
-std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, HandshakeFds fds) {
+std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, HandshakeFds fds,
+                                     size_t channel_bytes) {
   Parts parts;
   for (const int fd : {kLifeFd, kChannelFd}) {
     if (!IsFixedMemory(fds[static_cast<size_t>(fd)].get())) {
@@ -236,8 +241,7 @@ std::expected<Parts, Error> Assemble(Fd socket, const Welcome& welcome, Handshak
   auto region =
       RegionView::Open(std::move(fds[kRegionFd]), welcome.region_bytes, TrustIn(socket.get()));
   if (!region) return std::unexpected(region.error());
-  auto channel =
-      Mapping::MapChecked(fds[kChannelFd].get(), Channel::kBytes, PROT_READ | PROT_WRITE);
+  auto channel = Mapping::MapChecked(fds[kChannelFd].get(), channel_bytes, PROT_READ | PROT_WRITE);
   if (!channel) return std::unexpected(channel.error());
   auto life = LifeWatch::Watch(fds[kLifeFd].get());
   if (!life) return std::unexpected(life.error());
@@ -260,7 +264,7 @@ std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
   const Hello hello{.magic = kHandshakeMagic,
                     .format_version = options.format_version,
                     .shard = static_cast<uint16_t>(options.shard),
-                    .flags = options.administers ? kHelloAdministers : uint16_t{0},
+                    .flags = FlagsOf(options),
                     .client_id = options.client_id};
   SendHello(socket->get(), hello);  // where that fails, the server may have said why
   AwaitReadable(socket->get(), options.deadline);
@@ -270,7 +274,8 @@ std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
   if (const auto checked = CheckWelcome(*welcome, options); !checked) {
     return std::unexpected(checked.error());
   }
-  auto parts = Assemble(std::move(*socket), *welcome, std::move(fds));
+  const size_t channel_bytes = options.reads_only ? Channel::kBytesWithoutRings : Channel::kBytes;
+  auto parts = Assemble(std::move(*socket), *welcome, std::move(fds), channel_bytes);
   if (!parts) return std::unexpected(parts.error());
   return std::make_unique<ShmConnection>(std::move(*parts));
 }

@@ -7,10 +7,12 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "fabric/file_lock.h"
@@ -69,19 +71,25 @@ class ShmListener final : public Listener {
   std::expected<void, Error> Open();
 
   const std::string& uri() const override { return uri_; }
-  Port& port(uint32_t shard) override { return *ports_[shard]; }
+  std::expected<Port*, Error> Expose(uint32_t shard, const Exposure& exposure) override;
+  void Withdraw(uint32_t shard) override { shards_.erase(shard); }
+  Port& port(uint32_t shard) override { return *shards_.at(shard).port; }
   int fd() const override { return epoll_.get(); }
   void HandleEvents() override;
   std::string TakeNotice() override { return notices_.Take(); }
 
  private:
+  struct Shard {
+    uint64_t region_bytes;
+    Fd region_fd;  // read-only, for clients
+    std::unique_ptr<ShmPort> port;
+  };
   // A connection that has not said Hello.
   struct Pending {
     Fd socket;
     Deadline deadline;
   };
 
-  std::expected<void, Error> OpenShard(const Exposure& shard);
   std::expected<void, Error> OpenSocket();
   bool Watch(int fd);
   void Accept();
@@ -91,7 +99,7 @@ class ShmListener final : public Listener {
   static Fd OpenSpare() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
   void HandleHello(Fd socket, const Hello& hello);
   Code Check(const Person& person, const Hello& hello) const;
-  std::expected<void, Error> Serve(Fd* socket, uint32_t shard, NewPeer peer);
+  std::expected<void, Error> Serve(Fd* socket, const Shard& shard, NewPeer peer);
   const Access& access() const { return options_.admission->access(); }
 
   std::string uri_;
@@ -104,21 +112,20 @@ class ShmListener final : public Listener {
   Fd socket_;
   bool owns_path_ = false;  // the socket is not passed
   Fd spare_ = OpenSpare();
-  std::vector<Fd> region_fds_;  // read-only descriptors for clients
-  std::vector<std::unique_ptr<ShmPort>> ports_;
-  std::deque<Pending> pending_;  // oldest first
+  std::map<uint32_t, Shard> shards_;  // by number
+  std::deque<Pending> pending_;       // oldest first
   bool timer_runs_ = false;
   Notices notices_;
 };
 
-std::expected<void, Error> ShmListener::OpenShard(const Exposure& shard) {
-  auto read_only = ReopenReadOnly(shard.region_fd);
+std::expected<Port*, Error> ShmListener::Expose(uint32_t shard, const Exposure& exposure) {
+  assert(shard <= kShardMax && !shards_.contains(shard));
+  auto read_only = ReopenReadOnly(exposure.region_fd);
   if (!read_only) return std::unexpected(read_only.error());
-  region_fds_.push_back(std::move(*read_only));
   auto port = ShmPort::Create();
   if (!port) return std::unexpected(port.error());
-  ports_.push_back(std::move(*port));
-  return {};
+  Shard exposed{exposure.region.size(), std::move(*read_only), std::move(*port)};
+  return shards_.emplace(shard, std::move(exposed)).first->second.port.get();
 }
 
 std::expected<void, Error> ShmListener::OpenSocket() {
@@ -163,8 +170,10 @@ bool ShmListener::Watch(int fd) {
 std::expected<void, Error> ShmListener::Open() {
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return FailErrno("cannot create an epoll", errno);
-  for (const Exposure& shard : options_.shards) {
-    if (auto opened = OpenShard(shard); !opened) return opened;
+  for (uint32_t shard = 0; shard < options_.shards.size(); ++shard) {
+    if (auto exposed = Expose(shard, options_.shards[shard]); !exposed) {
+      return std::unexpected(exposed.error());
+    }
   }
   auto timer = CreateTimerFd();
   if (!timer) return std::unexpected(timer.error());
@@ -249,11 +258,10 @@ Code ShmListener::Check(const Person& person, const Hello& hello) const {
   if (::stat(path_.c_str(), &status) != 0) return Code::kPermission;
   const bool opened = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (person.user != uid_t{0} && person.user != ::geteuid() && !opened) return Code::kPermission;
-  if (hello.format_version != options_.format_version) return Code::kProtocol;
-  if (hello.shard >= ports_.size() || (hello.flags & ~kHelloAdministers) != 0) {
-    return Code::kInvalidArgument;
+  if (hello.format_version != options_.format_version || (hello.flags & ~kHelloFlags) != 0) {
+    return Code::kProtocol;
   }
-  return Code::kOk;
+  return shards_.contains(hello.shard) ? Code::kOk : Code::kNoShard;
 }
 
 void ShmListener::HandleHello(Fd socket, const Hello& hello) {
@@ -269,33 +277,36 @@ void ShmListener::HandleHello(Fd socket, const Hello& hello) {
                                          options_.admission->RoleOf(person, hello.flags));
   if (!place) return Refuse(socket.get(), place.error());
   errno = 0;
+  const bool reads_only = (hello.flags & kHelloReadsOnly) != 0;
   NewPeer peer{.socket = {},
                .channel = {},
-               .client_id = hello.client_id,
+               .client_id = reads_only ? 0 : hello.client_id,
                .user = person.user,
-               .may_write = access().Of(person) == Right::kWrite,
+               .may_write = !reads_only && access().Of(person) == Right::kWrite,
+               .reads_only = reads_only,
                .staging_bytes = 0,
                .place = std::move(*place)};
   if (peer.may_write) peer.staging_bytes = options_.staging_bytes;
-  const auto served = Serve(&socket, hello.shard, std::move(peer));
+  const auto served = Serve(&socket, shards_.at(hello.shard), std::move(peer));
   if (!served) Refuse(socket.get(), RefusalOf(errno), served.error().message);
 }
 
-std::expected<void, Error> ShmListener::Serve(Fd* socket, uint32_t shard, NewPeer peer) {
-  auto memory = CreateMemory("plov-channel", Channel::kBytes);
+std::expected<void, Error> ShmListener::Serve(Fd* socket, const Shard& shard, NewPeer peer) {
+  const size_t bytes = peer.reads_only ? Channel::kBytesWithoutRings : Channel::kBytes;
+  auto memory = CreateMemory("plov-channel", bytes);
   if (!memory) return std::unexpected(memory.error());
-  auto mapping = Mapping::Map(memory->get(), Channel::kBytes, PROT_READ | PROT_WRITE);
+  auto mapping = Mapping::Map(memory->get(), bytes, PROT_READ | PROT_WRITE);
   if (!mapping) return std::unexpected(mapping.error());
   // The Welcome goes out last: who can READ is known to the port already. It goes through a copy of
   // the socket, since the port may close its own at any time from then on.
   Fd copy(::fcntl(socket->get(), F_DUPFD_CLOEXEC, 0));
   if (!copy) return FailErrno("cannot copy a socket", errno);
-  const Welcome welcome{kHandshakeMagic, 0, options_.format_version,
-                        options_.shards[shard].region.size(), peer.staging_bytes};
-  const std::array<int, kHandshakeFds> fds = {region_fds_[shard].get(), life_.fd(), memory->get()};
+  const Welcome welcome{kHandshakeMagic, 0, options_.format_version, shard.region_bytes,
+                        peer.staging_bytes};
+  const std::array<int, kHandshakeFds> fds = {shard.region_fd.get(), life_.fd(), memory->get()};
   peer.socket = std::move(*socket);
   peer.channel.mapping = std::move(*mapping);
-  ports_[shard]->Adopt(std::move(peer));
+  shard.port->Adopt(std::move(peer));
   // A client that gets no Welcome is hung up on, and the port sees it close.
   if (!SendWelcome(copy.get(), welcome, fds)) ::shutdown(copy.get(), SHUT_RDWR);
   return {};

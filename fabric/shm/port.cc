@@ -52,6 +52,11 @@ std::expected<std::unique_ptr<ShmPort>, Error> ShmPort::Create() {
   return port;
 }
 
+ShmPort::~ShmPort() {
+  for (const NewPeer& peer : new_peers_) TellClosed(peer.channel);
+  for (const auto& [id, peer] : peers_) TellClosed(peer->channel);
+}
+
 void ShmPort::Adopt(NewPeer peer) {
   {
     const std::lock_guard lock(mutex_);
@@ -121,7 +126,8 @@ std::optional<PortEvent> ShmPort::TakeNew() {
                    .peer = last_id_,
                    .client_id = fresh.client_id,
                    .user = fresh.user,
-                   .may_write = fresh.may_write};
+                   .may_write = fresh.may_write,
+                   .reads_only = fresh.reads_only};
 }
 
 std::optional<PortEvent> ShmPort::TakeClosed() {
@@ -246,16 +252,20 @@ void ShmPort::Read(PeerId id, const PeerRead& read) {
   reads_.push_back({id, read});
 }
 
+// Pairs with ShmConnection::alive. The fence keeps every later store behind it: a client that READs
+// such a word sees that the connection was closed before.
+void ShmPort::TellClosed(const Channel& channel) {
+  channel.closed()->store(1, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
 // The closed word tells a client that READs, closing the socket one that sleeps until fd() is readable;
 // descriptors leave the epoll by themselves.
 void ShmPort::Close(PeerId id) {
   const auto it = peers_.find(id);
   if (it == peers_.end()) return;
   Peer* peer = it->second.get();
-  // Pairs with ShmConnection::alive. The fence keeps every later store behind it: a client that
-  // READs such a word sees that the connection was closed before.
-  peer->channel.closed()->store(1, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_release);
+  TellClosed(peer->channel);
   RemoveFromHot(peer);
   if (last_ == peer) last_ = nullptr;
   connection_bytes_ -= peer->channel.mapping.bytes().size();

@@ -35,6 +35,7 @@ struct NewPeer {
   uint64_t client_id;
   std::optional<uid_t> user = {};
   bool may_write = true;
+  bool reads_only = false;
   uint64_t staging_bytes = 0;
   Admission::Place place = {};
 };
@@ -42,6 +43,8 @@ struct NewPeer {
 class ShmPort final : public Port {
  public:
   static std::expected<std::unique_ptr<ShmPort>, Error> Create();
+  // Closes all connections, also those that nobody has polled.
+  ~ShmPort() override;
 
   // From the listener's thread.
   void Adopt(NewPeer peer);
@@ -77,6 +80,7 @@ class ShmPort final : public Port {
 
   ShmPort() : slice_(PeerRead::kWholeBytes), message_(kMessageBytesMax) {}
 
+  static void TellClosed(const Channel& channel);
   Peer* Find(PeerId id);
   void Heat(Peer* peer);
   bool Cool(Peer* peer);

@@ -19,7 +19,7 @@ constexpr int kStaleConnection = 10;
 constexpr int kInvalidServiceId = 8;
 constexpr int kConsumerReject = 28;
 
-Error Refused(const rdma_cm_event& event, const std::string& uri) {
+Error Refused(const rdma_cm_event& event, const std::string& uri, uint32_t shard) {
   if (event.status == kInvalidServiceId || event.status == -ECONNREFUSED) {
     return {Code::kUnavailable,
             "no server on " + uri + ": start plovd --listen " + uri + ", or name another"};
@@ -43,7 +43,12 @@ Error Refused(const rdma_cm_event& event, const std::string& uri) {
     if (code == Code::kUnknown) {
       return {code, "the server on " + uri + " has this client's id as another client's"};
     }
-    return {code, "the server on " + uri + " refuses this shard"};
+    const std::string which = "shard " + std::to_string(shard);
+    if (code == Code::kNoShard) {
+      return {code, "the server on " + uri + " does not serve " + which + ": another one may"};
+    }
+    const bool is_known = code == Code::kPermission || code == Code::kUnavailable;
+    return {is_known ? code : Code::kProtocol, "the server on " + uri + " refuses " + which};
   }
   if (event.status == kStaleConnection) {
     return {Code::kUnavailable, "a former connection to " + uri + " is not over yet: try again"};
@@ -148,13 +153,13 @@ Error NoDeviceReaches(const std::string& uri, int error_number) {
                                   "): see rdma link and ip route, or use shm: on one host"};
 }
 
-Error ConnectError(const rdma_cm_event& event, const std::string& uri) {
+Error ConnectError(const rdma_cm_event& event, const std::string& uri, uint32_t shard) {
   switch (event.event) {
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
       return NoDeviceReaches(uri, std::abs(event.status));
     case RDMA_CM_EVENT_REJECTED:
-      return Refused(event, uri);
+      return Refused(event, uri, shard);
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
       return {Code::kUnavailable, "the RDMA device was removed while connecting to " + uri};
     default:

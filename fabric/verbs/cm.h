@@ -67,6 +67,6 @@ bool EndsConnection(const rdma_cm_event& event);
 Error NoDeviceReaches(const std::string& uri, int error_number);
 
 // Why a connection did not come about, for the event that came instead of the one awaited.
-Error ConnectError(const rdma_cm_event& event, const std::string& uri);
+Error ConnectError(const rdma_cm_event& event, const std::string& uri, uint32_t shard);
 
 }  // namespace plov::fabric::verbs

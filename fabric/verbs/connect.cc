@@ -13,8 +13,7 @@ namespace plov::fabric::verbs {
 namespace {
 
 // Of one connection's queue: every work request and every reply.
-constexpr size_t kCompletionEntries =
-    VerbsConnection::kSizes.sends + VerbsConnection::kSizes.receives;
+constexpr size_t kCompletionEntries = kWorkRequestsMax + kReplyBuffers;
 // REQs that rdmacm sends before it gives up by itself; the deadline comes first.
 constexpr uint8_t kRequestRetries = 7;
 // What one attempt to find the neighbour may take.
@@ -48,7 +47,7 @@ class Dialer {
   std::expected<CmEvent, Error> Await(rdma_cm_event_type type) {
     auto event = parts_.channel.Await(options_.deadline);
     if (!event) return Unanswered(event.error().code);
-    if ((*event)->event != type) return std::unexpected(ConnectError(**event, uri_));
+    if ((*event)->event != type) return Failed(**event);
     return event;
   }
 
@@ -58,6 +57,9 @@ class Dialer {
     return static_cast<int>(std::clamp<int64_t>(left.count(), 1, most));
   }
 
+  std::unexpected<Error> Failed(const rdma_cm_event& event) const {
+    return std::unexpected(ConnectError(event, uri_, options_.shard));
+  }
   std::unexpected<Error> Unanswered(Code code) const {
     return Fail(code, "the server on " + uri_ + " does not answer in time");
   }
@@ -101,7 +103,7 @@ std::expected<void, Error> Dialer::ResolveAddress(sockaddr* address) {
     if ((*event)->event == RDMA_CM_EVENT_ADDR_RESOLVED) return {};
     const bool timed_out = (*event)->event == RDMA_CM_EVENT_ADDR_ERROR &&
                            (*event)->status == -ETIMEDOUT && Clock::now() < options_.deadline;
-    if (!timed_out) return std::unexpected(ConnectError(**event, uri_));
+    if (!timed_out) return Failed(**event);
   }
 }
 
@@ -123,16 +125,19 @@ std::expected<void, Error> Dialer::MakeParts() {
   auto cq = CreateCq(device, parts_.completions.get(), kCompletionEntries);
   if (!cq) return std::unexpected(cq.error());
   parts_.cq = std::move(*cq);
+  parts_.reads_only = options_.reads_only;
+  const QpSizes sizes = parts_.sizes();
   const std::pair<RegisteredPages*, size_t> memories[] = {
-      {&parts_.replies, size_t{kReplyBuffers} * kMessageBytesMax},
-      {&parts_.sends, size_t{kSendBuffers} * kMessageBytesMax},
+      {&parts_.replies, size_t{sizes.receives} * kMessageBytesMax},
+      {&parts_.sends, options_.reads_only ? 0 : size_t{kSendBuffers} * kMessageBytesMax},
       {&parts_.bounce, kBounceBytes}};
   for (const auto& [pages, bytes] : memories) {
+    if (bytes == 0) continue;
     auto created = RegisteredPages::Create(parts_.pd.get(), bytes, kLocalOnly);
     if (!created) return std::unexpected(created.error());
     *pages = std::move(*created);
   }
-  auto qp = Qp::Create(parts_.id.get(), parts_.pd.get(), parts_.cq.get(), VerbsConnection::kSizes);
+  auto qp = Qp::Create(parts_.id.get(), parts_.pd.get(), parts_.cq.get(), sizes);
   if (!qp) return std::unexpected(qp.error());
   parts_.qp = std::move(*qp);
   auto timer = CreateTimerFd();
@@ -148,7 +153,7 @@ std::expected<Welcome, Error> Dialer::Request() {
   const Hello hello{.magic = kWireMagic,
                     .format_version = options_.format_version,
                     .shard = static_cast<uint16_t>(options_.shard),
-                    .flags = options_.administers ? kHelloAdministers : uint16_t{0},
+                    .flags = FlagsOf(options_),
                     .client_id = options_.client_id,
                     .claim = options_.claim};
   rdma_conn_param param{};
@@ -182,7 +187,7 @@ std::expected<Welcome, Error> Dialer::Request() {
 
 std::expected<std::unique_ptr<Connection>, Error> Dialer::Establish(const Welcome& welcome) {
   parts_.region = {welcome.region_address, welcome.region_bytes, welcome.region_rkey};
-  parts_.staging_bytes = welcome.staging_bytes;
+  parts_.staging_bytes = parts_.reads_only ? 0 : welcome.staging_bytes;
   rdma_cm_id* id = parts_.id.get();
   if (auto connected = parts_.qp.Connect(id, parts_.depths); !connected) {
     return std::unexpected(connected.error());

@@ -23,7 +23,7 @@ VerbsConnection::VerbsConnection(ClientParts parts)
     : parts_(std::move(parts)),
       limits_{.region_bytes = parts_.region.bytes,
               .staging_bytes = parts_.staging_bytes,
-              .message_bytes_max = kMessageBytesMax,
+              .message_bytes_max = parts_.reads_only ? 0 : kMessageBytesMax,
               .read_depth = parts_.depths.initiator},
       reads_(parts_.region, parts_.depths.initiator, std::move(parts_.bounce)) {}
 
@@ -42,7 +42,7 @@ void ClientParts::ReleaseDevice() {
 VerbsConnection::~VerbsConnection() { Die(); }
 
 std::expected<void, Error> VerbsConnection::Open() {
-  for (uint32_t buffer = 0; buffer < kReplyBuffers; ++buffer) {
+  for (uint32_t buffer = 0; buffer < parts_.sizes().receives; ++buffer) {
     if (!PostReply(buffer)) return Fail(Code::kSystem, "the RDMA device takes no receive buffers");
   }
   if (parts_.staging_bytes > 0 && parts_.staging_bytes <= kEagerStagingBytes) {
@@ -135,7 +135,7 @@ bool VerbsConnection::AnnounceStaging() {
 }
 
 bool VerbsConnection::Send(std::span<const std::byte> message) {
-  if (message.size() > kMessageBytesMax) return false;
+  if (parts_.reads_only || message.size() > kMessageBytesMax) return false;
   if (!HasRoom() || sends_posted_ - sends_done_ == kSendBuffers) Drain();
   if (!staging_announced_ && staging_.mr != nullptr) {
     staging_announced_ = AnnounceStaging();
@@ -180,6 +180,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
 
 // Large staging memory is pinned by whoever uses it first, and announced before the next message.
 std::expected<std::span<std::byte>, Error> VerbsConnection::staging() {
+  if (parts_.reads_only) return Fail(Code::kPermission, kOnlyReads);
   if (!dead_ && staging_.mr == nullptr && parts_.staging_bytes > 0) {
     auto staging = RegisteredPages::Create(parts_.pd.get(), parts_.staging_bytes, kRemoteRead);
     if (!staging) return Fail(Code::kSystem, staging.error().message);

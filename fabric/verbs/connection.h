@@ -17,6 +17,8 @@ namespace plov::fabric::verbs {
 // One more than may be on their way: the one that Receive gave out last is posted again later.
 inline constexpr uint32_t kReplyBuffers = kCredits + 1;
 inline constexpr uint32_t kSendBuffers = kCredits;
+// READs of the largest depth in two pieces each, sends and announcements.
+inline constexpr uint32_t kWorkRequestsMax = 160;
 
 // What the set-up (connect.cc) makes, in the order of making. Destroyed in reverse: the queue pair
 // before the memory that it uses.
@@ -27,7 +29,7 @@ struct ClientParts {
   Pd pd;
   CompletionChannel completions;
   Cq cq;
-  RegisteredPages replies;  // kReplyBuffers
+  RegisteredPages replies;  // kReplyBuffers; like `sends`, none of one that only READs
   RegisteredPages sends;    // kSendBuffers
   RegisteredPages bounce;
   Qp qp;
@@ -36,7 +38,11 @@ struct ClientParts {
   ReadDepths depths;
   RemoteRegion region;
   uint64_t staging_bytes = 0;
+  bool reads_only = false;
 
+  QpSizes sizes() const {
+    return {.sends = kWorkRequestsMax, .receives = reads_only ? 0 : kReplyBuffers};
+  }
   // Everything but memory, channel and epoll; from then on the device does nothing for us.
   void ReleaseDevice();
 };
@@ -82,9 +88,6 @@ class VerbsConnection final : public Connection {
   void AskWhetherAlive();
   void Die();
 
-  // READs of the largest depth in two pieces each, sends and announcements.
-  static constexpr uint32_t kWorkRequestsMax = 160;
-
   ClientParts parts_;
   Limits limits_;
   ReadQueue reads_;
@@ -105,9 +108,6 @@ class VerbsConnection final : public Connection {
   bool timer_runs_ = false;
   bool asked_ = false;  // a probe is on its way
   bool dead_ = false;
-
- public:
-  static constexpr QpSizes kSizes = {.sends = kWorkRequestsMax, .receives = kReplyBuffers};
 };
 
 }  // namespace plov::fabric::verbs

@@ -1,8 +1,10 @@
 // The server's end of the verbs fabric: the address, the registered regions, who is let in.
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "fabric/notices.h"
@@ -29,8 +31,10 @@ struct ListenerDevice {
   CmId id;
   Pd pd;
   ReadDepths depths;
-  std::vector<Mr> regions;  // by shard; they go after the ports have let go
+  std::map<uint32_t, Mr> regions;  // by shard; each goes after its port has let go
 };
+
+bool ReadsOnly(const Hello& hello) { return (hello.flags & kHelloReadsOnly) != 0; }
 
 std::unexpected<Error> InUse(const std::string& uri) {
   return Fail(Code::kInUse, "another server listens on " + uri +
@@ -44,29 +48,37 @@ class VerbsListener final : public Listener {
   // No new clients while the ports go; then what they had registered.
   ~VerbsListener() override {
     if (device_) device_->id.reset();
-    ports_.clear();
+    shards_.clear();
   }
 
   std::expected<void, Error> Open();
 
   const std::string& uri() const override { return uri_; }
-  Port& port(uint32_t shard) override { return *ports_[shard]; }
+  std::expected<Port*, Error> Expose(uint32_t shard, const Exposure& exposure) override;
+  void Withdraw(uint32_t shard) override;
+  Port& port(uint32_t shard) override { return *shards_.at(shard).port; }
   int fd() const override { return epoll_.get(); }
   void HandleEvents() override;
   std::string TakeNotice() override { return notices_.Take(); }
 
  private:
+  struct Shard {
+    Exposure exposure;
+    std::unique_ptr<VerbsPort> port;
+  };
+
   std::expected<void, Error> MakeParts();
   std::expected<CmId, Error> Bind() const;
   std::expected<void, Error> OpenDevice();
-  std::expected<void, Error> AttachPorts();
+  std::expected<void, Error> Attach(uint32_t shard);
   void OnRequest(CmId id, const std::optional<Hello>& hello, const rdma_conn_param& asked);
   void OnRemoval();
+  void DetachAll();
   void FinishDetach();
   void Return();
   void Refuse(rdma_cm_id* id, Code code) const;
   Code Check(const std::optional<Hello>& hello) const;
-  Welcome WelcomeTo(uint32_t shard) const;
+  Welcome WelcomeTo(const Hello& hello) const;
 
   std::string uri_;
   ListenOptions options_;
@@ -80,7 +92,7 @@ class VerbsListener final : public Listener {
   Fd epoll_;
   std::optional<ListenerDevice> device_;
   bool leaving_ = false;  // the device is removed, and the ports have not all let go of it
-  std::vector<std::unique_ptr<VerbsPort>> ports_;
+  std::map<uint32_t, Shard> shards_;  // by number
   Notices notices_;
 };
 
@@ -112,16 +124,36 @@ std::expected<CmId, Error> VerbsListener::Bind() const {
   return id;
 }
 
-std::expected<void, Error> VerbsListener::AttachPorts() {
-  for (size_t shard = 0; shard < ports_.size(); ++shard) {
-    auto mr = Register(device_->pd.get(), options_.shards[shard].region, kRemoteRead);
-    if (!mr) return std::unexpected(mr.error());
-    auto side = PortDevice::Create(device_->pd.get());
-    if (!side) return std::unexpected(side.error());
-    device_->regions.push_back(std::move(*mr));
-    if (auto attached = ports_[shard]->Attach(std::move(*side)); !attached) return attached;
+std::expected<void, Error> VerbsListener::Attach(uint32_t shard) {
+  const Shard& exposed = shards_.at(shard);
+  auto mr = Register(device_->pd.get(), exposed.exposure.region, kRemoteRead);
+  if (!mr) return std::unexpected(mr.error());
+  auto side = PortDevice::Create(device_->pd.get());
+  if (!side) return std::unexpected(side.error());
+  device_->regions.emplace(shard, std::move(*mr));
+  return exposed.port->Attach(std::move(*side));
+}
+
+// Without a device, or while one is going, it waits for the next.
+std::expected<Port*, Error> VerbsListener::Expose(uint32_t shard, const Exposure& exposure) {
+  assert(shard <= kShardMax && !shards_.contains(shard));
+  auto port = VerbsPort::Create(bell_.get());
+  if (!port) return std::unexpected(port.error());
+  const Shard& exposed = shards_[shard] = {exposure, std::move(*port)};
+  if (!device_ || leaving_) return exposed.port.get();
+  if (auto attached = Attach(shard); !attached) {
+    Withdraw(shard);
+    return std::unexpected(attached.error());
   }
-  return {};
+  return exposed.port.get();
+}
+
+// The port first: its queue pairs are gone before the region is registered no more. It may have been
+// the last that had something on a device that is being removed.
+void VerbsListener::Withdraw(uint32_t shard) {
+  shards_.erase(shard);
+  if (device_) device_->regions.erase(shard);
+  FinishDetach();
 }
 
 // A failure leaves what was made, for FinishDetach.
@@ -133,7 +165,9 @@ std::expected<void, Error> VerbsListener::OpenDevice() {
   Pd pd(::ibv_alloc_pd((*id)->verbs));
   if (pd == nullptr) return FailErrno("cannot get an RDMA protection domain", errno);
   device_ = {std::move(*id), std::move(pd), *depths, {}};
-  if (auto attached = AttachPorts(); !attached) return attached;
+  for (const auto& [shard, exposed] : shards_) {
+    if (auto attached = Attach(shard); !attached) return attached;
+  }
   if (::rdma_listen(device_->id.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE) return InUse(uri_);
     return FailErrno("cannot listen on " + uri_, errno);
@@ -159,20 +193,20 @@ std::expected<void, Error> VerbsListener::MakeParts() {
 
 std::expected<void, Error> VerbsListener::Open() {
   if (auto made = MakeParts(); !made) return made;
-  for (size_t shard = 0; shard < options_.shards.size(); ++shard) {
-    auto port = VerbsPort::Create(bell_.get());
-    if (!port) return std::unexpected(port.error());
-    ports_.push_back(std::move(*port));
+  for (uint32_t shard = 0; shard < options_.shards.size(); ++shard) {
+    if (auto exposed = Expose(shard, options_.shards[shard]); !exposed) {
+      return std::unexpected(exposed.error());
+    }
   }
   return OpenDevice();
 }
 
 Code VerbsListener::Check(const std::optional<Hello>& hello) const {
-  if (!hello || hello->magic != kWireMagic || hello->format_version != options_.format_version) {
+  if (!hello || hello->magic != kWireMagic || hello->format_version != options_.format_version ||
+      (hello->flags & ~kHelloFlags) != 0) {
     return Code::kProtocol;
   }
-  const bool is_known = hello->shard < ports_.size() && (hello->flags & ~kHelloAdministers) == 0;
-  return is_known ? Code::kOk : Code::kInvalidArgument;
+  return shards_.contains(hello->shard) ? Code::kOk : Code::kNoShard;
 }
 
 void VerbsListener::Refuse(rdma_cm_id* id, Code code) const {
@@ -180,14 +214,14 @@ void VerbsListener::Refuse(rdma_cm_id* id, Code code) const {
   ::rdma_reject(id, &refusal, sizeof(refusal));
 }
 
-Welcome VerbsListener::WelcomeTo(uint32_t shard) const {
-  const ibv_mr* region = device_->regions[shard].get();
+Welcome VerbsListener::WelcomeTo(const Hello& hello) const {
+  const ibv_mr* region = device_->regions.at(hello.shard).get();
   return {.magic = kWireMagic,
           .format_version = options_.format_version,
           .region_rkey = region->rkey,
           .region_address = AddressOf(region->addr),
           .region_bytes = region->length,
-          .staging_bytes = options_.staging_bytes};
+          .staging_bytes = ReadsOnly(hello) ? 0 : options_.staging_bytes};
 }
 
 void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
@@ -209,16 +243,21 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
     return Refuse(id.get(),
                   place.error() == RefusalReason::kDraining ? Code::kInUse : Code::kNoSpace);
   }
-  Claims* claims = options_.shards[hello->shard].claims;
+  const bool reads_only = ReadsOnly(*hello);
+  const Shard& shard = shards_.at(hello->shard);
+  Claims* claims = reads_only ? nullptr : shard.exposure.claims;
   const auto claimed =
       claims == nullptr ? Claims::Outcome::kOwner : claims->Take(hello->client_id, hello->claim);
   if (claimed == Claims::Outcome::kOther) {
     notices_.Add(options_.admission->CountRefusal(RefusalReason::kIdOfAnother, std::nullopt));
     return Refuse(id.get(), Code::kUnknown);
   }
-  VerbsPort& port = *ports_[hello->shard];
-  const auto admitted = port.Admit(
-      &id, {*hello, WelcomeTo(hello->shard), depths, std::move(*place), right == Right::kWrite});
+  const auto admitted = shard.port->Admit(&id, {.client_id = reads_only ? 0 : hello->client_id,
+                                                .welcome = WelcomeTo(*hello),
+                                                .depths = depths,
+                                                .place = std::move(*place),
+                                                .may_write = !reads_only && right == Right::kWrite,
+                                                .reads_only = reads_only});
   if (admitted) return;
   if (claimed == Claims::Outcome::kNew) claims->Forget(hello->client_id);
   notices_.Add(options_.admission->CountRefusal(RefusalReason::kOther, std::nullopt,
@@ -234,14 +273,18 @@ void VerbsListener::OnRemoval() {
                " is being removed: its clients are let go, and are served again as soon as a "
                "device has this address");
   leaving_ = true;
-  for (const auto& port : ports_) port->Detach();
+  DetachAll();
+}
+
+void VerbsListener::DetachAll() {
+  for (const auto& [number, shard] : shards_) shard.port->Detach();
   FinishDetach();
 }
 
 // Once all ports have.
 void VerbsListener::FinishDetach() {
-  const auto attached = [](const auto& port) { return port->is_attached(); };
-  if (!leaving_ || std::ranges::any_of(ports_, attached)) return;
+  const auto attached = [](const auto& shard) { return shard.second.port->is_attached(); };
+  if (!leaving_ || std::ranges::any_of(shards_, attached)) return;
   device_.reset();
   leaving_ = false;
   ForgetRemovedDevices();
@@ -251,8 +294,7 @@ void VerbsListener::FinishDetach() {
 void VerbsListener::Return() {
   if (auto opened = OpenDevice(); !opened) {
     leaving_ = device_.has_value();
-    for (const auto& port : ports_) port->Detach();
-    return FinishDetach();
+    return DetachAll();
   }
   SetTimer(timer_.get(), {});
   notices_.Add("the RDMA device of " + uri_ + " is back: serving");

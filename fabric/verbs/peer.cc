@@ -16,16 +16,18 @@ constexpr size_t kReadsPosted = 16;
 
 }  // namespace
 
-std::expected<std::unique_ptr<Peer>, Error> Peer::Create(PeerId number, rdma_cm_id* id, ibv_pd* pd,
-                                                         ibv_cq* cq) {
-  std::unique_ptr<Peer> peer(new Peer(number));
-  auto requests = RegisteredPages::Create(pd, kPinnedBytes, kLocalOnly);
-  if (!requests) return std::unexpected(requests.error());
-  peer->requests_ = std::move(*requests);
-  auto qp = Qp::Create(id, pd, cq, kPeerSizes);
+std::expected<std::unique_ptr<Peer>, Error> Peer::Create(PeerId number, rdma_cm_id* id,
+                                                         PortDevice* device, QpSizes sizes) {
+  std::unique_ptr<Peer> peer(new Peer(number, sizes));
+  if (!peer->reads_only()) {
+    auto requests = RegisteredPages::Create(device->pd, peer->PinnedBytes(), kLocalOnly);
+    if (!requests) return std::unexpected(requests.error());
+    peer->requests_ = std::move(*requests);
+  }
+  auto qp = Qp::Create(id, device->pd, device->cq.get(), sizes);
   if (!qp) return std::unexpected(qp.error());
   peer->qp_ = std::move(*qp);
-  for (uint32_t buffer = 0; buffer < kRequestBuffers; ++buffer) {
+  for (uint32_t buffer = 0; buffer < sizes.receives; ++buffer) {
     if (!peer->PostAgain(buffer)) {
       return Fail(Code::kSystem, "the RDMA device takes no receive buffers");
     }
@@ -64,7 +66,7 @@ std::optional<std::span<const std::byte>> Peer::TakeMessage(std::span<std::byte>
 // nothing answers, the queue pair fails. Replies that are on their way would not do: they may have
 // been acknowledged long ago without a completion.
 bool Peer::AskWhetherAlive() {
-  if (!std::exchange(silent_, true) || asked_ || posted_.size() >= kPeerSends) return true;
+  if (!std::exchange(silent_, true) || asked_ || posted_.size() >= sizes_.sends) return true;
   asked_ = true;
   ibv_send_wr request = ZeroRead(TagOfNext());
   unsignaled_ = 0;
@@ -102,7 +104,7 @@ uint64_t Peer::TagOfNext() const {
 }
 
 bool Peer::Reply(std::span<const std::byte> message, ReplyPool* pool) {
-  if (posted_.size() >= kPeerSends || message.size() > kMessageBytesMax) return false;
+  if (posted_.size() >= sizes_.sends || message.size() > kMessageBytesMax) return false;
   ibv_sge gather{.addr = AddressOf(message.data()),
                  .length = static_cast<uint32_t>(message.size()),
                  .lkey = 0};

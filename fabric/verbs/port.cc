@@ -73,20 +73,21 @@ bool VerbsPort::is_attached() {
 std::expected<void, Error> VerbsPort::Admit(CmId* id, Newcomer newcomer) {
   const std::lock_guard lock(mutex_);
   if (admits_to_ == nullptr) return Fail(Code::kUnavailable, "the RDMA device is gone");
-  if (auto room = admits_to_->MakeRoom(live_peers_ + 1); !room) return room;
+  const QpSizes sizes = newcomer.reads_only ? kReaderSizes : kPeerSizes;
+  if (auto room = admits_to_->MakeRoom(completions_ + sizes.completions()); !room) return room;
   const PeerId number = ++last_id_;
   rdma_cm_id* of = id->get();
   of->context = reinterpret_cast<void*>(number);
   if (::rdma_migrate_id(of, events_.get()) != 0) {
     return FailErrno("cannot take an RDMA connection over", errno);
   }
-  auto peer = Peer::Create(number, of, admits_to_->pd, admits_to_->cq.get());
+  auto peer = Peer::Create(number, of, admits_to_, sizes);
   if (!peer) return std::unexpected(peer.error());
   if (auto connected = (*peer)->qp().Connect(of, newcomer.depths); !connected) {
     return connected;
   }
   const Welcome& welcome = newcomer.welcome;
-  (*peer)->Introduce(std::move(*id), newcomer.hello.client_id, welcome.staging_bytes);
+  (*peer)->Introduce(std::move(*id), newcomer.client_id, welcome.staging_bytes);
   (*peer)->place = std::move(newcomer.place);
   (*peer)->may_write = newcomer.may_write;
   rdma_conn_param param{};
@@ -97,7 +98,7 @@ std::expected<void, Error> VerbsPort::Admit(CmId* id, Newcomer newcomer) {
   param.rnr_retry_count = kRnrRetries;
   param.qp_num = (*peer)->qp().number();
   new_peers_.push_back(std::move(*peer));
-  ++live_peers_;
+  completions_ += sizes.completions();
   has_new_.store(true, std::memory_order_release);  // pairs with TakeNew
   if (::rdma_accept(of, &param) != 0) failed_.push_back(number);
   Wake();
@@ -112,6 +113,7 @@ void VerbsPort::TakeNew() {
   for (auto& peer : new_peers_) {
     const PeerId id = peer->number();
     opened_.push_back(id);
+    peer_bytes_ += peer->bytes();
     peers_.emplace(id, std::move(peer));
   }
   new_peers_.clear();
@@ -200,7 +202,8 @@ std::optional<PortEvent> VerbsPort::TakeOpened() {
       return PortEvent{.kind = PortEvent::Kind::kOpened,
                        .peer = id,
                        .client_id = peer->client_id(),
-                       .may_write = peer->may_write};
+                       .may_write = peer->may_write,
+                       .reads_only = peer->reads_only()};
     }
   }
   return std::nullopt;
@@ -291,6 +294,8 @@ void VerbsPort::Close(PeerId id) {
   std::erase(opened_, id);
   std::erase_if(reads_done_, [id](const auto& done) { return done.first == id; });
   last_found_ = nullptr;
+  const uint32_t completions = it->second->completions();
+  peer_bytes_ -= it->second->bytes();
   {
     const std::lock_guard lock(mutex_);
     peers_.erase(it);
@@ -298,7 +303,7 @@ void VerbsPort::Close(PeerId id) {
   Drain();      // its completions take no room from others
   PostReads();  // it had slices, perhaps
   const std::lock_guard lock(mutex_);
-  --live_peers_;
+  completions_ -= completions;
   if (peers_.empty()) SetTimer(timer_.get(), {});
 }
 

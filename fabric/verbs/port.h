@@ -26,11 +26,12 @@ namespace plov::fabric::verbs {
 
 // A client that the listener lets in.
 struct Newcomer {
-  Hello hello;
+  uint64_t client_id;
   Welcome welcome;
   ReadDepths depths;
   Admission::Place place;
   bool may_write = true;
+  bool reads_only = false;
 };
 
 class VerbsPort final : public Port {
@@ -59,7 +60,7 @@ class VerbsPort final : public Port {
   void Disarm() override;
   void Wake() override { Ring(bell_.get()); }
   uint64_t connection_bytes() const override {
-    return peers_.size() * Peer::kPinnedBytes + (device_ != nullptr ? Slices::kPinnedBytes : 0);
+    return peer_bytes_ + (device_ != nullptr ? Slices::kPinnedBytes : 0);
   }
 
  private:
@@ -101,6 +102,7 @@ class VerbsPort final : public Port {
   std::deque<PeerId> reading_;
   std::deque<PeerId> gone_;  // peers that have died or broken the protocol
   ReadsDone reads_done_;
+  uint64_t peer_bytes_ = 0;                          // of peers_
   std::array<std::byte, kMessageBytesMax> message_;  // that Poll gave out last
   uint32_t polls_ = 0;
 
@@ -114,7 +116,7 @@ class VerbsPort final : public Port {
   std::vector<std::unique_ptr<Peer>> new_peers_;  // under mutex_
   std::vector<PeerId> failed_;                    // under mutex_: rdma_accept failed
   PeerId last_id_ = 0;                            // under mutex_
-  size_t live_peers_ = 0;                         // under mutex_
+  size_t completions_ = 0;                        // under mutex_: of all peers
   std::atomic<bool> has_new_ =
       false;  // set under the mutex, read without: pairs acquire with release
 };

@@ -23,7 +23,7 @@ std::expected<std::unique_ptr<PortDevice>, Error> PortDevice::Create(ibv_pd* pd)
     return FailErrno("cannot query the RDMA device", failed);
   }
   device->entries_max_ = static_cast<size_t>(attributes.max_cqe);
-  device->entries_ = std::min(kFirstPeers * kPeerCompletions, device->entries_max_);
+  device->entries_ = std::min(kFirstPeers * kPeerSizes.completions(), device->entries_max_);
   auto cq = CreateCq(pd->context, device->channel.get(), device->entries_);
   if (!cq) return std::unexpected(cq.error());
   device->cq = std::move(*cq);
@@ -33,11 +33,10 @@ std::expected<std::unique_ptr<PortDevice>, Error> PortDevice::Create(ibv_pd* pd)
   return device;
 }
 
-std::expected<void, Error> PortDevice::MakeRoom(size_t peers) {
-  const size_t needed = peers * kPeerCompletions;
-  if (needed <= entries_) return {};
-  const size_t wanted = std::min(2 * needed, entries_max_);
-  if (wanted < needed || ::ibv_resize_cq(cq.get(), static_cast<int>(wanted)) != 0) {
+std::expected<void, Error> PortDevice::MakeRoom(size_t completions) {
+  if (completions <= entries_) return {};
+  const size_t wanted = std::min(2 * completions, entries_max_);
+  if (wanted < completions || ::ibv_resize_cq(cq.get(), static_cast<int>(wanted)) != 0) {
     return Fail(Code::kNoSpace, "the RDMA device has no room for more connections");
   }
   entries_ = wanted;

@@ -17,9 +17,9 @@ class PortDevice {
   // `pd` outlives it.
   static std::expected<std::unique_ptr<PortDevice>, Error> Create(ibv_pd* pd);
 
-  // In the completion queue, for so many peers, none of which is gone: who closes one polls what it
+  // In the completion queue, for so many of peers none of which is gone: who closes one polls what it
   // has left. kNoSpace beyond what the device can. One thread at a time, another may poll.
-  std::expected<void, Error> MakeRoom(size_t peers);
+  std::expected<void, Error> MakeRoom(size_t completions);
 
   ibv_pd* const pd;
   CompletionChannel channel;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <string>
 
 #include "fabric/verbs/memory.h"
 
@@ -14,14 +16,16 @@ constexpr int kReadDepthMax = 64;
 
 uint8_t Bounded(int depth) { return static_cast<uint8_t>(std::clamp(depth, 1, kReadDepthMax)); }
 
-// The attributes that rdmacm knows for a state: addresses, numbers, path.
+// The attributes that rdmacm knows for a state: addresses, numbers, path. It refuses when the other
+// side has given the connection up meanwhile.
 std::expected<std::pair<ibv_qp_attr, int>, Error> AttributesFor(rdma_cm_id* id,
                                                                 ibv_qp_state state) {
   ibv_qp_attr attributes{};
   attributes.qp_state = state;
   int mask = 0;
   if (::rdma_init_qp_attr(id, &attributes, &mask) != 0) {
-    return FailErrno("the RDMA connection was given up", errno);
+    return Fail(Code::kUnavailable, "the RDMA connection was given up (" +
+                                        std::string(std::strerror(errno)) + "): try again");
   }
   return std::pair{attributes, mask};
 }

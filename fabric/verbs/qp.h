@@ -49,6 +49,8 @@ std::expected<ReadDepths, Error> DepthsOf(ibv_context* device);
 struct QpSizes {
   uint32_t sends = 0;
   uint32_t receives = 0;
+
+  uint32_t completions() const { return sends + receives; }
 };
 
 class Qp {

@@ -7,6 +7,8 @@
 //     SEND with immediate {Announcement} --------->   when staging memory is registered
 //     SEND {message}                  <----------->
 //
+// A client that said kHelloReadsOnly sends nothing after its RTU: the server has no buffers for it.
+//
 // A client sends no more than kCredits messages and announcements that no reply has proved to have
 // arrived: a message's own reply does, an announcement's is the next that comes. The server takes
 // what has arrived out of its buffer and posts it again before it replies.
@@ -40,7 +42,7 @@ struct Hello {
   uint64_t magic;
   uint32_t format_version;
   uint16_t shard;
-  uint16_t flags;  // kHelloAdministers
+  uint16_t flags;  // kHelloAdministers, kHelloReadsOnly
   uint64_t client_id;
   Claim claim;
 };

@@ -86,6 +86,21 @@ TEST(HostileServer, ShardsThatAreNotThereAreNotConnectedTo) {
   EXPECT_EQ(server.connects(), 2u);
 }
 
+// Above all no code that is another call's answer, as kNotFound is a GET's.
+TEST(HostileServer, RefusalIsUnavailableOrNoneThatThereIs) {
+  for (uint32_t status = 1; status <= 20; ++status) {
+    HostileServer server;
+    server.change_welcome = [status](auto* welcome) { welcome->status = status; };
+    server.Start();
+    const Code code = CodeOf(Client::Connect(server.uri(), kPatient));
+    const Code said = static_cast<Code>(status);
+    const bool later = said == Code::kUnavailable || said == Code::kNoShard;
+    const Code expected = later ? Code::kUnavailable
+                                : (said == Code::kPermission ? Code::kPermission : Code::kProtocol);
+    EXPECT_EQ(code, expected) << status;
+  }
+}
+
 TEST(HostileServer, TablesBeyondTheRegionAreRefused) {
   for (const uint64_t buckets : {uint64_t{1} << 60, uint64_t{1} << 58, UINT64_MAX, uint64_t{0}}) {
     HostileServer server;

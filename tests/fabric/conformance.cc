@@ -22,6 +22,8 @@ Event Keep(const PortEvent& event) {
           event.peer,
           event.client_id,
           event.user,
+          event.may_write,
+          event.reads_only,
           {event.message.begin(), event.message.end()},
           event.tag,
           event.ok};
@@ -113,12 +115,12 @@ bool NoticesDeath(Connection* connection) {
 
 TestServer::TestServer(const FabricUnderTest& fabric, std::string uri, uint32_t shards,
                        size_t region_bytes, ListenOptions options)
-    : uri_(std::move(uri)) {
+    : uri_(std::move(uri)), make_memory_(fabric.make_memory) {
   options.format_version = kTestFormatVersion;
   options.staging_bytes = kStagingBytes;
   for (uint32_t shard = 0; shard < shards; ++shard) {
-    memory_.push_back(fabric.make_memory(region_bytes));
-    options.shards.push_back({memory_.back().bytes, memory_.back().fd});
+    const ExposedMemory& memory = memory_[shard] = make_memory_(region_bytes);
+    options.shards.push_back({memory.bytes, memory.fd});
   }
   listener_ = Must(Listener::Listen(uri_, options));
 }
@@ -127,6 +129,17 @@ uint64_t* TestServer::words(uint32_t shard) { return verify::WordsAt(region(shar
 
 void TestServer::Fill(std::span<const std::byte> bytes, uint32_t shard) {
   verify::CopyToShared(words(shard), 0, bytes.data(), bytes.size());
+}
+
+void TestServer::Expose(uint32_t shard, size_t region_bytes) {
+  const ExposedMemory& memory = memory_[shard] = make_memory_(region_bytes);
+  Port* port = Must(listener_->Expose(shard, {memory.bytes, memory.fd}));
+  if (port != &listener_->port(shard)) throw std::runtime_error("another port than the shard's");
+}
+
+ExposedMemory TestServer::Withdraw(uint32_t shard) {
+  listener_->Withdraw(shard);
+  return memory_.extract(shard).mapped();
 }
 
 void TestServer::Accept() {
@@ -196,6 +209,12 @@ ConnectOptions OptionsFor(uint32_t shard, uint64_t client_id) {
           .format_version = kTestFormatVersion,
           .client_id = client_id,
           .deadline = WaitDeadline()};
+}
+
+ConnectOptions ReaderOptions(uint32_t shard) {
+  ConnectOptions options = OptionsFor(shard, 1);
+  options.reads_only = true;
+  return options;
 }
 
 }  // namespace plov::fabric

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -91,6 +92,8 @@ struct Event {
   PeerId peer = 0;
   uint64_t client_id = 0;
   std::optional<uid_t> user = {};
+  bool may_write = true;
+  bool reads_only = false;
   std::vector<std::byte> message;
   uint64_t tag = 0;
   bool ok = false;
@@ -123,10 +126,14 @@ class TestServer {
   const std::string& uri() const { return uri_; }
   Listener& listener() { return *listener_; }
   Port& port(uint32_t shard = 0) { return listener_->port(shard); }
-  std::span<std::byte> region(uint32_t shard = 0) { return memory_[shard].bytes; }
+  std::span<std::byte> region(uint32_t shard = 0) { return memory_.at(shard).bytes; }
   uint64_t* words(uint32_t shard = 0);
   // Puts private bytes into a shard's region.
   void Fill(std::span<const std::byte> bytes, uint32_t shard = 0);
+
+  // Exposes a shard with fresh memory; and ends that, and gives back its memory.
+  void Expose(uint32_t shard = 0, size_t region_bytes = kRegionBytes);
+  ExposedMemory Withdraw(uint32_t shard = 0);
 
   // Connects while the listener accepts.
   std::expected<std::unique_ptr<Connection>, Error> TryConnect(const ConnectOptions& options);
@@ -149,11 +156,14 @@ class TestServer {
 
  private:
   std::string uri_;
-  std::vector<ExposedMemory> memory_;
+  std::function<ExposedMemory(size_t bytes)> make_memory_;
+  std::map<uint32_t, ExposedMemory> memory_;  // by shard
   std::unique_ptr<Listener> listener_;
 };
 
 ConnectOptions OptionsFor(uint32_t shard, uint64_t client_id);
+// Of a connection that only READs.
+ConnectOptions ReaderOptions(uint32_t shard = 0);
 
 class FabricConformance : public testing::TestWithParam<FabricUnderTest> {
  protected:

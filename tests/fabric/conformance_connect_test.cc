@@ -76,8 +76,10 @@ TEST_P(FabricConformance, OtherFormatVersionIsRefused) {
 
 TEST_P(FabricConformance, ShardThatIsNoneIsRefused) {
   TestServer server = Serve(2);
-  for (const uint32_t shard : {2u, 3u, UINT32_MAX}) {
-    EXPECT_EQ(CodeOf(server.TryConnect(OptionsFor(shard, 1))), Code::kInvalidArgument) << shard;
+  for (const uint32_t shard : {2u, 3u, 65'535u, 65'536u, 65'537u, UINT32_MAX}) {
+    const auto refused = server.TryConnect(OptionsFor(shard, 1));
+    ASSERT_EQ(CodeOf(refused), Code::kNoShard) << shard;
+    EXPECT_TRUE(refused.error().message.contains("shard " + std::to_string(shard)));
   }
   EXPECT_TRUE(server.Silent(0) && server.Silent(1));
 }

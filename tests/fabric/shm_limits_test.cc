@@ -57,6 +57,15 @@ TEST(ShmLimits, LimitIsOfEachShard) {
   TextOf(&server, 1);
 }
 
+// Who cannot be exposed is not there, and may be another time.
+TEST(ShmLimits, ShardWithoutAFileIsNotExposed) {
+  TestServer server = ServeShm(0);
+  EXPECT_FALSE(server.listener().Expose(0, {}).has_value());
+  EXPECT_EQ(CodeOf(server.TryConnect(OptionsFor(0, 1))), Code::kNoShard);
+  server.Expose();
+  EXPECT_TRUE(server.Connect()->alive());
+}
+
 TEST(ShmLimits, RefusalsAreNoticedTheFirstSecondFourthTime) {
   TestServer server = ServeWith({.clients = 1});
   const auto first = server.Connect(0, 1);

@@ -78,15 +78,17 @@ Fd Dial(const TestServer& server) {
 
 Hello GoodHello() { return {kHandshakeMagic, kTestFormatVersion, 0, 0, kRawClientId}; }
 
-RawClient ShakeHands(TestServer* server) {
+RawClient ShakeHands(TestServer* server, const Hello& hello) {
   RawClient client;
   client.socket = Dial(*server);
-  SendHello(client.socket.get(), GoodHello());
+  SendHello(client.socket.get(), hello);
   server->Accept();
   client.welcome = Must(ReceiveWelcome(client.socket.get(), &client.fds));
   if (client.welcome.status != 0) throw std::runtime_error("the server refuses");
-  client.channel.mapping =
-      Must(Mapping::Map(client.fds[kChannelFd].get(), Channel::kBytes, PROT_READ | PROT_WRITE));
+  const bool has_rings = (hello.flags & kHelloReadsOnly) == 0;
+  client.channel.mapping = Must(Mapping::Map(
+      client.fds[kChannelFd].get(), has_rings ? Channel::kBytes : Channel::kBytesWithoutRings,
+      PROT_READ | PROT_WRITE));
   return client;
 }
 

@@ -33,7 +33,7 @@ struct RawClient {
 };
 
 // Shakes hands as a client does; ends the test where the server refuses.
-RawClient ShakeHands(TestServer* server);
+RawClient ShakeHands(TestServer* server, const Hello& hello = GoodHello());
 
 // What the server says to a Hello; an error when it hangs up instead.
 std::expected<Welcome, Error> AnswerTo(TestServer* server, const Hello& hello);

@@ -100,10 +100,11 @@ class VerbsHostileClient : public testing::Test {
 
 TEST_F(VerbsHostileClient, WhatIsNoHelloIsRefused) {
   const Hello good = RawClient::GoodHello();
-  Hello magic = good, version = good, shard = good, no_shard = good;
+  Hello magic = good, version = good, shard = good, no_shard = good, flags = good;
   ++magic.magic;
   ++version.format_version;
   shard.shard = 1;
+  flags.flags = kHelloFlags + 1;
   no_shard.shard = std::numeric_limits<uint16_t>::max();
   const std::pair<std::span<const std::byte>, Code> hellos[] = {
       {{}, Code::kProtocol},
@@ -111,8 +112,9 @@ TEST_F(VerbsHostileClient, WhatIsNoHelloIsRefused) {
       {BytesOf(good).first(1), Code::kProtocol},
       {BytesOf(magic), Code::kProtocol},
       {BytesOf(version), Code::kProtocol},
-      {BytesOf(shard), Code::kInvalidArgument},
-      {BytesOf(no_shard), Code::kInvalidArgument}};
+      {BytesOf(shard), Code::kNoShard},
+      {BytesOf(no_shard), Code::kNoShard},
+      {BytesOf(flags), Code::kProtocol}};
   for (const auto& [hello, code] : hellos) {
     RawClient client(server_->uri());
     CmNews answer{};
@@ -143,6 +145,57 @@ TEST_F(VerbsHostileClient, MoreMessagesThanBuffersAreTheSendersTrouble) {
   }
   ExpectClosed();
   ExpectNothingLeft();
+}
+
+// There is no buffer for it, whatever it sends.
+TEST_F(VerbsHostileClient, OneThatSaidItOnlyReadsCanSendNothing) {
+  Hello hello = RawClient::GoodHello();
+  hello.flags = kHelloReadsOnly;
+  for (const bool announces : {false, true}) {
+    {
+      RawClient client(server_->uri());
+      server_->AcceptWhile([&] {
+        client.Request(BytesOf(hello));
+        client.Establish(client.Answer());
+      });
+      const Event opened = server_->Expect(Kind::kOpened);
+      EXPECT_TRUE(opened.reads_only && !opened.may_write && opened.client_id == 0);
+      peer_ = opened.peer;
+      const Welcome& to = client.welcome();
+      EXPECT_EQ(to.staging_bytes, 0u);
+      EXPECT_EQ(client.qp().Access(IBV_WR_RDMA_READ, to.region_address, to.region_rkey, 64),
+                IBV_WC_SUCCESS);
+      EXPECT_NE(announces ? client.Announce(BytesOf(client.GoodAnnouncement()))
+                          : client.qp().Send(Pattern(64, 3)),
+                IBV_WC_SUCCESS);
+      ExpectHonestServed();
+    }
+    ExpectClosed();
+  }
+  ExpectNothingLeft();
+}
+
+// Not by who was never let into the shard either.
+TEST_F(VerbsHostileClient, WithdrawnRegionCannotBeReadByItsKey) {
+  server_->Expose(1);
+  Hello hello = RawClient::GoodHello();
+  hello.shard = 1;
+  RawClient of_other(server_->uri());
+  server_->AcceptWhile([&] {
+    of_other.Request(BytesOf(hello));
+    of_other.Establish(of_other.Answer());
+  });
+  const Welcome to = of_other.welcome();
+  const auto client = Join();
+  server_->Withdraw(1);
+  EXPECT_NE(client->qp().Access(IBV_WR_RDMA_READ, to.region_address, to.region_rkey, 64),
+            IBV_WC_SUCCESS);
+  ExpectClosed();
+  EXPECT_NE(of_other.qp().Access(IBV_WR_RDMA_READ, to.region_address, to.region_rkey, 64),
+            IBV_WC_SUCCESS);
+  server_->Expose(1);
+  EXPECT_TRUE(server_->Silent(1));
+  ExpectHonestServed();
 }
 
 TEST_F(VerbsHostileClient, LongestMessageArrivesAndALongerOneEndsTheConnection) {

@@ -134,6 +134,18 @@ TEST_F(ShardGrowth, EndOfTheLastThatHadNotConfirmedFreesTheTable) {
   EXPECT_FALSE(growth().draining());
 }
 
+// It cannot say by which table it goes.
+TEST_F(ShardGrowth, ConnectionThatOnlyReadsIsWaitedFor) {
+  const auto one = world.Connect(1);
+  world.port.reads_only = true;
+  const auto reader = world.Connect(0);
+  Grow(one);
+  Confirm(one, version());
+  EXPECT_TRUE(growth().draining());
+  world.HangUp(reader);
+  EXPECT_FALSE(growth().draining());
+}
+
 TEST_F(ShardGrowth, SeveralTablesAreFreedInTheirOrder) {
   const auto one = world.Connect(1);
   const auto two = world.Connect(2);

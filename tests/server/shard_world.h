@@ -42,6 +42,7 @@ class FakePort : public fabric::Port {
   // Of who connects.
   std::optional<uid_t> user;
   bool may_write = true;
+  bool reads_only = false;
 
   FakePort() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~FakePort() override { ::close(fd_); }
@@ -55,6 +56,7 @@ class FakePort : public fabric::Port {
                           .client_id = client_id,
                           .user = user,
                           .may_write = may_write,
+                          .reads_only = reads_only,
                           .ok = ok},
                          std::move(message)});
     }

@@ -26,6 +26,7 @@ TEST(Error, EveryCodeHasItsNumberAndItsName) {
       {Code::kInUse, "kInUse"},
       {Code::kBufferTooSmall, "kBufferTooSmall"},
       {Code::kSystem, "kSystem"},
+      {Code::kNoShard, "kNoShard"},
   };
   uint16_t number = 0;
   for (const auto& [code, name] : codes) {
@@ -36,7 +37,7 @@ TEST(Error, EveryCodeHasItsNumberAndItsName) {
 
 // A reply's status comes from the wire, so the name of any number is asked for.
 TEST(Error, NumbersThatAreNoCodeAreNamedSystem) {
-  for (unsigned number = 16; number <= 0xffff; ++number) {
+  for (unsigned number = 17; number <= 0xffff; ++number) {
     EXPECT_EQ(CodeName(static_cast<Code>(number)), "kSystem");
   }
 }
