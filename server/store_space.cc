@@ -112,12 +112,12 @@ void Store::DropStash() {
 uint64_t Store::percent_full() const {
   const size_t records = records_.allocated_bytes() + records_.allocated_bytes() / 15;
   const size_t used = growth_->table_bytes() + stash_bytes() + records;
-  const uint64_t memory = used * 100 / memory_.budget_bytes();
-  if (!growth_->hungry()) return memory;
-  // A table that cannot grow is full at about 90 %.
-  const cuckoo::TableStats stats = table_->stats();
-  const uint64_t table = (stats.items - stats.stashed) * 1000 / (table_->capacity() * 9);
-  return std::max(memory, table);
+  uint64_t percent = used * 100 / memory_.budget_bytes();
+  if (growth_->hungry()) {  // a table that cannot grow is full at about 90 %
+    const cuckoo::TableStats stats = table_->stats();
+    percent = std::max(percent, (stats.items - stats.stashed) * 1000 / (table_->capacity() * 9));
+  }
+  return std::min<uint64_t>(percent, 100);
 }
 
 // Does a slice. False when all means are spent.

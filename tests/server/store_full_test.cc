@@ -85,6 +85,17 @@ TEST(StoreFull, FullMemoryRefusesAndLosesNothing) {
   EXPECT_TRUE(Holds(&world, model));
 }
 
+// A table that cannot grow counts as full at 90 %, and fills a little further.
+TEST(StoreFull, NothingIsFullerThanFull) {
+  StoreOptions options = StoreWorld::SmallOptions();
+  options.memory_bytes = 4 * kMiB;
+  options.grows = true;
+  StoreWorld world{options};
+  FillWith(&world, 8);
+  EXPECT_GT(world.store().table().stats().items * 100, world.store().table().capacity() * 90);
+  EXPECT_EQ(world.store().percent_full(), 100);
+}
+
 TEST(StoreFull, FullMemoryTakesItemsThatNeedNone) {
   StoreWorld world;
   Model model = FillWith(&world, 30'000);
