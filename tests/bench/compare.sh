@@ -52,6 +52,7 @@ whole, bare = (json.load(open(path)) for path in sys.argv[1:])
 GOALS = [
     "get_memory", "get_known_memory", "get_known_lmdb", "get_known_libcuckoo", "get_known_redis",
     "get_known_memcached", "get_many_memory", "get_many_redis", "put_redis", "put_many_redis",
+    "memory_redis", "memory_memcached",
     "server_cpu", "server_stopped", "idle_cpu", "reads_record", "reads_record_known",
     "reads_inline", "reads_inline_known", "reads_miss", "table_fill", "rdma",
 ]
