@@ -173,11 +173,13 @@ bool Growth::Step(const Share& share) {
 bool Growth::StepPhase(const Share& share) {
   switch (table_->phase()) {
     case Phase::kSteady:
+      if (unreleased_bytes_ > 0) {  // first: the host may need it for the next table
+        Release(share.release_bytes);
+        return true;
+      }
       if (WantsGrowth()) return Begin();
       if (hungry_) StopWaiting();
-      if (unreleased_bytes_ == 0) return false;
-      Release(share.release_bytes);
-      return true;
+      return false;
     case Phase::kPreparing:
       return Prepare(share.prepare);
     case Phase::kMoving:

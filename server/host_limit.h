@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "server/clock.h"
@@ -13,15 +14,18 @@ class HostLimit {
  public:
   // False while the last refusal is too young.
   bool MayAsk() const { return wait_us_ == 0 || MonotonicUs() >= ask_at_us_; }
-  void Refused(int error) {
+  void Refused(int error, size_t bytes) {
     if (wait_us_ == 0) ++episodes_;
+    refused_bytes_ = wait_us_ == 0 ? bytes : std::min(refused_bytes_, bytes);
     error_ = error;
     wait_us_ = std::clamp(2 * wait_us_, kWaitMinUs, kWaitMaxUs);
     ask_at_us_ = MonotonicUs() + wait_us_;
   }
-  void Granted() { wait_us_ = 0; }
+  void Granted(size_t bytes) {
+    if (bytes >= refused_bytes_) wait_us_ = 0;
+  }
 
-  // True from a refusal until memory is granted.
+  // True from a refusal until as much is granted: a full host has a page left here and there.
   bool refuses() const { return wait_us_ != 0; }
   uint64_t episodes() const { return episodes_; }
   int error() const { return error_; }
@@ -35,6 +39,7 @@ class HostLimit {
   uint64_t ask_at_us_ = 0;
   uint64_t episodes_ = 0;
   int error_ = 0;
+  size_t refused_bytes_ = 0;  // the least
 };
 
 }  // namespace plov::server

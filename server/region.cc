@@ -276,17 +276,18 @@ bool Region::Commit(size_t offset, size_t bytes, size_t others_bytes) {
   if (offset > memory_.size() || bytes > memory_.size() - offset) return false;
   if (IsCommitted(offset, bytes)) return true;
   const Pages wanted = PagesOf(offset, bytes, page_bytes_);
-  if (committed_bytes_ + FreshBytes(wanted) > limit_bytes() || !host_.MayAsk()) return false;
+  const size_t fresh_bytes = FreshBytes(wanted);
+  if (committed_bytes_ + fresh_bytes > limit_bytes() || !host_.MayAsk()) return false;
   Pages taken = PagesOf(offset, bytes, unit_bytes());
   const bool has_room = committed_bytes_ + FreshBytes(taken) + others_bytes <= limit_bytes();
   if (kind_ != PageKind::kTransparent || !has_room || !FillHuge(taken)) {
     taken = wanted;
     if (!Fill(taken)) {
-      host_.Refused(errno);
+      host_.Refused(errno, fresh_bytes);
       return false;
     }
   }
-  host_.Granted();
+  host_.Granted(fresh_bytes);
   committed_bytes_ += FreshBytes(taken);
   committed_.Add(taken.from, taken.to);
   return true;
