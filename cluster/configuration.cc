@@ -36,10 +36,10 @@ std::string Text(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::vector<Member> Members(Fields* fields, const char* name, size_t min, std::string* wrong) {
+std::vector<Member> Members(Fields* fields, const char* name, size_t min) {
   std::vector<Member> members;
   for (const Json& each : fields->Array(name, min, kMembersMax)) {
-    Fields member(each, fmt::format("{}[{}].", name, members.size()), wrong);
+    Fields member = fields->Of(each, fmt::format("{}[{}]", name, members.size()));
     members.push_back({member.Name("server"), member.Id("incarnation")});
   }
   return members;
@@ -48,7 +48,7 @@ std::vector<Member> Members(Fields* fields, const char* name, size_t min, std::s
 // A value whose fields `take` takes; what is wrong with it is an error.
 template <typename T>
 std::expected<T, Error> Decode(std::string_view what, std::string_view data,
-                               void (*take)(Fields*, std::string*, T*)) {
+                               void (*take)(Fields*, T*)) {
   const auto fail = [what](const std::string& wrong) {
     return Fail(Code::kProtocol,
                 fmt::format("the {} that the coordinator holds makes no sense: {}", what, wrong));
@@ -60,12 +60,12 @@ std::expected<T, Error> Decode(std::string_view what, std::string_view data,
   Fields fields(object, "", &wrong);
   T value;
   value.cluster_id = fields.Id("cluster");
-  take(&fields, &wrong, &value);
+  take(&fields, &value);
   if (!wrong.empty()) return fail(wrong);
   return value;
 }
 
-void TakeConfig(Fields* fields, std::string*, Config* config) {
+void TakeConfig(Fields* fields, Config* config) {
   if (const uint64_t format = fields->Number("format", 1, kAny); format > kFormat) {
     fields->Wrong("format",
                   fmt::format("is {}, of a later release; this one knows {}", format, kFormat));
@@ -82,7 +82,7 @@ void TakeConfig(Fields* fields, std::string*, Config* config) {
     fields->Wrong("min_replicas", "is more than replicas");
 }
 
-void TakeServer(Fields* fields, std::string*, Server* server) {
+void TakeServer(Fields* fields, Server* server) {
   server->life = fields->Id("life");
   server->uris = fields->Texts("uris", kUrisMax, kUriBytesMax);
   server->zone = fields->NameOrNothing("zone");
@@ -90,13 +90,13 @@ void TakeServer(Fields* fields, std::string*, Server* server) {
   server->shards_max = fields->Number32("shards_max", 0, kAny32);
 }
 
-void TakeShard(Fields* fields, std::string* wrong, Shard* shard) {
+void TakeShard(Fields* fields, Shard* shard) {
   shard->epoch = fields->Number("epoch", 1, kEpochMax);
   shard->slot_first = fields->Number32("slot_first", 0, kSlots - 1);
   shard->slot_last = fields->Number32("slot_last", 0, kSlots - 1);
   shard->primary = fields->Name("primary");
-  shard->in_sync = Members(fields, "in_sync", 1, wrong);
-  shard->joining = Members(fields, "joining", 0, wrong);
+  shard->in_sync = Members(fields, "in_sync", 1);
+  shard->joining = Members(fields, "joining", 0);
   shard->proposal = fields->Id("proposal");
   if (shard->slot_last < shard->slot_first) fields->Wrong("slot_last", "is before slot_first");
   std::set<std::string> servers;

@@ -22,6 +22,11 @@ class Fields {
   Fields(const Json& object, std::string within, std::string* wrong)
       : object_(object), within_(std::move(within)), wrong_(wrong) {}
 
+  // Of an element of an array of its own; `within`: which.
+  Fields Of(const Json& element, const std::string& within) const {
+    return {element, within_ + within + ".", wrong_};
+  }
+
   // Zero and nothing where something is wrong.
   uint64_t Number(const char* name, uint64_t min, uint64_t max);
   uint32_t Number32(const char* name, uint32_t min, uint32_t max);

@@ -36,6 +36,7 @@ inline constexpr uint32_t kRefusals = 7;
 // Flags of a Hello, likewise; who says another speaks another protocol.
 inline constexpr uint16_t kHelloAdministers = 1, kHelloReadsOnly = 2;
 inline constexpr uint16_t kHelloFlags = kHelloAdministers | kHelloReadsOnly;
+constexpr bool ReadsOnly(uint16_t flags) { return (flags & kHelloReadsOnly) != 0; }
 
 // Whom it refuses and why, as the refused client says it.
 std::string RefusalText(uint32_t refusal, uint64_t limit);

@@ -11,7 +11,7 @@ using verify::BucketKind;
 
 namespace {
 
-// Buckets an item, on average while a table of half as many buckets more fills from 53 to 80 percent:
+// Buckets an item, on average while a table of 1.5 times the buckets fills from 53 to 80 percent:
 // 1.25 * 3 * ln(1.5).
 constexpr double kBucketsPerItem = 1.52;
 

@@ -51,7 +51,7 @@ bool Growth::WantsGrowth() const {
   return stats.items * 100 >= table_->current().geometry().bucket_count * kGrowAtPercent;
 }
 
-// Half as many buckets more, as long as the growth after that finds room beside them. Else the table's
+// 1.5 times the buckets, as long as the growth after that finds room beside them. Else the table's
 // share of the whole memory, as items divide it so far - or first as much as leaves room for that.
 uint64_t Growth::WantedBuckets(uint32_t bucket_bytes) const {
   const Geometry& now = table_->current().geometry();

@@ -46,8 +46,8 @@ class Memory {
 
   // Gives a range back, or a part of one: the pages that lie wholly inside.
   void Give(uint64_t offset, size_t bytes);
-  // Gives the system back about so much of what is free, the high end first, or a huge page; returns
-  // how much.
+  // Gives the system back about so much of what is free, from the high end, and at least a huge page
+  // where pages are huge; returns how much that was.
   size_t Release(size_t bytes);
 
   // Recovery, once all is claimed that is to stay, within the budget: gives the system back what is

@@ -24,8 +24,7 @@ constexpr std::chrono::milliseconds kSteadyLook{10};
 // A server of plov's, and clients that remember nothing or all.
 struct Ours {
   std::optional<program::OwnServer> server = {};
-  uint64_t empty_bytes = 0;   // of its memory
-  uint64_t memory_bytes = 0;  // more than that, with all items
+  uint64_t memory_bytes = 0;  // with all items, more than when it was empty
   std::unique_ptr<Plov> cold = {};
   std::unique_ptr<Plov> known = {};
 };
@@ -86,7 +85,7 @@ class Bench {
     if (auto started = ours->server->Start(program::Life::kFirst); !started) {
       return std::unexpected(started.error());
     }
-    ours->empty_bytes = ours->server->process().ResidentBytes();
+    const uint64_t empty_bytes = ours->server->process().ResidentBytes();
     auto cold = Plov::Connect(work_, ours->server->uri());
     if (!cold) return std::unexpected(cold.error());
     auto known = Plov::Connect(work_, ours->server->uri(),
@@ -96,7 +95,7 @@ class Bench {
     ours->known = std::move(*known);
     if (auto filled = ours->cold->Fill(); !filled) return std::unexpected(filled.error());
     auto table = AwaitSteadyTable(ours);
-    ours->memory_bytes = ours->server->process().ResidentBytes() - ours->empty_bytes;
+    ours->memory_bytes = ours->server->process().ResidentBytes() - empty_bytes;
     return table;
   }
 

@@ -4,11 +4,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "cluster/paths.h"
 #include "fabric/os.h"
@@ -79,8 +79,9 @@ std::expected<Place, Error> ParsePlace(std::string_view place) {
   }
 }
 
-std::expected<std::vector<std::string>, Error> LookUp(const std::vector<Host>& hosts) {
-  std::vector<std::string> addresses;
+std::expected<std::string, Error> LookUp(const std::vector<Host>& hosts) {
+  std::set<std::string> known;
+  std::string addresses;
   std::string why;
   for (const Host& host : hosts) {
     addrinfo hints{};
@@ -94,23 +95,14 @@ std::expected<std::vector<std::string>, Error> LookUp(const std::vector<Host>& h
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
     for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
       const std::string address = Numeric(*info);
-      const bool is_new = std::ranges::find(addresses, address) == addresses.end();
-      if (is_new && !address.empty() && HasFamily(info->ai_family)) addresses.push_back(address);
+      if (address.empty() || !HasFamily(info->ai_family)) continue;
+      if (known.insert(address).second) addresses += (addresses.empty() ? "" : ",") + address;
     }
   }
   if (!addresses.empty()) return addresses;
   return Fail(Code::kInvalidArgument,
               "no server of the ZooKeeper ensemble has an address: " +
                   (why.empty() ? "this machine has none of their address families" : why));
-}
-
-std::string Joined(const std::vector<std::string>& texts, std::string_view by) {
-  std::string joined;
-  for (const std::string& text : texts) {
-    if (!joined.empty()) joined += by;
-    joined += text;
-  }
-  return joined;
 }
 
 }  // namespace plov::cluster::zk

@@ -23,11 +23,8 @@ struct Place {
 // kInvalidArgument.
 std::expected<Place, Error> ParsePlace(std::string_view place);
 
-// "127.0.0.1:2181", "::1:2181" as the client library takes it: all of those of a family that this machine has. A name
+// "127.0.0.1:2181,::1:2181" as the client library takes it: all of those of a family that this machine has. A name
 // that is not known is left out beside others. kInvalidArgument when none is known. Takes as long as the name service.
-std::expected<std::vector<std::string>, Error> LookUp(const std::vector<Host>& hosts);
-
-// What stands between them in a message or for the library: ", " or ",".
-std::string Joined(const std::vector<std::string>& texts, std::string_view by);
+std::expected<std::string, Error> LookUp(const std::vector<Host>& hosts);
 
 }  // namespace plov::cluster::zk

@@ -147,7 +147,7 @@ std::expected<void, Error> ZkCoordinator::CreateRoot(Clock::time_point deadline)
 std::expected<void, Error> ZkCoordinator::BeginSession() {
   session_.reset();
   if (const auto addresses = LookUp(place_.hosts)) {
-    addresses_ = Joined(*addresses, ",");
+    addresses_ = *addresses;
   } else if (addresses_.empty()) {
     return std::unexpected(addresses.error());
   }

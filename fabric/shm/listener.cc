@@ -277,7 +277,7 @@ void ShmListener::HandleHello(Fd socket, const Hello& hello) {
                                          options_.admission->RoleOf(person, hello.flags));
   if (!place) return Refuse(socket.get(), place.error());
   errno = 0;
-  const bool reads_only = (hello.flags & kHelloReadsOnly) != 0;
+  const bool reads_only = ReadsOnly(hello.flags);
   NewPeer peer{.socket = {},
                .channel = {},
                .client_id = reads_only ? 0 : hello.client_id,

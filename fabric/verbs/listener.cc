@@ -34,8 +34,6 @@ struct ListenerDevice {
   std::map<uint32_t, Mr> regions;  // by shard; each goes after its port has let go
 };
 
-bool ReadsOnly(const Hello& hello) { return (hello.flags & kHelloReadsOnly) != 0; }
-
 std::unexpected<Error> InUse(const std::string& uri) {
   return Fail(Code::kInUse, "another server listens on " + uri +
                                 ": stop it, or choose another port with --listen");
@@ -221,7 +219,7 @@ Welcome VerbsListener::WelcomeTo(const Hello& hello) const {
           .region_rkey = region->rkey,
           .region_address = AddressOf(region->addr),
           .region_bytes = region->length,
-          .staging_bytes = ReadsOnly(hello) ? 0 : options_.staging_bytes};
+          .staging_bytes = ReadsOnly(hello.flags) ? 0 : options_.staging_bytes};
 }
 
 void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
@@ -243,7 +241,7 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
     return Refuse(id.get(),
                   place.error() == RefusalReason::kDraining ? Code::kInUse : Code::kNoSpace);
   }
-  const bool reads_only = ReadsOnly(*hello);
+  const bool reads_only = ReadsOnly(hello->flags);
   const Shard& shard = shards_.at(hello->shard);
   Claims* claims = reads_only ? nullptr : shard.exposure.claims;
   const auto claimed =
