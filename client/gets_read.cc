@@ -100,7 +100,7 @@ void Gets::LoadRecord(Get* get, const std::byte* from) {
   if (!Grow(&get->record, bytes - get->split_bytes)) {
     get->error = NoMemory();
   } else if (get->split_bytes == 0) {
-    verify::CopyFromShared(get->record.data(), from, bytes);
+    verify::CopySealedFromShared(get->record.data(), from, bytes);
   } else {
     verify::CopyFromSharedInTwo(get->record.data(), head_bytes, get->into->data(), from, bytes);
   }

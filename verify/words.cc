@@ -3,6 +3,15 @@
 #include <algorithm>
 #include <array>
 
+// Sanitizers see no loads of assembly, so there are none under them.
+#if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLOV_WIDE_LOADS 0
+#elif defined(__has_feature)
+#define PLOV_WIDE_LOADS (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+#else
+#define PLOV_WIDE_LOADS 1
+#endif
+
 namespace plov::verify {
 
 namespace {
@@ -15,6 +24,30 @@ void PatchWord(uint64_t* word, size_t offset, std::span<const std::byte> from, u
 }
 
 }  // namespace
+
+#if PLOV_WIDE_LOADS
+[[gnu::target("avx")]] size_t CopyLinesFromShared(std::byte* to, const std::byte* shared,
+                                                  size_t bytes) {
+  using Wide [[gnu::vector_size(32)]] = uint64_t;
+  static const bool can = __builtin_cpu_supports("avx") != 0;
+  if (!can) return 0;
+  const size_t end = bytes - bytes % kLineBytes;
+  for (size_t at = 0; at < end; at += kLineBytes) {
+    Wide first, second;
+    __asm__ volatile(
+        "vmovdqu (%2), %0\n\t"
+        "vmovdqu 32(%2), %1"
+        : "=&x"(first), "=x"(second)
+        : "r"(shared + at)
+        : "memory");
+    std::memcpy(to + at, &first, sizeof(first));
+    std::memcpy(to + at + sizeof(first), &second, sizeof(second));
+  }
+  return end;
+}
+#else
+size_t CopyLinesFromShared(std::byte*, const std::byte*, size_t) { return 0; }
+#endif
 
 void CopyFromSharedInTwo(void* head, size_t head_bytes, void* tail, const void* shared,
                          size_t bytes) {
@@ -34,7 +67,7 @@ void CopyFromSharedInTwo(void* head, size_t head_bytes, void* tail, const void* 
     to_tail += word_bytes - in_head;
     at += word_bytes;
   }
-  CopyFromShared(to_tail, from + at, bytes - at);
+  CopySealedFromShared(to_tail, from + at, bytes - at);
 }
 
 void MaskHeadToShared(uint64_t* shared, size_t offset, std::span<const std::byte> from,

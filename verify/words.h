@@ -139,8 +139,25 @@ inline void CopyFromShared(void* to, const void* shared, size_t bytes) {
   }
 }
 
+// Copies the whole lines of these bytes with loads of 32, and returns how many bytes those are; 0
+// where the processor has no such loads.
+size_t CopyLinesFromShared(std::byte* to, const std::byte* shared, size_t bytes);
+
+// As CopyFromShared, of bytes that are believed only where a checksum over all of them says so; the
+// lines of many are loaded 32 bytes at a time where the processor can. No processor promises that
+// such a load sees each of its words as it was at one instant, and here none has to: a torn word is
+// a torn copy, and a bit (`live`, which no checksum covers) is never torn. Copies keep their order,
+// which x86 gives to loads of every width.
+inline void CopySealedFromShared(void* to, const void* shared, size_t bytes) {
+  constexpr size_t kLinesBytesMin = 1024;  // fewer do not pay the call
+  auto* out = static_cast<std::byte*>(to);
+  auto* in = static_cast<const std::byte*>(shared);
+  const size_t copied = bytes < kLinesBytesMin ? 0 : CopyLinesFromShared(out, in, bytes);
+  CopyFromShared(out + copied, in + copied, bytes - copied);
+}
+
 // The same into two places: the first `head_bytes` to `head`, the rest to `tail`. The word that
-// both share is loaded once, so each word is as it was at one instant.
+// both share is loaded once.
 void CopyFromSharedInTwo(void* head, size_t head_bytes, void* tail, const void* shared,
                          size_t bytes);
 

@@ -61,6 +61,21 @@ TEST(Words, CopyFromSharedWritesExactlyItsBytesAtAnyAlignment) {
   }
 }
 
+// Around the length from which loads are wider.
+TEST(Words, CopySealedFromSharedCopiesItsBytesAndReadsNoFurther) {
+  constexpr size_t kFirst = 1000, kLast = 1200;
+  GuardedBuffer buffer(kLast);
+  for (size_t bytes = kFirst; bytes <= kLast; ++bytes) {
+    const auto shared = buffer.Last(RoundUpToWord(bytes));
+    for (size_t i = 0; i < shared.size(); ++i) shared[i] = std::byte(i * 7 + i / 256);
+    std::vector<std::byte> to(bytes + 2, kUntouched);
+    CopySealedFromShared(to.data() + 1, shared.data(), bytes);
+    EXPECT_TRUE(std::ranges::equal(std::span(to).subspan(1, bytes), shared.first(bytes))) << bytes;
+    EXPECT_EQ(to.front(), kUntouched);
+    EXPECT_EQ(to.back(), kUntouched) << bytes;
+  }
+}
+
 TEST(Words, CopyFromSharedReadsNoWordThatItsBytesDoNotTouch) {
   GuardedBuffer buffer(kLengthMax);
   for (size_t bytes = 0; bytes <= kLengthMax; ++bytes) {

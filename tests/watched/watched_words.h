@@ -12,12 +12,14 @@
 #define PublishSeal PublishSealUnwatched
 #define RetractLive RetractLiveUnwatched
 #define CopyFromShared CopyFromSharedUnwatched
+#define CopySealedFromShared CopySealedFromSharedUnwatched
 #define CopyWordsFromShared CopyWordsFromSharedUnwatched
 #include "verify/words.h"
 #undef StoreWord
 #undef PublishSeal
 #undef RetractLive
 #undef CopyFromShared
+#undef CopySealedFromShared
 #undef CopyWordsFromShared
 
 namespace plov::verify {
@@ -62,6 +64,10 @@ inline void CopyFromShared(void* to, const void* shared, size_t bytes) {
                             static_cast<const std::byte*>(shared) + at,
                             bytes - at < kWordBytes ? bytes - at : kWordBytes);
   }
+}
+
+inline void CopySealedFromShared(void* to, const void* shared, size_t bytes) {
+  CopyFromShared(to, shared, bytes);
 }
 
 template <size_t kWords>
