@@ -6,7 +6,7 @@
 // runs: many keys with 4 clients, and one key with 16 that all overlap; fed as plov-torture feeds
 // them, with a new horizon every thousand operations. One history in which a write in a thousand
 // got no answer: each of those may take effect at any later time. The thread's own CPU time counts.
-// Exit status 1 if a history is judged wrong.
+// Exit status 1 if the checker calls one of them wrong.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 // Values of 16 bytes to 16 KiB, as many between 16 and 32 as between 8192 and 16384. Inserts,
 // overwrites of Zipf-distributed keys (0.99) with values of other sizes, and deletes until memory
 // is full; then twice the memory is written, with a random item deleted whenever it is full; then
-// inserts until it is full again. Times are of the processor. Reports, never judges.
+// inserts until it is full again. Times are of the processor. Reports, and checks nothing.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

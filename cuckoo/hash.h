@@ -5,7 +5,7 @@
 // home in two), the shard from the low 32, the fingerprint from the lowest 7, ways 1 and 2 from two
 // further mixes.
 //
-// The seed is no secret, since every reader needs it. It is the hash that makes keys which collide hard
+// The seed is not secret, since every reader needs it. It is the hash that makes keys which collide hard
 // to find: plov(7), "The hash".
 //
 // Source: 3-1 cuckoo hashing, Pilaf, USENIX ATC 2013, section 4.2.

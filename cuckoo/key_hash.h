@@ -25,7 +25,7 @@
 
 namespace plov::cuckoo {
 
-// The high byte of a length behind 64 bytes is no length of 33 to 63.
+// The high byte of a length behind 64 bytes is never a length of 33 to 63.
 static_assert(verify::kKeyBytesMax >> 8 < 33);
 
 template <typename T>

@@ -2,7 +2,7 @@
 //
 // The same code runs over every fabric, in the simulator and against hand-made bytes. It implements
 // the reader's rules R1 to R6 of plov(7), "Reader's rules"; the deadline, the pauses and the call
-// of the server are the driver's, expiry (R7) is judged by the driver's clock.
+// of the server are the driver's, expiry (R7) is decided by the driver's clock.
 //
 //   Start ──► kRead ──► Feed* ──► kRead ... ──► kHit | kAbsent
 //                         ├─────► kPause       torn too often: rest pause_us(), then Resume

@@ -11,7 +11,7 @@ namespace plov::fabric {
 namespace {
 
 constexpr auto kIdOfAnother =
-    "its client id is another's: it has not shown that it is the client that the server knows";
+    "its client id belongs to another client, and it has not shown that it is that client";
 
 constexpr auto kDraining =
     "the server takes no new clients: it was told to end once those it has are gone (plov drain)";

@@ -95,7 +95,7 @@ class Admission {
   void SetLimits(const Limits& limits);
   // While it drains, no client gets in.
   void SetDraining(bool draining);
-  // How many there are; administrators are no clients.
+  // How many there are; administrators do not count.
   uint64_t clients() const;
   uint64_t administrators() const;
 

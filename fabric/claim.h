@@ -10,7 +10,7 @@
 // A client whose connection did not come about says the same claim again, since the server may have
 // taken it. So the same is taken twice, but only until the connection has spoken: an honest client
 // speaks as soon as it is connected, and whoever repeats its claim in between is ended by its next
-// proof. Who changes what is on the way is not held off.
+// proof. This does not stop an attacker who changes messages on their way.
 #pragma once
 
 #include <array>

@@ -278,7 +278,7 @@ class Listener {
   // Ends all connections to a shard, without an event, as Port::Close does (guarantee 3), and its
   // port: the shard's thread has stopped using it before, and nobody wakes it any more. Messages and
   // READs that are under way are dropped. Clients get kNoShard from now on. After the return the
-  // region is nobody's to READ or to write, though a client on this host may map its file for a while;
+  // region cannot be READ or written, though a client on this host may map its file for a while;
   // the shard may be exposed again at once, with any region. Nothing happens to a shard that is not
   // exposed.
   virtual void Withdraw(uint32_t shard) = 0;

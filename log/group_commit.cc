@@ -233,7 +233,7 @@ void GroupCommit::Run() {
       spin.SetLongest(std::chrono::microseconds(spin_us_.load(std::memory_order_relaxed)));
     }
   }
-  static_cast<void>(Drain());  // an error is told by failure() and, if it lasts, by Finish
+  static_cast<void>(WriteAll());  // an error is told by failure() and, if it lasts, by Finish
 }
 
 bool GroupCommit::Step(bool interval_is_over) {
@@ -258,13 +258,13 @@ std::expected<void, Error> GroupCommit::Finish() {
   wake_ = [] {};
   do {
     PassOn();
-    if (auto done = Drain(); !done) return done;
+    if (auto done = WriteAll(); !done) return done;
   } while (open_.head.operations > 0 || Attest());
   return {};
 }
 
 // All that was passed on, written and synced; the first error ends it.
-std::expected<void, Error> GroupCommit::Drain() {
+std::expected<void, Error> GroupCommit::WriteAll() {
   while (Step(true)) {
     if (failure() != Code::kOk) return Fail(failure(), failure_message());
   }

@@ -36,7 +36,7 @@ enum class CommitMode : uint8_t {
   kAsync,   // published and acknowledged; durable within the interval
 };
 
-// Memory of a long value, which nobody zeroes first.
+// Memory of a long value, which is not zeroed first.
 struct Piece {
   std::unique_ptr<std::byte[]> memory;
   size_t bytes = 0;
@@ -151,7 +151,7 @@ class GroupCommit {
   void WantSync(uint64_t batch);
 
   // The log's thread.
-  std::expected<void, Error> Drain();
+  std::expected<void, Error> WriteAll();
   bool SpinsForNext() const;
   bool IsOnShardsCore() const;
   void Wait();

@@ -130,7 +130,7 @@ std::string ParentOf(std::string path) {
 std::expected<fabric::Fd, Error> OpenFolder(const std::string& path) {
   fabric::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder) return folder;
-  if (errno == ENOTDIR) return Fail(Code::kInvalidArgument, path + ": this is no folder");
+  if (errno == ENOTDIR) return Fail(Code::kInvalidArgument, path + ": this is not a folder");
   return FailErrno(path + ": cannot open the folder", errno);
 }
 
@@ -195,7 +195,7 @@ std::expected<std::unique_ptr<File>, Error> PosixDisk::Open(const std::string& n
   struct stat status = {};
   if (::fstat(fd.get(), &status) != 0) return FailDisk(PathOf(name) + ": cannot be asked", errno);
   if (!S_ISREG(status.st_mode)) {
-    return Fail(Code::kInvalidArgument, PathOf(name) + ": this is no regular file");
+    return Fail(Code::kInvalidArgument, PathOf(name) + ": this is not a regular file");
   }
   return std::make_unique<PosixFile>(PathOf(name), std::move(fd),
                                      static_cast<uint64_t>(status.st_size));

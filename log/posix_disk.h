@@ -14,7 +14,7 @@ namespace plov::log {
 class PosixDisk : public Disk {
  public:
   // The folder, which is made when it is not there and its parent is. kPermission: it cannot be written.
-  // kInvalidArgument: it is no folder, or on a network's file system, whose fsync promises nothing here.
+  // kInvalidArgument: it is not a folder, or on a network's file system, whose fsync promises nothing here.
   static std::expected<std::unique_ptr<PosixDisk>, Error> Open(const std::string& path);
   // The same for reading alone: it must be there, and may be read-only.
   static std::expected<std::unique_ptr<PosixDisk>, Error> OpenForReading(const std::string& path);

@@ -13,7 +13,7 @@ using verify::kSnapshotBlockHeadBytes;
 using verify::kSnapshotFooterBytes;
 
 using Kind = verify::SnapshotBlockHead::Kind;
-using Verdict = std::expected<std::optional<Bytes>, Damage>;
+using BlockOrDamage = std::expected<std::optional<Bytes>, Damage>;
 
 std::string Differs(std::string_view what, uint64_t found, uint64_t footer) {
   return "it has " + std::to_string(found) + " " + std::string(what) + ", and its footer says " +
@@ -68,20 +68,20 @@ std::expected<std::string, Error> SnapshotReader::ReadFooter() {
   return {};
 }
 
-std::expected<Verdict, Error> SnapshotReader::Next() {
+std::expected<BlockOrDamage, Error> SnapshotReader::Next() {
   while (at_ < FooterAt()) {
     const uint64_t block_at = at_;
     const auto wrong = ReadBlock();
     if (!wrong) return std::unexpected(wrong.error());
     if (!wrong->empty()) {
-      return Verdict(std::unexpect,
-                     DamageAt(block_at, "block " + std::to_string(blocks_) + " " + *wrong));
+      return BlockOrDamage(std::unexpect,
+                           DamageAt(block_at, "block " + std::to_string(blocks_) + " " + *wrong));
     }
     if (block_head_.kind == Kind::kItems) return Bytes(block_).subspan(kSnapshotBlockHeadBytes);
   }
   if (at_ == FooterAt()) {
     const std::string wrong = CheckTotal();
-    if (!wrong.empty()) return Verdict(std::unexpect, DamageAt(at_, wrong));
+    if (!wrong.empty()) return BlockOrDamage(std::unexpect, DamageAt(at_, wrong));
     at_ = file_bytes_;
   }
   return std::nullopt;
@@ -93,7 +93,7 @@ std::expected<std::string, Error> SnapshotReader::ReadBlock() {
   block_.resize(kSnapshotBlockHeadBytes);
   if (const auto read = file_->Read(at_, block_); !read) return std::unexpected(read.error());
   const auto head = verify::GuessSnapshotBlock(block_, room);
-  if (!head) return "has no head that makes sense";
+  if (!head) return "has a head that makes no sense";
   block_.resize(head->bytes);
   const auto rest = std::span(block_).subspan(kSnapshotBlockHeadBytes);
   if (const auto read = file_->Read(at_ + kSnapshotBlockHeadBytes, rest); !read) {

@@ -19,7 +19,7 @@ namespace plov::log {
 class SnapshotReader {
  public:
   // Reads head and footer. `disk` outlives it. An Error is of the system, or kProtocol for another format
-  // version; a file that is no snapshot, or another's, is Damage too.
+  // version; a file that is not a snapshot, or is another's, is Damage too.
   static std::expected<std::expected<SnapshotReader, Damage>, Error> Open(Disk* disk,
                                                                           const std::string& name);
 

@@ -2,7 +2,7 @@
 //
 // A few threads of civetweb's serve it; they only read what `source` gives. Who is slow, silent or sends
 // garbage is cut off after two seconds; who comes while others are served waits in the kernel, so it has
-// less than 32 descriptors, whoever comes.
+// less than 32 descriptors, whatever scrapers do.
 #pragma once
 
 #include <expected>

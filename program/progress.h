@@ -6,7 +6,7 @@
 
 namespace plov::program {
 
-// Shows nothing when standard error is no terminal.
+// Shows nothing when standard error is not a terminal.
 class Progress {
  public:
   Progress();

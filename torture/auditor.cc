@@ -9,7 +9,7 @@ namespace plov::torture {
 
 namespace {
 
-// What one look at a lane takes at most, so that a busy one does not keep the others waiting.
+// What one look at a ring takes at most, so that a busy one does not keep the others waiting.
 constexpr size_t kTakenAtOnce = 4096;
 // Below this it is not worth to look for what can be decided.
 constexpr size_t kAdvanceFrom = 256;
@@ -32,8 +32,8 @@ uint64_t Audited::of(Outcome outcome) const {
   return sum;
 }
 
-Auditor::Auditor(RunMemory* memory, size_t lanes, std::optional<LifeChecker> lives)
-    : memory_(memory), open_(lanes, false), checker_(std::in_place), lives_(std::move(lives)) {
+Auditor::Auditor(RunMemory* memory, size_t clients, std::optional<LifeChecker> lives)
+    : memory_(memory), open_(clients, false), checker_(std::in_place), lives_(std::move(lives)) {
   if (lives_) lives_->Begin(Now());
   thread_ = std::thread([this] { Run(); });
 }
@@ -54,23 +54,23 @@ void Auditor::Do(std::function<void()> task) {
   changed_.wait(lock, [this] { return task_ == nullptr; });
 }
 
-// From the auditor's own thread, so that no horizon is made from some lanes before and others
+// From the auditor's own thread, so that no horizon is made from some rings before and others
 // after.
-void Auditor::Open(size_t lane) {
-  Do([this, lane] {
-    memory_->lanes[lane].Open(Now());
-    open_[lane] = true;
+void Auditor::Open(size_t client) {
+  Do([this, client] {
+    memory_->rings[client].Open(Now());
+    open_[client] = true;
   });
 }
 
-void Auditor::Bury(size_t lane) {
-  Do([this, lane] {
-    Lane& dead = memory_->lanes[lane];
+void Auditor::Close(size_t client) {
+  Do([this, client] {
+    OperationRing& dead = memory_->rings[client];
     const auto feed = [this](const Operation& operation) { Feed(operation); };
     while (dead.TakeFinished(kTakenAtOnce, feed) > 0) {
     }
     dead.TakeUnfinished(feed);
-    open_[lane] = false;
+    open_[client] = false;
   });
 }
 
@@ -111,7 +111,7 @@ void Auditor::Finish() {
 }
 
 void Auditor::Feed(const Operation& operation) {
-  // A client process that is killed may leave anything in its lane's last entries.
+  // A client process that is killed may leave anything in its ring's last entries.
   const auto kind = std::min(static_cast<size_t>(operation.kind), Audited::kKinds - 1);
   const auto outcome = std::min(static_cast<size_t>(operation.outcome), Audited::kOutcomes - 1);
   ++audited_.operations[kind][outcome];
@@ -123,22 +123,22 @@ void Auditor::Feed(const Operation& operation) {
   if (lives_) lives_->Feed(operation);
 }
 
-// The horizon is that of all lanes, after what each of them had was taken.
+// The horizon is that of all rings, after what each of them had was taken.
 size_t Auditor::TakeAll() {
   const bool full = held_.load(std::memory_order_relaxed) > kHeldMax;
   Instant earliest = kForever;
   for (size_t i = 0; full && i < open_.size(); ++i) {
-    if (open_[i]) earliest = std::min(earliest, memory_->lanes[i].horizon());
+    if (open_[i]) earliest = std::min(earliest, memory_->rings[i].horizon());
   }
   size_t taken = 0;
   for (size_t i = 0; i < open_.size(); ++i) {
-    Lane& lane = memory_->lanes[i];
-    if (!open_[i] || (full && lane.horizon() > earliest)) continue;
-    taken += lane.TakeFinished(kTakenAtOnce, [this](const Operation& o) { Feed(o); });
+    OperationRing& ring = memory_->rings[i];
+    if (!open_[i] || (full && ring.horizon() > earliest)) continue;
+    taken += ring.TakeFinished(kTakenAtOnce, [this](const Operation& o) { Feed(o); });
   }
   Instant horizon = kForever;
   for (size_t i = 0; i < open_.size(); ++i) {
-    if (open_[i]) horizon = std::min(horizon, memory_->lanes[i].horizon());
+    if (open_[i]) horizon = std::min(horizon, memory_->rings[i].horizon());
   }
   if (horizon != kForever) checker_->Advance(horizon);
   if (++looks_ % kLooksPerCount == 0) held_.store(checker_->size(), std::memory_order_relaxed);

@@ -1,13 +1,13 @@
-// Auditor: takes the operations out of the lanes and has them checked, in a thread of its own.
+// Auditor: takes the operations out of the rings and has them checked, in a thread of its own.
 //
 //   Auditor auditor(memory, clients);
-//   auditor.Open(lane);        before a client process starts in it
-//   auditor.Bury(lane);        when its process has ended: what it had under way is unknown
+//   auditor.Open(client);    before its process starts
+//   auditor.Close(client);   when its process has ended: what it had under way is unknown
 //   auditor.EndHistory();      when all are parked: what comes then is a history of its own
 //   auditor.EndLife(restart, survey);   likewise: the server was killed and is there again
 //
 // Memory: 24 bytes a key, the recent operations, and what is open. When more is open than
-//         kHeldMax, because one operation does not end, only the lane that this one is in is
+//         kHeldMax, because one operation does not end, only the ring that this one is in is
 //         looked at, so that the others' clients wait.
 // Threads: the calls are made by one thread, and wait until the auditor's thread has done them.
 #pragma once
@@ -50,13 +50,13 @@ class Auditor {
   static constexpr size_t kFoundMax = 8;
 
   // commit: of a server with a log that is killed and goes on with it.
-  Auditor(RunMemory* memory, size_t lanes, std::optional<LifeChecker> lives = {});
+  Auditor(RunMemory* memory, size_t clients, std::optional<LifeChecker> lives = {});
   Auditor(const Auditor&) = delete;
   Auditor& operator=(const Auditor&) = delete;
   ~Auditor();
 
-  void Open(size_t lane);
-  void Bury(size_t lane);
+  void Open(size_t client);
+  void Close(size_t client);
   void EndHistory();
   // survey: a GET of every key, before clients go on. Only where there are `lives`.
   void EndLife(Instant restart, std::span<const Operation> survey);
@@ -83,7 +83,7 @@ class Auditor {
   void Take(Violation violation);
 
   RunMemory* memory_;
-  std::vector<bool> open_;  // by lane
+  std::vector<bool> open_;  // by client
   std::optional<IntervalChecker> checker_;
   std::optional<LifeChecker> lives_;
   std::vector<Restart> restarts_;  // of the history under way

@@ -33,7 +33,7 @@ po::options_description Described() {
 std::string HelpText() {
   std::ostringstream text;
   text
-      << "plov-torture check - judges a recorded history of any store\n\n"
+      << "plov-torture check - checks a recorded history of any store\n\n"
          "Usage: plov-torture check [OPTION]... FILE\n\n"
       << Described()
       << "\nFILE is a history of one register, or of many by key: EDN as Jepsen writes it, or JSON "

@@ -1,4 +1,4 @@
-// plov-torture check FILE: judges a history that somebody else recorded.
+// plov-torture check FILE: checks a history that another program recorded.
 #pragma once
 
 #include <expected>

@@ -55,10 +55,10 @@ bool CanShiftClock() {
 }
 
 // Clocks cannot be made to show less than zero.
-std::chrono::seconds ShiftOfLane(size_t lane) {
+std::chrono::seconds ShiftOfClient(size_t client) {
   timespec now;
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  switch (lane % 3) {
+  switch (client % 3) {
     case 1:
       return std::chrono::hours(24);
     case 2:

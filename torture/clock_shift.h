@@ -19,7 +19,7 @@ std::expected<void, Error> ShiftClock(std::chrono::seconds ahead);
 // Whether a process may do that here: tries it in a child. Before this process has threads.
 bool CanShiftClock();
 
-// How far the clocks of a client's lane are ahead: not at all, a day, or less than nothing.
-std::chrono::seconds ShiftOfLane(size_t lane);
+// How far the clocks of a client are ahead: not at all, a day, or less than nothing.
+std::chrono::seconds ShiftOfClient(size_t client);
 
 }  // namespace plov::torture

@@ -19,7 +19,7 @@ KeyName Expiries::NameOf(size_t index) const {
   return {run_, history_, kFirstKey + (process_ % kProcessesMax) * kItems + index};
 }
 
-std::optional<std::string> Expiries::Turn(Client* client, uint32_t history) {
+std::optional<std::string> Expiries::Step(Client* client, uint32_t history) {
   if (history != history_) items_ = {};
   history_ = history;
   const size_t index = random_.Below(kItems);

@@ -24,7 +24,7 @@ class Expiries {
 
   // Puts an item, or gets one. Returns what was wrong, if anything. history: the present one; items
   // of former ones are forgotten.
-  std::optional<std::string> Turn(Client* client, uint32_t history);
+  std::optional<std::string> Step(Client* client, uint32_t history);
   // Of items that may be lost nothing is known.
   void Forget() { items_ = {}; }
   // The numbers of all keys of so many processes, from the first on.

@@ -30,7 +30,7 @@ constexpr size_t IndexOf(Fault fault) { return static_cast<size_t>(fault); }
 inline constexpr std::array<std::string_view, kFaults> kFaultNames = {
     "pause", "stop", "kill-client", "kill-server", "growth", "full", "deadline", "clock"};
 
-// Those that need a server of the tool's own: nobody else's is killed, filled or made to grow.
+// Those that need a server of the tool's own: no other server is killed, filled or made to grow.
 inline FaultSet OwnServerFaults() {
   FaultSet faults;
   return faults.set(IndexOf(Fault::kKillServer))

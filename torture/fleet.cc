@@ -33,7 +33,7 @@ std::expected<void, Error> Fleet::Start(size_t clients) {
 
 // Takes over what a process that has ended leaves.
 void Fleet::Retire(size_t index) {
-  auditor_->Bury(index);
+  auditor_->Close(index);
   ClientReport& report = mapping_->memory()->reports[index];
   for (size_t i = 0; i < kCounts; ++i) {
     former_[i] += report.counts[i].exchange(0, std::memory_order_relaxed);
@@ -64,7 +64,7 @@ std::optional<std::string> Fleet::AwaitParked() {
   const uint64_t barrier = mapping_->memory()->barrier.load(std::memory_order_relaxed);
   const auto end = std::chrono::steady_clock::now() + kWaitMax;
   for (size_t i = 0; i < processes_.size(); ++i) {
-    // Pairs with Worker::AwaitRun: what the client did before is in its lane.
+    // Pairs with Worker::AwaitRun: what the client did before is in its ring.
     const auto& parked_at = mapping_->memory()->reports[i].parked_at;
     while (parked_at.load(std::memory_order_acquire) != barrier) {
       if (processes_[i].HasEnded()) return NameOf(i) + " ended: " + processes_[i].ending();
@@ -108,8 +108,8 @@ std::optional<std::string> Fleet::Stop() {
 
 Counts Fleet::counts() const {
   Counts counts = former_;
-  for (size_t lane = 0; lane < processes_.size(); ++lane) {
-    const ClientReport& report = mapping_->memory()->reports[lane];
+  for (size_t client = 0; client < processes_.size(); ++client) {
+    const ClientReport& report = mapping_->memory()->reports[client];
     for (size_t i = 0; i < kCounts; ++i) {
       counts[i] += report.counts[i].load(std::memory_order_relaxed);
     }

@@ -36,10 +36,10 @@ class Fleet {
   // Which has ended without being asked to, if any, and how.
   std::optional<std::string> UnexpectedExit();
 
-  // Ends all. Who had to be killed, if any.
+  // Ends all. Returns which had to be killed, if any.
   std::optional<std::string> Stop();
 
-  // What all that ever ran have counted, and the lies they were told.
+  // What all that ever ran have counted, and the wrong values that they got.
   Counts counts() const;
   const std::vector<std::string>& lies() const { return lies_; }
   bool has_lie() const;

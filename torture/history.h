@@ -15,9 +15,9 @@
 //   kDeleteIf     held `expected`, goes away is absent                  present, not `expected`
 //
 // and so that each store's version is higher than that of every store before it. Versions are
-// compared, never counted: between two of them there is always room for stores that nobody saw.
+// compared, never counted: between two of them there is always room for stores that no operation saw.
 // kRefused did nothing. kUnknown took effect at some instant after its start, however late, or did
-// nothing; what it would have returned nobody knows.
+// nothing; what it would have returned is unknown.
 //
 // A client can only expect a version that it was told: `expected` is the version of some store or
 // hit of the history, or of a foreign value.

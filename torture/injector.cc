@@ -128,20 +128,20 @@ std::expected<void, Error> Runner::InjectKillLogged() {
 
 // Nothing may be lost: the history goes on, and the tool's GETs are operations like any other.
 std::expected<void, Error> Runner::InjectRestart() {
-  const size_t lane = options_.clients;
+  const size_t client = options_.clients;
   target_->Kill();
   std::this_thread::sleep_for(Draw(microseconds(0), kStopMax));
   auditor_.NoteRestart(Now());
   if (auto started = target_->Restart(program::Life::kWarm); !started) return started;
-  auditor_.Open(lane);
-  Lane& to = memory()->lanes[lane];
+  auditor_.Open(client);
+  OperationRing& to = memory()->rings[client];
   const auto looked = LookAtKeys([&to](std::span<const Operation> operations) {
     while (!to.HasRoom(operations.size())) std::this_thread::sleep_for(milliseconds(1));
     for (size_t i = 0; i < operations.size(); ++i) to.Next(i) = operations[i];
     to.Issue(operations.size());
     to.Finish(Now());
   });
-  auditor_.Bury(lane);
+  auditor_.Close(client);
   return looked;
 }
 
@@ -182,7 +182,7 @@ void Runner::InjectFull() {
   const uint32_t history = memory()->history.load(std::memory_order_relaxed);
   target_->Fill(history);
   std::this_thread::sleep_for(Draw(kStopMin, kStopMax));
-  target_->Drain(history);
+  target_->Empty(history);
 }
 
 }  // namespace plov::torture

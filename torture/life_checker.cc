@@ -77,7 +77,7 @@ Violation LifeChecker::ViolationOf(const Life& life, const Operation& get) const
                          .restarts = {life.end},
                          .commit = commit_};
   if (life.before.form == Settled::Form::kPresent) {
-    // As it was found, so that whoever judges the window knows that it was there.
+    // As it was found, so that the check of the window knows that it was there.
     Operation found = RestoredAs(get.key, life.before, begin_);
     violation.window.push_back(found);
     found.start = found.end = begin_;

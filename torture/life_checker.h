@@ -10,7 +10,7 @@
 // one life. What the survey has found is what the next life begins with.
 //
 // All shards are cut at one version each. Which shard has a key only the server knows, so that keys
-// are judged together when there is one shard, and else each by itself.
+// are checked together when there is one shard, and else each by itself.
 //
 // Memory: 24 bytes a key, and the operations of one life; beyond kOperationsMax no GETs are kept,
 //         without which less is found.
@@ -37,7 +37,7 @@ class LifeChecker {
   void Feed(const Operation& operation);
   std::vector<Violation> End(Instant restart, std::span<const Operation> survey);
 
-  // What the life at hand began with.
+  // What the present life began with.
   Settled before(uint64_t key) const { return key < before_.size() ? before_[key] : Settled{}; }
   Instant begin() const { return begin_; }
 

@@ -1,6 +1,6 @@
-// Lives: the whole history of one key over several lives of its server, judged at once.
+// Lives: the whole history of one key over several lives of its server, checked at once.
 //
-// For histories that were recorded, and for what is shown of a violation. A run judges each life
+// For histories that were recorded, and for what is shown of a violation. A run checks each life
 // when it ends (torture/life_checker.h), when it reads what the next one begins with; here that is
 // found out: all states that a life can have left are kept, as far as a later one tells them apart.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace plov::torture {
 
-// By what a history of one key is judged.
+// How a history of one key is checked.
 struct Rules {
   Initial initial = Initial::kAbsent;
   std::vector<Restart> restarts = {};  // by instant

@@ -7,10 +7,10 @@
 
 namespace plov::torture {
 
-// What an operation that ended with this error came to.
+// The outcome of an operation that ended with this error.
 Outcome OutcomeOf(Code error);
 
-// Fills in what the operation came to: outcome, version; not the end, and of a GET not the value.
+// Fills in the result of the operation: outcome, version; not the end, and of a GET not the value.
 void Note(const Client::PutResult& result, Operation* operation);
 void Note(const Client::DeleteResult& result, Operation* operation);
 

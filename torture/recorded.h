@@ -16,7 +16,7 @@
 // the store was killed then.
 //
 // Our own JSON (torture/report.h, Json): an object or a list of objects with "operations". With
-// versions, which a store told with every write, the history is judged by them
+// versions, which a store told with every write, the history is checked by them
 // (torture/history.h); without, "expected" of PUT-IF and DELETE-IF is a value. "kills" and "commit"
 // are those of torture/durability.h.
 #pragma once

@@ -36,7 +36,7 @@ std::expected<RunMapping, Error> RunMapping::Create() {
     ::close(fd);
     return failed;
   }
-  // Default initialized: the lanes' rings are zero already, and not touched.
+  // Default initialized: the rings are zero already, and not touched.
   return RunMapping(fd, new (at) RunMemory);
 }
 

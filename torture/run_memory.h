@@ -1,4 +1,4 @@
-// Run memory: what the tool and its client processes share: the plan, the barrier, lanes, counters.
+// Run memory: what the tool and its client processes share: the plan, the barrier, rings, counters.
 //
 // A memfd that the clients inherit. The plan is written before the first client starts; everything
 // else is atomics, each written by one side.
@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-#include "torture/lane.h"
+#include "torture/operation_ring.h"
 #include "verify/error.h"
 
 namespace plov::torture {
@@ -84,7 +84,7 @@ struct RunMemory {
   std::atomic<uint32_t> life = 0;     // likewise: of the server, with a log that may lose something
   std::atomic<uint64_t> keys_open = 0;  // of plan.keys, those in use
   std::array<ClientReport, kClientsMax> reports;
-  std::array<Lane, kClientsMax + 1> lanes;  // committed as used; one for the tool
+  std::array<OperationRing, kClientsMax + 1> rings;  // committed as used; one for the tool
 };
 
 // Maps it; the memory is that of a file descriptor without a name.

@@ -1,7 +1,7 @@
 // Runner: one run, from the start of its server to the evidence it leaves.
 //
 //   runner ──forks──► plovd                 ┌──────────── run memory ────────────┐
-//       │     ──forks──► client processes ───► │ lanes of operations, counters      │
+//       │     ──forks──► client processes ───► │ rings of operations, counters      │
 //       │                                      └──────────────┬─────────────────────┘
 //       └── thread: auditor ◄── takes operations, checks them ┘
 //

@@ -2,7 +2,7 @@
 //
 // Leaving something out of a history can make a right one wrong (a GET without its PUT), so only
 // steps are taken after which a right history would still be right (weaken.h). What is left is
-// therefore evidence: whoever believes it wrong must believe the whole wrong.
+// therefore evidence: if it is wrong, the whole history is wrong.
 #pragma once
 
 #include <vector>

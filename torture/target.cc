@@ -100,7 +100,7 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
   if (!janitor) return std::unexpected(janitor.error());
   janitor_.emplace(std::move(*janitor));
   const std::string plovd = options.plovd.empty() ? program::FindPlovd() : options.plovd;
-  if (plovd.empty()) return Fail(Code::kUnavailable, "there is no plovd: name it with --plovd");
+  if (plovd.empty()) return Fail(Code::kUnavailable, "plovd was not found: name it with --plovd");
   const program::OwnServerOptions own{
       .plovd = plovd,
       .folder = folder_,
@@ -238,7 +238,7 @@ void Target::Fill(uint32_t history) {
   }
 }
 
-void Target::Drain(uint32_t history) {
+void Target::Empty(uint32_t history) {
   std::vector<KeyName> names;
   for (uint64_t i = 0; i < ballast_; ++i) names.emplace_back(run_, history, kBallastKeys + i);
   DeleteKeys(&*client_, names);

@@ -55,9 +55,9 @@ class Target {
   bool ObserveAtLast();
   ServerCounts counts() const { return tally_.sum(); }
 
-  // Fills the memory up to the last PUT; Drain gives it back.
+  // Fills the memory up to the last PUT; Empty gives it back.
   void Fill(uint32_t history);
-  void Drain(uint32_t history);
+  void Empty(uint32_t history);
 
   // Deletes so many keys of one history, from a number on. Whether all are gone.
   bool Delete(uint32_t history, uint64_t first, uint64_t keys);
@@ -93,7 +93,7 @@ class Target {
   uint64_t ballast_ = 0;  // keys of it
 };
 
-// Deletes all keys of a run, whatever their histories; for when nobody knows any more which.
+// Deletes all keys of a run, whatever their histories; for when it is not known which there are.
 // timeout: of each call.
 void DeleteRun(const std::string& uri, uint32_t run, std::chrono::microseconds timeout);
 

@@ -198,7 +198,7 @@ std::string ToolHelpText() {
        << Described()
        << "\nStarts a plovd of its own unless --server names one. Shows progress each second, then "
           "a\nverdict; a violation is printed as the smallest history that shows it, and saved.\n"
-          "plov-torture check judges a recorded history of any store; see its --help.\n"
+          "plov-torture check checks a recorded history of any store; see its --help.\n"
           "Exit status: 0 pass, 1 violation, 2 usage, 3 cannot run, 4 too little was done.\n";
   return text.str();
 }

@@ -15,7 +15,7 @@
 
 namespace plov::torture {
 
-// All that a run leaves to judge.
+// All that the verdict of a run rests on.
 struct Evidence {
   ToolOptions options;
   double seconds = 0;

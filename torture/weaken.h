@@ -14,7 +14,7 @@
 
 namespace plov::torture {
 
-// Only looks: a GET, or a write that came to nothing.
+// Changes nothing: a GET, or a write that changed nothing.
 bool IsObservation(const Operation& operation);
 
 // What had happened by `instant`: later operations go, those under way then become unknown.
@@ -28,7 +28,7 @@ std::vector<Operation> WithoutObservations(const std::vector<Operation>& history
                                            size_t end);
 
 // For a history whose beginning is lost: adds unknown operations that allow all that the lost ones
-// may have done. To be judged with Initial::kAnything.
+// may have done. To be checked with Initial::kAnything.
 std::vector<Operation> CompleteWindow(std::vector<Operation> window);
 
 }  // namespace plov::torture

@@ -23,12 +23,12 @@ using std::chrono::microseconds;
 
 constexpr microseconds kRest{200};  // of a client that waits for the tool
 constexpr microseconds kSpin{5};    // as the tool's own server
-constexpr uint64_t kTurnsPerReport = 32;
-constexpr uint64_t kTurnsPerPause = 64;
+constexpr uint64_t kBatchesPerReport = 32;
+constexpr uint64_t kBatchesPerPause = 64;
 // A write without an answer costs the checker something for the rest of its history.
-constexpr uint64_t kTurnsPerDeadline = 128;
-constexpr uint64_t kTurnsPerExpiry = 16;
-constexpr uint64_t kTurnsPerStanding = 512;
+constexpr uint64_t kBatchesPerDeadline = 128;
+constexpr uint64_t kBatchesPerExpiry = 16;
+constexpr uint64_t kBatchesPerStanding = 512;
 // What a call takes at least, and a good deal more; each process has one of them.
 constexpr std::array kDeadlines = {microseconds(3), microseconds(10), microseconds(30),
                                    microseconds(100), microseconds(1000)};
@@ -70,7 +70,7 @@ void Await(const Client& client) {
 
 Worker::Worker(RunMemory* memory, size_t index, uint32_t process)
     : memory_(memory),
-      lane_(memory->lanes[index]),
+      ring_(memory->rings[index]),
       report_(memory->reports[index]),
       choices_(memory->plan, process),
       process_(process),
@@ -91,19 +91,19 @@ void Worker::Work() {
   report_.connected.store(true, std::memory_order_release);
   while (AwaitRun() && AwaitRoom()) {
     keys_open_ = memory_->keys_open.load(std::memory_order_relaxed);
-    if (plan.pauses && choices_.OneIn(kTurnsPerPause)) {
+    if (plan.pauses && choices_.OneIn(kBatchesPerPause)) {
       PauseInGet();
-    } else if (short_deadline_ && choices_.OneIn(kTurnsPerDeadline)) {
+    } else if (short_deadline_ && choices_.OneIn(kBatchesPerDeadline)) {
       WorkToDeadline();
-    } else if (expiries_ && choices_.OneIn(kTurnsPerExpiry)) {
-      if (auto wrong = expiries_->Turn(&*client_, history_)) Lie(std::move(*wrong));
-    } else if (standing_ && choices_.OneIn(kTurnsPerStanding)) {
+    } else if (expiries_ && choices_.OneIn(kBatchesPerExpiry)) {
+      if (auto wrong = expiries_->Step(&*client_, history_)) Lie(std::move(*wrong));
+    } else if (standing_ && choices_.OneIn(kBatchesPerStanding)) {
       GetStanding();
     } else {
-      Turn(choices_.DrawForm());
+      RunBatch(choices_.DrawForm());
     }
-    lane_.Finish(Now());
-    if (++turns_ % kTurnsPerReport == 0) Report();
+    ring_.Finish(Now());
+    if (++batches_ % kBatchesPerReport == 0) Report();
   }
   Report();
 }
@@ -125,7 +125,7 @@ std::optional<Client> Worker::Connect(microseconds timeout) {
 }
 
 bool Worker::AwaitRoom() {
-  while (!lane_.HasRoom(kGetsPerBatch)) {
+  while (!ring_.HasRoom(kGetsPerBatch)) {
     if (stopped()) return false;
     Rest();
   }
@@ -156,11 +156,11 @@ bool Worker::AwaitRun() {
 }
 
 void Worker::Rest() {
-  lane_.Rest(Now());
+  ring_.Rest(Now());
   std::this_thread::sleep_for(kRest);
 }
 
-void Worker::Turn(Form form) {
+void Worker::RunBatch(Form form) {
   switch (form) {
     case Form::kGetMany:
       return GetMany();
@@ -176,14 +176,14 @@ void Worker::Turn(Form form) {
 }
 
 void Worker::Name(size_t index) {
-  names_[index] = KeyName(memory_->plan.run, history_, lane_.Next(index).key);
+  names_[index] = KeyName(memory_->plan.run, history_, ring_.Next(index).key);
   keys_[index] = names_[index].view();
 }
 
 // Returns the bytes of its value.
 size_t Worker::Fill(size_t index) {
   Name(index);
-  const Operation& operation = lane_.Next(index);
+  const Operation& operation = ring_.Next(index);
   if (!IsStore(operation.kind)) return 0;
   values_[index].resize(choices_.DrawValueBytes(operation.key));
   WriteValue(operation.value, SealedKey(history_, operation.key), values_[index]);
@@ -192,26 +192,26 @@ size_t Worker::Fill(size_t index) {
 
 void Worker::Issue(size_t count) {
   const Instant now = Now();
-  for (size_t i = 0; i < count; ++i) lane_.Next(i).start = now;
-  lane_.Issue(count);
+  for (size_t i = 0; i < count; ++i) ring_.Next(i).start = now;
+  ring_.Issue(count);
 }
 
 void Worker::GetMany() {
   for (size_t i = 0; i < kGetsPerBatch; ++i) {
-    choices_.DrawGet(keys_open_, &lane_.Next(i));
+    choices_.DrawGet(keys_open_, &ring_.Next(i));
     Name(i);
   }
   Issue(kGetsPerBatch);
   client_->GetMany(
-      keys_, [this](size_t i, const Client::GetResult& result) { OnGet(result, &lane_.Next(i)); });
+      keys_, [this](size_t i, const Client::GetResult& result) { OnGet(result, &ring_.Next(i)); });
 }
 
 void Worker::PutMany() {
   size_t count = 0;
   for (size_t bytes = 0; count < kStoresPerBatch && bytes < kBytesPerBatch; ++count) {
-    choices_.DrawStore(keys_open_, &lane_.Next(count));
+    choices_.DrawStore(keys_open_, &ring_.Next(count));
     bytes += Fill(count);
-    items_[count] = {keys_[count], values_[count], OptionsOf(lane_.Next(count))};
+    items_[count] = {keys_[count], values_[count], OptionsOf(ring_.Next(count))};
   }
   Issue(count);
   client_->PutMany(std::span(items_).first(count),
@@ -221,7 +221,7 @@ void Worker::PutMany() {
 void Worker::Async() {
   size_t count = 0;
   for (size_t bytes = 0; count < kAsyncPerBatch && bytes < kBytesPerBatch; ++count) {
-    choices_.DrawAny(keys_open_, &lane_.Next(count));
+    choices_.DrawAny(keys_open_, &ring_.Next(count));
     bytes += Fill(count);
   }
   Issue(count);
@@ -235,7 +235,7 @@ void Worker::Async() {
 }
 
 void Worker::Start(size_t index, size_t* left) {
-  Operation* operation = &lane_.Next(index);
+  Operation* operation = &ring_.Next(index);
   if (operation->kind == Kind::kGet) {
     client_->StartGet(keys_[index], [=, this](const Client::GetResult& result) {
       OnGet(result, operation);
@@ -257,7 +257,7 @@ void Worker::Start(size_t index, size_t* left) {
 }
 
 void Worker::Single() {
-  Operation* operation = &lane_.Next(0);
+  Operation* operation = &ring_.Next(0);
   choices_.DrawAny(keys_open_, operation);
   Fill(0);
   Issue(1);
@@ -277,12 +277,12 @@ bool Worker::IsAwaited() const {
 // Each is an operation by itself: the shortest intervals there are. Hot, since a record that is
 // copied straight into the buffer is torn only if its key is written meanwhile.
 void Worker::GetInto() {
-  for (size_t i = 0; i < kGetIntosPerTurn && !IsAwaited(); ++i) {
-    choices_.DrawHotGet(&lane_.Next(0));
+  for (size_t i = 0; i < kGetIntosPerBatch && !IsAwaited(); ++i) {
+    choices_.DrawHotGet(&ring_.Next(0));
     Name(0);
     Issue(1);
-    OnGet(Get(true), &lane_.Next(0));
-    lane_.Finish(Now());
+    OnGet(Get(true), &ring_.Next(0));
+    ring_.Finish(Now());
   }
 }
 
@@ -290,11 +290,11 @@ void Worker::GetInto() {
 void Worker::PauseInGet() {
   Pause pause;
   for (size_t i = 0; i < kGetsPerBatch && !pause.has_rested() && !IsAwaited(); ++i) {
-    choices_.DrawHotGet(&lane_.Next(0));
+    choices_.DrawHotGet(&ring_.Next(0));
     Name(0);
     Issue(1);
-    OnGet(pause.In([&] { return Get(i % 2 == 0); }), &lane_.Next(0));
-    lane_.Finish(Now());
+    OnGet(pause.In([&] { return Get(i % 2 == 0); }), &ring_.Next(0));
+    ring_.Finish(Now());
   }
   if (!pause.has_rested()) return;
   report_.counts[IndexOf(Count::kPauses)].fetch_add(1, std::memory_order_relaxed);
@@ -348,7 +348,7 @@ void Worker::Lie(std::string text) {
 
 template <typename Result>
 void Worker::OnWrite(const Result& result, size_t index) {
-  Operation* operation = &lane_.Next(index);
+  Operation* operation = &ring_.Next(index);
   operation->end = Now();
   Note(result, operation);
   if (!result) return CountError(result.error().code);
@@ -373,7 +373,7 @@ void Worker::Report() {
 }
 
 int RunWorker(int argc, char** argv) {
-  std::array<uint32_t, 3> numbers{};  // descriptor, lane, process
+  std::array<uint32_t, 3> numbers{};  // descriptor, client, process
   if (argc != 2 + static_cast<int>(numbers.size())) return 2;
   for (size_t i = 0; i < numbers.size(); ++i) {
     const std::string_view text = argv[2 + i];
@@ -383,7 +383,7 @@ int RunWorker(int argc, char** argv) {
   const auto mapping = RunMapping::Open(static_cast<int>(numbers[0]));
   if (!mapping || numbers[1] >= kClientsMax) return 2;
   if (mapping->memory()->plan.shifted_clocks) {
-    if (!ShiftClock(ShiftOfLane(numbers[1]))) return 2;
+    if (!ShiftClock(ShiftOfClient(numbers[1]))) return 2;
   }
   Worker(mapping->memory(), numbers[1], numbers[2]).Work();
   return 0;

@@ -1,5 +1,5 @@
 // Worker: a client process of the tool. It uses the public API and nothing else of the store, and
-// writes every operation into its lane before and after.
+// writes every operation into its ring before and after.
 //
 // Operations go out in batches; all of a batch start at one instant, and each ends when its
 // callback runs. Single ones have the shortest intervals, so they are the sharpest; batches make
@@ -24,7 +24,7 @@ namespace plov::torture {
 
 class Worker {
  public:
-  // index: of its lane; process: its number in the run.
+  // index: of its ring; process: its number in the run.
   Worker(RunMemory* memory, size_t index, uint32_t process);
 
   // Works until the run is stopped.
@@ -34,7 +34,7 @@ class Worker {
   static constexpr size_t kGetsPerBatch = 64;
   static constexpr size_t kStoresPerBatch = 32;
   static constexpr size_t kAsyncPerBatch = 32;
-  static constexpr size_t kGetIntosPerTurn = 16;
+  static constexpr size_t kGetIntosPerBatch = 16;
 
   bool stopped() const { return memory_->stop.load(std::memory_order_relaxed); }
   // std::nullopt when the run is stopped first.
@@ -44,13 +44,13 @@ class Worker {
   bool IsParked();
   bool IsAwaited() const;
   void Rest();
-  void Turn(Form form);
+  void RunBatch(Form form);
   void PauseInGet();
   void WorkToDeadline();
   void GetStanding();
   void Lie(std::string text);
 
-  // The batch being made: entries of the lane, with their keys and values.
+  // The batch being made: entries of the ring, with their keys and values.
   void Name(size_t index);
   size_t Fill(size_t index);
   void Issue(size_t count);
@@ -70,14 +70,14 @@ class Worker {
   void Report();
 
   RunMemory* memory_;
-  Lane& lane_;
+  OperationRing& ring_;
   ClientReport& report_;
   Choices choices_;
   uint32_t process_;
   uint32_t history_ = 0;
   uint32_t life_ = 0;
   uint64_t keys_open_ = 0;
-  uint64_t turns_ = 0;
+  uint64_t batches_ = 0;
   std::optional<Client> client_;
   std::optional<Client> short_deadline_;  // its calls have microseconds
   std::optional<Expiries> expiries_;
@@ -89,7 +89,7 @@ class Worker {
   std::vector<std::byte> buffer_;
 };
 
-// The process that the tool starts: `plov-torture worker FD LANE PROCESS`. Returns the exit status.
+// The process that the tool starts, `plov-torture worker FD CLIENT PROCESS`: its exit status.
 int RunWorker(int argc, char** argv);
 
 }  // namespace plov::torture

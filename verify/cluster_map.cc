@@ -142,7 +142,7 @@ ClusterHead MakeClusterHead(uint64_t cluster_id, uint64_t life) {
 }
 
 std::expected<void, Error> CheckClusterHead(const ClusterHead& copy) {
-  if (copy.magic != kClusterMagic) return Fail(Code::kProtocol, "this is no server of a cluster");
+  if (copy.magic != kClusterMagic) return Fail(Code::kProtocol, "the server is not in a cluster");
   if (copy.format != kClusterFormat) {
     return Fail(Code::kProtocol, "the server's map has format version " +
                                      std::to_string(copy.format) + ", this client reads " +

@@ -33,7 +33,7 @@ enum class Code : uint16_t {
   kNoShard = 16,  // the server does not serve this shard; of the fabric, libplov returns none
 };
 
-// The code's name as users see it, "kNoSpace"; "kSystem" for a number that is none.
+// The code's name as users see it, "kNoSpace"; "kSystem" for a number that is not a code.
 PLOV_EXPORT std::string_view CodeName(Code code);
 
 struct Error {

@@ -72,7 +72,7 @@
 //     104    8 sessions are all 1: of a client without one nothing was applied that the log has not; else 0
 // A snapshot is whole if and only if its head, every block and the footer at the file's end are.
 //
-// Who reads these bytes takes every one for hostile; nothing is trusted but by a checksum.
+// A reader takes every one of these bytes for hostile; it trusts only what a checksum proves.
 #pragma once
 
 #include <array>
@@ -237,7 +237,7 @@ std::array<std::byte, kSnapshotFooterBytes> SealSnapshotFooter(const SnapshotFoo
 std::optional<SnapshotBlockHead> GuessSnapshotBlock(std::span<const std::byte> bytes, size_t room);
 bool CheckSnapshotBlock(std::span<const std::byte> block, const SnapshotBlockHead& head,
                         uint64_t seed);
-// nullopt: these bytes are no footer under this number and seed.
+// nullopt: these bytes are not a footer under this number and seed.
 std::optional<SnapshotFooter> CheckSnapshotFooter(std::span<const std::byte> bytes, uint64_t number,
                                                   uint64_t seed);
 

@@ -14,7 +14,7 @@
 //      28    2 key bytes
 //      30    2 type         0 = plain
 //      32    4 flags        the client's own 32 bits
-//      36    4 expiry       Unix seconds, 0 = never; judged by the reader (rule R7)
+//      36    4 expiry       Unix seconds, 0 = never; the reader decides (rule R7)
 //      40    . key, value
 //
 // Bytes 32..end lie XORed with the mask's word, whose lowest bit counts as 0 (verify/mask.h).

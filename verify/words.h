@@ -85,7 +85,7 @@ inline void StoreWord(uint64_t* word, uint64_t value) {
 }
 
 // Publishing store 1: the checksum of a bucket, the last store of every rewrite (rule W2).
-// Everything stored before is visible to whoever sees it. Pairs with LoadWord.
+// Whoever sees it also sees everything stored before. Pairs with LoadWord.
 inline void PublishSeal(uint64_t* checksum, uint64_t value) {
   std::atomic_ref<uint64_t>(*checksum).store(value, std::memory_order_release);
 }

@@ -51,7 +51,7 @@ std::string TargetOf(const GoalRow& row) {
   return fmt::format("{} {:g}{}", row.bound == Bound::kAtLeast ? ">=" : "<=", row.target, row.unit);
 }
 
-// What is judged.
+// What has a verdict.
 double MeasuredOf(const GoalRow& row) {
   const double measured = row.measured.median();
   if (row.digits < 0) return measured;

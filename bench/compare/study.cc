@@ -114,7 +114,7 @@ class Bench {
         return size;
       }
       if (std::chrono::steady_clock::now() > end) {
-        return Fail(Code::kTimeout, "the server's table does not come to rest");
+        return Fail(Code::kTimeout, "the server's table is still growing");
       }
       std::this_thread::sleep_for(kSteadyLook);
     }

@@ -57,7 +57,7 @@ inline constexpr auto kRateGoals = std::to_array<RateGoal>({
     {"put_many_redis", "PUTs, 32 in flight", kCold, Way::kPutMany, "redis", 2, "redis-benchmark"},
 });
 
-// What is no ratio of rates.
+// Results that are not ratios of rates.
 struct FactGoal {
   std::string_view name = {};
   std::string_view what = {};
@@ -66,7 +66,7 @@ struct FactGoal {
   Bound bound = Bound::kAtLeast;
   double target = 0;
   std::string_view unit = {};  // of target and measured
-  int digits = -1;  // after the point, as many as the target is stated with: judged; -1: all
+  int digits = -1;  // after the point, as the target is stated; the check uses as many; -1: all
 };
 
 inline constexpr FactGoal kServerCpu{
@@ -185,12 +185,12 @@ std::string WhySkipped(const Comparison& comparison, std::string_view peer);
 void AddRateGoals(Comparison* comparison);
 
 // Of a server whose clients get: its CPU time meanwhile, what they get while it is stopped, and its
-// CPU time when nobody asks. Errors: GETs that fail while it runs.
+// CPU time without requests. Errors: GETs that fail while it runs.
 std::expected<std::vector<GoalRow>, Error> ServerFacts(program::Process* server, Plov* cold,
                                                        Plov* known,
                                                        const CompareSettings& settings);
 
-// The CPU time of a server that nobody asks. Errors: it has ended.
+// The CPU time of a server without requests. Errors: it has ended.
 std::expected<GoalRow, Error> CpuWhenIdle(const program::Process& server,
                                           std::chrono::seconds duration);
 

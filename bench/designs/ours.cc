@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kKeysPerTurn = 1024;
+constexpr size_t kKeysPerCall = 1024;
 constexpr size_t kPutsPerBatch = 256;
 // 16 bytes each, in sets of four: so roomy that few are forgotten, and mostly none.
 constexpr size_t kCacheBytesPerItem = 1024;
@@ -38,10 +38,10 @@ class Ours final : public Side {
     auto now = start;
     do {
       const auto begun = now;
-      const Turn turn = NextTurn(way == Way::kGet ? 1 : kKeysPerTurn);
-      if (auto did = (*plov)->Do(way, turn); !did) return std::unexpected(did.error());
+      const Range range = NextRange(way == Way::kGet ? 1 : kKeysPerCall);
+      if (auto did = (*plov)->Do(way, range); !did) return std::unexpected(did.error());
       now = Clock::now();
-      result.gets += turn.count;
+      result.gets += range.count;
       if (way == Way::kGet) result.latency.Count(static_cast<uint64_t>((now - begun).count()));
     } while (now < start + duration);
     result.seconds = std::chrono::duration<double>(now - start).count();
@@ -66,9 +66,9 @@ class Ours final : public Side {
     if (!plov) return std::unexpected(plov.error());
     next_ = 0;
     while (options_.remembers && next_ < work_.count()) {
-      const Turn turn = NextTurn(kKeysPerTurn);
-      if (auto got = (*plov)->Do(Way::kGetMany, turn); !got) return std::unexpected(got.error());
-      if (options_.learned) options_.learned(turn.count);
+      const Range range = NextRange(kKeysPerCall);
+      if (auto got = (*plov)->Do(Way::kGetMany, range); !got) return std::unexpected(got.error());
+      if (options_.learned) options_.learned(range.count);
     }
     next_ = options_.first;
     return clients_.emplace(window, std::move(*plov)).first->second.get();
@@ -81,11 +81,11 @@ class Ours final : public Side {
   }
 
   // Of so many items, or as many as there are before the order's end.
-  Turn NextTurn(size_t most) {
+  Range NextRange(size_t most) {
     if (next_ >= work_.count()) next_ = 0;
-    const Turn turn{next_, std::min(most, work_.count() - next_)};
-    next_ += turn.count;
-    return turn;
+    const Range range{next_, std::min(most, work_.count() - next_)};
+    next_ += range.count;
+    return range;
   }
 
   uint64_t RecordBytes() const {

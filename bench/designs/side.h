@@ -17,7 +17,7 @@
 
 namespace plov::bench {
 
-// What GETs (or PUTs) came to. Reads: one-sided READs, or messages both ways; bytes of their
+// The result of GETs (or PUTs). Reads: one-sided READs, or messages both ways; bytes of their
 // payloads.
 struct SideResult {
   uint64_t gets = 0;

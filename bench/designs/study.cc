@@ -30,7 +30,7 @@ constexpr uint64_t kShardBytes = uint64_t{32} << 20;  // besides the items
 constexpr uint64_t kBytesPerItem = 512;               // besides the value; generous
 constexpr uint32_t kWarmupPart = 4;                   // of the duration, before it
 // After so long a client says that it is alive.
-constexpr microseconds kTurn = std::chrono::seconds(1);
+constexpr microseconds kReportEvery = std::chrono::seconds(1);
 
 struct ClientPlace {
   size_t first = 0;                           // where in the work's order it begins
@@ -222,15 +222,15 @@ std::vector<DesignRow> RowsByClients(const DesignsSettings& settings) {
   return rows;
 }
 
-// The clock stops between turns.
+// The clock stops between parts.
 std::expected<SideResult, Error> GetFor(Side* side, uint32_t window, microseconds duration,
-                                        Slot* slot) {
+                                        MemberCounts* counts) {
   SideResult sum;
-  for (auto left = duration; left.count() > 0; left -= std::min(left, kTurn)) {
-    const auto result = side->Measure(window, std::min(left, kTurn));
+  for (auto left = duration; left.count() > 0; left -= std::min(left, kReportEvery)) {
+    const auto result = side->Measure(window, std::min(left, kReportEvery));
     if (!result) return result;
     sum.Add(*result);
-    slot->operations.fetch_add(result->gets, std::memory_order_relaxed);
+    counts->operations.fetch_add(result->gets, std::memory_order_relaxed);
   }
   return sum;
 }
@@ -329,19 +329,19 @@ class DesignsBench {
 
   std::expected<program::Json, Error> BeClient(const DesignRow& row, uint32_t index,
                                                Shared* shared) const {
-    Slot& slot = shared->slots[index];
+    MemberCounts& counts = shared->counts[index];
     const microseconds duration = study_.settings.duration;
     const ClientPlace place = {.first = items_->count() * index / row.clients,
-                               .learned = [&slot](size_t items) {
-                                 slot.operations.fetch_add(items, std::memory_order_relaxed);
+                               .learned = [&counts](size_t items) {
+                                 counts.operations.fetch_add(items, std::memory_order_relaxed);
                                }};
     const auto side = servers_.Connect(row.work, *items_, place);
     if (!side) return std::unexpected(side.error());
     const auto warm =
-        GetFor(side->get(), row.window, std::max(duration / kWarmupPart, microseconds(1)), &slot);
+        GetFor(side->get(), row.window, std::max(duration / kWarmupPart, microseconds(1)), &counts);
     if (!warm) return std::unexpected(warm.error());
     AwaitStart(shared);
-    const auto result = GetFor(side->get(), row.window, duration, &slot);
+    const auto result = GetFor(side->get(), row.window, duration, &counts);
     if (!result) return std::unexpected(result.error());
     return program::Json{{"gets", result->gets},
                          {"seconds", result->seconds},

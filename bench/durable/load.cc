@@ -50,7 +50,7 @@ TimedResult PutInFlight(Client* client, const Puts& puts, std::chrono::microseco
   return timed;
 }
 
-std::vector<size_t> PlacesOf(Turn part) {
+std::vector<size_t> PlacesOf(Range part) {
   std::vector<size_t> places(std::min(part.count, kPutsMax));
   std::iota(places.begin(), places.end(), part.first);
   return places;
@@ -98,7 +98,7 @@ TimedResult OneAtATime(const Work& work, Peer* peer, Way way, std::chrono::micro
   });
 }
 
-Puts::Puts(const Work& work, Turn part) : Puts(work, PlacesOf(part)) {}
+Puts::Puts(const Work& work, Range part) : Puts(work, PlacesOf(part)) {}
 
 Puts Puts::Hot(const Work& work, uint64_t seed) {
   Choice choice(Popularity::kZipf, kYcsbExponent, work.count(), seed);

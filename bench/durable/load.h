@@ -39,7 +39,7 @@ TimedResult OneAtATime(const Work& work, Peer* peer, Way way, std::chrono::micro
 // them much more often than others. The work outlives it.
 class Puts {
  public:
-  Puts(const Work& work, Turn part);
+  Puts(const Work& work, Range part);
   static Puts Hot(const Work& work, uint64_t seed);
   std::span<const PutItem> items() const { return items_; }
 
@@ -77,7 +77,7 @@ class BareDisk {
   uint64_t next_ = 0;
 };
 
-// Whether the folder lies in memory, which is no disk.
+// Whether the folder lies in memory, and not on a disk.
 bool IsOnTmpfs(const std::string& folder);
 
 }  // namespace plov::bench

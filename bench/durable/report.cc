@@ -126,7 +126,7 @@ std::string HeadOf(const DurableStudy& study) {
       program::Grouped(settings.items), study.log_folder,
       RoundsOf(settings.rounds, settings.duration));
   if (study.is_on_tmpfs)
-    text += "\nthat folder lies in memory, which is no disk: name one by --dir";
+    text += "\nthat folder is in memory, not on a disk: name one on a disk with --dir";
   if (study.busy_before > fabric::ProcessorCount() / 2.0) {
     text += fmt::format(
         "\nthe machine was busy before, with {:.1f} threads: what waits for the disk "

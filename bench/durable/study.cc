@@ -58,7 +58,7 @@ class Bench {
     ::getloadavg(&study_.busy_before, 1);
     const size_t part = work_.count() / kClients;
     for (size_t i = 0; i < kClients; ++i) {
-      parts_.emplace_back(work_, Turn{i * part, part});
+      parts_.emplace_back(work_, Range{i * part, part});
       hot_parts_.push_back(Puts::Hot(work_, i + 1));
     }
   }

@@ -43,7 +43,7 @@ std::expected<Result, Error> Drive(const Workload& workload, const DriveOptions&
     const auto result = worker->Measure();
     if (!result) return std::unexpected(result.error());
     program::Json json = EncodeResult(*result);
-    json["inserted"] = shared->slots[index].inserted.load(std::memory_order_relaxed);
+    json["inserted"] = shared->counts[index].inserted.load(std::memory_order_relaxed);
     return json;
   };
   const auto results = RunPool(options, drive);

@@ -135,9 +135,9 @@ class ProcessPool {
   }
 
   bool IsIdle() {
-    const uint64_t operations = shared_->Sum(&Slot::operations, options_.clients);
+    const uint64_t operations = shared_->Sum(&MemberCounts::operations, options_.clients);
     if (options_.progress) {
-      options_.progress(operations, shared_->Sum(&Slot::bytes, options_.clients));
+      options_.progress(operations, shared_->Sum(&MemberCounts::bytes, options_.clients));
     }
     if (operations != seen_operations_) seen_at_ = NowNs();
     seen_operations_ = operations;
@@ -154,10 +154,10 @@ class ProcessPool {
 
 }  // namespace
 
-uint64_t Shared::Sum(std::atomic<uint64_t> Slot::*member, uint32_t count) const {
+uint64_t Shared::Sum(std::atomic<uint64_t> MemberCounts::*member, uint32_t count) const {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    sum += (slots[i].*member).load(std::memory_order_relaxed);
+    sum += (counts[i].*member).load(std::memory_order_relaxed);
   }
   return sum;
 }

@@ -20,7 +20,7 @@ namespace plov::bench {
 inline constexpr uint32_t kClientsMax = 256;
 
 // One member's own line of memory. It writes, all others read.
-struct alignas(64) Slot {
+struct alignas(64) MemberCounts {
   std::atomic<uint64_t> operations;  // so far, also of a warm-up
   std::atomic<uint64_t> bytes;       // of keys and values, likewise
   std::atomic<uint64_t> inserted;    // new items that the server has
@@ -31,10 +31,10 @@ struct Shared {
   std::atomic<uint32_t> ready;     // members that wait for the start
   std::atomic<int64_t> start_ns;   // on NowNs's clock; 0: not yet
   std::atomic<uint32_t> stopping;  // somebody failed: the others may end
-  std::array<Slot, kClientsMax> slots;
+  std::array<MemberCounts, kClientsMax> counts;
 
   // Of so many members.
-  uint64_t Sum(std::atomic<uint64_t> Slot::*member, uint32_t count) const;
+  uint64_t Sum(std::atomic<uint64_t> MemberCounts::*member, uint32_t count) const;
 };
 
 struct PoolOptions {
@@ -46,12 +46,12 @@ struct PoolOptions {
   std::function<void(uint64_t operations, uint64_t bytes)> progress;
 };
 
-// In a member's process: what it came to, or why it failed.
+// In a member's process: its result, or why it failed.
 using MemberWork =
     std::function<std::expected<program::Json, Error>(uint32_t index, Shared* shared)>;
 
-// Starts the members, and them together once each has called AwaitStart, and returns what they came
-// to. None outlives this call, nor this process.
+// Starts the processes, lets them begin together once each has called AwaitStart, and returns their
+// results. None outlives this call, nor this process.
 // Errors: the first member's that failed; kSystem; kTimeout when none has done anything for a
 //         minute.
 std::expected<std::vector<program::Json>, Error> RunPool(const PoolOptions& options,

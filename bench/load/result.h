@@ -1,4 +1,4 @@
-// Result: what a load came to, of one client or of all.
+// Result: the result of a load, of one client or of all.
 #pragma once
 
 #include <plov/client.h>

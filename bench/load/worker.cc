@@ -89,7 +89,7 @@ std::expected<void, Error> Worker::Load() {
       std::clamp<size_t>(kPreparedBytes / (workload_.shape.value_bytes_most + 1), 1, kPutsPerBatch);
   std::vector<std::string> keys(per_batch);
   std::vector<std::string> values(per_batch);
-  Slot& slot = shared_->slots[index_];
+  MemberCounts& counts = shared_->counts[index_];
   AwaitStart(shared_);
   for (uint64_t number = index_; number < workload_.items && MayGoOn();) {
     items_.clear();
@@ -104,8 +104,8 @@ std::expected<void, Error> Worker::Load() {
       if (!result && !error_) error_ = result.error();
     });
     if (error_) return std::unexpected(*error_);
-    slot.operations.fetch_add(items_.size(), std::memory_order_relaxed);
-    slot.bytes.fetch_add(bytes, std::memory_order_relaxed);
+    counts.operations.fetch_add(items_.size(), std::memory_order_relaxed);
+    counts.bytes.fetch_add(bytes, std::memory_order_relaxed);
   }
   return {};
 }
@@ -141,7 +141,7 @@ bool Worker::Prepare() {
     uint64_t inserted = std::numeric_limits<uint64_t>::max();
     for (uint32_t i = 0; i < options_.clients; ++i) {
       // Pairs with Announce; the server has these items, and its answer went before.
-      inserted = std::min(inserted, shared_->slots[i].inserted.load(std::memory_order_acquire));
+      inserted = std::min(inserted, shared_->counts[i].inserted.load(std::memory_order_acquire));
     }
     source_.GrowTo(workload_.items + inserted * options_.clients);
   }
@@ -157,10 +157,10 @@ void Worker::Announce(size_t first, size_t count) {
     inserted += one.kind == Kind::kInsert;
     bytes += one.key.size() + (Writes(one.kind) ? one.value.size() : 0);
   }
-  Slot& slot = shared_->slots[index_];
-  if (inserted > 0) slot.inserted.fetch_add(inserted, std::memory_order_release);
-  slot.operations.fetch_add(count, std::memory_order_relaxed);
-  slot.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  MemberCounts& counts = shared_->counts[index_];
+  if (inserted > 0) counts.inserted.fetch_add(inserted, std::memory_order_release);
+  counts.operations.fetch_add(count, std::memory_order_relaxed);
+  counts.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 // Looks at the clock once for each call: one operation's end is the next one's beginning. Something

@@ -1,4 +1,4 @@
-// Page: what a measurement came to, as one document: text for a terminal, Markdown for a README, and
+// Page: results of a measurement, as one document: text for a terminal, Markdown for a README, and
 // JSON that the page for a browser (page.html, page.js) shows.
 //
 //   Page page{.title = "plov-bench verbs", .headline = {...}, .facts = FactsOfRun(), .parts = {...}};

@@ -32,8 +32,8 @@ class Libcuckoo final : public Peer {
 
   bool Can(Way way) const override { return way == Way::kGet; }
 
-  std::expected<void, Error> Do(Way, Turn turn) override {
-    for (const std::string_view key : keys(turn)) {
+  std::expected<void, Error> Do(Way, Range range) override {
+    for (const std::string_view key : keys(range)) {
       if (!map_.find(key, value_) || !work().IsRight(key, value_)) return work().Wrong(key);
     }
     return {};

@@ -49,8 +49,8 @@ class Lmdb final : public Peer {
 
   bool Can(Way way) const override { return way == Way::kGet; }
 
-  std::expected<void, Error> Do(Way, Turn turn) override {
-    for (const std::string_view key : keys(turn)) {
+  std::expected<void, Error> Do(Way, Range range) override {
+    for (const std::string_view key : keys(range)) {
       MDB_val name = ValueOf(key);
       MDB_val found;
       if (const int result = ::mdb_get(transaction_, database_, &name, &found); result != 0) {

@@ -50,10 +50,10 @@ class Memcached final : public Peer {
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
   uint64_t memory_bytes() const override { return process_->memory_bytes(); }
 
-  std::expected<void, Error> Do(Way way, Turn turn) override {
-    if (way == Way::kGet) return Get(turn);
-    for (size_t done = 0; done < turn.count; done += kPipelined) {
-      const Turn batch{turn.first + done, std::min(kPipelined, turn.count - done)};
+  std::expected<void, Error> Do(Way way, Range range) override {
+    if (way == Way::kGet) return Get(range);
+    for (size_t done = 0; done < range.count; done += kPipelined) {
+      const Range batch{range.first + done, std::min(kPipelined, range.count - done)};
       if (auto did = GetMany(batch); !did) return did;
     }
     return {};
@@ -81,8 +81,8 @@ class Memcached final : public Peer {
     return {};
   }
 
-  std::expected<void, Error> Get(Turn turn) {
-    for (const std::string_view key : keys(turn)) {
+  std::expected<void, Error> Get(Range range) {
+    for (const std::string_view key : keys(range)) {
       size_t bytes = 0;
       uint32_t flags = 0;
       memcached_return_t result = MEMCACHED_SUCCESS;
@@ -94,7 +94,7 @@ class Memcached final : public Peer {
     return {};
   }
 
-  std::expected<void, Error> GetMany(Turn batch) {
+  std::expected<void, Error> GetMany(Range batch) {
     std::array<const char*, kPipelined> names;
     std::array<size_t, kPipelined> name_bytes;
     for (size_t i = 0; i < batch.count; ++i) {

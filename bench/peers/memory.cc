@@ -52,7 +52,7 @@ class Memory final : public Peer {
   std::expected<void, Error> FindBuckets() {
     verify::Superblock superblock;
     if (region_.size() < sizeof(superblock)) {
-      return Fail(Code::kUnavailable, "READs over this fabric are no loads");
+      return Fail(Code::kUnavailable, "READs over this fabric are not loads from memory");
     }
     std::memcpy(&superblock, region_.data(), sizeof(superblock));
     if (verify::CheckSuperblock(superblock) != verify::SuperblockState::kWhole) {
@@ -76,8 +76,8 @@ class Memory final : public Peer {
   }
 
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
-  std::expected<void, Error> Do(Way way, Turn turn) override {
-    sum_ += way == Way::kGet ? Chain(turn) : Prefetched(turn);
+  std::expected<void, Error> Do(Way way, Range range) override {
+    sum_ += way == Way::kGet ? Chain(range) : Prefetched(range);
     if (connection_->alive()) return {};
     return Fail(Code::kUnavailable, "the server went away");
   }
@@ -98,10 +98,10 @@ class Memory final : public Peer {
   }
 
   // Where the next bucket is follows from the record before, so nothing overlaps.
-  uint64_t Chain(Turn turn) const {
+  uint64_t Chain(Range range) const {
     constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
     uint64_t sum = 0;
-    for (size_t place = turn.first; place < turn.first + turn.count; ++place) {
+    for (size_t place = range.first; place < range.first + range.count; ++place) {
       const std::byte* bucket = region_.data() + buckets_[place] + (sum == kNoSum);
       sum = Sum(bucket, kBucketWords);
       const std::byte* record = region_.data() + RecordOffsetIn(bucket) + (sum == kNoSum);
@@ -110,12 +110,12 @@ class Memory final : public Peer {
     return sum;
   }
 
-  uint64_t Prefetched(Turn turn) const {
+  uint64_t Prefetched(Range range) const {
     constexpr size_t kBucketWords = verify::kBucketBytesMin / verify::kWordBytes;
     uint64_t sum = 0;
     std::array<const std::byte*, kBatch> records;
-    for (size_t place = turn.first; place < turn.first + turn.count; place += kBatch) {
-      const size_t count = std::min(kBatch, turn.first + turn.count - place);
+    for (size_t place = range.first; place < range.first + range.count; place += kBatch) {
+      const size_t count = std::min(kBatch, range.first + range.count - place);
       for (size_t i = 0; i < count; ++i) verify::Prefetch(region_.data() + buckets_[place + i]);
       for (size_t i = 0; i < count; ++i) {
         const std::byte* bucket = region_.data() + buckets_[place + i];

@@ -26,7 +26,7 @@ constexpr std::string_view NameOf(Way way) { return kWayNames.at(static_cast<siz
 inline constexpr size_t kPipelined = 32;
 
 // Places in the order of the work, one after the other.
-struct Turn {
+struct Range {
   size_t first = 0;
   size_t count = 0;
 };
@@ -40,11 +40,11 @@ class Peer {
 
   virtual bool Can(Way way) const = 0;
 
-  // Gets or puts the items of a turn, one call for about a thousand operations. What was got was
+  // Gets or puts the items of a range, one call for about a thousand operations. What was got was
   // looked at (Work::IsRight). Errors: kCorrupt (a wrong value), the peer's own.
-  virtual std::expected<void, Error> Do(Way way, Turn turn) = 0;
+  virtual std::expected<void, Error> Do(Way way, Range range) = 0;
 
-  // Operations a second: turn after turn for a time, from where it was left the last time.
+  // Operations a second: range after range for a time, from where it was left the last time.
   virtual std::expected<double, Error> Rate(Way way, std::chrono::microseconds duration);
 
   // Of its server's memory, what it takes more than when it was empty; 0: it has no server.
@@ -52,13 +52,13 @@ class Peer {
 
   // Another client of the same server, for a thread of its own. kInvalidArgument: it has none.
   virtual std::expected<std::unique_ptr<Peer>, Error> Another() const {
-    return Fail(Code::kInvalidArgument, "it has one client");
+    return Fail(Code::kInvalidArgument, "this peer has only one client");
   }
 
  protected:
   const Work& work() const { return *work_; }
-  std::span<const std::string_view> keys(Turn turn) const {
-    return work_->keys().subspan(turn.first, turn.count);
+  std::span<const std::string_view> keys(Range range) const {
+    return work_->keys().subspan(range.first, range.count);
   }
 
  private:

@@ -6,7 +6,7 @@ namespace plov::bench {
 
 namespace {
 
-constexpr size_t kTurn = 1024;  // operations between two looks at the clock
+constexpr size_t kItemsPerCall = 1024;  // operations between two looks at the clock
 
 // The names of functions, or nullptr, come from CMake.
 constexpr auto kPeerKinds = std::to_array<PeerKind>({
@@ -41,10 +41,10 @@ std::expected<double, Error> Peer::Rate(Way way, std::chrono::microseconds durat
   uint64_t done = 0;
   do {
     if (next >= work().count()) next = 0;
-    const Turn turn{next, std::min(kTurn, work().count() - next)};
-    if (auto did = Do(way, turn); !did) return std::unexpected(did.error());
-    next += turn.count;
-    done += turn.count;
+    const Range range{next, std::min(kItemsPerCall, work().count() - next)};
+    if (auto did = Do(way, range); !did) return std::unexpected(did.error());
+    next += range.count;
+    done += range.count;
     now = Clock::now();
   } while (now < start + duration);
   return static_cast<double>(done) / std::chrono::duration<double>(now - start).count();

@@ -43,16 +43,16 @@ std::expected<void, Error> Plov::Fill() {
   return outcome;
 }
 
-std::expected<void, Error> Plov::Do(Way way, Turn turn) {
+std::expected<void, Error> Plov::Do(Way way, Range range) {
   switch (way) {
     case Way::kGet:
-      return Get(keys(turn));
+      return Get(keys(range));
     case Way::kGetMany:
-      return GetMany(keys(turn));
+      return GetMany(keys(range));
     case Way::kPut:
-      return Put(turn);
+      return Put(range);
     case Way::kPutMany:
-      return PutMany(turn);
+      return PutMany(range);
   }
   std::unreachable();
 }
@@ -75,9 +75,9 @@ std::expected<void, Error> Plov::GetMany(std::span<const std::string_view> keys)
   return outcome;
 }
 
-std::expected<void, Error> Plov::Put(Turn turn) {
+std::expected<void, Error> Plov::Put(Range range) {
   std::string& value = values_[0];
-  for (size_t place = turn.first; place < turn.first + turn.count; ++place) {
+  for (size_t place = range.first; place < range.first + range.count; ++place) {
     const std::string_view key = work().keys()[place];
     work().items().FillValue(work().order()[place], key, &value);
     if (const auto put = client_.Put(key, value); !put) return std::unexpected(put.error());
@@ -86,12 +86,12 @@ std::expected<void, Error> Plov::Put(Turn turn) {
 }
 
 // So many, and then the next so many, as Redis is asked.
-std::expected<void, Error> Plov::PutMany(Turn turn) {
+std::expected<void, Error> Plov::PutMany(Range range) {
   std::expected<void, Error> outcome;
-  for (size_t done = 0; done < turn.count && outcome; done += puts_.size()) {
-    const size_t count = std::min(puts_.size(), turn.count - done);
+  for (size_t done = 0; done < range.count && outcome; done += puts_.size()) {
+    const size_t count = std::min(puts_.size(), range.count - done);
     for (size_t i = 0; i < count; ++i) {
-      const size_t place = turn.first + done + i;
+      const size_t place = range.first + done + i;
       work().items().FillValue(work().order()[place], work().keys()[place], &values_[i]);
       puts_[i] = {.key = work().keys()[place], .value = values_[i]};
     }

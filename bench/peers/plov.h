@@ -31,7 +31,7 @@ class Plov final : public Peer {
   std::expected<void, Error> WarmUp() { return GetMany(work().keys()); }
 
   bool Can(Way) const override { return true; }
-  std::expected<void, Error> Do(Way way, Turn turn) override;
+  std::expected<void, Error> Do(Way way, Range range) override;
 
   Client& client() { return client_; }
 
@@ -40,8 +40,8 @@ class Plov final : public Peer {
       : Peer(work), client_(std::move(client)), values_(puts), puts_(puts) {}
   std::expected<void, Error> Get(std::span<const std::string_view> keys);
   std::expected<void, Error> GetMany(std::span<const std::string_view> keys);
-  std::expected<void, Error> Put(Turn turn);
-  std::expected<void, Error> PutMany(Turn turn);
+  std::expected<void, Error> Put(Range range);
+  std::expected<void, Error> PutMany(Range range);
 
   Client client_;
   // Of a batch of PUTs.

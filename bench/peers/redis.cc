@@ -131,18 +131,18 @@ class Redis final : public Peer {
   bool Can(Way) const override { return true; }
   uint64_t memory_bytes() const override { return server_->memory_bytes(); }
 
-  std::expected<void, Error> Do(Way way, Turn turn) override {
+  std::expected<void, Error> Do(Way way, Range range) override {
     const bool gets = way == Way::kGet || way == Way::kGetMany;
     const size_t window = way == Way::kGet || way == Way::kPut ? 1 : kPipelined;
-    for (size_t done = 0; done < turn.count; done += window) {
-      const Turn batch{turn.first + done, std::min(window, turn.count - done)};
+    for (size_t done = 0; done < range.count; done += window) {
+      const Range batch{range.first + done, std::min(window, range.count - done)};
       if (auto did = gets ? Get(batch) : Put(batch); !did) return did;
     }
     return {};
   }
 
  private:
-  std::expected<void, Error> Get(Turn batch) {
+  std::expected<void, Error> Get(Range batch) {
     for (const std::string_view key : keys(batch)) client_.AppendGet(key);
     for (const std::string_view key : keys(batch)) {
       const auto reply = client_.Next();
@@ -155,7 +155,7 @@ class Redis final : public Peer {
     return {};
   }
 
-  std::expected<void, Error> Put(Turn batch) {
+  std::expected<void, Error> Put(Range batch) {
     for (size_t place = batch.first; place < batch.first + batch.count; ++place) {
       const std::string_view key = work().keys()[place];
       work().items().FillValue(work().order()[place], key, &value_);
@@ -196,8 +196,8 @@ class RedisBenchmark final : public Peer {
   }
 
   bool Can(Way way) const override { return way == Way::kGetMany || way == Way::kPutMany; }
-  std::expected<void, Error> Do(Way way, Turn turn) override {
-    const auto rate = Run(way, turn.count);
+  std::expected<void, Error> Do(Way way, Range range) override {
+    const auto rate = Run(way, range.count);
     if (!rate) return std::unexpected(rate.error());
     return {};
   }

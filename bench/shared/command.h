@@ -13,7 +13,7 @@
 namespace plov::bench {
 
 // Does what the words after the program's name say. Returns the exit status, that of plov (plov(1))
-// for the same kind of error, which is told in one line on standard error.
+// for the same kind of error, which is printed as one line on standard error.
 int RunTool(std::span<const std::string> words);
 
 struct Option {

@@ -1,4 +1,4 @@
-// Options that several commands have, and how they show what they came to.
+// Options that several commands have, and how they show their results.
 #pragma once
 
 #include <boost/program_options.hpp>

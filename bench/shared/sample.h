@@ -1,4 +1,4 @@
-// Sample: what the rounds of one measurement came to.
+// Sample: the results of the rounds of one measurement.
 #pragma once
 
 #include <algorithm>

@@ -99,7 +99,7 @@ std::expected<QueuePair, Error> Endpoint::MakeQp(ibv_qp_type type) {
   wanted.qp_type = type;
   QueuePair qp(::ibv_create_qp(pd_.get(), &wanted));
   if (qp == nullptr) {
-    return Fail(Code::kInvalidArgument, device_->name + " has no such queue pair of type " +
+    return Fail(Code::kInvalidArgument, device_->name + " cannot make a queue pair of type " +
                                             std::string(NameOf(type)) + ": " +
                                             std::strerror(errno));
   }

@@ -28,7 +28,7 @@ constexpr uint32_t kPollsPerYield = 256;
 
 using Outcome = std::expected<void, Error>;
 
-Outcome Silent() { return Fail(Code::kTimeout, "the client has said nothing for too long"); }
+Outcome Silent() { return Fail(Code::kTimeout, "the client has sent nothing for too long"); }
 
 // Of a WRITE with immediate data only the completion goes to the receive.
 Endpoint::Into IntoOf(const Combination& combination) {

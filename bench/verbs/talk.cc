@@ -42,7 +42,7 @@ std::expected<void, Error> Stream::SendBytes(std::span<const std::byte> bytes) {
 std::expected<void, Error> Stream::ReceiveBytes(std::span<std::byte> bytes,
                                                 std::chrono::milliseconds limit) {
   while (!bytes.empty()) {
-    if (!Wait(limit)) return Fail(Code::kTimeout, "the other side says nothing");
+    if (!Wait(limit)) return Fail(Code::kTimeout, "the other side does not answer");
     const ssize_t received = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (received < 0 && errno == EINTR) continue;
     if (received <= 0) return Fail(Code::kUnavailable, "the other side is gone");

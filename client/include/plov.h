@@ -29,8 +29,8 @@
 //            PLOV_UNAVAILABLE       no server within the deadline; nothing was applied
 //            PLOV_TIMEOUT           the server lives but did not answer; a write may have been
 //                                   applied, or may be yet
-//            PLOV_UNKNOWN           a write was sent and the server died or restarted; applied or
-//                                   not cannot be told
+//            PLOV_UNKNOWN           a write was sent and the server died or restarted; it may have
+//                                   been applied
 //            PLOV_CORRUPT           stored bytes are damaged
 //            PLOV_SYSTEM            memory ran out, or a call of the operating system failed
 //            PLOV_PERMISSION, PLOV_PROTOCOL as the connection met them.
@@ -160,7 +160,7 @@ typedef struct plov_client_stats {
   uint64_t bucket_reads;
   uint64_t record_reads;
   uint64_t known_reads;   // READs through a remembered location
-  uint64_t known_misses;  // of those, the ones that had become old
+  uint64_t known_misses;  // those of them whose location was out of date
   uint64_t torn_buckets;  // READs that did not verify and were repeated
   uint64_t torn_records;
   uint64_t confirmations;  // second READs of a home bucket, for a miss
@@ -216,7 +216,7 @@ PLOV_API plov_code plov_connect(const char* uri, const plov_options* options, pl
 PLOV_API plov_code plov_close(plov_client* client);
 
 // The last call on `client` that did not return PLOV_OK; PLOV_OK and "" when there was none. It
-// stays until the next such call. Of a NULL client: PLOV_INVALID_ARGUMENT.
+// stays until the next such call. For a NULL client: PLOV_INVALID_ARGUMENT.
 PLOV_API const plov_error* plov_last_error(const plov_client* client);
 
 // Reads the value of `key` without running any server code.
@@ -245,7 +245,7 @@ PLOV_API plov_code plov_get_into(plov_client* client, plov_view key, void* buffe
 PLOV_API plov_code plov_get_many(plov_client* client, const plov_view* keys, size_t count,
                                  plov_get_callback done, void* context);
 
-// Stores a value. Applied at most once, also when the connection had to be made anew.
+// Stores a value. It is applied at most once, also when the client had to reconnect.
 //
 // options: may be NULL for all zero.
 // version: may be NULL; receives the version of the new value.
@@ -290,16 +290,16 @@ PLOV_API plov_code plov_start_delete(plov_client* client, plov_view key, uint64_
 // the server is away. left: may be NULL; receives how many operations have not ended.
 PLOV_API plov_code plov_poll(plov_client* client, size_t* left);
 
-// Readable when plov_poll has something to do. -1 of a NULL client.
+// Readable when plov_poll has something to do. -1 for a NULL client.
 PLOV_API int plov_fd(const plov_client* client);
 
-// Microseconds after which plov_poll is to be called at the latest. -1 of a NULL client.
+// Microseconds after which plov_poll is to be called at the latest. -1 for a NULL client.
 PLOV_API int64_t plov_next_poll_us(const plov_client* client);
 
 // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
-// written meanwhile may come twice, the newer last, and any item while the table grows or when the
-// connection had to be made anew. Passes are repeated over what changed until nothing does
-// (settled) or eight were made. Needs no operation under way.
+// written meanwhile may come twice, the newer last; so may any item while the table grows or after a
+// reconnection. It reads again what changed, until nothing does (settled) or it has made eight
+// passes. Needs no operation under way.
 //
 // each:    its key and item stay until it returns.
 // summary: may be NULL.
@@ -313,10 +313,10 @@ PLOV_API plov_code plov_ping(plov_client* client, uint64_t* round_trip_ns);
 // What the server says of itself, for each shard. Cost: one message and its reply per shard.
 PLOV_API plov_code plov_server_stats(plov_client* client, plov_text_callback each, void* context);
 
-// Returns when everything that the server has acknowledged before, to whomever, is durable in its
-// log. With --commit async a loss of power takes the last second of it otherwise. Operations that
-// were started and have not ended are not waited for, and those that end meanwhile are told of by the
-// next plov_sync.
+// Returns when everything that the server has acknowledged before, to any client, is durable in its
+// log. With --commit async a loss of power can take the last second of it. It does not wait for
+// operations that were started and have not ended; the next plov_sync covers those that end
+// meanwhile.
 //
 // Errors: PLOV_INVALID_ARGUMENT (the server keeps no log: plovd --log), PLOV_NO_SPACE and
 //         PLOV_SYSTEM (the log cannot be written), PLOV_TIMEOUT (not durable within the deadline),
@@ -330,13 +330,13 @@ PLOV_API plov_code plov_sync(plov_client* client);
 PLOV_API plov_code plov_stats(const plov_client* client, plov_client_stats* stats,
                               size_t stats_bytes);
 
-// 0 of a NULL client.
+// 0 for a NULL client.
 PLOV_API uint32_t plov_shard_count(const plov_client* client);
 
-// The code as it is written in C, "PLOV_NO_SPACE"; "PLOV_SYSTEM" for a number that is none.
+// The code as it is written in C, "PLOV_NO_SPACE"; "PLOV_SYSTEM" for a number that is not a code.
 PLOV_API const char* plov_code_name(unsigned code);
 
-// Of the library that runs, "0.1.0".
+// The version of the library that runs, as "0.1.0".
 PLOV_API const char* plov_version(void);
 
 #ifdef __cplusplus

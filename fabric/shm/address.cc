@@ -60,7 +60,7 @@ std::expected<std::string, Error> SocketPath(std::string_view uri) {
     return Fail(Code::kInvalidArgument, std::move(message));
   }
   if (name.contains('\0')) {
-    return Fail(Code::kInvalidArgument, "a socket path with a zero byte would end there");
+    return Fail(Code::kInvalidArgument, "a socket path cannot contain a zero byte");
   }
   std::string path = is_path ? name : PathOfName(name);
   if (path.size() > kPathBytesMax) {

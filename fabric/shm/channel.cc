@@ -96,7 +96,7 @@ std::expected<Welcome, Error> ReceiveWelcome(int socket, HandshakeFds* fds) {
     return Fail(Code::kUnavailable, "the server closed the connection at once");
   }
   if (came.bytes != sizeof(welcome) || welcome.magic != kHandshakeMagic) {
-    return Fail(Code::kProtocol, "whatever listens on this socket is not a plov server");
+    return Fail(Code::kProtocol, "the program that listens on this socket is not a plov server");
   }
   if (welcome.status == 0 && came.fd_count != kHandshakeFds) {
     return Fail(Code::kProtocol, "the server passed too few descriptors (limit of open files?)");

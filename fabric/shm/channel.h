@@ -48,7 +48,7 @@ struct ChannelControl {
   RingControl replies;
   // 1 once the server has closed the connection; the server's. A client looks after each READ
   // (ShmConnection::alive) and so never takes for the server's word what it READ after the Close.
-  // It may write here, too, which deceives nobody but itself.
+  // It may write here, too, which deceives only itself.
   alignas(64) std::atomic<uint32_t> closed;
 };
 static_assert(sizeof(ChannelControl) == 448 && offsetof(ChannelControl, replies) == 192 &&
@@ -90,7 +90,7 @@ std::optional<uid_t> UserOf(int socket);
 Person PersonOf(int socket);
 
 // After the handshake the socket carries wakes, a byte each: to whoever sleeps on the other side. A
-// socket and not an eventfd, because what a peer can do to its end of a socket harms nobody else.
+// socket and not an eventfd, because what a peer does to its end of a socket harms only itself.
 void WakePeer(int socket);
 // Takes the wakes that came. False when the peer has hung up.
 bool TakeWakes(int socket);

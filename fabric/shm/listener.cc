@@ -144,7 +144,7 @@ std::expected<void, Error> ShmListener::OpenSocket() {
   struct stat status;
   if (::lstat(path_.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
     return Fail(Code::kInvalidArgument,
-                path_ + " is there and is no socket: choose another name with --listen");
+                path_ + " exists and is not a socket: choose another name with --listen");
   }
   if (IsListenedTo(address)) {
     return Fail(Code::kInUse, "somebody listens on " + path_ +

@@ -24,14 +24,14 @@ std::expected<std::string, std::string> PathOf(int fd) {
   sockaddr_un address{};
   socklen_t bytes = sizeof(address);
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) {
-    return std::unexpected("is no socket");
+    return std::unexpected("is not a socket");
   }
   if (address.sun_family != AF_UNIX) return std::unexpected("is no Unix socket");
   if (bytes <= offsetof(sockaddr_un, sun_path) || address.sun_path[0] == '\0') {
     return std::unexpected("has no path");
   }
   if (OptionOf(fd, SO_TYPE) != SOCK_SEQPACKET) {
-    return std::unexpected("is no sequential-packet socket (ListenSequentialPacket=)");
+    return std::unexpected("is not a sequential-packet socket (ListenSequentialPacket=)");
   }
   if (OptionOf(fd, SO_ACCEPTCONN) != 1) return std::unexpected("does not listen");
   const size_t length = bytes - offsetof(sockaddr_un, sun_path);

@@ -1,7 +1,7 @@
-// Passed sockets: those that whoever started this process listens on for it already, as systemd does for a
+// Passed sockets: those on which the parent of this process listens for it already, as systemd does for a
 // .socket unit. Clients that connect while no server runs wait there, and start one.
 //
-// Who passes a socket keeps it: its name stays when the server ends. The lock of the name
+// The parent keeps a socket that it passes: its name stays when the server ends. The lock of the name
 // (fabric/file_lock.h) is the server's as ever, so two servers never share one.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace plov::fabric::shm {
 
 class PassedSockets {
  public:
-  // Takes descriptors that were passed. kInvalidArgument names one that is no socket of SOCK_SEQPACKET
+  // Takes descriptors that were passed. kInvalidArgument names one that is not a socket of SOCK_SEQPACKET
   // that listens, or is none of a server with these URIs.
   static std::expected<PassedSockets, Error> Take(std::span<const int> fds,
                                                   std::span<const std::string> uris);

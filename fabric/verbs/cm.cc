@@ -59,8 +59,7 @@ Error Refused(const rdma_cm_event& event, const std::string& uri, uint32_t shard
             "the server on " + uri + " is ending, or is not a plovd: try again"};
   }
   if (event.status == kConsumerReject) {
-    return {Code::kProtocol,
-            "whatever listens on " + uri + " is not a plovd, or one of another release"};
+    return {Code::kProtocol, "the listener on " + uri + " is not a plovd, or not of this release"};
   }
   return {Code::kUnavailable, "the connection to " + uri + " was rejected (reason " +
                                   std::to_string(event.status) + ")"};

@@ -169,7 +169,7 @@ std::expected<Welcome, Error> Dialer::Request() {
   if (!event) return std::unexpected(event.error());
   const auto welcome = PrivateData<Welcome>(**event);
   if (!welcome || welcome->magic != kWireMagic) {
-    return Fail(Code::kProtocol, "whatever listens on " + uri_ + " is not a plovd of this release");
+    return Fail(Code::kProtocol, "the listener on " + uri_ + " is not a plovd of this release");
   }
   const bool in_memory = welcome->region_bytes > 0 &&
                          welcome->region_address <= UINT64_MAX - (welcome->region_bytes - 1);

@@ -92,7 +92,7 @@ size_t VerbsConnection::Read(std::span<const ReadOp> batch) {
 
 size_t VerbsConnection::Poll(std::span<Completion> completions) {
   if (reads_.idle()) return 0;
-  Drain();
+  PollCompletions();
   PostReads();
   const size_t count = reads_.Collect(completions);
   if (count == 0 && ++empty_polls_ % kEmptyPollsPerLook == 0) LookAtEvents();
@@ -136,7 +136,7 @@ bool VerbsConnection::AnnounceStaging() {
 
 bool VerbsConnection::Send(std::span<const std::byte> message) {
   if (parts_.reads_only || message.size() > kMessageBytesMax) return false;
-  if (!HasRoom() || sends_posted_ - sends_done_ == kSendBuffers) Drain();
+  if (!HasRoom() || sends_posted_ - sends_done_ == kSendBuffers) PollCompletions();
   if (!staging_announced_ && staging_.mr != nullptr) {
     staging_announced_ = AnnounceStaging();
     if (!staging_announced_) return false;
@@ -160,7 +160,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
     LookAtEvents();
     if (fabric::ClearEvent(parts_.timer.get())) AskWhetherAlive();
   }
-  if (received_.empty() && !dead_) Drain();
+  if (received_.empty() && !dead_) PollCompletions();
   if (received_.empty()) {
     if (++empty_polls_ % kEmptyPollsPerLook == 0) LookAtEvents();
     return std::nullopt;
@@ -205,7 +205,7 @@ void VerbsConnection::OnCompletion(const ibv_wc& completion) {
       {static_cast<uint32_t>(completion.wr_id & ~kReceiveTag), completion.byte_len});
 }
 
-void VerbsConnection::Drain() {
+void VerbsConnection::PollCompletions() {
   std::array<ibv_wc, kCompletionsPerPoll> completions;
   while (!dead_) {
     const int count = ::ibv_poll_cq(parts_.cq.get(), kCompletionsPerPoll, completions.data());
@@ -222,7 +222,7 @@ void VerbsConnection::LookAtEvents() {
     const bool ends = EndsConnection(*event);
     event.reset();  // an identifier waits for its events to be acknowledged
     if (!ends || dead_) continue;
-    Drain();
+    PollCompletions();
     Die();
   }
 }
@@ -256,7 +256,7 @@ void VerbsConnection::Die() {
 bool VerbsConnection::Arm() {
   if (dead_) return false;
   if (::ibv_req_notify_cq(parts_.cq.get(), 0) != 0) return false;
-  Drain();
+  PollCompletions();
   PostReads();  // pieces that had no room: nothing else would end the sleep
   LookAtEvents();
   if (dead_ || !received_.empty() || reads_.has_finished()) return false;

@@ -81,7 +81,7 @@ class VerbsConnection final : public Connection {
   bool PostSend(std::span<const std::byte> bytes, bool announces);
   bool PostReply(uint32_t buffer);
   bool AnnounceStaging();
-  void Drain();
+  void PollCompletions();
   void OnCompletion(const ibv_wc& completion);
   void Retire(uint64_t number);
   void LookAtEvents();

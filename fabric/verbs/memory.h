@@ -22,7 +22,7 @@ using CompletionChannel = std::unique_ptr<ibv_comp_channel, FreeBy<ibv_destroy_c
 using Cq = std::unique_ptr<ibv_cq, FreeBy<ibv_destroy_cq>>;
 using Mr = std::unique_ptr<ibv_mr, FreeBy<ibv_dereg_mr>>;
 
-// Who may do what with registered memory besides this side's card reading it.
+// What others may do with registered memory, which this side's card may read in any case.
 enum Access : int {
   kLocalOnly = IBV_ACCESS_LOCAL_WRITE,
   // Nobody's but ours to write.

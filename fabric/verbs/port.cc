@@ -170,7 +170,7 @@ void VerbsPort::PostReads() {
   }
 }
 
-void VerbsPort::Drain() {
+void VerbsPort::PollCompletions() {
   if (device_ == nullptr) return;
   std::array<ibv_wc, kCompletionsPerPoll> completions;
   int count = 0;
@@ -251,7 +251,7 @@ std::optional<PortEvent> VerbsPort::Poll() {
     LookAtEvents();
     AskTheSilent();
   }
-  Drain();
+  PollCompletions();
   if (auto event = TakeOpened()) return event;
   if (auto event = TakeDoomed()) return event;
   if (detaching_ && peers_.empty()) FinishDetach();
@@ -300,8 +300,8 @@ void VerbsPort::Close(PeerId id) {
     const std::lock_guard lock(mutex_);
     peers_.erase(it);
   }
-  Drain();      // its completions take no room from others
-  PostReads();  // it had slices, perhaps
+  PollCompletions();  // its completions take no room from others
+  PostReads();        // it had slices, perhaps
   const std::lock_guard lock(mutex_);
   completions_ -= completions;
   if (peers_.empty()) SetTimer(timer_.get(), {});
@@ -315,7 +315,7 @@ bool VerbsPort::HasWork() {
 bool VerbsPort::Arm() {
   TakeNew();
   if (device_ != nullptr && ::ibv_req_notify_cq(device_->cq.get(), 0) != 0) return false;
-  Drain();
+  PollCompletions();
   return !HasWork();
 }
 

@@ -81,7 +81,7 @@ class VerbsPort final : public Port {
   void PostReads();
   bool HasWork();
   void FinishDetach();
-  void Drain();
+  void PollCompletions();
   void OnCompletion(const ibv_wc& completion);
   void LookAtEvents();
   void AskTheSilent();

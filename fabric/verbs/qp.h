@@ -17,7 +17,7 @@ namespace plov::fabric::verbs {
 // Messages up to this go inside the work request: one DMA less, and no buffer to wait for. Most
 // requests and nearly all replies of PUTs.
 inline constexpr uint32_t kInlineBytes = 256;
-// A completion is asked for once in so many work requests that nobody waits for.
+// Of the work requests that no caller waits for, one in so many asks for a completion.
 inline constexpr uint32_t kSignalEvery = 8;
 inline constexpr int kCompletionsPerPoll = 16;
 
@@ -25,7 +25,7 @@ inline constexpr int kCompletionsPerPoll = 16;
 // retries would mean for ever on some devices (rxe).
 inline constexpr uint8_t kAckTimeout = 14;
 inline constexpr uint8_t kRetries = 5;
-// "Receiver not ready" is no honest peer's answer: a few tries of 0.64 ms, then the peer is gone.
+// An honest peer never answers "receiver not ready": a few tries of 0.64 ms, then the peer is gone.
 inline constexpr uint8_t kRnrRetries = 6;
 inline constexpr uint8_t kRnrTimer = 12;
 

@@ -9,7 +9,7 @@
 // more pass over bytes that a checksum is about to read anyway. A READ longer than a piece is cut;
 // pieces are whole words, so words are never torn.
 //
-// The caller's memory is touched only inside Complete, so a READ that nobody waits for any more
+// The caller's memory is touched only inside Complete, so a READ that no caller waits for any more
 // does no harm before its completion is polled.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Survey: what rdma-core says of this machine, for `plov doctor` and whoever else asks. What the
+// Survey: what rdma-core says of this machine, for `plov doctor` and others. What the
 // kernel says in files (states, GIDs, netdevs) is not repeated here.
 #pragma once
 

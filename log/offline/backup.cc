@@ -43,7 +43,7 @@ class LastSegment {
     // An empty one may have been made anew between the two.
     const auto head = verify::CheckLogHead(verify::LogFile::kSegment, block);
     if (!head || head->number != named->number || head->id != named->id) {
-      return Fail(Code::kCorrupt, disk->PathOf(name) + ": it became another file meanwhile");
+      return Fail(Code::kCorrupt, disk->PathOf(name) + ": another file took its place");
     }
     return LastSegment(disk->PathOf(name), *std::move(file), *head);
   }

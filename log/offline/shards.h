@@ -68,10 +68,10 @@ struct Shards {
 // version. kSystem, kPermission.
 std::expected<Shards, Error> Look(Disk* disk, const Visit& visit = nullptr);
 
-// What to say of a folder that has none.
+// What to say of a folder without a log.
 std::unexpected<Error> NoLog(Disk* disk);
 
-// What a walk came to.
+// The result of a walk.
 struct Ending {
   uint64_t first_batch = 0;    // 0: no segment could be read
   uint64_t operations = 0;     // told

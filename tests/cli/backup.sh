@@ -159,7 +159,7 @@ expect 2 backup all x --until-version 1:2 && says 'not an option of backup'
 mkdir empty full && : > full/file && : > file
 expect 3 backup "$dir" full && says 'full is not empty: name a folder that is not there'
 expect 3 restore all full && says 'full is not empty'
-expect 3 backup "$dir" file && says 'file: this is no folder' && expect 3 restore all file && says 'no folder'
+expect 3 backup "$dir" file && says 'file: this is not a folder' && expect 3 restore all file && says 'not a folder'
 expect 3 backup "$dir" "$dir" && says 'is not empty'
 expect 3 backup "$dir" none/at/all && says 'none/at' && expect 3 restore all none/at/all && says 'none/at'
 expect 3 backup none x && says 'none: .*No such file' && expect 3 restore none x && says 'none: .*No such file'

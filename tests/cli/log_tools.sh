@@ -154,9 +154,9 @@ odd 'an empty file' '0.1.log'
 expect 3 log cut "$dir" "$new" && says 'see what plov log salvage finds'
 [[ ! -e $new ]] || fail 'a folder was made'
 fresh && rm "$dir/0.1.log" && mkdir "$dir/0.1.log"
-odd 'a folder' 'no regular file'
+odd 'a folder' 'not a regular file'
 fresh && rm "$dir/0.1.log" && mkfifo "$dir/0.1.log"
-odd 'a pipe' 'no regular file'
+odd 'a pipe' 'not a regular file'
 fresh && mv "$dir/0.1.log" t && mv "$dir/1.1.log" "$dir/0.1.log" && mv t "$dir/1.1.log"
 odd 'files of other shards' 'its head says' a b c flagged
 sort "$work/out" | cmp -s - "$work/items" || fail 'files under other names are read by what they say'
@@ -202,7 +202,7 @@ run log salvage "$dir"
 mkdir empty && : > file
 for command in check list export salvage; do
   expect 3 log $command none && says 'none: .*No such file'
-  expect 3 log $command file && says 'file: this is no folder'
+  expect 3 log $command file && says 'file: this is not a folder'
   expect 3 log $command empty && says 'empty: there is no log in this folder'
   expect 2 log $command && says "usage: plov log $command DIR"
   expect 2 log $command a b

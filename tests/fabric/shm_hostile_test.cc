@@ -389,7 +389,7 @@ TEST(ShmHostileServer, WelcomeWithMoreBehindItIsAProtocolError) {
   const auto client =
       server.Answer([&](int socket) { ::send(socket, two.data(), sizeof(two), MSG_NOSIGNAL); });
   ASSERT_EQ(CodeOf(client), Code::kProtocol);
-  EXPECT_EQ(client.error().message, "whatever listens on this socket is not a plov server");
+  EXPECT_EQ(client.error().message, "the program that listens on this socket is not a plov server");
 }
 
 TEST(ShmHostileServer, TooFewDescriptorsAreAProtocolError) {

@@ -36,26 +36,26 @@ struct LoggedItem {
 };
 
 // What a reader says of a disk.
-struct Verdict {
+struct Reading {
   std::string refusal;  // why, or nothing
   std::vector<LoggedItem> found;
   LogEnd end;
 };
 
-std::expected<Verdict, Error> ReadFound(Walk walk) {
-  Verdict verdict;
+std::expected<Reading, Error> ReadFound(Walk walk) {
+  Reading reading;
   for (int i = 0; i < 10000; ++i) {
     const auto next = walk.Next();
     if (!next) return std::unexpected(next.error());
-    if (!*next) return Verdict{.refusal = next->error().Line(), .found = {}, .end = {}};
-    verdict.end = walk.end();
-    if (!**next) return verdict;
+    if (!*next) return Reading{.refusal = next->error().Line(), .found = {}, .end = {}};
+    reading.end = walk.end();
+    if (!**next) return reading;
     const Walk::Batch& batch = ***next;
     Bytes rest = batch.operations;
     for (uint32_t j = 0; j < batch.head.operations; ++j) {
       const auto logged = verify::TakeLogged(&rest);
       if (!logged) return Fail(Code::kSystem, "an operation that is none");
-      verdict.found.push_back({batch.head.number, logged->version, std::string(logged->key),
+      reading.found.push_back({batch.head.number, logged->version, std::string(logged->key),
                                std::string(logged->value)});
     }
   }
@@ -63,14 +63,14 @@ std::expected<Verdict, Error> ReadFound(Walk walk) {
 }
 
 // An error is one of the system, but for a head of another format.
-std::expected<Verdict, Error> ReadLog(test::SimulatedDisk* disk, uint64_t needs = 0,
+std::expected<Reading, Error> ReadLog(test::SimulatedDisk* disk, uint64_t needs = 0,
                                       uint32_t shard = 0) {
   auto folder = Folder::List(disk);
   if (!folder) return std::unexpected(folder.error());
   auto walk = Walk::Open(disk, folder->shards[shard],
                          {.shard = shard, .segment = 1, .batch = 1, .needs = needs});
   if (!walk) return std::unexpected(walk.error());
-  if (!*walk) return Verdict{.refusal = walk->error().Line(), .found = {}, .end = {}};
+  if (!*walk) return Reading{.refusal = walk->error().Line(), .found = {}, .end = {}};
   return ReadFound(std::move(**walk));
 }
 
@@ -159,9 +159,9 @@ class DamagedLog {
 
 LogEnd DamagedLog::EndOfLog() {
   if (!disk_.Has(SegmentName(0, 1))) return {};
-  const Verdict verdict = ReadLog(&disk_).value();
-  EXPECT_EQ(verdict.refusal, "");
-  return verdict.end;
+  const Reading reading = ReadLog(&disk_).value();
+  EXPECT_EQ(reading.refusal, "");
+  return reading.end;
 }
 
 void DamagedLog::Live() {
@@ -210,13 +210,13 @@ uint64_t DamagedLog::Vouched(const test::SimulatedDisk& disk) {
 }
 
 bool DamagedLog::IsRefused(test::SimulatedDisk* disk) const {
-  const auto verdict = ReadLog(disk);
-  if (!verdict) {
-    EXPECT_EQ(verdict.error().code, Code::kProtocol) << verdict.error().message;
+  const auto reading = ReadLog(disk);
+  if (!reading) {
+    EXPECT_EQ(reading.error().code, Code::kProtocol) << reading.error().message;
     return true;
   }
-  if (!verdict->refusal.empty()) return true;
-  const auto& found = verdict->found;
+  if (!reading->refusal.empty()) return true;
+  const auto& found = reading->found;
   EXPECT_TRUE(std::ranges::mismatch(found, items_).in1 == found.end())
       << "it reads what was not appended";
   EXPECT_TRUE(found.size() >= items_.size() || items_[found.size()].batch > Vouched(*disk))
@@ -241,9 +241,9 @@ void ForEachLog(int times,
 
 TEST(Damage, WithoutItAllIsRead) {
   ForEachLog(1, [](DamagedLog* log, test::SimulatedDisk* disk) {
-    const Verdict verdict = ReadLog(disk).value();
-    EXPECT_EQ(verdict.refusal, "");
-    EXPECT_TRUE(verdict.found == log->items());
+    const Reading reading = ReadLog(disk).value();
+    EXPECT_EQ(reading.refusal, "");
+    EXPECT_TRUE(reading.found == log->items());
     EXPECT_GE(DamagedLog::Vouched(*disk), log->vouched_at_least());
   });
 }
@@ -264,8 +264,8 @@ TEST(Damage, ABatchThatASnapshotNeedsIsMissed) {
     const Place last = log->places().back();
     disk->Flip(last.file(), last.offset + 8, std::byte{1});
     EXPECT_FALSE(log->IsRefused(disk));
-    const auto verdict = ReadLog(disk, last.head.number);
-    EXPECT_TRUE(verdict && !verdict->refusal.empty());
+    const auto reading = ReadLog(disk, last.head.number);
+    EXPECT_TRUE(reading && !reading->refusal.empty());
   });
 }
 
@@ -364,8 +364,8 @@ TEST(Damage, FilesUnderAnotherShardsNamesAreRefused) {
     for (uint64_t segment = 1; segment <= log->last_segment(); ++segment) {
       disk->Copy(SegmentName(0, segment), SegmentName(1, segment));
     }
-    const auto verdict = ReadLog(disk, 0, 1);
-    EXPECT_TRUE(verdict && !verdict->refusal.empty());
+    const auto reading = ReadLog(disk, 0, 1);
+    EXPECT_TRUE(reading && !reading->refusal.empty());
   });
 }
 
@@ -389,9 +389,9 @@ TEST(Damage, AHeadOfAnotherFormatIsNoDamage) {
         verify::Checksum(bytes.data() + 8, verify::kLogBlockBytes - 8, kSeedOfHeads);
     for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(checksum >> (8 * i));
     disk->Put(name, std::move(bytes));
-    const auto verdict = ReadLog(disk);
-    ASSERT_FALSE(verdict);
-    EXPECT_EQ(verdict.error().code, Code::kProtocol);
+    const auto reading = ReadLog(disk);
+    ASSERT_FALSE(reading);
+    EXPECT_EQ(reading.error().code, Code::kProtocol);
   });
 }
 

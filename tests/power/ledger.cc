@@ -33,11 +33,11 @@ std::expected<Ledger, Error> ReadLedger(const std::string& device, uint64_t offs
   const int fd = ::open(device.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FailHere(device + ": cannot open");
   Ledger ledger;
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    std::vector<Record> records(kRecordsPerLane);
-    const auto at = static_cast<off_t>(offset + lane * kLaneBytes);
-    const ssize_t got = ::pread(fd, records.data(), kLaneBytes, at);
-    if (got != static_cast<ssize_t>(kLaneBytes)) return FailHere(device + ": cannot read");
+  for (uint32_t part = 0; part < kParts; ++part) {
+    std::vector<Record> records(kRecordsPerPart);
+    const auto at = static_cast<off_t>(offset + part * kPartBytes);
+    const ssize_t got = ::pread(fd, records.data(), kPartBytes, at);
+    if (got != static_cast<ssize_t>(kPartBytes)) return FailHere(device + ": cannot read");
     uint64_t count = 0;
     while (count < records.size() && records[count].number == count + 1) ++count;
     records.resize(count);
@@ -47,30 +47,30 @@ std::expected<Ledger, Error> ReadLedger(const std::string& device, uint64_t offs
   return ledger;
 }
 
-void Lane::Free::operator()(Record* records) const { std::free(records); }
+void Part::Free::operator()(Record* records) const { std::free(records); }
 
-std::expected<Lane, Error> Lane::Open(const std::string& device, uint64_t offset, uint32_t lane) {
-  Lane opened;
-  opened.offset_ = offset + lane * kLaneBytes;
+std::expected<Part, Error> Part::Open(const std::string& device, uint64_t offset, uint32_t part) {
+  Part opened;
+  opened.offset_ = offset + part * kPartBytes;
   // O_DIRECT: what is written is with the disk, not in the cache of the machine that goes.
   opened.fd_ = ::open(device.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC);
   if (opened.fd_ < 0) return FailHere(device + ": cannot open");
-  void* memory = std::aligned_alloc(4096, kLaneBytes);
+  void* memory = std::aligned_alloc(4096, kPartBytes);
   if (memory == nullptr) return FailHere("no memory");
-  std::memset(memory, 0, kLaneBytes);
+  std::memset(memory, 0, kPartBytes);
   opened.records_.reset(static_cast<Record*>(memory));
-  const ssize_t put = ::pwrite(opened.fd_, memory, kLaneBytes, static_cast<off_t>(opened.offset_));
-  if (put != static_cast<ssize_t>(kLaneBytes)) return FailHere(device + ": cannot write");
+  const ssize_t put = ::pwrite(opened.fd_, memory, kPartBytes, static_cast<off_t>(opened.offset_));
+  if (put != static_cast<ssize_t>(kPartBytes)) return FailHere(device + ": cannot write");
   return opened;
 }
 
-Record& Lane::Add(Record record) {
+Record& Part::Add(Record record) {
   record.number = count_ + 1;
   records_[count_] = record;
   return records_[count_++];
 }
 
-std::expected<void, Error> Lane::Write(uint32_t count) {
+std::expected<void, Error> Part::Write(uint32_t count) {
   const uint64_t begin = (count_ - count) * sizeof(Record) / kSectorBytes * kSectorBytes;
   const uint64_t end = count_ * sizeof(Record) + kSectorBytes - 1;
   const uint64_t bytes = end / kSectorBytes * kSectorBytes - begin;

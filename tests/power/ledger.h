@@ -1,8 +1,8 @@
 // What writers did and what they were told, on a block device: the end of the disk that the log's
 // file system lies on, so that every copy of the disk as it was at some moment tells what had been
-// promised at that moment. Each writer has a lane of its own, and each of its operations a record:
+// promised at that moment. Each writer has a part of its own, and each of its operations a record:
 //
-//   lane   kRecordsPerLane records; the first `number` that is not its place + 1 ends it
+//   part   kRecordsPerPart records; the first `number` that is not its place + 1 ends it
 //   record  0  8  number       1, 2 and so on
 //           8  8  version      as the server told it; 0 of a delete, and where nothing was told
 //          16  4  key          the writer's own, 0 .. kKeys - 1; of a read any, + writer * kKeys
@@ -29,9 +29,9 @@ namespace plov::power {
 
 constexpr uint32_t kWriters = 4;
 constexpr uint32_t kKeys = 10;          // of each writer
-constexpr uint32_t kReader = kWriters;  // the lane of who reads
-constexpr uint32_t kLanes = kWriters + 1;
-constexpr uint32_t kRecordsPerLane = 8192;
+constexpr uint32_t kReader = kWriters;  // the part of who reads
+constexpr uint32_t kParts = kWriters + 1;
+constexpr uint32_t kRecordsPerPart = 8192;
 constexpr uint32_t kSectorBytes = 512;  // what a disk writes whole
 
 enum class Kind : uint16_t { kPut = 1, kDelete = 2, kSync = 3, kRead = 4 };
@@ -49,24 +49,24 @@ struct Record {
 };
 static_assert(sizeof(Record) == 32 && kSectorBytes % sizeof(Record) == 0);
 
-constexpr uint64_t kLaneBytes = uint64_t{kRecordsPerLane} * sizeof(Record);
+constexpr uint64_t kPartBytes = uint64_t{kRecordsPerPart} * sizeof(Record);
 
 std::string ValueOf(uint32_t writer, const Record& put);
 
 // "WRITER.KEY.", what the name of a key begins with.
 std::string KeyPrefix(uint32_t writer, uint32_t key);
 
-// All records of each lane.
+// All records of each part.
 using Ledger = std::vector<std::vector<Record>>;
 std::expected<Ledger, Error> ReadLedger(const std::string& device, uint64_t offset);
 
-// A lane that is written.
-class Lane {
+// A part that is written.
+class Part {
  public:
   // Empties it on the device.
-  static std::expected<Lane, Error> Open(const std::string& device, uint64_t offset, uint32_t lane);
+  static std::expected<Part, Error> Open(const std::string& device, uint64_t offset, uint32_t part);
 
-  bool full() const { return count_ == kRecordsPerLane; }
+  bool full() const { return count_ == kRecordsPerPart; }
   Record& last() { return records_[count_ - 1]; }
   Record& Add(Record record);
   // Writes the last `count` records.

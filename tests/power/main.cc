@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     const Promise promise = promises.at(words[5]);
     if (words[0] == "check") return plov::power::Check(run, words[4], promise);
     const unsigned long writes = words[0] == "write" ? std::stoul(words[4]) : 0;
-    if (writes > 0 && writes <= plov::power::kRecordsPerLane) {
+    if (writes > 0 && writes <= plov::power::kRecordsPerPart) {
       return plov::power::Write(run, static_cast<uint32_t>(writes), promise == Promise::kSynced);
     }
   }

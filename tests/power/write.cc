@@ -75,17 +75,17 @@ class Writer {
  public:
   Writer(const Run& run, const Names& names, uint32_t writer, bool syncs)
       : client_(Must(Client::Connect(run.uri, kOptions))),
-        lane_(Must(Lane::Open(run.device, run.offset, writer))),
+        part_(Must(Part::Open(run.device, run.offset, writer))),
         names_(names[writer]),
         writer_(writer),
         syncs_(syncs) {}
 
   void Next() {
-    Record& record = lane_.Add(Choose());
-    Must(lane_.Write(record.number == 1 ? 1 : 2));  // the last one as told, this one as issued
+    Record& record = part_.Add(Choose());
+    Must(part_.Write(record.number == 1 ? 1 : 2));  // the last one as told, this one as issued
     Send(&record);
   }
-  void Finish() { Must(lane_.Write(1)); }
+  void Finish() { Must(part_.Write(1)); }
 
  private:
   uint64_t Random(uint64_t below) { return random_() % below; }
@@ -98,7 +98,7 @@ class Writer {
   std::expected<Version, Error> Try(const Record& record);
 
   Client client_;
-  Lane lane_;
+  Part part_;
   const std::array<std::string, kKeys>& names_;
   uint32_t writer_;
   bool syncs_;
@@ -152,14 +152,14 @@ void Writer::Send(Record* record) {
 // Remembers what it has been shown, until `stop`.
 void Read(const Run& run, const Names& names, const std::atomic<bool>& stop) {
   Client client = Must(Client::Connect(run.uri, kOptions));
-  Lane lane = Must(Lane::Open(run.device, run.offset, kReader));
+  Part part = Must(Part::Open(run.device, run.offset, kReader));
   std::mt19937_64 random{std::random_device{}()};
-  while (!stop.load(std::memory_order_relaxed) && !lane.full()) {
+  while (!stop.load(std::memory_order_relaxed) && !part.full()) {
     const auto key = static_cast<uint32_t>(random() % (kWriters * kKeys));
     const auto item = client.Get(names[key / kKeys][key % kKeys]);
     if (item && *item) {
-      lane.Add({.version = (*item)->version, .key = key, .kind = Kind::kRead, .told = Told::kYes});
-      Must(lane.Write(1));
+      part.Add({.version = (*item)->version, .key = key, .kind = Kind::kRead, .told = Told::kYes});
+      Must(part.Write(1));
     }
     std::this_thread::sleep_for(kPause);
   }

@@ -16,6 +16,7 @@ _MACHINE = re.compile(
 # part; where \b ends it, only the whole name counts. Whoever renames one adds it here.
 RETIRED = {
     "Aim": "find",
+    "Bury": "close",
     "Casualty": "exit",
     "Conductor": "runner",
     "Crew": "pool",
@@ -25,6 +26,7 @@ RETIRED = {
     r"\bHand\b": "worker or owner",
     "Hurry": "deadline",
     "Judge": "check",
+    r"\bLane\b": "ring",
     "LetGo": "what it does",
     "Patience": "timeout",
     "Plight": "state",

@@ -126,8 +126,8 @@ TEST_F(Activation, WhatIsForeignIsNamed) {
   const fabric::Fd internet(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   for (const auto& [fd, why] :
        {std::pair(elsewhere.get(), "which is no --listen of it"),
-        std::pair(stream.get(), "is no sequential-packet socket"),
-        std::pair(file.get(), "is no socket"), std::pair(deaf.get(), "has no path"),
+        std::pair(stream.get(), "is not a sequential-packet socket"),
+        std::pair(file.get(), "is not a socket"), std::pair(deaf.get(), "has no path"),
         std::pair(internet.get(), "is no Unix socket")}) {
     Child server = Start(fd);
     EXPECT_EQ(server.Wait(), 3);

@@ -1,4 +1,4 @@
-// The way of operations from a client's lane to the checker.
+// The way of operations from a client's ring to the checker.
 
 #include "torture/auditor.h"
 
@@ -12,8 +12,8 @@ namespace {
 class AuditorTest : public testing::Test {
  protected:
   // Issues the operations as a client does, all at `start`, and finishes them unless told not to.
-  void Write(size_t lane, std::vector<Operation> operations, bool finish = true) {
-    Lane& to = memory().lanes[lane];
+  void Write(size_t client, std::vector<Operation> operations, bool finish = true) {
+    OperationRing& to = memory().rings[client];
     for (size_t i = 0; i < operations.size(); ++i) to.Next(i) = operations[i];
     to.Issue(operations.size());
     if (finish) to.Finish(operations.back().end);
@@ -72,7 +72,7 @@ TEST_F(AuditorTest, TakesWhatAKilledClientHadUnderWayForUnknown) {
   pending.outcome = Outcome::kOk;  // the client was killed while it wrote the outcome
   pending.version = 77;
   Write(0, {pending}, false);
-  auditor_.Bury(0);
+  auditor_.Close(0);
   Write(1, {Get(50, 60, 1, 5)});
   auditor_.EndHistory();
   EXPECT_EQ(auditor_.violations(), 0);
@@ -107,36 +107,36 @@ TEST_F(AuditorTest, ALifeGoesOnWithWhatIsLeft) {
   EXPECT_EQ(auditor.violations(), 1) << "back from the dead";
 }
 
-TEST(Lane, HoldsBackTheHorizonForWhatIsUnderWay) {
+TEST(OperationRing, HoldsBackTheHorizonForWhatIsUnderWay) {
   auto mapping = RunMapping::Create();
-  Lane& lane = mapping->memory()->lanes[0];
-  lane.Open(100);
-  EXPECT_EQ(lane.horizon(), 100);
-  lane.Next(0) = Put(110, 120, 1, 5);
-  lane.Issue(1);
-  lane.Rest(130);
-  EXPECT_EQ(lane.horizon(), 110);
-  lane.Finish(140);
-  EXPECT_EQ(lane.horizon(), 110) << "finished, and not taken";
-  EXPECT_EQ(lane.TakeFinished(8, [](const Operation&) {}), 1);
-  EXPECT_EQ(lane.horizon(), 140);
+  OperationRing& ring = mapping->memory()->rings[0];
+  ring.Open(100);
+  EXPECT_EQ(ring.horizon(), 100);
+  ring.Next(0) = Put(110, 120, 1, 5);
+  ring.Issue(1);
+  ring.Rest(130);
+  EXPECT_EQ(ring.horizon(), 110);
+  ring.Finish(140);
+  EXPECT_EQ(ring.horizon(), 110) << "finished, and not taken";
+  EXPECT_EQ(ring.TakeFinished(8, [](const Operation&) {}), 1);
+  EXPECT_EQ(ring.horizon(), 140);
 }
 
-TEST(Lane, IsFullUntilItIsTaken) {
+TEST(OperationRing, IsFullUntilItIsTaken) {
   auto mapping = RunMapping::Create();
-  Lane& lane = mapping->memory()->lanes[0];
-  lane.Open(0);
-  for (uint64_t i = 0; i < Lane::kOperations; ++i) {
-    ASSERT_TRUE(lane.HasRoom(1));
-    lane.Next(0) = Put(1, 2, i + 1, i + 1);
-    lane.Issue(1);
-    lane.Finish(2);
+  OperationRing& ring = mapping->memory()->rings[0];
+  ring.Open(0);
+  for (uint64_t i = 0; i < OperationRing::kOperations; ++i) {
+    ASSERT_TRUE(ring.HasRoom(1));
+    ring.Next(0) = Put(1, 2, i + 1, i + 1);
+    ring.Issue(1);
+    ring.Finish(2);
   }
-  EXPECT_FALSE(lane.HasRoom(1));
+  EXPECT_FALSE(ring.HasRoom(1));
   uint64_t expected = 1;
-  EXPECT_EQ(lane.TakeFinished(3, [&](const Operation& o) { EXPECT_EQ(o.version, expected++); }), 3);
-  EXPECT_TRUE(lane.HasRoom(3));
-  EXPECT_FALSE(lane.HasRoom(4));
+  EXPECT_EQ(ring.TakeFinished(3, [&](const Operation& o) { EXPECT_EQ(o.version, expected++); }), 3);
+  EXPECT_TRUE(ring.HasRoom(3));
+  EXPECT_FALSE(ring.HasRoom(4));
 }
 
 TEST(Outcome, SaysNotAppliedOnlyWhereTheClientPromisesIt) {

@@ -18,7 +18,7 @@ one_line() { [[ $(wc -l < "$work/err") == 1 ]] || fail "it said $(head -c 500 "$
 mkdir "$work/used" && touch "$work/used/0.1.log"
 torture 3 --plovd "$plovd" --log "$work/used" && says 'not empty' && one_line
 [[ -e $work/used/0.1.log ]] || fail "the log of somebody else is gone"
-torture 3 --plovd "$plovd" --log "$work/used/0.1.log" && says 'this is no folder' && one_line
+torture 3 --plovd "$plovd" --log "$work/used/0.1.log" && says 'this is not a folder' && one_line
 torture 3 --plovd "$plovd" --log "$work/none/log" && says 'cannot make the folder' && one_line
 
 # Killed again and again, nothing is wrong, and nothing is left.

@@ -1,4 +1,4 @@
-// What a run judges without a history: standing items, items that expire, shifted clocks.
+// What a run checks without a history: standing items, items that expire, shifted clocks.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -41,7 +41,7 @@ TEST(Expiries, EndWhenTheyShould) {
   Expiries expiries(Plan(), /*process=*/1);
   const Instant end = Now() + 3'000'000'000;
   while (Now() < end) {
-    EXPECT_EQ(expiries.Turn(&*client, 0), std::nullopt);
+    EXPECT_EQ(expiries.Step(&*client, 0), std::nullopt);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_GT(expiries.judged(), 0U);
@@ -55,7 +55,7 @@ TEST(Expiries, AnItemThatIsGoneTooEarlyIsWrong) {
   Expiries expiries(Plan(), /*process=*/1);
   bool is_noticed = false;
   for (int i = 0; i < 1'000 && !is_noticed; ++i) {
-    is_noticed = expiries.Turn(&*client, 0).has_value();
+    is_noticed = expiries.Step(&*client, 0).has_value();
     std::vector<std::string> keys;
     ASSERT_TRUE(client->Scan([&keys](std::string_view key, const Item&) {
       keys.emplace_back(key);
@@ -68,17 +68,17 @@ TEST(Expiries, AnItemThatIsGoneTooEarlyIsWrong) {
 
 TEST(ClockShift, NowGoesOnInAShiftedProcess) {
   if (!CanShiftClock()) GTEST_SKIP() << "no time namespaces here";
-  for (size_t lane = 0; lane < 3; ++lane) {
+  for (size_t client = 0; client < 3; ++client) {
     const Instant before = Now();
     const pid_t pid = ::fork();
     if (pid == 0) {
-      const bool shifted = ShiftClock(ShiftOfLane(lane)).has_value();
+      const bool shifted = ShiftClock(ShiftOfClient(client)).has_value();
       const Instant now = Now();
       ::_exit(shifted && now >= before && now < before + 100'000'000'000 ? 0 : 1);
     }
     int status = 1;
     ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-    EXPECT_EQ(status, 0) << "lane " << lane;
+    EXPECT_EQ(status, 0) << "client " << client;
   }
 }
 

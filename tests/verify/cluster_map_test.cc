@@ -161,7 +161,7 @@ TEST(ClusterHead, AnyChangeIsRefused) {
 TEST(ClusterHead, SaysWhatIsWrong) {
   ClusterHead head{};
   const auto message = [&head] { return CheckClusterHead(head).error().message; };
-  EXPECT_EQ(message(), "this is no server of a cluster");
+  EXPECT_EQ(message(), "the server is not in a cluster");
   head = MakeClusterHead(kCluster, kLife);
   EXPECT_TRUE(CheckClusterHead(head));
   head.format = 2;

@@ -9,7 +9,7 @@
 //
 // Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
 //           another on it, is made within a callback or after a move from the Client fails with
-//           kInvalidArgument; and so does every call after two that began at one instant.
+//           kInvalidArgument; after two calls that began at one instant every later call does, too.
 // Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany after the last item
 //           that ended well, in Scan each READ's), plus at most the time that one connection
 //           attempt takes. No call leaves a READ behind that could write to memory of the caller.
@@ -20,14 +20,14 @@
 //             kUnavailable      no server within the deadline; nothing was applied
 //             kTimeout          the server lives but did not answer; a write may have been applied,
 //                               or may be yet
-//             kUnknown          a write was sent and the server died or restarted: applied or not
-//                               cannot be told. With plovd --log the next server mostly can
+//             kUnknown          a write was sent and the server died or restarted: it may have been
+//                               applied. With plovd --log the next server mostly knows
 //             kCorrupt          stored bytes are damaged
 //             kSystem           memory ran out, or a call of the operating system failed
 //             kPermission, kProtocol as the connection met them
-// Callbacks: may throw. The Client stays usable, and the first exception leaves the call in which
-//           the callback ran, which ends early: of GetMany, PutMany and Scan the callbacks that are
-//           left are not called.
+// Callbacks: may throw. The first exception leaves the call in which the callback ran, and that call
+//           ends early: GetMany, PutMany and Scan call no further callback. The Client stays
+//           usable.
 #pragma once
 
 #include <plov/error.h>
@@ -70,8 +70,8 @@ struct ClientOptions {
   uint32_t window = 32;
   // How long a call polls for an answer before it sleeps, 0 to a year.
   std::chrono::microseconds spin = std::chrono::microseconds(20);
-  // How often the server is told, by a message, how many GETs there were, for plov top and metrics:
-  // GETs themselves pass it by. 0 to a year; 0 is never.
+  // How often a message tells the server how many GETs there were, for plov top and metrics: it does
+  // not see GETs itself. 0 to a year; 0 is never.
   std::chrono::microseconds report_period = std::chrono::seconds(10);
   // For an operator's tool, run as root or the server's user: it is let in beyond the server's limits
   // on clients and while the server is drained, and a drain does not wait for it.
@@ -109,7 +109,7 @@ struct ClientStats {
   uint64_t bucket_reads = 0;
   uint64_t record_reads = 0;
   uint64_t known_reads = 0;   // READs through a remembered location
-  uint64_t known_misses = 0;  // of those, the ones that had become old
+  uint64_t known_misses = 0;  // those of them whose location was out of date
   uint64_t torn_buckets = 0;  // READs that did not verify and were repeated
   uint64_t torn_records = 0;
   uint64_t confirmations = 0;  // second READs of a home bucket, for a miss
@@ -119,7 +119,7 @@ struct ClientStats {
   uint64_t reconnects = 0;
   uint64_t retries = 0;     // writes sent again after a reconnect
   uint64_t refreshes = 0;   // superblocks read anew, because the table had grown or for a Scan
-  uint64_t late_reads = 0;  // READs that completed after who wanted them had ended
+  uint64_t late_reads = 0;  // READs that completed after the call that wanted them
 };
 
 // How new ServerStats are.
@@ -190,8 +190,8 @@ class PLOV_EXPORT Client {
   // Source:  Pilaf, USENIX ATC 2013, section 3.
   GetResult Get(std::string_view key);
 
-  // The same where nobody has to be waited for, which is nearly always over shared memory; else
-  // std::nullopt at once, and Get is what to call. For callers that hold a lock.
+  // As Get if that need not wait, which is nearly always so over shared memory; else std::nullopt at
+  // once: then call Get. For callers that hold a lock.
   std::optional<GetResult> TryGet(std::string_view key);
 
   // As Get, with the value READ into the caller's buffer; Item::value is the part of it that was
@@ -208,7 +208,7 @@ class PLOV_EXPORT Client {
     };
     GetManyWith(keys, call, const_cast<void*>(static_cast<const void*>(std::addressof(done))));
   }
-  // Of a range of strings, for which it allocates a view each.
+  // The same for a range of strings; allocates a view of each.
   template <std::ranges::input_range Strings, typename Done>
   requires std::same_as<std::ranges::range_value_t<Strings>, std::string>
   void GetMany(const Strings& keys, Done&& done) {
@@ -216,7 +216,7 @@ class PLOV_EXPORT Client {
     GetMany(std::span<const std::string_view>(views), std::forward<Done>(done));
   }
 
-  // Stores a value. Applied at most once, also when the connection had to be made anew.
+  // Stores a value. It is applied at most once, also when the Client had to reconnect.
   //
   // Returns: the version of the new value.
   // Errors:  kNoSpace (memory or table full; the old value stays), kTooLarge, kExists, kNotFound,
@@ -256,9 +256,9 @@ class PLOV_EXPORT Client {
   std::chrono::microseconds next_poll() const;
 
   // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
-  // written meanwhile may come twice, the newer last, and any item while the table grows or when
-  // the connection had to be made anew. Passes are repeated over what changed until nothing does
-  // (ScanSummary::settled) or eight were made. Needs no operation under way. kCorrupt when most of
+  // written meanwhile may come twice, the newer last; so may any item while the table grows or after
+  // a reconnection. Scan reads again what changed, until nothing does (ScanSummary::settled) or it
+  // has made eight passes. Needs no operation under way. kCorrupt when most of
   // the table does not verify, or it refers to more bytes than the server's memory has.
   // Cost: 1 READ per 64 buckets and 1 per record.
   std::expected<ScanSummary, Error> Scan(ScanCallback item);
@@ -276,10 +276,10 @@ class PLOV_EXPORT Client {
   // Cost: 2 READs of a page per shard; works while the server is stopped.
   std::expected<std::vector<SlowWrite>, Error> SlowWrites();
 
-  // Returns when everything that the server has acknowledged before, to whomever, is durable in its
-  // log. With --commit async a loss of power takes the last second of it otherwise; with strict and
-  // acked there is seldom anything to wait for. Operations that were started and have not ended are
-  // not waited for, and those that end meanwhile are told of by the next Sync.
+  // Returns when everything that the server has acknowledged before, to any client, is durable in its
+  // log. With --commit async a loss of power can take the last second of it; with strict and acked
+  // there is seldom anything to wait for. Sync does not wait for operations that were started and
+  // have not ended; the next Sync covers those that end meanwhile.
   //
   // Errors: kInvalidArgument (the server keeps no log: plovd --log), kNoSpace and kSystem (the log
   //         cannot be written), kTimeout (not durable within the deadline), kPermission (this client
@@ -291,8 +291,8 @@ class PLOV_EXPORT Client {
   // Asks every shard for a snapshot of its log, from which the next start begins, and does not wait
   // for it.
   //
-  // Returns: a number for each shard. Its snapshot is over once `snapshots` and `snapshot_failures`
-  //          in that shard's ServerStats add up to so much.
+  // Returns: a number for each shard. Its snapshot is over once `snapshots` plus `snapshot_failures`
+  //          in that shard's ServerStats reach it.
   // Errors:  kInvalidArgument (the server takes no snapshots), kPermission (this client may only
   //          read).
   // Cost:    one message and its reply per shard.
@@ -304,8 +304,8 @@ class PLOV_EXPORT Client {
   // threads are not stuck: shard 0 passes it on.
   //
   // Returns: what the server says to it, lines of "name value".
-  // Errors:  kInvalidArgument, with the server's words; kPermission (only root, the server's user and,
-  //          where no kernel vouches for users, whoever may write).
+  // Errors:  kInvalidArgument, with the server's message; kPermission (only root and the server's user
+  //          may; over RDMA, where no kernel vouches for users, every client that may write).
   // Cost:    one message and its reply.
   std::expected<std::string, Error> Administer(std::string_view command,
                                                std::string_view argument = {});

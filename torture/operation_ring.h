@@ -1,18 +1,18 @@
-// Lane: how one client process hands its operations to the auditor, over shared memory.
+// OperationRing: how one client process hands its operations to the auditor, over shared memory.
 //
-//   taken <= finished <= issued       operations, counted since the lane was opened
+//   taken <= finished <= issued       operations, counted since the ring was opened
 //
 // The client writes what it is about to do into the ring and publishes it (Issue), does it, writes
 // into the same entries what it came to, and publishes that (Finish), for a batch of operations at
 // a time. So when the process is killed, what it had under way stands between `finished` and
 // `issued`. When the ring is full the client waits.
 //
-// The auditor learns in addition from when on the lane's later operations start: `floor`, read
+// The auditor learns in addition from when on the client's later operations start: `floor`, read
 // before `issued`. Every operation that is not in what `issued` then shows starts at `floor` or
 // later.
 //
 // Who writes: the client `issued`, `finished`, `floor` and entries from `taken` to `issued`; the
-//             auditor `taken`. While no client has the lane it is the auditor's.
+//             auditor `taken`. While no client has the ring it is the auditor's.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 
 namespace plov::torture {
 
-class Lane {
+class OperationRing {
  public:
   static constexpr uint64_t kOperations = uint64_t{1} << 14;  // 896 KiB, some milliseconds
 
@@ -39,7 +39,7 @@ class Lane {
   }
   // The entry of the next batch's operation `index`.
   Operation& Next(size_t index) {
-    return ring_[(finished_.load(std::memory_order_relaxed) + index) % kOperations];
+    return entries_[(finished_.load(std::memory_order_relaxed) + index) % kOperations];
   }
   void Issue(size_t count) {
     // Pairs with horizon and TakeUnfinished.
@@ -53,7 +53,7 @@ class Lane {
   }
   void Rest(Instant now) { floor_.store(now, std::memory_order_release); }  // pairs with horizon
 
-  // The auditor's. Opens the lane for a client that starts its operations at `now` or later.
+  // The auditor's. Opens the ring for a client that starts its operations at `now` or later.
   void Open(Instant now) {
     taken_.store(issued_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     finished_.store(issued_.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -66,7 +66,7 @@ class Lane {
     const uint64_t end = finished_.load(std::memory_order_acquire);
     const uint64_t begin = taken_.load(std::memory_order_relaxed);
     const uint64_t count = std::min<uint64_t>(end - begin, limit);
-    for (uint64_t i = 0; i < count; ++i) take(ring_[(begin + i) % kOperations]);
+    for (uint64_t i = 0; i < count; ++i) take(entries_[(begin + i) % kOperations]);
     taken_.store(begin + count, std::memory_order_release);
     return count;
   }
@@ -76,7 +76,7 @@ class Lane {
   void TakeUnfinished(Take&& take) {
     const uint64_t end = issued_.load(std::memory_order_acquire);
     for (uint64_t i = taken_.load(std::memory_order_relaxed); i != end; ++i) {
-      Operation operation = ring_[i % kOperations];
+      Operation operation = entries_[i % kOperations];
       operation.outcome = Outcome::kUnknown;
       operation.end = operation.start;
       operation.version = 0;
@@ -91,7 +91,7 @@ class Lane {
     const Instant floor = floor_.load(std::memory_order_acquire);
     const uint64_t taken = taken_.load(std::memory_order_relaxed);
     if (issued_.load(std::memory_order_acquire) == taken) return floor;
-    return ring_[taken % kOperations].start;
+    return entries_[taken % kOperations].start;
   }
 
  private:
@@ -99,7 +99,7 @@ class Lane {
   std::atomic<uint64_t> finished_ = 0;
   std::atomic<Instant> floor_ = 0;
   alignas(64) std::atomic<uint64_t> taken_ = 0;
-  alignas(64) std::array<Operation, kOperations> ring_;
+  alignas(64) std::array<Operation, kOperations> entries_;
 };
 
 }  // namespace plov::torture
