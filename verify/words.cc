@@ -34,7 +34,7 @@ void PatchWord(uint64_t* word, size_t offset, std::span<const std::byte> from, u
   const size_t end = bytes - bytes % kLineBytes;
   for (size_t at = 0; at < end; at += kLineBytes) {
     Wide first, second;
-    __asm__ volatile(
+    __asm__(
         "vmovdqu (%2), %0\n\t"
         "vmovdqu 32(%2), %1"
         : "=&x"(first), "=x"(second)
