@@ -39,6 +39,22 @@ constexpr uint32_t ShardOf(uint64_t hash, uint32_t shard_count) {
   return static_cast<uint32_t>((hash & 0xffffffff) * shard_count >> 32);
 }
 
+// The keys of a shard: those of the slots first..last, of so many that hashes are divided into evenly. A shard of
+// a single server has one slot, as many as there are shards; one of a cluster a range of the cluster's slots.
+struct SlotRange {
+  uint32_t first = 0;
+  uint32_t last = 0;
+  uint32_t count = 1;
+
+  constexpr bool Has(uint64_t hash) const {
+    const uint32_t slot = ShardOf(hash, count);
+    return slot >= first && slot <= last;
+  }
+  constexpr bool has_all() const { return last - first + 1 == count; }
+
+  bool operator==(const SlotRange&) const = default;
+};
+
 constexpr uint32_t FingerprintOf(uint64_t hash) {
   return static_cast<uint32_t>(hash) & verify::kFingerprintMask;
 }

@@ -189,7 +189,8 @@ std::expected<void, Error> SegmentWriter::WriteHead(const std::string& name, uin
                                                       .floor = end_.last_version + 1,
                                                       .hash_seed = options_.hash_seed,
                                                       .file_bytes = bytes,
-                                                      .life = options_.life});
+                                                      .life = options_.life,
+                                                      .cluster_id = options_.cluster_id});
   const Bytes piece = head;
   if (auto written = (*file)->Write(0, std::span(&piece, 1)); !written) return written;
   if (auto synced = (*file)->Sync(); !synced) return synced;

@@ -154,7 +154,7 @@ std::optional<Damage> Walk::CheckNext(const Segment& next) const {
     return Damage{.file = disk_->PathOf(missing), .what = "the file is missing"};
   }
   if (head.id != before.id || head.shard_count != before.shard_count ||
-      head.hash_seed != before.hash_seed) {
+      head.hash_seed != before.hash_seed || head.cluster_id != before.cluster_id) {
     return damage("its head is of another log than that of " + segments_.back().name);
   }
   if (head.first_batch < before.first_batch ||

@@ -35,9 +35,11 @@ double ValueOf(const verify::CounterInfo& info, uint64_t value) {
   return number;
 }
 
-ClientMetric OfShard(size_t shard) {
+// A shard of a cluster says its number, those of a single server are told in the order of theirs.
+ClientMetric OfShard(std::span<const Counters> shards, size_t index) {
+  const std::string number(verify::TextValue(shards[index].text, "cluster.shard"));
   ClientMetric metric;
-  metric.label = {{"shard", std::to_string(shard)}};
+  metric.label = {{"shard", number.empty() ? std::to_string(index) : number}};
   return metric;
 }
 
@@ -62,7 +64,7 @@ MetricFamily FamilyOf(const verify::CounterInfo& info, std::span<const Counters>
   for (size_t shard = 0; shard < shards.size(); ++shard) {
     const uint64_t value = shards[shard][info.counter];
     if (value == UINT64_MAX) continue;
-    ClientMetric metric = OfShard(shard);
+    ClientMetric metric = OfShard(shards, shard);
     (info.only_grows ? metric.counter.value : metric.gauge.value) = ValueOf(info, value);
     family.metric.push_back(std::move(metric));
   }
@@ -76,7 +78,7 @@ MetricFamily FamilyOf(verify::Histogram which, std::string name, std::string hel
                       .type = MetricType::Histogram,
                       .metric = {}};
   for (size_t shard = 0; shard < shards.size(); ++shard) {
-    ClientMetric metric = OfShard(shard);
+    ClientMetric metric = OfShard(shards, shard);
     metric.histogram = HistogramOf(shards[shard].histograms[static_cast<size_t>(which)]);
     family.metric.push_back(std::move(metric));
   }
@@ -99,6 +101,16 @@ MetricFamily BuildInfo(std::string_view text) {
   return family;
 }
 
+// Which server of which cluster this is; nothing of a single server.
+MetricFamily ClusterInfo(std::string_view text) {
+  const std::string id(verify::TextValue(text, "cluster.id"));
+  if (id.empty()) return {};
+  MetricFamily family = Gauge("plov_cluster_info", "The cluster, and the server's ID there.", 1);
+  family.metric.front().label = {
+      {"cluster", id}, {"server", std::string(verify::TextValue(text, "cluster.server"))}};
+  return family;
+}
+
 }  // namespace
 
 std::string MetricName(const verify::CounterInfo& info) {
@@ -117,6 +129,8 @@ std::vector<MetricFamily> FamiliesOf(std::span<const Counters> shards) {
       // The name that Prometheus's own libraries give it.
       Gauge("process_start_time_seconds", "When the server was started, in Unix time.",
             static_cast<double>(first[Counter::kStartedAtUs]) * kMicrosecond)};
+  if (auto info = ClusterInfo(first.text); !info.metric.empty())
+    families.push_back(std::move(info));
   for (const verify::CounterInfo& info : verify::CounterTable()) {
     if (info.counter == Counter::kStartedAtUs) continue;
     MetricFamily family = FamilyOf(info, shards);

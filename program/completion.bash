@@ -24,6 +24,11 @@ _plov_value() {
         if [[ $cur == shm:/* ]]; then COMPREPLY+=($(compgen -P shm: -f -- "${cur#shm:}")); fi
         compopt -o nospace
         ;;
+      static:FILE)
+        COMPREPLY+=($(compgen -W static: -- "$cur"))
+        if [[ $cur == static:* ]]; then COMPREPLY=($(compgen -P static: -f -- "${cur#static:}")); fi
+        compopt -o nospace
+        ;;
       [a-z0-9-]*) COMPREPLY+=($(compgen -W "$kind" -- "$cur")) ;;
     esac
   done

@@ -44,6 +44,8 @@ Daemon::Daemon(Server* server, Settings* settings, LogOutput* output)
 
 void Daemon::Run(int signal_fd) {
   std::vector<pollfd> poll_fds = {{signal_fd, POLLIN, 0}, {server_->commands()->fd(), POLLIN, 0}};
+  ClusterService* const cluster = server_->cluster();
+  if (cluster != nullptr) poll_fds.push_back({cluster->fd(), POLLIN, 0});
   const size_t first = poll_fds.size();
   for (const auto& listener : server_->listeners()) poll_fds.push_back({listener->fd(), POLLIN, 0});
   while (!ends_) {
@@ -55,6 +57,7 @@ void Daemon::Run(int signal_fd) {
     if (ends_ || ::poll(poll_fds.data(), poll_fds.size(), wait_ms) <= 0) continue;  // or EINTR
     if (poll_fds[0].revents != 0) TakeSignals(signal_fd);
     if (poll_fds[1].revents != 0) AnswerCommands();
+    if (cluster != nullptr && poll_fds[2].revents != 0) cluster->HandleEvents();
     for (size_t i = first; i < poll_fds.size(); ++i) {
       if (poll_fds[i].revents != 0) TakeNotices(server_->listeners()[i - first].get());
     }

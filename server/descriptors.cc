@@ -16,8 +16,10 @@ constexpr uint64_t kOfConnection = 2;
 constexpr uint64_t kOfProcess = 128;
 
 uint64_t NeededBy(const ServerOptions& options) {
-  return kOfProcess + options.shards * (kOfShard + kOfShardAndUri * options.uris.size() +
-                                        kOfConnection * options.clients_max);
+  // The map of a cluster is exposed as one more shard is.
+  const uint64_t exposed = options.shards.hosted.size() + (options.cluster ? 1 : 0);
+  return kOfProcess + exposed * (kOfShard + kOfShardAndUri * options.uris.size() +
+                                 kOfConnection * options.clients_max);
 }
 
 }  // namespace

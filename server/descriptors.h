@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/server.h"
+#include "server/server_options.h"
 
 namespace plov::server {
 

@@ -12,7 +12,7 @@
 namespace plov::server {
 
 std::expected<std::unique_ptr<DurableLog>, Error> DurableLog::Open(const LogOptions& options,
-                                                                   uint32_t shards) {
+                                                                   const ShardSet& shards) {
   auto disk = log::PosixDisk::Open(options.folder);
   if (!disk) return std::unexpected(disk.error());
   auto lock = fabric::FileLock::Take(options.folder + "/log",
@@ -24,14 +24,13 @@ std::expected<std::unique_ptr<DurableLog>, Error> DurableLog::Open(const LogOpti
 }
 
 std::expected<std::unique_ptr<DurableLog>, Error> DurableLog::OpenOn(
-    std::unique_ptr<log::Disk> disk, const LogOptions& options, uint32_t shards) {
-  std::unique_ptr<DurableLog> opened(new DurableLog(options, std::move(disk)));
+    std::unique_ptr<log::Disk> disk, const LogOptions& options, const ShardSet& shards) {
+  std::unique_ptr<DurableLog> opened(new DurableLog(options, shards, std::move(disk)));
   auto recovery = LogRecovery::Open(opened->disk_.get(), options.folder, shards, options.presizes);
   if (!recovery) return std::unexpected(recovery.error());
   opened->recovery_.emplace(std::move(*recovery));
-  opened->shards_.resize(shards);
-  for (uint32_t shard = 0; shard < shards; ++shard) {
-    opened->shards_[shard].id = opened->recovery_->of_shard(shard).id.value_or(
+  for (const auto& [number, slots] : shards.hosted) {
+    opened->shards_[number].id = opened->recovery_->of_shard(number).id.value_or(
         verify::LogId{fabric::RandomId(), fabric::RandomId()});
   }
   return opened;
@@ -46,10 +45,13 @@ std::expected<void, Error> DurableLog::Begin(uint64_t hash_seed,
   spares_.emplace(disk_.get(), options_.segment_bytes, recovery_->found().spares);
   snapshots_.emplace(disk_.get(), &*spares_, options_.snapshots, Tell);
   verify::LogHead head;
-  head.shard_count = static_cast<uint32_t>(shards_.size());
+  head.shard_count = set_.count;
   head.hash_seed = hash_seed;
-  for (; head.shard < head.shard_count; ++head.shard) {
-    if (auto begun = BeginShard(head, std::move(wakes[head.shard])); !begun) return begun;
+  head.cluster_id = set_.cluster_id;
+  auto wake = wakes.begin();
+  for (const auto& [number, log] : shards_) {
+    head.shard = number;
+    if (auto begun = BeginShard(head, std::move(*wake++)); !begun) return begun;
   }
   return {};
 }
@@ -57,7 +59,7 @@ std::expected<void, Error> DurableLog::Begin(uint64_t hash_seed,
 std::expected<void, Error> DurableLog::BeginShard(const verify::LogHead& head,
                                                   std::function<void()> wake) {
   const LogRecovery::Recovered& recovered = recovery_->of_shard(head.shard);
-  ShardLog& log = shards_[head.shard];
+  ShardLog& log = shards_.at(head.shard);
   // The next life begins beyond the versions of this one, though nothing of it may be left.
   log::LogEnd end = recovered.end;
   end.last_version = std::max(end.last_version, log.begun_version);
@@ -67,6 +69,7 @@ std::expected<void, Error> DurableLog::BeginShard(const verify::LogHead& head,
                              .shard_count = head.shard_count,
                              .id = log.id,
                              .hash_seed = head.hash_seed,
+                             .cluster_id = head.cluster_id,
                              .life = life_,
                              .durable_writes = options_.mode != log::CommitMode::kAsync},
                             end);
@@ -89,7 +92,7 @@ std::expected<void, Error> DurableLog::BeginShard(const verify::LogHead& head,
 }
 
 void DurableLog::SetSpin(uint32_t spin_us) {
-  for (const ShardLog& log : shards_) log.commit->SetSpin(spin_us);
+  for (const auto& [number, log] : shards_) log.commit->SetSpin(spin_us);
 }
 
 void DurableLog::Tell(uint32_t shard, const std::expected<log::Snapshots::Taken, Error>& taken) {
@@ -108,7 +111,7 @@ void DurableLog::Start() {
   threads_.emplace_back([this] { MakeSpares(); });
   threads_.emplace_back([this] { snapshots_->Run(); });
   pthread_setname_np(threads_.back().native_handle(), "plovd-snapshot");
-  for (ShardLog& log : shards_) {
+  for (auto& [number, log] : shards_) {
     threads_.emplace_back([commit = log.commit.get()] { commit->Run(); });
     pthread_setname_np(threads_.back().native_handle(), "plovd-log");
   }
@@ -122,11 +125,11 @@ void DurableLog::MakeSpares() {
 DurableLog::~DurableLog() {
   if (snapshots_) snapshots_->Stop();
   if (spares_) spares_->Stop();
-  for (ShardLog& log : shards_) {
+  for (auto& [number, log] : shards_) {
     if (log.commit) log.commit->Stop();
   }
   threads_.clear();
-  for (ShardLog& log : shards_) {
+  for (auto& [number, log] : shards_) {
     if (!log.commit) continue;
     if (auto finished = log.commit->Finish(); !finished) {
       spdlog::error("the log was not written to its end: {}", finished.error().message);

@@ -1,5 +1,5 @@
 // DurableLog: the folder of plovd --log, with a log and its thread for each shard, and one thread that writes
-// their snapshots.
+// their snapshots. Shards are named by their numbers.
 //
 // Threads: created, run and destroyed by one thread, which is not a shard's. Recover may be called for
 // several shards at once.
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@
 #include "log/snapshots.h"
 #include "log/spares.h"
 #include "server/log_recovery.h"
+#include "server/shard_set.h"
 #include "server/store.h"
 
 namespace plov::server {
@@ -40,14 +42,14 @@ struct LogOptions {
 
 class DurableLog {
  public:
-  // Locks the folder and looks at all heads in it. kInUse, kPermission, kInvalidArgument (a log of another
-  // number of shards, a folder that is none, a network's file system), kCorrupt, kProtocol, kSystem.
+  // Locks the folder and looks at all heads in it. kInUse, kPermission, kInvalidArgument (a log of other
+  // shards, a folder that is none, a network's file system), kCorrupt, kProtocol, kSystem.
   static std::expected<std::unique_ptr<DurableLog>, Error> Open(const LogOptions& options,
-                                                                uint32_t shards);
+                                                                const ShardSet& shards);
   // The same on a disk that is nobody else's.
   static std::expected<std::unique_ptr<DurableLog>, Error> OpenOn(std::unique_ptr<log::Disk> disk,
                                                                   const LogOptions& options,
-                                                                  uint32_t shards);
+                                                                  const ShardSet& shards);
   // Writes what is still in memory; the shards' threads have ended.
   ~DurableLog();
 
@@ -61,7 +63,7 @@ class DurableLog {
     return recovery_->of_shard(shard).end.last_version;
   }
   // Of the log that is there, or of the one that Begin begins.
-  verify::LogId id_of(uint32_t shard) const { return shards_[shard].id; }
+  verify::LogId id_of(uint32_t shard) const { return shards_.at(shard).id; }
   // Of this server, in the segments that it begins.
   uint64_t life() const { return life_; }
 
@@ -74,19 +76,19 @@ class DurableLog {
     auto recovered = recovery_->Recover(shard, store, sessions, published);
     // What warm memory has more is logged first, and then its last version (server/unlogged.h).
     const bool begins_here = is_there(shard) && !store->recovery().warm;
-    if (begins_here) shards_[shard].begun_version = store->last_version();
+    if (begins_here) shards_.at(shard).begun_version = store->last_version();
     return recovered;
   }
   // Before Begin: the log that begins has not all that was ever written to the shard.
-  void BeginBesideItems(uint32_t shard) { shards_[shard].begins_beside_items = true; }
-  // Once all shards are restored. Begins a new segment for each. `wake` of each shard is called in its
-  // log's thread and in the snapshots'.
+  void BeginBesideItems(uint32_t shard) { shards_.at(shard).begins_beside_items = true; }
+  // Once all shards are restored. Begins a new segment for each. `wakes`: of each shard, by number, called in
+  // its log's thread and in the snapshots'.
   std::expected<void, Error> Begin(uint64_t hash_seed, std::vector<std::function<void()>> wakes);
   // Starts the threads, once the shards have their ports.
   void Start();
   void SetSpin(uint32_t spin_us);  // of the logs' threads; any thread
-  log::GroupCommit* of_shard(uint32_t shard) { return shards_[shard].commit.get(); }
-  log::SnapshotFeed* feed_of_shard(uint32_t shard) { return shards_[shard].feed.get(); }
+  log::GroupCommit* of_shard(uint32_t shard) { return shards_.at(shard).commit.get(); }
+  log::SnapshotFeed* feed_of_shard(uint32_t shard) { return shards_.at(shard).feed.get(); }
   log::Snapshots* snapshots() { return &*snapshots_; }
 
  private:
@@ -98,20 +100,21 @@ class DurableLog {
     std::unique_ptr<log::SnapshotFeed> feed;
   };
 
-  DurableLog(const LogOptions& options, std::unique_ptr<log::Disk> disk)
-      : options_(options), life_(fabric::RandomId()), disk_(std::move(disk)) {}
+  DurableLog(const LogOptions& options, const ShardSet& shards, std::unique_ptr<log::Disk> disk)
+      : options_(options), set_(shards), life_(fabric::RandomId()), disk_(std::move(disk)) {}
 
   std::expected<void, Error> BeginShard(const verify::LogHead& head, std::function<void()> wake);
   static void Tell(uint32_t shard, const std::expected<log::Snapshots::Taken, Error>& taken);
   void MakeSpares();
 
   LogOptions options_;
+  ShardSet set_;
   uint64_t life_;
   std::optional<fabric::FileLock> lock_;
   std::unique_ptr<log::Disk> disk_;
   std::optional<LogRecovery> recovery_;
   std::optional<log::Spares> spares_;
-  std::vector<ShardLog> shards_;
+  std::map<uint32_t, ShardLog> shards_;  // by number
   std::optional<log::Snapshots> snapshots_;
   std::vector<std::jthread> threads_;
 };

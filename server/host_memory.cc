@@ -105,9 +105,10 @@ std::vector<Limit> GroupLimitsOf(const std::string& root) {
 
 uint64_t WarmBytes(const ServerOptions& options) {
   uint64_t bytes = 0;
-  for (uint32_t shard = 0; shard < options.shards && !options.warm_path.empty(); ++shard) {
+  for (const auto& [number, slots] : options.shards.hosted) {
     struct stat status;
-    if (::stat(Server::WarmPathOf(options, shard).c_str(), &status) != 0) continue;
+    if (options.warm_path.empty()) break;
+    if (::stat(options.WarmPathOf(number).c_str(), &status) != 0) continue;
     bytes += static_cast<uint64_t>(status.st_blocks) * 512;
   }
   return bytes;

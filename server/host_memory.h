@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/server.h"
+#include "server/server_options.h"
 
 namespace plov::server {
 

@@ -53,22 +53,27 @@ class LogRecovery::Progress {
   uint64_t told_us_ = MonotonicUs();
 };
 
+LogRecovery::LogRecovery(log::Disk* disk, std::string folder, const ShardSet& shards)
+    : disk_(disk), folder_(std::move(folder)), set_(shards) {
+  for (const auto& [number, slots] : set_.hosted) shards_.try_emplace(number);
+}
+
 std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string folder,
-                                                    uint32_t shards, bool presizes) {
+                                                    const ShardSet& shards, bool presizes) {
   LogRecovery recovery(disk, std::move(folder), shards);
   if (auto looked = recovery.Look(); !looked) return std::unexpected(looked.error());
   if (!presizes) return recovery;
   std::vector<std::jthread> threads;
   for (const auto& [shard, files] : recovery.found_.shards) {
     threads.emplace_back(
-        [&recovery, shard] { recovery.shards_[shard].expected = recovery.Expect(shard); });
+        [&recovery, shard] { recovery.shards_.at(shard).expected = recovery.Expect(shard); });
   }
   threads.clear();
   return recovery;
 }
 
 ExpectedItems LogRecovery::Expect(uint32_t shard) const {
-  const auto& snapshot = shards_[shard].snapshot;
+  const auto& snapshot = shards_.at(shard).snapshot;
   if (!snapshot) return CountLog(shard);
   PayloadSizes sizes;
   if (snapshot->items > 0) sizes.Add(snapshot->payload_bytes / snapshot->items);
@@ -101,7 +106,14 @@ std::unexpected<Error> LogRecovery::Refuse(const Damage& damage) const {
 
 std::expected<void, Error> LogRecovery::CheckHead(const verify::LogHead& head,
                                                   uint32_t shard) const {
-  if (head.shard_count != shards_.size()) {
+  if (set_.is_of_cluster()) return CheckCluster(head);
+  if (head.cluster_id != 0) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("--log {} holds the log of a cluster's shard {}: start with --cluster "
+                            "and --id",
+                            folder_, shard));
+  }
+  if (head.shard_count != set_.count) {
     return Fail(Code::kInvalidArgument,
                 fmt::format("--log {} holds the log of {} shards: start with --shards {}", folder_,
                             head.shard_count, head.shard_count));
@@ -112,6 +124,22 @@ std::expected<void, Error> LogRecovery::CheckHead(const verify::LogHead& head,
                             "the shards before it",
                             folder_, shard));
   }
+  return {};
+}
+
+std::expected<void, Error> LogRecovery::CheckCluster(const verify::LogHead& head) const {
+  const auto refuse = [&](const std::string& why) {
+    return Fail(Code::kInvalidArgument,
+                fmt::format("--log {} holds the log of shard {} {}: name another folder", folder_,
+                            head.shard, why));
+  };
+  if (head.cluster_id == 0) return refuse("of a server without a cluster");
+  if (head.cluster_id != set_.cluster_id) return refuse("of another cluster");
+  if (head.shard_count != set_.count || head.hash_seed != set_.hash_seed) {
+    return refuse(fmt::format("of {}, and the cluster has {} shards now, or another hash seed",
+                              head.shard_count, set_.count));
+  }
+  if (!set_.Hosts(head.shard)) return refuse("of the cluster, which it gives another server");
   return {};
 }
 
@@ -126,9 +154,9 @@ std::expected<void, Error> LogRecovery::Look() {
     const verify::LogHead& head = beginning->walk.head();
     if (auto checked = CheckHead(head, shard); !checked) return checked;
     hash_seed_ = head.hash_seed;
-    shards_[shard].id = head.id;
-    shards_[shard].life = beginning->walk.last_head().life;
-    if (beginning->snapshot) shards_[shard].snapshot = beginning->snapshot->footer();
+    shards_.at(shard).id = head.id;
+    shards_.at(shard).life = beginning->walk.last_head().life;
+    if (beginning->snapshot) shards_.at(shard).snapshot = beginning->snapshot->footer();
   }
   return SyncFound();
 }
@@ -188,11 +216,16 @@ std::expected<LogRecovery::Beginning, Error> LogRecovery::Begin(
 
 std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) const {
   std::string why = "an item cannot be stored";
+  if (status == Code::kNoShard) {
+    why =
+        "it holds keys that are not this shard's: slots were divided otherwise when they were "
+        "stored";
+  }
   if (status == Code::kTooLarge) why = "it holds values that need a larger --max-value";
   if (status == Code::kNoSpace) {
     // What was written since the snapshot may be beside it or in its place.
     uint64_t needed = Expect(shard).bytes;
-    if (shards_[shard].snapshot) needed += CountLog(shard).bytes;
+    if (shards_.at(shard).snapshot) needed += CountLog(shard).bytes;
     needed *= shards_.size();
     why = fmt::format("what it holds needs a larger --memory: {} MiB or so",
                       ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
@@ -270,7 +303,7 @@ bool LogRecovery::RestoreSessions(const Beginning& beginning, Sessions* sessions
 std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Sessions* sessions,
                                                 uint64_t published) {
   if (!found_.shards.contains(shard)) return {};
-  Recovered& recovered = shards_[shard];
+  Recovered& recovered = shards_.at(shard);
   recovered.published = published;
   const uint64_t began_us = MonotonicUs();
   Progress progress(shard);
@@ -325,10 +358,10 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
 }
 
 std::expected<void, Error> LogRecovery::CheckAllThere() const {
-  const bool holds_any =
-      std::ranges::any_of(shards_, [](const Recovered& shard) { return shard.operations > 0; });
-  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
-    if (!holds_any || shards_[shard].id) continue;
+  const auto holds_one = [](const auto& shard) { return shard.second.operations > 0; };
+  const bool holds_any = std::ranges::any_of(shards_, holds_one);
+  for (const auto& [shard, recovered] : shards_) {
+    if (!holds_any || recovered.id) continue;
     return Fail(Code::kCorrupt,
                 fmt::format("--log {}: the files of shard {} are missing: bring them back, or "
                             "move the folder away, and plovd starts empty",

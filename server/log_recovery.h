@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "log/snapshot_reader.h"
 #include "log/walk.h"
 #include "server/sessions.h"
+#include "server/shard_set.h"
 #include "server/store.h"
 
 namespace plov::server {
@@ -22,10 +24,10 @@ namespace plov::server {
 class LogRecovery {
  public:
   // Looks at all heads, syncs what is there and drops it from the system's memory (rule D9). kInvalidArgument
-  // (a log of another number of shards), kCorrupt, kProtocol, kSystem. `folder`: as messages name it. `disk`
+  // (a log of other shards), kCorrupt, kProtocol, kSystem. `folder`: as messages name it. `disk`
   // outlives it. presizes: says what to expect, which may take a first look at all of the log.
   static std::expected<LogRecovery, Error> Open(log::Disk* disk, std::string folder,
-                                                uint32_t shards, bool presizes = true);
+                                                const ShardSet& shards, bool presizes = true);
 
   // Of the log that is there: what routes keys to shards.
   std::optional<uint64_t> hash_seed() const { return hash_seed_; }
@@ -33,7 +35,7 @@ class LogRecovery {
 
   // What a store must hold that is restored; by the snapshot, or where there is none by a first look at the
   // log, which Open takes at all shards at once.
-  ExpectedItems expected_of(uint32_t shard) const { return shards_[shard].expected; }
+  ExpectedItems expected_of(uint32_t shard) const { return shards_.at(shard).expected; }
   // Restores a shard: its newest whole snapshot, and the log from there; and what both say of who
   // wrote. The store has all writes up to version `published`. kCorrupt, kNoSpace, kTooLarge, kSystem.
   std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions,
@@ -54,7 +56,7 @@ class LogRecovery {
     uint64_t log_bytes = 0;       // files from the snapshot on
     uint64_t snapshot_bytes = 0;  // 0: there was none
   };
-  const Recovered& of_shard(uint32_t shard) const { return shards_[shard]; }
+  const Recovered& of_shard(uint32_t shard) const { return shards_.at(shard); }
 
  private:
   // Where a shard's recovery begins.
@@ -65,8 +67,7 @@ class LogRecovery {
   using Loaded = std::expected<std::optional<log::Damage>, Error>;
   class Progress;
 
-  LogRecovery(log::Disk* disk, std::string folder, uint32_t shards)
-      : disk_(disk), folder_(std::move(folder)), shards_(shards) {}
+  LogRecovery(log::Disk* disk, std::string folder, const ShardSet& shards);
 
   std::expected<void, Error> Look();
   std::expected<void, Error> SyncFound() const;
@@ -78,6 +79,7 @@ class LogRecovery {
   std::expected<std::optional<log::SnapshotReader>, Error> NewestSnapshot(
       uint32_t shard, uint64_t before, std::optional<log::Damage>* damage) const;
   std::expected<void, Error> CheckHead(const verify::LogHead& head, uint32_t shard) const;
+  std::expected<void, Error> CheckCluster(const verify::LogHead& head) const;
   Loaded Load(log::SnapshotReader* snapshot, Recovered* recovered, Store* store,
               Progress* progress) const;
   static bool RestoreSessions(const Beginning& beginning, Sessions* sessions);
@@ -91,8 +93,9 @@ class LogRecovery {
   log::Disk* disk_;
   std::string folder_;
   log::Folder found_;
+  ShardSet set_;
   std::optional<uint64_t> hash_seed_;
-  std::vector<Recovered> shards_;
+  std::map<uint32_t, Recovered> shards_;  // those of the set, by number
 };
 
 }  // namespace plov::server

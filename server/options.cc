@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 
+#include "cluster/coordinator.h"
 #include "server/access_list.h"
 #include "server/given.h"
 #include "verify/quantity.h"
@@ -24,7 +25,6 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr size_t kMemoryBytesMin = size_t{16} << 20;  // per shard: below, nothing useful fits
 constexpr uint64_t kSpinUsMax = 1'000'000;
 constexpr uint64_t kClientsMax = 1'000'000;
 struct CommitModeName {
@@ -52,6 +52,8 @@ po::options_description Described() {
       ("listen", po::value<std::vector<std::string>>()->value_name("URI"),
        "where to serve, shm:NAME, shm:/path or rdma://HOST:PORT; may be repeated (shm:default)")
       ("shards", text("N"), "parts of keys and memory, each served by one thread at a time (1)")
+      ("cluster", text("static:FILE"), "be a server of the cluster that this file describes, with the shards that it gives this one")
+      ("id", text("ID"), "which of the cluster's servers this one is")
       ("threads", text("N"), "most threads that serve the shards, 0 for fewer than processors (0)")
       ("memory", text("SIZE"), "memory for tables and items, all shards together (1G)")
       ("bucket-bytes", text("auto|64|128"), "size of a bucket: with 128 items of up to 96 bytes are inline; auto: as suits the items (auto)")
@@ -104,10 +106,10 @@ uint64_t PhysicalMemoryBytes() {
 }
 
 std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) {
-  const auto shards = SizeOf(given, "shards", 1, verify::kShardsMax, server->shards);
+  const auto shards = SizeOf(given, "shards", 1, kServerShardsMax, server->shards.count);
   if (!shards) return std::unexpected(shards.error());
-  const auto memory = SizeOf(given, "memory", kMemoryBytesMin * *shards, PhysicalMemoryBytes(),
-                             std::max(server->memory_bytes, kMemoryBytesMin * *shards));
+  const auto memory = SizeOf(given, "memory", kShardMemoryMin * *shards, PhysicalMemoryBytes(),
+                             std::max(server->memory_bytes, kShardMemoryMin * *shards));
   if (!memory) return std::unexpected(memory.error());
   if (given.Has("bucket-bytes")) {
     const auto bucket = ParseBucketBytes(given.As<std::string>("bucket-bytes"));
@@ -118,13 +120,43 @@ std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) 
   if (!value) return std::unexpected(value.error());
   const auto spin = SizeOf(given, "spin-us", 0, kSpinUsMax, server->spin_us);
   if (!spin) return std::unexpected(spin.error());
-  const auto threads = SizeOf(given, "threads", 0, verify::kShardsMax, server->threads);
+  const auto threads = SizeOf(given, "threads", 0, kServerShardsMax, server->threads);
   if (!threads) return std::unexpected(threads.error());
   server->threads = static_cast<uint32_t>(*threads);
-  server->shards = static_cast<uint32_t>(*shards);
+  server->shards = ShardSet::Of(static_cast<uint32_t>(*shards));
   server->memory_bytes = *memory;
   server->value_bytes_max = static_cast<uint32_t>(*value);
   server->spin_us = static_cast<uint32_t>(*spin);
+  return {};
+}
+
+std::expected<void, Error> FillCluster(const Given& given, Options* options) {
+  if (given.Has("id") && !given.Has("cluster")) {
+    return Invalid(given.NameOf("id") + " is for a server with --cluster");
+  }
+  if (!given.Has("cluster")) return {};
+  if (!given.Has("id")) {
+    return Invalid(given.NameOf("cluster") + " needs --id: which of its servers this one is");
+  }
+  if (given.Has("shards")) {
+    return Invalid(given.NameOf("shards") +
+                   ": the file of --cluster says which shards a server has");
+  }
+  options->cluster = given.As<std::string>("cluster");
+  options->id = given.As<std::string>("id");
+  if (!cluster::IsName(options->id)) {
+    return Invalid(given.NameOf("id") + " is no name of 1 to 64 letters, digits, . _ -");
+  }
+  if (options->cluster.starts_with("zk:")) {
+    return Invalid(given.NameOf("cluster") +
+                   ": this release's plovd takes static:FILE alone: replicas, and take-over with "
+                   "ZooKeeper, are not built yet");
+  }
+  constexpr std::string_view kStatic = "static:";
+  if (!options->cluster.starts_with(kStatic) || options->cluster.size() == kStatic.size()) {
+    return Invalid(
+        fmt::format("{} {} is not static:FILE", given.NameOf("cluster"), options->cluster));
+  }
   return {};
 }
 
@@ -233,6 +265,7 @@ std::expected<Options, Error> Digest(const Given& given) {
   if (auto filled = FillSizes(given, &options.server); !filled) {
     return std::unexpected(filled.error());
   }
+  if (auto filled = FillCluster(given, &options); !filled) return std::unexpected(filled.error());
   if (auto filled = FillClients(given, &options.server); !filled) {
     return std::unexpected(filled.error());
   }

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "server/server.h"
+#include "server/server_options.h"
 
 namespace plov::server {
 
@@ -14,13 +14,15 @@ struct Options {
 
   Action action = Action::kServe;
   ServerOptions server;
+  std::string cluster;  // static:FILE, whose servers are by ID; empty: a single server
+  std::string id;
   std::string metrics;  // HOST:PORT; empty: nowhere
   std::string log_level = "info";
   std::string log_output = "stderr";         // or "journal", or a file
   std::map<std::string, std::string> given;  // what was given, by option, as text
 };
 
-// kInvalidArgument with one line that says what is wrong.
+// kInvalidArgument with one line that says what is wrong. The cluster is not looked at (server/cluster_join.h).
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv);
 
 // `now` with one option given anew, as by the command line.

@@ -17,6 +17,7 @@
 #include "fabric/shm/passed_sockets.h"
 #include "fabric/standard_files.h"
 #include "metrics/exporter.h"
+#include "server/cluster_join.h"
 #include "server/daemon.h"
 #include "server/descriptors.h"
 #include "server/host_memory.h"
@@ -86,6 +87,9 @@ std::expected<std::unique_ptr<Exporter>, plov::Error> ServeMetrics(
 
 int Serve(plov::server::Options options, int argc, const char* const* argv) {
   using plov::server::Notifier;
+  if (auto joined = plov::server::JoinCluster(&options); !joined) {
+    return Complain(joined.error(), kExitUsage);
+  }
   for (const std::string& uri : options.server.uris) {
     if (auto checked = plov::fabric::Listener::Check(uri); !checked) {
       return Complain(checked.error(), kExitUsage);

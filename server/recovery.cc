@@ -90,11 +90,12 @@ void RedoJournal(const Region& region, const Superblock& superblock) {
 }
 
 Recovery::Recovery(const Region* region, cuckoo::GrowingTable* table, RecordArea* records,
-                   const Superblock& superblock)
+                   const Superblock& superblock, const cuckoo::SlotRange& slots)
     : region_(region),
       table_(table),
       records_(records),
       hash_seed_(superblock.hash_seed),
+      slots_(slots),
       record_seed_(verify::RecordSeed(superblock.incarnation)) {}
 
 RecoveryReport Recovery::Run() {
@@ -152,6 +153,7 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
       continue;
     }
     const uint64_t hash = table->HashOf(buckets[i]);
+    report_.foreign += slots_.Has(hash) ? 0 : 1;
     if (cuckoo::HomeOf(hash, table->geometry().bucket_count) != first + i) {
       displaced_.push_back({first + i, hash});
     }
@@ -176,6 +178,7 @@ void Recovery::TakeOverStash() {
       stash.Drop(index);
       continue;
     }
+    report_.foreign += slots_.Has(table->HashOf(bucket)) ? 0 : 1;
     Table::Slot slot;
     const std::string key = table->KeyOf(bucket);
     if (table_->Find(table->HashOf(bucket), key, &slot) == Table::FindResult::kAbsent) {

@@ -31,6 +31,7 @@ struct RecoveryReport {
   uint64_t damaged = 0;     // buckets and records that failed their seals: items lost
   uint64_t duplicates = 0;  // second copies of moves under way
   uint64_t expiring = 0;    // of the items, with an expiry
+  uint64_t foreign = 0;     // of another shard's slots
   uint64_t payload_bytes = 0;
   uint64_t microseconds = 0;
 };
@@ -48,8 +49,9 @@ void RedoJournal(const Region& region, const verify::Superblock& superblock);
 // Takes over table and records. `table` is in kSteady, or in kMoving when there are two.
 class Recovery {
  public:
+  // slots: the shard's.
   Recovery(const Region* region, cuckoo::GrowingTable* table, RecordArea* records,
-           const verify::Superblock& superblock);
+           const verify::Superblock& superblock, const cuckoo::SlotRange& slots);
 
   RecoveryReport Run();
 
@@ -77,6 +79,7 @@ class Recovery {
   cuckoo::GrowingTable* table_;
   RecordArea* records_;
   uint64_t hash_seed_;
+  cuckoo::SlotRange slots_;
   uint64_t record_seed_;
   std::vector<Displaced> displaced_;  // of the table being taken over
   RecoveryReport report_;

@@ -139,6 +139,7 @@ std::expected<std::string, Error> Settings::Get(const std::string& name) const {
     if (!name.empty() && name != setting.name) continue;
     text += fmt::format("{} {}\n", setting.name, setting.shown(now_));
   }
+  if (name.empty() && now_.server.cluster) text += now_.server.cluster->Lines(now_.server.shards);
   return text;
 }
 

@@ -18,7 +18,8 @@ class Settings {
   Settings(const Options& options, int argc, const char* const* argv, Server* server)
       : now_(options), read_(options), argc_(argc), argv_(argv), server_(server) {}
 
-  // "name value" lines: of one setting, or of all where the name is empty. kInvalidArgument: no such one.
+  // "name value" lines: of one setting, or where the name is empty of all, and of who this is in its cluster.
+  // kInvalidArgument: no such one.
   std::expected<std::string, Error> Get(const std::string& name) const;
   // kInvalidArgument, with what is wrong; nothing is changed then.
   std::expected<void, Error> Set(const std::string& name, const std::string& value);

@@ -51,6 +51,8 @@ struct StoreOptions {
   Extent extent = Extent::kSparse;
   uint32_t shard = 0;
   uint32_t shard_count = 1;
+  // Of a cluster's shard; nullopt: a single server's, whose shards divide all keys evenly.
+  std::optional<cuckoo::SlotRange> slots = {};
   uint64_t hash_seed = 0;       // the same in all shards
   int64_t clock_offset_us = 0;  // Unix time minus monotonic clock, the same in all shards
   uint64_t bucket_count = 0;    // at first; 0: a small table, or one for what is expected
@@ -109,7 +111,7 @@ class Store : private cuckoo::GrowingTable::Records {
 
   // What a log holds becomes true again, operation by operation in its order, after the items of a snapshot;
   // before LogTo, and while nobody is connected. In warm memory, unless the key has a newer item there. kOk,
-  // kNoSpace, kTooLarge.
+  // kNoSpace, kTooLarge; kNoShard: the key is another shard's.
   Code Restore(const verify::Logged& operation, uint64_t now_us);
   // Versions go on beyond all that a log holds.
   void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
@@ -179,6 +181,8 @@ class Store : private cuckoo::GrowingTable::Records {
   bool OnIdle();
   const RecoveryReport& recovery() const { return recovery_; }
   const verify::Superblock& superblock() const { return superblock_.page(); }
+  // Whether a key belongs to this shard.
+  bool Owns(std::string_view key) const { return slots_.has_all() || slots_.Has(HashOf(key)); }
   uint64_t incarnation() const { return superblock().incarnation; }
   uint64_t last_version() const { return superblock_.last_version(); }
   // What tables, stash and live records take of the memory that they can have: at 100, PUTs fail.
@@ -206,6 +210,7 @@ class Store : private cuckoo::GrowingTable::Records {
   std::expected<void, Error> OpenFresh();
   std::expected<void, Error> OpenFormer();
   std::unexpected<Error> TooSmall() const;
+  std::unexpected<Error> HoldsOthers() const;
   std::expected<void, Error> MakeTable(const cuckoo::Geometry& geometry);
   void MakeSweeper();
 
@@ -294,6 +299,7 @@ class Store : private cuckoo::GrowingTable::Records {
   void SweepIfDue(size_t buckets, uint64_t now_us);
 
   StoreOptions options_;
+  cuckoo::SlotRange slots_;
   Region region_;
   Memory memory_;
   RecordArea records_;

@@ -97,6 +97,7 @@ bool Store::NoteExpired(const Target& target) {
 // Memory that was full with these items may be too small for them in another order, or in a table that has
 // grown at other times. An item that has expired meanwhile is not stored, but what it replaced is gone.
 Code Store::Restore(const Logged& operation, uint64_t now_us) {
+  if (!Owns(operation.key)) return Code::kNoShard;
   if (recovery_.warm && HasNewer(operation)) return Code::kOk;
   region_.set_slack_bytes(region_.budget_bytes() / kRestoreSlackPart);
   const bool has_expired = operation.expiry != 0 && operation.expiry <= UnixSeconds(now_us);

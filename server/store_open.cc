@@ -79,13 +79,7 @@ std::unexpected<Error> Unusable(const StoreOptions& options, Code code, const st
   return Fail(code, fmt::format("--warm {}: {}", options.warm_path, why));
 }
 
-// Whether this server, with these options, can go on with a former one's memory.
-std::expected<void, Error> Suits(const StoreOptions& options, const Region& region,
-                                 const Superblock& former) {
-  if (former.region_bytes > region.found_bytes()) {
-    return Unusable(options, Code::kCorrupt,
-                    "the file was cut short: move it away, and plovd starts empty");
-  }
+std::expected<void, Error> IsOfServer(const StoreOptions& options, const Superblock& former) {
   if (former.shard != options.shard || former.shard_count != options.shard_count) {
     return Unusable(options, Code::kInvalidArgument,
                     fmt::format("holds shard {} of {}: start with --shards {}", former.shard,
@@ -96,6 +90,34 @@ std::expected<void, Error> Suits(const StoreOptions& options, const Region& regi
                     fmt::format("belongs to another server than {}: name the files of one server",
                                 options.warm_path.substr(0, options.warm_path.rfind('.'))));
   }
+  return {};
+}
+
+std::expected<void, Error> IsOfCluster(const StoreOptions& options, const Superblock& former) {
+  if (former.shard != options.shard || former.shard_count != options.shard_count) {
+    return Unusable(
+        options, Code::kInvalidArgument,
+        fmt::format("holds shard {} of {}, not shard {} of the cluster's {}: name "
+                    "another file",
+                    former.shard, former.shard_count, options.shard, options.shard_count));
+  }
+  if (former.hash_seed != options.hash_seed) {
+    return Unusable(options, Code::kInvalidArgument,
+                    "belongs to another cluster, or to a server without one: its hash seed is not "
+                    "the cluster's; name another file");
+  }
+  return {};
+}
+
+// Whether this server, with these options, can go on with a former one's memory.
+std::expected<void, Error> Suits(const StoreOptions& options, const Region& region,
+                                 const Superblock& former) {
+  if (former.region_bytes > region.found_bytes()) {
+    return Unusable(options, Code::kCorrupt,
+                    "the file was cut short: move it away, and plovd starts empty");
+  }
+  const auto is_this = options.slots ? IsOfCluster(options, former) : IsOfServer(options, former);
+  if (!is_this) return is_this;
   // A table that was growing is finished first: its next one is what counts.
   const verify::TableExtent& table = former.tables[former.tables[1].generation != 0 ? 1 : 0];
   if (options.bucket_bytes != 0 && table.bucket_bytes != options.bucket_bytes) {
@@ -108,6 +130,11 @@ std::expected<void, Error> Suits(const StoreOptions& options, const Region& regi
     return Unusable(options, Code::kCorrupt, kMakesNoSense);
   }
   return {};
+}
+
+cuckoo::SlotRange SlotsOf(const StoreOptions& options) {
+  const cuckoo::SlotRange even{options.shard, options.shard, options.shard_count};
+  return options.slots.value_or(even);
 }
 
 Superblock PageFor(Superblock superblock, const StoreOptions& options, const Region& region) {
@@ -129,6 +156,7 @@ Superblock PageFor(Superblock superblock, const StoreOptions& options, const Reg
 
 Store::Store(const StoreOptions& options, Region region, const Superblock& superblock)
     : options_(options),
+      slots_(SlotsOf(options)),
       region_(std::move(region)),
       memory_(&region_, verify::kRegionHeadBytes),
       records_(&region_, &memory_, superblock.block_bytes),
@@ -247,7 +275,8 @@ std::expected<void, Error> Store::OpenFormer() {
   if (growing && !table_->Resume(next)) {
     return Fail(Code::kNoSpace, kNoHeap);
   }
-  recovery_ = Recovery(&region_, &*table_, &records_, former).Run();
+  recovery_ = Recovery(&region_, &*table_, &records_, former, slots_).Run();
+  if (recovery_.foreign > 0) return HoldsOthers();
   stats_.payload_bytes = recovery_.payload_bytes;
   MakeSweeper();
   if (memory_.used_bytes() > memory_.budget_bytes()) return TooSmall();
@@ -265,6 +294,14 @@ std::unexpected<Error> Store::TooSmall() const {
   const size_t mib = (memory_.used_bytes() * options_.shard_count >> 20) + options_.shard_count;
   return Unusable(options_, Code::kNoSpace,
                   fmt::format("what it holds needs --memory {}M or more", mib));
+}
+
+// Nobody would find them here; and what this shard has got instead is in the memory of others.
+std::unexpected<Error> Store::HoldsOthers() const {
+  return Unusable(options_, Code::kInvalidArgument,
+                  fmt::format("holds items that are not shard {}'s: slots were divided otherwise "
+                              "between the shards when they were stored",
+                              options_.shard));
 }
 
 void Store::MakeSweeper() {

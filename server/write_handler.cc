@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "cuckoo/hash.h"
-
 namespace plov::server {
 
 using fabric::PeerId;
@@ -12,16 +10,10 @@ using verify::Reply;
 using verify::Request;
 using Outcome = Batch::Outcome;
 
-// What a client of ours asks another shard for is not stored here, where no GET would look for it.
-bool WriteHandler::IsOurs(std::string_view key) const {
-  const verify::Superblock& superblock = store_->superblock();
-  return superblock.shard_count == 1 || cuckoo::ShardOf(cuckoo::HashKey(key, superblock.hash_seed),
-                                                        superblock.shard_count) == superblock.shard;
-}
-
 Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, Reply* reply) {
   const Request& request = *peer->batch->request;
-  if (!IsOurs(request.key)) return Outcome::kBroken;
+  // Another shard's is not stored here, where no GET would look for it.
+  if (!store_->Owns(request.key)) return Outcome::kBroken;
   peer->batch->write = {request.operation, request.value_bytes, request.key};
   WriteReply write;
   bool rests = log_ && log_->holds_replies();

@@ -32,7 +32,6 @@ class WriteHandler {
   void Fail(Peer* peer, verify::Reply* reply);
 
  private:
-  bool IsOurs(std::string_view key) const;
   // Whether its session knows the answer.
   bool Answered(Peer* peer, const verify::Request& request, WriteReply* reply);
   Batch::Outcome HandleLarge(Endpoint* endpoint, fabric::PeerId id, Peer* peer, WriteReply* write);

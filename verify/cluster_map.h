@@ -55,7 +55,7 @@
 namespace plov::verify {
 
 // Keys belong to slots, slots to shards, which are ranges of them.
-inline constexpr uint32_t kSlots = 16384;
+inline constexpr uint32_t kSlots = kShardsMax;
 inline constexpr size_t kOathsOffset = kPageBytes;
 inline constexpr size_t kMapsOffset = kOathsOffset + kSlots * sizeof(uint64_t);
 inline constexpr size_t kMapBytesMax = size_t{8} << 20;

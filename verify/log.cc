@@ -16,7 +16,7 @@ constexpr std::array kBatchMagic = {'p', 'l', 'g', 'b'};
 constexpr std::array kBlockMagic = {'p', 'l', 's', 'b'};
 constexpr std::array kSessionsMagic = {'p', 'l', 's', 'c'};
 constexpr std::array kFooterMagic = {'p', 'l', 's', 'f'};
-constexpr size_t kHeadFieldsEnd = 104;
+constexpr size_t kHeadFieldsEnd = 112;
 
 // Fields of a head, where the file's comment draws them.
 void PutNumber(std::byte* at, auto number) { std::memcpy(at, &number, sizeof(number)); }
@@ -110,6 +110,7 @@ LogBlock SealLogHead(LogFile file, const LogHead& head) {
   PutNumber(at + 80, head.hash_seed);
   PutNumber(at + 88, head.file_bytes);
   PutNumber(at + 96, head.life);
+  PutNumber(at + 104, head.cluster_id);
   PutNumber(at, SealedWith(block, kHeadSeed));
   return block;
 }
@@ -131,7 +132,8 @@ std::expected<LogHead, Code> CheckLogHead(LogFile file, std::span<const std::byt
                      .floor = NumberAt<uint64_t>(block, 72),
                      .hash_seed = NumberAt<uint64_t>(block, 80),
                      .file_bytes = NumberAt<uint64_t>(block, 88),
-                     .life = NumberAt<uint64_t>(block, 96)};
+                     .life = NumberAt<uint64_t>(block, 96),
+                     .cluster_id = NumberAt<uint64_t>(block, 104)};
   if (NumberAt<uint32_t>(block, 28) != kLogBlockBytes || head.shard >= head.shard_count ||
       head.number == 0 || head.first_batch == 0 || !AreZero(block.subspan(kHeadFieldsEnd))) {
     return std::unexpected(Code::kCorrupt);

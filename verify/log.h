@@ -19,7 +19,8 @@
 //      80    8 hash seed        the table's: what routes keys to shards
 //      88    8 segment bytes    a file cut short
 //      96    8 life             random, of the server that began it: the log went on without a warm memory
-//     104      zero
+//     104    8 cluster          its id: another cluster's; 0 of a single server, whose folder has all shards
+//     112      zero
 //
 // Batch, a head of 72 bytes, then operations, then zeros to the next multiple of 4096:
 //       0    8 checksum         XXH3 of bytes 8..bytes, under a seed of log id, segment number and
@@ -122,6 +123,7 @@ struct LogHead {
   uint64_t hash_seed = 0;
   uint64_t file_bytes = 0;  // of a segment; 0 for a snapshot
   uint64_t life = 0;        // of a segment; 0 for a snapshot, and for one that no server began
+  uint64_t cluster_id = 0;  // 0: of a single server, which has all shards
   bool operator==(const LogHead&) const = default;
 };
 

@@ -80,8 +80,8 @@ struct StashMemory {
 
   bool operator==(const StashMemory&) const = default;
 };
-// More would be more threads than a host has processors.
-inline constexpr uint32_t kShardsMax = 256;
+// A cluster has as many slots, and each of its shards one at least.
+inline constexpr uint32_t kShardsMax = 16384;
 
 struct Superblock {
   uint64_t checksum;

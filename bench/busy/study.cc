@@ -9,7 +9,6 @@
 #include "bench/shared/scratch_folder.h"
 #include "bench/shared/tested_server.h"
 #include "fabric/os.h"
-#include "verify/superblock.h"
 
 namespace plov::bench {
 
@@ -19,6 +18,7 @@ constexpr ItemShape kShape{.key_bytes = 16, .value_bytes_least = 64, .value_byte
 constexpr uint64_t kItems = 10'000;  // not the memory is measured
 constexpr uint64_t kShardBytes = uint64_t{32} << 20;
 constexpr uint32_t kLoopsPerProcessor = 2;
+constexpr uint32_t kShardsMax = 256;  // of plovd
 constexpr std::array kWays = {Way::kPut, Way::kPutMany};
 
 using Clients = std::vector<std::unique_ptr<Peer>>;
@@ -84,7 +84,7 @@ class Bench {
     if (!folder) return std::unexpected(folder.error());
     folder_.emplace(std::move(*folder));
     if (auto one = StartPlov(1, &one_shard_, &of_one_shard_); !one) return one;
-    const uint32_t shards = std::min(2 * study_.processors, verify::kShardsMax);
+    const uint32_t shards = std::min(2 * study_.processors, kShardsMax);
     if (auto many = StartPlov(shards, &many_shards_, &of_many_shards_); !many) return many;
     return StartRedis();
   }

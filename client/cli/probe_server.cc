@@ -11,6 +11,7 @@
 #include "client/cli/probes.h"
 #include "fabric/shm/shm.h"
 #include "fabric/verbs/verbs.h"
+#include "verify/counters.h"
 
 namespace plov::cli {
 
@@ -68,6 +69,18 @@ void ProbeHostLimit(Client* client, Findings* findings) {
   }
 }
 
+// Whose server it is; nothing of a single one.
+void ProbeCluster(Client* client, Findings* findings) {
+  const auto texts = client->ServerStats();
+  if (!texts || texts->empty()) return;
+  const std::string_view text = texts->front();
+  const std::string_view id = verify::TextValue(text, "cluster.id");
+  if (id.empty()) return;
+  findings->Ok("cluster", fmt::format("{}, server {} with shards {}", id,
+                                      verify::TextValue(text, "cluster.server"),
+                                      verify::TextValue(text, "cluster.shards")));
+}
+
 // Whether a plovd of this user could make its socket.
 void ProbeFolder(const std::string& uri, const std::string& path, Findings* findings) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -98,6 +111,7 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
     findings->Ok("server",
                  fmt::format("{} answers in {:.1f} us, {} shard(s)", uri,
                              static_cast<double>(time->count()) / 1e3, client->shard_count()));
+    ProbeCluster(&*client, findings);
     ProbeHostLimit(&*client, findings);
     return ProbeReads(uri, timeout, findings);
   }

@@ -24,6 +24,9 @@ namespace {
 
 constexpr std::string_view kPid = "pid ";
 constexpr std::string_view kOption = "option.";
+constexpr std::string_view kCluster = "cluster.";
+constexpr std::string_view kShardNumber =
+    "cluster.shard";  // of a single server's it is their place
 
 // Of all others the whole server has the sum of its shards.
 constexpr auto kNotSummed =
@@ -40,6 +43,7 @@ program::Json Total(const program::Json& shards) {
   program::Json total = program::Json::object();
   for (const program::Json& shard : shards) {
     for (const auto& [name, value] : shard.items()) {
+      if (name == kShardNumber) continue;
       const uint64_t before = total.value(name, uint64_t{0});
       const auto own = value.get<uint64_t>();
       total[name] = IsSummed(name) ? before + own : std::max(before, own);
@@ -161,11 +165,19 @@ program::Json AboutServer(std::string_view text) {
     const std::string value(line.substr(std::min(space + 1, line.size())));
     if (name == "version") about["version"] = Printable(value);
     if (name == "pid") about["pid"] = std::strtoull(value.c_str(), nullptr, 10);
+    if (name.starts_with(kCluster) && name != kShardNumber) {
+      about["cluster"][std::string(name.substr(kCluster.size()))] = Printable(value);
+    }
     if (!name.starts_with(kOption)) continue;
     about["options"].push_back(
         fmt::format("--{} {}", name.substr(kOption.size()), Printable(value)));
   }
   return about;
+}
+
+std::string ClusterText(const program::Json& cluster) {
+  return fmt::format("{}, server {} with shards {}", cluster.value("id", "?"),
+                     cluster.value("server", "?"), cluster.value("shards", "?"));
 }
 
 std::string TextOf(const Options& options, const program::Json& about,
@@ -177,6 +189,7 @@ std::string TextOf(const Options& options, const program::Json& about,
   std::string given;
   for (const auto& option : about["options"]) given += " " + option.get<std::string>();
   if (!given.empty()) t.Add("options", given.substr(1));
+  if (about.contains("cluster")) t.Add("cluster", ClusterText(about["cluster"]));
   t.Add("shards", fmt::format("{}", shards.size()));
   t.Add("uptime", program::Duration(SecondsOf(t["uptime_us"])));
   t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
@@ -212,9 +225,11 @@ program::Json ShardStats(std::string_view text) {
     const std::string_view number = line.substr(std::min(space + 1, line.size()));
     uint64_t value = 0;
     const char* end = number.data() + number.size();
-    if (line.starts_with(kPid) || line.starts_with(kOption)) continue;
+    const std::string_view name = line.substr(0, space);
+    const bool is_number = name == kShardNumber || !name.starts_with(kCluster);
+    if (line.starts_with(kPid) || line.starts_with(kOption) || !is_number) continue;
     const auto [rest, failure] = std::from_chars(number.data(), end, value);
-    if (failure == std::errc() && rest == end) shard[std::string(line.substr(0, space))] = value;
+    if (failure == std::errc() && rest == end) shard[std::string(name)] = value;
   }
   return shard;
 }

@@ -133,7 +133,8 @@ class Salvager {
     });
     ids_ = std::move(ids);
     for (const Found& file : files_) {
-      if (file.head) shard_count_ = file.head->shard_count;
+      if (!file.head) continue;
+      shard_count_ = file.head->cluster_id == 0 ? file.head->shard_count : 0;
     }
   }
 
@@ -279,7 +280,7 @@ class Salvager {
   const Visit& visit_;
   std::vector<Found> files_;
   std::map<uint32_t, std::optional<verify::LogId>> ids_;  // of each shard
-  uint32_t shard_count_ = 0;
+  uint32_t shard_count_ = 0;  // that should be there; 0: a cluster's, of which a server has some
   std::vector<std::string> skipped_;
   // Of the shard at hand: the batch that comes next, the first that counts, and the last that the log says was
   // durable.

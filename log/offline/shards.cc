@@ -125,7 +125,8 @@ std::expected<Shards, Error> Look(Disk* disk, const Visit& visit) {
     if (auto read = ReadSnapshots(disk, *head, visit, &shard); !read)
       return std::unexpected(read.error());
     if (*head && former &&
-        ((*head)->hash_seed != former->hash_seed || (*head)->shard_count != former->shard_count)) {
+        ((*head)->hash_seed != former->hash_seed || (*head)->shard_count != former->shard_count ||
+         (*head)->cluster_id != former->cluster_id)) {
       const bool is_segment = shard.files.segments.contains((*head)->number);
       shard.foreign =
           Damage{.file = disk->PathOf(is_segment ? SegmentName(number, (*head)->number)
@@ -137,9 +138,11 @@ std::expected<Shards, Error> Look(Disk* disk, const Visit& visit) {
     shards.present.push_back(std::move(shard));
   }
   if (shards.present.empty()) return NoLog(disk);
+  // A server of a cluster has some of its shards.
+  const bool has_all = former && former->cluster_id == 0;
   // A head that lies may name any number of them; each that is there has its own file.
   constexpr uint32_t kShardsMax = 4096;
-  for (uint32_t i = 0; former && i < std::min(former->shard_count, kShardsMax); ++i) {
+  for (uint32_t i = 0; has_all && i < std::min(former->shard_count, kShardsMax); ++i) {
     const bool is_there =
         std::ranges::any_of(shards.present, [i](const Shard& shard) { return shard.number == i; });
     if (!is_there) shards.missing.push_back(i);

@@ -41,6 +41,23 @@ std::unique_ptr<SimulatedDisk> MakeLog() {
   return disk;
 }
 
+// A folder with the log of shard 1 of 3 alone.
+std::unique_ptr<SimulatedDisk> MakeOneOfThree(uint64_t cluster_id) {
+  auto disk = std::make_unique<SimulatedDisk>();
+  Spares spares(disk.get(), test::kSegmentBytes, {});
+  SegmentWriter writer(disk.get(), &spares,
+                       {.shard = 1,
+                        .shard_count = 3,
+                        .id = test::kLogId,
+                        .hash_seed = test::kHashSeed,
+                        .cluster_id = cluster_id},
+                       {});
+  EXPECT_TRUE(writer.Begin());
+  const test::BatchMemory batch(1, 100);
+  EXPECT_TRUE(writer.Write(batch.pending()));
+  return disk;
+}
+
 Report CheckOne(Disk* disk) {
   const auto reports = Check(disk, nullptr);
   EXPECT_TRUE(reports) << reports.error().message;
@@ -166,6 +183,38 @@ void ExpectCut(SimulatedDisk* disk, uint64_t last, const std::string& what) {
   ASSERT_TRUE(next.writer().Begin());
   ASSERT_TRUE(next.Put());
   EXPECT_EQ(test::WalkAll(&copy).batches.back(), walked.end.next_batch);
+}
+
+// A single server has all its shards in one folder, a server of a cluster some of the cluster's.
+TEST(OfflineShards, ThoseOfAClusterNeedNotAllBeThere) {
+  const auto alone = MakeOneOfThree(0);
+  EXPECT_EQ(Look(alone.get())->missing, (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(Check(alone.get(), nullptr)->size(), 3u);
+  EXPECT_FALSE(PlanCut(alone.get()));
+  EXPECT_EQ(Salvage(alone.get(), nullptr)->size(), 2u);
+  const auto member = MakeOneOfThree(17);
+  EXPECT_TRUE(Look(member.get())->missing.empty());
+  EXPECT_TRUE(CheckOne(member.get()).starts);
+  EXPECT_TRUE(Salvage(member.get(), nullptr)->empty());
+  const auto cuttings = PlanCut(member.get());
+  ASSERT_TRUE(cuttings) << cuttings.error().message;
+  SimulatedDisk copy;
+  ASSERT_TRUE(CopyCut(member.get(), &copy, *cuttings, nullptr));
+  EXPECT_EQ(ReadHead(&copy, "1.1.log", verify::LogFile::kSegment)->cluster_id, 17u);
+}
+
+TEST(OfflineShards, OneOfAnotherClusterIsForeign) {
+  const auto disk = MakeOneOfThree(17);
+  auto bytes = disk->Get("1.1.log");
+  auto head = *verify::CheckLogHead(verify::LogFile::kSegment, bytes);
+  head.shard = 2;
+  head.cluster_id = 18;
+  std::ranges::copy(verify::SealLogHead(verify::LogFile::kSegment, head), bytes.begin());
+  disk->Put("2.1.log", bytes);
+  const auto shards = Look(disk.get());
+  ASSERT_TRUE(shards) << shards.error().message;
+  EXPECT_FALSE(shards->present[0].foreign);
+  EXPECT_TRUE(shards->present[1].foreign);
 }
 
 TEST(OfflineCut, EachDamagedBatchLeavesThoseBeforeIt) {

@@ -207,11 +207,12 @@ TEST(Walk, AFileCutShortIsDamage) {
 TEST(Walk, AnotherLogsSegmentIsDamage) {
   const auto disk = DurableLog(8);
   auto bytes = disk->Get(Segment(2));
-  for (const int field : {0, 1, 2}) {
+  for (const int field : {0, 1, 2, 3}) {
     auto head = *verify::CheckLogHead(verify::LogFile::kSegment, bytes);
     if (field == 0) head.id.low += 1;
     if (field == 1) head.hash_seed += 1;
     if (field == 2) head.shard_count += 1;
+    if (field == 3) head.cluster_id += 1;
     auto other = bytes;
     std::ranges::copy(verify::SealLogHead(verify::LogFile::kSegment, head), other.begin());
     disk->Put(Segment(2), other);

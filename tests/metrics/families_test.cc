@@ -77,6 +77,21 @@ TEST(Families, ValuesAreInBaseUnitsOfEachShard) {
   EXPECT_EQ(Find(families, "plov_build_info")->metric[0].label[0].value, "1.2");
 }
 
+TEST(Families, ShardsOfAClusterHaveTheirNumbersThere) {
+  std::array<Counters, 2> shards = {None(), None()};
+  for (Counters& counters : shards) Set(&counters, Counter::kItems, 1);
+  EXPECT_FALSE(Find(FamiliesOf(shards), "plov_cluster_info"));
+  const std::string who = "cluster.id 00000000c0ffee01\ncluster.server a1\ncluster.shards 3,17\n";
+  shards[0].text = "cluster.shard 3\n" + who;
+  shards[1].text = "cluster.shard 17\n" + who;
+  const auto families = FamiliesOf(shards);
+  EXPECT_EQ(Find(families, "plov_items")->metric[0].label[0].value, "3");
+  EXPECT_EQ(Find(families, "plov_items")->metric[1].label[0].value, "17");
+  const auto& labels = Find(families, "plov_cluster_info")->metric.front().label;
+  EXPECT_EQ(labels[0].name + "=" + labels[0].value, "cluster=00000000c0ffee01");
+  EXPECT_EQ(labels[1].name + "=" + labels[1].value, "server=a1");
+}
+
 TEST(Families, BucketsOfTimesAddUp) {
   std::array<Counters, 1> shards = {None()};
   verify::Times& writes = shards[0].histograms[0];

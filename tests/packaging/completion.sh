@@ -87,6 +87,8 @@ offers "folder file" "$plovd" --config f
 offers "stderr" "$plovd" --log-output s
 offers "folder file" "$plovd" --log-output f
 offers "folder" "$plovd" --log f
+offers "static:" "$plovd" --cluster s
+offers "folder file" "$plovd" --cluster "static:f"
 offers "folder file" "$plov" load f
 offers "folder" "$plov" backup f
 offers "folder" "$plov" backup folder f

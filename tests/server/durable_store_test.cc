@@ -99,7 +99,7 @@ class DurableLives {
   // What is on the disk is the state after a prefix of `changes_`; that one is the first of this life.
   void Begin() {
     running_ = disk_.get();
-    auto opened = DurableLog::OpenOn(std::move(disk_), Options(), 1);
+    auto opened = DurableLog::OpenOn(std::move(disk_), Options(), ShardSet::Of(1));
     ASSERT_TRUE(opened) << opened.error().message;
     log_ = std::move(*opened);
     StoreOptions options{.memory_bytes = 16 * kMiB, .hash_seed = 0x5eed, .bucket_count = 64};

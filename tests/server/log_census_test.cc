@@ -58,7 +58,7 @@ TEST(LogCensus, TheTableOfARestoredStoreNeedNotGrow) {
     test::SimulatedDisk* running = disk.get();
     const LogOptions options{.folder = "sim", .segment_bytes = 64 << 20};
     const auto open = [&](std::unique_ptr<log::Disk> on) {
-      return std::move(*DurableLog::OpenOn(std::move(on), options, 1));
+      return std::move(*DurableLog::OpenOn(std::move(on), options, ShardSet::Of(1)));
     };
     auto log = open(std::move(disk));
     EXPECT_EQ(log->expected_of(0).items, 0u);

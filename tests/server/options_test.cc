@@ -68,7 +68,7 @@ TEST_F(OptionsTest, DefaultsAreTheManuals) {
   EXPECT_EQ(options.action, Options::Action::kServe);
   EXPECT_THAT(options.server.uris, ElementsAre("shm:default"));
   EXPECT_EQ(options.server.memory_bytes, size_t{1} << 30);
-  EXPECT_EQ(options.server.shards, 1u);
+  EXPECT_EQ(options.server.shards.count, 1u);
   EXPECT_EQ(options.server.threads, 0u);
   EXPECT_EQ(options.server.bucket_bytes, 0) << "auto";
   EXPECT_EQ(options.server.value_bytes_max, 16u << 20);
@@ -101,7 +101,7 @@ TEST_F(OptionsTest, EveryFlagIsTaken) {
                                      "--threads",
                                      "2"});
   EXPECT_THAT(options.server.uris, ElementsAre("shm:a", "shm:/b.sock"));
-  EXPECT_EQ(options.server.shards, 3u);
+  EXPECT_EQ(options.server.shards.count, 3u);
   EXPECT_EQ(options.server.threads, 2u);
   EXPECT_EQ(options.server.memory_bytes, size_t{200} << 20);
   EXPECT_EQ(options.server.bucket_bytes, 128u);
@@ -152,6 +152,18 @@ TEST_F(OptionsTest, NumbersThatAreNoneAreRefused) {
   }
   EXPECT_THAT(Refusal({"--memory=64X"}), HasSubstr("--memory"));
   EXPECT_THAT(Refusal({"--memory=64X"}), HasSubstr("64X"));
+}
+
+// The file is looked at by who serves.
+TEST_F(OptionsTest, AClusterIsNamedWithAnIdThere) {
+  const Options options = MustParse({"--cluster=static:/nonexistent", "--id=a1"});
+  EXPECT_EQ(options.cluster, "static:/nonexistent");
+  EXPECT_EQ(options.id, "a1");
+  EXPECT_FALSE(options.server.cluster);
+  EXPECT_THAT(Refusal({"--cluster=static:f"}), HasSubstr("--cluster needs --id"));
+  EXPECT_THAT(Refusal({"--id=a1"}), HasSubstr("--id is for a server with --cluster"));
+  EXPECT_THAT(Refusal({"--cluster=zk://h/x", "--id=a1"}), HasSubstr("takes static:FILE alone"));
+  EXPECT_THAT(Refusal({"--cluster=static:f", "--id=a1", "--shards=2"}), HasSubstr("--shards: "));
 }
 
 TEST_F(OptionsTest, ImpossibleSizesAreRefusedWithTheirRange) {
@@ -284,7 +296,7 @@ TEST_F(OptionsTest, CommandLineWinsOverFileOverEnvironment) {
   const char* config = WriteConfig("memory = 128M\nshards = 3\n");
   const Options options = MustParse({config, "--memory=256M"});
   EXPECT_EQ(options.server.memory_bytes, size_t{256} << 20);
-  EXPECT_EQ(options.server.shards, 3u);
+  EXPECT_EQ(options.server.shards.count, 3u);
   EXPECT_EQ(options.server.spin_us, 7u);
 }
 

@@ -35,7 +35,7 @@ class ShardLives : public testing::TestWithParam<CommitMode> {
     disk_ = disk.get();
     log_ = std::move(*DurableLog::OpenOn(
         std::move(disk), {.folder = "sim", .mode = GetParam(), .segment_bytes = kSmallSegmentBytes},
-        1));
+        ShardSet::Of(1)));
     StoreOptions options = StoreWorld::SmallOptions();
     options.grows = options.stashes = true;
     world_.emplace(options);

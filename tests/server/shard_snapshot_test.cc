@@ -38,7 +38,7 @@ class SnapshotWorld {
                                       .mode = CommitMode::kAcked,
                                       .segment_bytes = kSegmentBytes,
                                       .snapshots = {.rate_bytes = 1 << 30, .keep = keep}},
-                                     1);
+                                     ShardSet::Of(1));
     if (!opened) {
       error = opened.error();
       return;

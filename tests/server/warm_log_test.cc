@@ -122,7 +122,7 @@ class WarmLife {
                                  .mode = mode,
                                  .segment_bytes = 64 << 10,
                                  .buffer_bytes = 1 << 20},
-                                1);
+                                ShardSet::Of(1));
     if (!log) return std::unexpected(log.error());
     log_ = std::move(*log);
     warm_->Prepare();

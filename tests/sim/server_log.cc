@@ -47,7 +47,7 @@ std::expected<server::DurableLog*, Error> ServerLog::Open() {
       .segment_bytes = scenario_.segment_bytes,
       .buffer_bytes = scenario_.buffer_bytes,
       .snapshots = {.rate_bytes = uint64_t{1} << 40, .keep = scenario_.snapshots_kept}};
-  auto opened = server::DurableLog::OpenOn(std::move(next_disk_), options, 1);
+  auto opened = server::DurableLog::OpenOn(std::move(next_disk_), options, server::ShardSet::Of(1));
   if (!opened) {
     if (before != nullptr) next_disk_ = before->Crash(&losses_);
     written_batch_ = 0;

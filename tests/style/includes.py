@@ -35,7 +35,7 @@ TABLE = {
         "libraries": _POSIX + ("fmt/", "nlohmann/", "zookeeper/"),
     },
     "server": {
-        "ours": ("server/", "metrics/", "log/", "fabric/", "cuckoo/", "verify/"),
+        "ours": ("server/", "cluster/", "metrics/", "log/", "fabric/", "cuckoo/", "verify/"),
         "libraries": _DEBIAN + ("jemalloc/",),
     },
     "client": {

@@ -229,6 +229,17 @@ TEST(LogHead, RoundTripAndAnotherKindIsToldFromDamage) {
   }
 }
 
+TEST(LogHead, OfAClusterNamesIt) {
+  LogHead head = HeadOfLog();
+  head.cluster_id = 0x0123456789abcdef;
+  for (const LogFile kind : {LogFile::kSegment, LogFile::kSnapshot}) {
+    const LogBlock block = SealLogHead(kind, head);
+    EXPECT_EQ(ToHex(Image(block.begin() + 104, block.begin() + 120)),
+              "efcdab8967452301 0000000000000000");
+    EXPECT_EQ(CheckLogHead(kind, block), head);
+  }
+}
+
 TEST(LogHead, AnotherFormatOrWhatMakesNoSenseIsRejected) {
   EXPECT_EQ(SealedHeadWith(16, kLogFormat + 1), Code::kProtocol);
   EXPECT_EQ(SealedHeadWith(20, uint32_t{3}), Code::kOk);
@@ -237,7 +248,7 @@ TEST(LogHead, AnotherFormatOrWhatMakesNoSenseIsRejected) {
   EXPECT_EQ(SealedHeadWith(28, uint32_t{512}), Code::kCorrupt);
   EXPECT_EQ(SealedHeadWith(48, uint64_t{0}), Code::kCorrupt);
   EXPECT_EQ(SealedHeadWith(56, uint64_t{0}), Code::kCorrupt);
-  for (const size_t at : {104u, 4095u}) EXPECT_EQ(SealedHeadWith(at, uint8_t{1}), Code::kCorrupt);
+  for (const size_t at : {112u, 4095u}) EXPECT_EQ(SealedHeadWith(at, uint8_t{1}), Code::kCorrupt);
 }
 
 TEST(Logged, Golden) {

@@ -175,6 +175,8 @@ TEST(Superblock, NumbersOfNoShardAreNotPlov) {
   EXPECT_EQ(Sealed([](Superblock* s) { s->incarnation = 0; }), SuperblockState::kNotPlov);
   EXPECT_EQ(Sealed([](Superblock* s) { s->shard = 4; }), SuperblockState::kNotPlov);
   EXPECT_EQ(Sealed([](Superblock* s) { s->shard_count = 0; }), SuperblockState::kNotPlov);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->shard_count = 16384; }), SuperblockState::kWhole);
+  EXPECT_EQ(Sealed([](Superblock* s) { s->shard_count = 16385; }), SuperblockState::kNotPlov);
   EXPECT_EQ(Sealed([](Superblock* s) { s->tables[0].generation = 0; }), SuperblockState::kNotPlov);
 }
 

@@ -1,0 +1,52 @@
+// ServerOptions: what a server is to be.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "server/cluster_view.h"
+#include "server/durable_log.h"
+#include "server/region.h"
+#include "server/shard_set.h"
+#include "verify/record.h"
+
+namespace plov::server {
+
+// No write is slow.
+inline constexpr auto kSlowWriteOff = std::chrono::microseconds::max();
+// Of a single server: more would be more threads than a host has processors.
+inline constexpr uint32_t kServerShardsMax = 256;
+
+// Of each shard: below, nothing useful fits.
+inline constexpr size_t kShardMemoryMin = size_t{16} << 20;
+
+struct ServerOptions {
+  std::vector<std::string> uris = {"shm:default"};
+  ShardSet shards = ShardSet::Of(1);
+  std::optional<ClusterView> cluster =
+      {};                // of whose shards these are some; nullopt: a single server
+  uint32_t threads = 0;  // at most; 0: fewer than processors, and one at least
+  size_t memory_bytes = size_t{1} << 30;  // of all hosted shards together
+  uint32_t bucket_bytes = 0;              // 0: each growth of a table chooses
+  uint32_t value_bytes_max = verify::kValueBytesMax;
+  uint32_t spin_us = 50;
+  HugePages huge_pages = HugePages::kAuto;
+  std::chrono::microseconds slow_write = std::chrono::milliseconds(10);  // kept, and those above
+  uint64_t clients_max = 10'000;
+  uint64_t clients_per_user_max = 0;             // 0: no limit
+  fabric::Access access = {};                    // who may write
+  fabric::shm::PassedSockets* passed = nullptr;  // sockets that listen already; used by Create
+  LogOptions log = {};
+  std::string given = {};      // lines that say what the operator chose, for the counters' text
+  std::string warm_path = {};  // of the shards' files; empty: none
+
+  // The file of a shard's warm memory: the path with the shard's number, but for shard 0 of a single server, which
+  // is the path itself.
+  std::string WarmPathOf(uint32_t shard) const;
+};
+
+}  // namespace plov::server
