@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::chrono::microseconds kTimeoutMax = std::chrono::hours(24 * 365);
 constexpr size_t kCommandBytesMax = 1024;  // a key's
+constexpr auto kOneServer =
+    "this is for one server: name it by a URI of its own instead of the cluster";
 
 // One call at a time on a Client; see its thread rule.
 class Turn {
@@ -186,7 +188,7 @@ std::expected<ScanSummary, Error> Client::Scan(ScanCallback item) {
 std::expected<std::chrono::nanoseconds, Error> Client::Ping() {
   return Call(engine_.get(), [&]() -> std::expected<std::chrono::nanoseconds, Error> {
     const auto start = std::chrono::steady_clock::now();
-    const auto replies = engine_->Control(verify::Operation::kPing, 1);
+    const auto replies = engine_->Control(verify::Operation::kPing, Controls::To::kOne);
     if (!replies) return std::unexpected(replies.error());
     return std::chrono::steady_clock::now() - start;
   });
@@ -223,11 +225,12 @@ std::expected<std::string, Error> Client::Administer(std::string_view command,
     return Fail(Code::kInvalidArgument, "no command is so long");
   }
   return Call(engine_.get(), [&]() -> std::expected<std::string, Error> {
+    if (engine_->is_cluster()) return Fail(Code::kInvalidArgument, kOneServer);
     verify::Request request{.operation = verify::Operation::kAdminister};
     request.value_bytes = static_cast<uint32_t>(argument.size());
     request.key = command;
     request.value = argument;
-    auto replies = engine_->Control(request, 1);
+    auto replies = engine_->Control(request, Controls::To::kOne);
     if (!replies) return std::unexpected(std::move(replies.error()));
     return std::move(replies->front().text);
   });

@@ -7,51 +7,73 @@
 
 namespace plov {
 
-void Controls::Begin(const verify::Request& request, uint32_t shards_max) {
+void Controls::Begin(const verify::Request& request, To to) {
   request_ = request;
-  shards_max_ = shards_max;
+  to_ = to;
   asked_.clear();
   replies_.clear();
   left_ = 0;
   error_.reset();
 }
 
-void Controls::Send(Life* life) {
-  if (asked_.empty()) {
-    const size_t count = std::min(shards_max_, life->shard_count());
-    replies_.resize(count);
-    asked_.resize(count);
-    left_ = count;
+void Controls::Choose(const Peers& peers) {
+  for (uint32_t shard = 0; shard < peers.shard_count(); ++shard) {
+    const bool is_asked = to_ == To::kAll ? peers.is_wanted(shard) : peers.link(shard) != nullptr;
+    if (is_asked) asked_.push_back({.shard = shard});
+    if (to_ == To::kOne && is_asked) break;
   }
-  for (uint32_t shard = 0; shard < asked_.size(); ++shard) {
-    if (asked_[shard].id != 0) continue;
+  replies_.resize(asked_.size());
+  left_ = asked_.size();
+}
+
+void Controls::Send(const Peers& peers) {
+  if (peers.live().empty()) return;
+  if (asked_.empty()) Choose(peers);
+  for (Asked& asked : asked_) {
+    Link* link = peers.link(asked.shard);
+    if (asked.id != 0 || link == nullptr) continue;
     verify::Request request = request_;
-    request.request_id = life->link(shard).NextControlId();
-    if (life->link(shard).SendControl(request)) asked_[shard].id = request.request_id;
+    request.request_id = link->NextControlId();
+    if (link->SendControl(request)) asked.id = request.request_id;
   }
 }
 
+const Error* Controls::WhyNotAsked(const Peers& peers) const {
+  if (asked_.empty()) return peers.down(0);
+  for (const Asked& asked : asked_) {
+    if (asked.id == 0 && peers.down(asked.shard) != nullptr) return peers.down(asked.shard);
+  }
+  return nullptr;
+}
+
 bool Controls::OnReply(uint32_t shard, const verify::Reply& reply) {
-  if (shard >= asked_.size()) return false;
-  Asked& asked = asked_[shard];
-  if (asked.id != reply.request_id || asked.is_answered) return false;
+  const auto at = std::ranges::lower_bound(asked_, shard, {}, &Asked::shard);
+  if (at == asked_.end() || at->shard != shard) return false;
+  if (at->id != reply.request_id || at->is_answered) return false;
   if (reply.status == Code::kOk) {
-    replies_[shard] = {std::string(reply.value), reply.version};
+    replies_[static_cast<size_t>(at - asked_.begin())] = {std::string(reply.value), reply.version};
   } else if (!error_) {
     error_ = reply.value.empty() ? ErrorOfStatus(reply.status, reply.version)
                                  : Error{reply.status, std::string(reply.value)};
   }
-  asked.is_answered = true;
+  at->is_answered = true;
   --left_;
   return true;
 }
 
-// The next connections may be to a server with other shards.
-void Controls::OnReconnect() {
-  const bool was_sent =
-      std::ranges::any_of(asked_, [](const Asked& asked) { return asked.id != 0; });
-  if (was_sent && !done()) error_ = Error{Code::kUnavailable, "the server went away"};
-  if (!was_sent) Begin(request_, shards_max_);
+// Where nothing was sent yet, the next connections may be to a server with other shards.
+void Controls::OnDown(const Peer& peer) {
+  size_t sent = 0, unanswered = 0;
+  for (const Asked& asked : asked_) {
+    if (asked.shard - peer.first_shard() >= peer.shard_count()) continue;
+    sent += asked.id != 0;
+    unanswered += !asked.is_answered;
+  }
+  if (sent > 0 && unanswered > 0 && !error_) {
+    error_ = Error{Code::kUnavailable, "the server went away"};
+  }
+  const bool is_new = std::ranges::all_of(asked_, [](const Asked& asked) { return asked.id == 0; });
+  if (is_new) Begin(request_, to_);
 }
 
 Controls::Result Controls::Take() {

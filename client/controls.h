@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "client/life.h"
+#include "client/peers.h"
 #include "verify/message.h"
 
 namespace plov {
@@ -26,18 +26,25 @@ class Controls {
   };
   using Result = std::expected<std::vector<Reply>, Error>;  // by shard
 
-  // Asks the first `shards_max` shards, or all where there are not so many. What the request refers to
-  // stays until End.
-  void Begin(const verify::Request& request, uint32_t shards_max);
-  // Replies that are still to come are nobody's.
-  void End() { Begin({}, 0); }
+  enum class To {
+    kAll,
+    kOne,  // the first that is up
+  };
 
-  // Sends what has not been sent, where there is room.
-  void Send(Life* life);
+  // What the request refers to stays until End.
+  void Begin(const verify::Request& request, To to);
+  // Replies that are still to come are nobody's.
+  void End() { Begin({}, To::kAll); }
+
+  // Sends what has not been sent, where there is a connection and room.
+  void Send(const Peers& peers);
   // False when the reply belongs to somebody else.
   bool OnReply(uint32_t shard, const verify::Reply& reply);
-  // The connections were made anew: what was sent has no reply any more.
-  void OnReconnect();
+  // The peer is not up any more: what was sent there has no reply.
+  void OnDown(const Peer& peer);
+
+  // Why the next shard that was not asked is not up; null: none is waited for so.
+  const Error* WhyNotAsked(const Peers& peers) const;
 
   // Every shard has replied, or one has refused.
   bool done() const { return error_ || (!asked_.empty() && left_ == 0); }
@@ -46,13 +53,16 @@ class Controls {
 
  private:
   struct Asked {
+    uint32_t shard = 0;
     uint64_t id = 0;  // of the request; 0: not sent
     bool is_answered = false;
   };
 
+  void Choose(const Peers& peers);
+
   verify::Request request_;
-  uint32_t shards_max_ = 0;
-  std::vector<Asked> asked_;  // by shard; empty until there is a connection to tell how many
+  To to_ = To::kAll;
+  std::vector<Asked> asked_;  // by shard; empty until there is a connection
   std::vector<Reply> replies_;
   size_t left_ = 0;
   std::optional<Error> error_;

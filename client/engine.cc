@@ -19,9 +19,6 @@ using fabric::Clock;
 
 namespace {
 
-constexpr std::chrono::microseconds kBackoffMin = std::chrono::milliseconds(1);
-constexpr std::chrono::microseconds kBackoffMax = std::chrono::milliseconds(100);
-constexpr std::chrono::seconds kAttemptMax{1};
 // A shorter rest is not worth a sleep.
 constexpr std::chrono::microseconds kSleepMin{50};
 // What a server that is not stopped takes for a reply, but for a slow disk.
@@ -74,157 +71,162 @@ std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view u
                                                               const ClientOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(uri, options));
   if (!engine->epoll_) return FailErrno("cannot create an epoll", errno);
-  if (auto begun = engine->BeginLife(engine->DeadlineFromNow()); !begun) {
-    return std::unexpected(begun.error());
-  }
+  auto peers =
+      Peers::Connect(engine->uri_, options, &engine->callbacks_, engine->DeadlineFromNow());
+  if (!peers) return std::unexpected(peers.error());
+  engine->gets_.Reserve((*peers)->shard_count());
+  engine->peers_ = std::move(*peers);
+  engine->writes_.Attach(engine->peers_.get());
+  engine->started_.Attach(engine->peers_.get());
+  for (const auto& peer : engine->peers_->all()) engine->Attach(peer.get());
   return engine;
 }
 
 Engine::~Engine() {
-  if (life_ == nullptr) return;
+  if (peers_ == nullptr) return;
   const Error closed{Code::kUnavailable, "the client was closed"};
   started_.Close(closed);
   gets_.Close(closed);
   writes_.Close(closed, kClosed);
 }
 
-std::expected<void, Error> Engine::BeginLife(Deadline deadline) {
-  auto life = Life::Begin(uri_, options_, &callbacks_, deadline);
-  if (!life) return std::unexpected(life.error());
-  if (life_ != nullptr) {
-    writes_.Detach(kLifeOver);
-    restart_puts_ = stats().puts;
-    life_->AddTo(&former_);
-  }
-  // Nothing of the former life is left: gets and writes are given the next one at once.
-  const auto former = std::exchange(life_, std::move(*life));
-  Attach();
-  return {};
-}
-
-void Engine::Attach() {
-  connected_ = true;
-  writes_.Attach(life_.get());
-  gets_.Attach(life_.get());
-  for (const auto& link : life_->links()) {
+void Engine::Attach(Peer* peer) {
+  gets_.Attach(peers_.get(), *peer);
+  if (!peer->is_up()) return;
+  for (const auto& link : peer->life().links()) {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->connection().fd(), &event);
   }
 }
 
-std::expected<void, Error> Engine::ConnectAnew(Deadline deadline) {
-  const uint64_t incarnation = life_->incarnation(0);
-  const auto resumed = life_->Resume(uri_, deadline);
-  if (!resumed) return std::unexpected(resumed.error());
-  if (!*resumed) return BeginLife(deadline);
-  if (life_->incarnation(0) != incarnation) restart_puts_ = stats().puts;
-  former_.retries += writes_.Retry();
-  Attach();
-  return {};
+// Nothing of a former life is left: gets and writes are given the next one at once.
+void Engine::BringUp(Peer* peer, std::unique_ptr<Life> next) {
+  if (next == nullptr) {
+    retries_ += Writes::Retry(&peer->life());
+  } else {
+    peers_->Reserve(peer->first_shard() + next->links().size());
+    gets_.Reserve(peer->first_shard() + next->links().size());
+    writes_.Detach(&peer->life(), kLifeOver);
+    peer->Begin(std::move(next));
+  }
+  peers_->OnChanged(peer);
+  ++reconnects_;
+  Attach(peer);
 }
 
 bool Engine::Reconnect() {
+  if (peers_->all_up()) return false;
   const Deadline now = Clock::now();
-  if (now < next_attempt_) return false;
-  const Deadline deadline = now + std::min<Clock::duration>(options_.timeout, kAttemptMax);
-  if (auto connected = ConnectAnew(deadline); !connected) {
-    down_ = connected.error();
-    backoff_ = std::clamp(backoff_ * 2, kBackoffMin, kBackoffMax);
-    next_attempt_ = Clock::now() + backoff_;
-    return false;
+  Peer* peer = peers_->NextToTry(now);
+  if (peer == nullptr) return false;
+  auto next = peer->Attempt(peers_->AttemptEnd(*peer, now));
+  if (next) BringUp(peer, std::move(*next));
+  peers_->AfterAttempt(*peer, now);
+  return next.has_value();
+}
+
+void Engine::TakeDown(Peer* peer) {
+  for (uint32_t i = 0; i < peer->shard_count(); ++i) {
+    const uint32_t shard = peer->first_shard() + i;
+    bool moved = false;
+    TakeReplies({peers_->link(shard), shard}, &moved);
   }
-  backoff_ = {};
-  ++former_.reconnects;
-  controls_.OnReconnect();
-  return true;
+  gets_.Detach(*peer);
+  controls_.OnDown(*peer);
+  for (const auto& link : peer->life().links()) {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link->connection().fd(), nullptr);
+  }
+  peer->TakeDown();
+  peers_->OnChanged(peer);
 }
 
-void Engine::Reset() noexcept {
-  connected_ = false;
-  next_attempt_ = {};
+bool Engine::TakeDead() {
+  if (!is_reset_ && peers_->alive()) return false;
+  bool any = false;
+  for (const auto& peer : peers_->all()) {
+    if (!peer->is_up() || (peer->alive() && !is_reset_)) continue;
+    TakeDown(peer.get());
+    any = true;
+  }
+  is_reset_ = false;
+  return any;
 }
 
-void Engine::OnReply(uint32_t shard, const verify::Reply& reply) {
-  if (reply.request_id < kControlIds) return life_->writes(shard).OnReply(reply);
-  if (!controls_.OnReply(shard, reply)) gets_.OnAnswer(shard, reply);
+void Engine::Reset() noexcept { is_reset_ = true; }
+
+void Engine::OnReply(const Peers::Live& one, const verify::Reply& reply) {
+  if (reply.request_id < kControlIds) return peers_->writes(one.shard).OnReply(reply);
+  if (!controls_.OnReply(one.shard, reply)) gets_.OnAnswer(one.link, reply);
 }
 
-void Engine::TakeReplies(uint32_t shard, bool* moved) {
+void Engine::TakeReplies(const Peers::Live& one, bool* moved) {
   for (uint32_t taken = 0; taken < kRepliesPerTurn; ++taken) {
-    const auto reply = life_->link(shard).NextReply();
+    const auto reply = one.link->NextReply();
     if (!reply) return;
-    OnReply(shard, *reply);
+    OnReply(one, *reply);
     *moved = true;
   }
-}
-
-// What a server has answered before it ended counts, also when it is looked at only now.
-bool Engine::TakeLastReplies() {
-  bool moved = false;
-  for (uint32_t shard = 0; shard < shard_count(); ++shard) TakeReplies(shard, &moved);
-  return moved;
 }
 
 bool Engine::Pump() {
   if (++turns_ % kTurnsPerExpire == 0) {
     const Deadline now = Clock::now();
     Expire(now);
-    Report(0, now);
+    if (!peers_->live().empty()) Report(peers_->live().front().link, now);
   }
-  if (!alive()) return TakeLastReplies() || Reconnect();
-  bool moved = gets_.Tend();
+  bool moved = TakeDead();
+  moved = Reconnect() || moved;
+  moved = gets_.Tend() || moved;
   moved = writes_.Distribute() || moved;
   // What has been READ is confirmed before more writes go: the server may have no room until then.
-  for (const auto& link : life_->links()) moved = link->Refresh() || moved;
+  for (const Peers::Live& one : peers_->live()) moved = one.link->Refresh() || moved;
   moved = gets_.Turn() || moved;
-  if (life_->loads()) moved = gets_.Collect() || moved;
-  for (uint32_t shard = 0; shard < shard_count(); ++shard) {
-    Link& link = life_->link(shard);
-    moved = link.Confirm() || moved;
-    moved = life_->writes(shard).Flush(&link) || moved;
-    TakeReplies(shard, &moved);
+  if (peers_->loads()) moved = gets_.Collect() || moved;
+  for (const Peers::Live& one : peers_->live()) {
+    moved = one.link->Confirm() || moved;
+    moved = peers_->writes(one.shard).Flush(one.link) || moved;
+    TakeReplies(one, &moved);
   }
   if (moved) {
     spin_.End();
     slept_for_reply_ = false;
   }
-  return moved && alive();
+  return moved;
 }
 
 Deadline Engine::NextEvent(Deadline otherwise) const {
-  if (!alive()) otherwise = std::min(otherwise, next_attempt_);
-  return writes_.NextEvent(gets_.NextEvent(otherwise));
+  return writes_.NextEvent(gets_.NextEvent(peers_->NextEvent(otherwise)));
 }
 
 void Engine::Expire(Deadline now) {
-  gets_.Expire(now, down());
-  writes_.Expire(now, down());
+  TakeDead();
+  gets_.Expire(now);
+  writes_.Expire(now);
 }
 
 bool Engine::ArmAll() {
-  if (!alive()) return true;  // only time helps
   bool armed = true;
-  for (const auto& link : life_->links()) armed = link->connection().Arm() && armed;
+  for (const Peers::Live& one : peers_->live()) armed = one.link->connection().Arm() && armed;
   return armed;
 }
 
 // Of those that owe a reply.
 bool Engine::OnServersCore() {
   bool is_here = false;
-  for (const auto& link : life_->links()) {
-    is_here = link->OnServersCore() || is_here;
+  for (const Peers::Live& one : peers_->live()) {
+    is_here = one.link->OnServersCore() || is_here;
   }
   return is_here;
 }
 
-void Engine::Report(uint32_t shard, Deadline now) {
-  if (options_.report_period.count() == 0 || !alive()) return;
+void Engine::Report(Link* link, Deadline now) {
+  if (options_.report_period.count() == 0) return;
   if (now - reported_at_ < options_.report_period) return;
   reported_at_ = now;
   const ClientStats all = stats();
   const verify::GetReport done{all.gets, all.reads, all.torn_buckets + all.torn_records};
-  if (done.gets == reported_.gets || !life_->link(shard).quiet()) return;
-  life_->link(shard).Report(
+  if (done.gets == reported_.gets || !link->quiet()) return;
+  link->Report(
       {done.gets - reported_.gets, done.reads - reported_.reads, done.torn - reported_.torn});
   reported_ = done;
 }
@@ -234,10 +236,10 @@ void Engine::Report(uint32_t shard, Deadline now) {
 bool Engine::SleepForReply(Clock::duration left) {
   if (std::exchange(slept_for_reply_, true)) return false;
   Link* only = nullptr;
-  for (const auto& link : life_->links()) {
-    if (!link->awaits_reply()) continue;
+  for (const Peers::Live& one : peers_->live()) {
+    if (!one.link->awaits_reply()) continue;
     if (only != nullptr) return false;
-    only = link.get();
+    only = one.link;
   }
   return only != nullptr && only->connection().SleepForMessage(std::min(left, kReplyTime));
 }
@@ -245,11 +247,8 @@ bool Engine::SleepForReply(Clock::duration left) {
 void Engine::Idle(Deadline until) {
   const Deadline now = Clock::now();
   Expire(now);
-  // Asked once, before NextEvent asks: a server that dies from here on wakes us by its socket, or is
-  // noticed after the time of a reply, and is not slept through with the deadlines of a living one.
-  const bool connected = alive();
   const Deadline wake = NextEvent(until);
-  if (connected && spin_.GoesOn(now, OnServersCore())) return;
+  if (!peers_->live().empty() && spin_.GoesOn(now, OnServersCore())) return;
   if (wake < now + kSleepMin) {
     ::sched_yield();
     return;
@@ -259,8 +258,8 @@ void Engine::Idle(Deadline until) {
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(wake - now).count();
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   pollfd poll_fd{epoll_.get(), POLLIN, 0};
-  // A dead connection stays readable; then only time helps.
-  ::ppoll(&poll_fd, connected ? 1 : 0, &timeout, nullptr);
+  // A server that died since Expire looked has made it readable.
+  ::ppoll(&poll_fd, 1, &timeout, nullptr);
   spin_.End();
 }
 
@@ -278,8 +277,9 @@ void Engine::AwaitStarted(std::span<const std::string_view> keys) {
 // The common case takes one turn after the other; whatever is rare goes the general way.
 void Engine::GoAlone(plov::Get* get) {
   if (get->ended()) return;
-  if (gets_.begun() % kGetsPerLook == 0) Report(get->link->shard(), Clock::now());
-  if (connected_ && life_->loads() && life_->link(get->link->shard()).quiet()) gets_.GoAlone(get);
+  if (get->state == plov::Get::State::kParked) return;
+  if (gets_.begun() % kGetsPerLook == 0) Report(get->link, Clock::now());
+  if (!is_reset_ && peers_->loads() && get->link->quiet()) gets_.GoAlone(get);
 }
 
 Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {
@@ -295,7 +295,7 @@ Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std:
 }
 
 std::optional<Client::GetResult> Engine::TryGet(std::string_view key) {
-  if (!connected_ || !life_->loads() || started_.Has(key)) return std::nullopt;
+  if (is_reset_ || !peers_->loads() || started_.Has(key)) return std::nullopt;
   plov::Get* get = gets_.Begin(key, std::nullopt);
   const Finally end{[this] { gets_.EndLone(); }};
   GoAlone(get);
@@ -310,11 +310,9 @@ void Engine::GetMany(std::span<const std::string_view> keys,
   gets_.BeginMany(&many);
   const Finally end{[this] { gets_.EndMany(); }};
   const auto go_on = [&] {
-    // Also while there is no server: they have a deadline from then on.
-    if (!alive() || !life_->loads()) gets_.BeginKeys();
+    if (!peers_->loads()) gets_.BeginKeys();
     bool moved = Pump();
-    for (size_t turns = 0; turns < kTurnsPerPump && many.left > 0 && alive() && gets_.Turn();
-         ++turns) {
+    for (size_t turns = 0; turns < kTurnsPerPump && many.left > 0 && gets_.Turn(); ++turns) {
       moved = true;
     }
     if (moved) {
@@ -402,16 +400,17 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
   }
 }
 
-Controls::Result Engine::Control(const verify::Request& request, uint32_t shards_max) {
+Controls::Result Engine::Control(const verify::Request& request, Controls::To to) {
   const Deadline deadline = DeadlineFromNow();
-  controls_.Begin(request, shards_max);
+  controls_.Begin(request, to);
   const Finally end{[this] { controls_.End(); }};
   while (!controls_.done()) {
-    if (alive()) controls_.Send(life_.get());
+    TakeDead();
+    controls_.Send(*peers_);
     const bool moved = Pump();
     if (controls_.done()) break;
     if (Clock::now() >= deadline) {
-      if (!alive()) return std::unexpected(down_);
+      if (const Error* why = controls_.WhyNotAsked(*peers_)) return std::unexpected(*why);
       return Fail(Code::kTimeout, "the server does not answer (stopped or overloaded)");
     }
     if (!moved) Idle(deadline);
@@ -419,35 +418,38 @@ Controls::Result Engine::Control(const verify::Request& request, uint32_t shards
   return controls_.Take();
 }
 
-// The present life of the server can vouch only for what it has acknowledged itself.
+// The present life of a server can vouch only for what it has acknowledged itself.
 std::expected<void, Error> Engine::Sync() {
-  const uint64_t puts = stats().puts;
+  for (const auto& peer : peers_->all()) peer->BeginSync();
   const auto replies = Control(verify::Operation::kSync);
   if (!replies) {
     const Code code = replies.error().code;
     if (code == Code::kInvalidArgument) return Fail(code, kNoLog);
     return Fail(code, code == Code::kTimeout ? kNotDurable : replies.error().message);
   }
-  const bool is_lost = restart_puts_ > synced_puts_;
-  synced_puts_ = puts;  // one that ended meanwhile is told of by the next
+  bool is_lost = false;
+  for (const auto& peer : peers_->all()) is_lost = peer->EndSync() || is_lost;
   if (is_lost) return Fail(Code::kUnknown, kLifeOverUnsynced);
   return {};
 }
 
 std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
   if (gets_.under_way() > 0) return Fail(Code::kInvalidArgument, "a scan needs no GET under way");
-  plov::Scan scan(life_.get(), options_.timeout, &callbacks_, item, [this] { return AwaitLife(); });
+  plov::Scan scan(peers_.get(), options_.timeout, &callbacks_, item,
+                  [this](uint32_t shard) { return AwaitShard(shard, DeadlineFromNow()); });
   return scan.Run();
 }
 
-std::expected<Life*, Error> Engine::AwaitLife() {
-  const Deadline deadline = DeadlineFromNow();
-  while (!alive()) {
+std::expected<void, Error> Engine::AwaitShard(uint32_t shard, Deadline deadline) {
+  while (shard < shard_count()) {
+    Link* link = peers_->link(shard);
+    if (link != nullptr && link->alive() && !is_reset_) return {};
     const bool moved = Pump();
-    if (Clock::now() >= deadline) return std::unexpected(down_);
+    const Error* down = shard < shard_count() ? peers_->down(shard) : nullptr;
+    if (down != nullptr && Clock::now() >= deadline) return std::unexpected(*down);
     if (!moved) Idle(deadline);
   }
-  return life_.get();
+  return Fail(Code::kUnavailable, "the server was restarted with fewer shards");
 }
 
 std::expected<std::vector<std::string>, Error> Engine::ServerStats(Freshness freshness) {
@@ -482,9 +484,10 @@ std::expected<void, Error> Engine::ReadPages(
   while (gets_.under_way() > 0) {
     if (!Pump()) Idle(deadline);
   }
-  const auto life = AwaitLife();
-  if (!life) return std::unexpected(life.error());
-  for (const auto& link : (*life)->links()) {
+  for (uint32_t shard = 0; shard < shard_count(); ++shard) {
+    if (!peers_->is_wanted(shard)) continue;
+    if (auto up = AwaitShard(shard, deadline); !up) return up;
+    Link* link = peers_->link(shard);
     const auto pages = link->ReadNow(offset, bytes, deadline);
     if (!pages) return std::unexpected(pages.error());
     if (auto taken = take(*link, *pages); !taken) return taken;
@@ -508,9 +511,11 @@ std::chrono::microseconds Engine::next_poll() const {
 }
 
 ClientStats Engine::stats() const {
-  ClientStats stats = former_;
+  ClientStats stats;
+  stats.reconnects = reconnects_;
+  stats.retries = retries_;
   gets_.AddTo(&stats);
-  life_->AddTo(&stats);
+  peers_->AddTo(&stats);
   return stats;
 }
 

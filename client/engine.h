@@ -1,7 +1,7 @@
-// Engine: what is behind a Client - the life of the server that it is connected to, GETs and writes
-// under way, and turns in which they move on.
+// Engine: what is behind a Client - the peers that it is connected to, GETs and writes under way, and
+// turns in which they move on.
 //
-// Pump makes a turn and does not wait but for an attempt to reconnect; the blocking calls are loops
+// Pump makes a turn and does not wait but for an attempt to reconnect a peer; the blocking calls are loops
 // over Pump and Idle. Threads: one at a time.
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "client/callbacks.h"
 #include "client/controls.h"
 #include "client/gets.h"
-#include "client/life.h"
+#include "client/peers.h"
 #include "client/scan.h"
 #include "client/started.h"
 #include "client/writes.h"
@@ -50,10 +50,10 @@ class Engine {
   Client::PutResult DoWrite(Write write);
   void PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
                void* context);
-  // Asks the first `shards_max` shards at once.
-  Controls::Result Control(const verify::Request& request, uint32_t shards_max = UINT32_MAX);
-  Controls::Result Control(verify::Operation operation, uint32_t shards_max = UINT32_MAX) {
-    return Control(verify::Request{.operation = operation}, shards_max);
+  // Asks all shards at once, or one.
+  Controls::Result Control(const verify::Request& request, Controls::To to = Controls::To::kAll);
+  Controls::Result Control(verify::Operation operation, Controls::To to = Controls::To::kAll) {
+    return Control(verify::Request{.operation = operation}, to);
   }
   std::expected<void, Error> Sync();
   std::expected<std::vector<std::string>, Error> ServerStats(Freshness freshness);
@@ -74,7 +74,9 @@ class Engine {
   std::chrono::microseconds next_poll() const;
 
   ClientStats stats() const;
-  uint32_t shard_count() const { return life_->shard_count(); }
+  uint32_t shard_count() const { return peers_->shard_count(); }
+  // Of a cluster, and of no single server of it.
+  bool is_cluster() const { return peers_->is_cluster() && !peers_->is_member(); }
   Callbacks& callbacks() { return callbacks_; }
   // Memory ran out somewhere in a turn: ends the connections, so that what was under way begins
   // again, or is sent again, on new ones.
@@ -100,32 +102,32 @@ class Engine {
  private:
   Engine(std::string_view uri, const ClientOptions& options);
 
+  // Connects the next peer that is to be; whether one is up that was not.
   bool Reconnect();
-  std::expected<void, Error> ConnectAnew(Deadline deadline);
-  std::expected<void, Error> BeginLife(Deadline deadline);
-  void Attach();
-  std::expected<Life*, Error> AwaitLife();
+  void BringUp(Peer* peer, std::unique_ptr<Life> next);
+  void Attach(Peer* peer);
+  // Whether any peer was found dead; what it has answered before counts.
+  bool TakeDead();
+  void TakeDown(Peer* peer);
+  std::expected<void, Error> AwaitShard(uint32_t shard, Deadline deadline);
   // READs the same pages of every shard, and gives each of them to `take`.
   std::expected<void, Error> ReadPages(
       uint64_t offset, uint32_t bytes,
       const std::function<std::expected<void, Error>(const Link&, std::span<const std::byte>)>&
           take);
-  bool alive() const { return connected_ && life_->alive(); }
-  const Error* down() const { return alive() ? nullptr : &down_; }
   // Makes a turn; whether anything moved and another one may bring more.
   bool Pump();
   // Runs `body`; false, after a Reset, when memory ran out.
   bool HasMemory(auto&& body);
-  void TakeReplies(uint32_t shard, bool* moved);
-  bool TakeLastReplies();
-  void OnReply(uint32_t shard, const verify::Reply& reply);
+  void TakeReplies(const Peers::Live& one, bool* moved);
+  void OnReply(const Peers::Live& one, const verify::Reply& reply);
   void Expire(Deadline now);
   Deadline NextEvent(Deadline otherwise) const;
   bool ArmAll();
   bool SleepForReply(fabric::Clock::duration left);
   bool OnServersCore();
   // Tells a shard, once in a while, of the GETs since it was told last.
-  void Report(uint32_t shard, Deadline now);
+  void Report(Link* link, Deadline now);
   // Polls a while, then sleeps until there is something to do or `until`.
   void Idle(Deadline until);
   Deadline DeadlineFromNow() const { return fabric::Clock::now() + options_.timeout; }
@@ -140,26 +142,21 @@ class Engine {
   std::atomic<const void*> entered_ = nullptr;
 
   Callbacks callbacks_;
-  std::unique_ptr<Life> life_;
-  bool connected_ = false;  // false after Reset, until there are new connections
+  std::unique_ptr<Peers> peers_;
+  bool is_reset_ = false;  // until no connection of before is left
   Gets gets_;
   Writes writes_;
   Started started_;
   bool more_ = false;  // Poll stopped before it ran out of work
 
   Controls controls_;
-  uint64_t synced_puts_ = 0;   // of stats().puts, those that the last Sync has told of
-  uint64_t restart_puts_ = 0;  // of them, those that a server answered that has ended
-
-  Deadline next_attempt_{};
-  std::chrono::microseconds backoff_{};
-  Error down_{Code::kUnavailable, "not connected"};
   fabric::Spin spin_;
   bool slept_for_reply_ = false;  // since something has moved
   uint32_t turns_ = 0;
   Deadline reported_at_;
   verify::GetReport reported_;  // all in all
-  ClientStats former_;          // what former lives count, reconnections and retries
+  uint64_t reconnects_ = 0;
+  uint64_t retries_ = 0;
 };
 
 }  // namespace plov

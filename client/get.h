@@ -31,6 +31,7 @@ struct Get {
     kAsk,      // the server is to be asked
     kAsked,    // and will answer
     kStale,    // the superblock is to be READ, then the lookup begun again
+    kParked,   // until its shard is up
     kHit,      // ended: `item` is it
     kAbsent,   // ended
     kFailed,   // ended: `error` says why

@@ -26,10 +26,9 @@ uint64_t ClockUs(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
 }
 
-uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
-
 }  // namespace
 
+uint64_t MonotonicUs() { return ClockUs(CLOCK_MONOTONIC); }
 uint64_t CoarseUs() { return ClockUs(CLOCK_MONOTONIC_COARSE); }
 
 bool KeyIsGood(std::string_view key) { return !key.empty() && key.size() <= verify::kKeyBytesMax; }
@@ -42,23 +41,6 @@ Gets::Gets(uint32_t window, Callbacks* callbacks)
   for (size_t i = gets_.size() - 1; i > 0; --i) free_.push_back(&gets_[i]);
 }
 
-void Gets::Attach(Life* life) {
-  life_ = life;
-  shards_.clear();
-  for (const auto& link : life_->links()) {
-    shards_.push_back({link.get(),
-                       link->region().data(),
-                       {&link->view(), life_->locations(), &lookup_stats_, &MonotonicUs}});
-  }
-  ForgetAhead();
-  for (Get& get : gets_) {
-    if (get.state == Get::State::kFree || get.ended()) continue;
-    get.holds = false;
-    get.error.code = Code::kOk;
-    Restart(&get);
-  }
-}
-
 void Gets::Place(Get* get, std::string_view key, Deadline deadline) {
   get->key = key;
   get->deadline = deadline;
@@ -69,19 +51,30 @@ void Gets::Place(Get* get, std::string_view key, Deadline deadline) {
 }
 
 // A lookup that begins, or begins again.
-Action Gets::Start(Get* get, uint64_t hash) {
-  const GetShard& shard = shards_[life_->ShardOf(hash)];
+Action Gets::Start(Get* get, const GetShard& shard, uint64_t hash) {
   get->held = false;
   get->link = shard.link;
   get->region = shard.region;
   return get->lookup.Start(&shard.context, get->key, hash, now_us_);
 }
 
+// On the same link.
+Action Gets::StartAnew(Get* get) {
+  const uint64_t hash = get->lookup.hash();
+  return Start(get, shards_[peers_->ShardOf(hash)], hash);
+}
+
 // It may have paused until an item has certainly expired: its READs begin before that now.
 void Gets::Restart(Get* get) {
   now_us_ = CoarseUs();
   get->begun_us = 0;
-  Act(get, Start(get, life_->HashOf(get->key)));
+  const uint64_t hash = peers_->HashOf(get->key);
+  BeginAt(get, shards_[peers_->ShardOf(hash)], hash);
+}
+
+void Gets::BeginAt(Get* get, const GetShard& shard, uint64_t hash) {
+  if (shard.link == nullptr) return Park(get, shard);
+  Act(get, Start(get, shard, hash));
 }
 
 Get* Gets::Begin(std::string_view key, std::optional<std::span<std::byte>> into) {
@@ -118,6 +111,8 @@ void Gets::EndMany() {
     LeaveServer(&get);
     Free(&get);
   }
+  std::erase_if(queued_, [](const QueuedGet& queued) { return queued.of_many; });
+  parked_.RemoveMany([](const QueuedGet&) {});
   many_ = nullptr;
 }
 
@@ -126,6 +121,7 @@ void Gets::FailMany(const Error& error) {
   for (Get& get : gets_) {
     if (get.of_many && get.state != Get::State::kFree && !get.ended()) Fail(&get, error);
   }
+  FailWaiting(error);
   for (; many_->next < many_->keys.size(); ++many_->next) {
     --many_->left;
     callbacks_->Run([&] { many_->done(many_->context, many_->next, std::unexpected(error)); });
@@ -134,14 +130,14 @@ void Gets::FailMany(const Error& error) {
 
 void Gets::HashAhead() {
   const auto keys = many_->keys;
-  const Life& life = *life_;
   size_t at = hashed_;
   for (const size_t end = std::min(at + kKeysAhead, keys.size()); at < end; ++at) {
     const size_t later = at + kKeysAhead;
     if (later < keys.size()) verify::Prefetch(keys[later].data());
-    const uint64_t hash = life.HashOf(keys[at]);
-    hashes_[at % hashes_.size()] = hash;
-    life.locations().Prefetch(hash);
+    const uint64_t hash = peers_->HashOf(keys[at]);
+    const GetShard* shard = &shards_[peers_->ShardOf(hash)];
+    hashed_keys_[at % hashed_keys_.size()] = {hash, shard};
+    shard->context.cache->Prefetch(hash);
   }
   hashed_ = at;
 }
@@ -163,10 +159,15 @@ bool Gets::BeginNext(Get* get) {
       RefuseKey(index);
       continue;
     }
+    const auto [hash, shard] = hashed_keys_[index % hashed_keys_.size()];
+    if (shard->link == nullptr) {
+      ParkKey(*shard, index);
+      continue;
+    }
     Place(get, keys[index], many_->deadline);
     get->sink.index = index;
     get->of_many = true;
-    const Action action = Start(get, hashes_[index % hashes_.size()]);
+    const Action action = Start(get, *shard, hash);
     if (action == Action::kRead) {
       Want(get);
     } else {
@@ -178,7 +179,7 @@ bool Gets::BeginNext(Get* get) {
 }
 
 void Gets::Queue(std::string_view key, Deadline deadline, const GetSink& sink) {
-  queued_.push_back({key, sink, deadline});
+  queued_.push_back({key, sink, deadline, false});
 }
 
 bool Gets::BeginKeys() {
@@ -192,16 +193,16 @@ bool Gets::BeginKeys() {
 }
 
 bool Gets::StartQueued() {
-  bool moved = !life_->loads() && BeginKeys();
+  bool moved = !peers_->loads() && BeginKeys();
   while (!free_.empty() && !queued_.empty()) {
     Get* get = free_.back();
     free_.pop_back();
     ++busy_;
-    const Queued next = queued_.front();
+    const QueuedGet next = queued_.front();
     queued_.pop_front();
     Place(get, next.key, next.deadline);
     get->sink = next.sink;
-    get->of_many = false;
+    get->of_many = next.of_many;
     if (KeyIsGood(get->key)) {
       Restart(get);
     } else {
@@ -271,10 +272,9 @@ bool Gets::Ask(Get* get) {
   return true;
 }
 
-void Gets::OnAnswer(uint32_t shard, const verify::Reply& reply) {
+void Gets::OnAnswer(const Link* link, const verify::Reply& reply) {
   const auto asked = std::ranges::find_if(gets_, [&](const Get& get) {
-    return get.state == Get::State::kAsked && get.link->shard() == shard &&
-           get.ask_id == reply.request_id;
+    return get.state == Get::State::kAsked && get.link == link && get.ask_id == reply.request_id;
   });
   if (asked == gets_.end()) return;
   Get* get = &*asked;
@@ -309,7 +309,7 @@ void Gets::OnAnswer(uint32_t shard, const verify::Reply& reply) {
 // superblock that lists the next table before it sets `forward`, and the one that does not list a
 // table before that is `retired`; the superblock was READ after the bucket was seen, so it is at
 // least that new (plov(7), A3 and A4), while the one we had is older.
-void Gets::OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed) {
+void Gets::OnRefreshed(const Link* link, const Link::Refreshed& refreshed) {
   const bool changed = refreshed && *refreshed;
   if (changed) ForgetAhead();
   for (Get& get : gets_) {
@@ -317,7 +317,7 @@ void Gets::OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed) {
     // What the server was asked does not depend on tables, nor does a record that it holds.
     const bool reads = changed && !get.held &&
                        (get.state == Get::State::kWant || get.state == Get::State::kPaused);
-    if ((!stale && !reads) || get.link->shard() != shard) continue;
+    if ((!stale && !reads) || get.link != link) continue;
     if (reads) {
       Restart(&get);
     } else if (!refreshed) {
@@ -361,7 +361,7 @@ void Gets::End(Get* get, Get::State state) {
 void Gets::EndOfMany(Get* get) {
   Tell(get->sink.index, [&] { return ResultOf(get); });
   --many_->left;
-  if (life_->loads() || !BeginNext(get)) Free(get);
+  if (peers_->loads() || !BeginNext(get)) Free(get);
 }
 
 Client::GetResult Gets::ResultOf(Get* get) {
@@ -393,27 +393,6 @@ Client::GetResult Gets::FillInto(const Get& get) {
   return Item{{value, filled.size()}, item.version, item.flags, item.expiry};
 }
 
-void Gets::Expire(Deadline now, const Error* down) {
-  const auto error = [down](const char* why) {
-    return down != nullptr ? *down : Error{Code::kTimeout, why};
-  };
-  for (Get& get : gets_) {
-    if (get.state == Get::State::kFree || get.ended() || get.deadline > now) continue;
-    Fail(&get, error("the value did not verify within the deadline and the server does "
-                     "not answer"));
-  }
-  while (!queued_.empty() && queued_.front().deadline <= now) {
-    const GetSink sink = queued_.front().sink;
-    queued_.pop_front();
-    callbacks_->Run([&] {
-      sink.done(sink.context, sink.index,
-                std::unexpected(error("too many operations are waiting")));
-    });
-  }
-}
-
-void Gets::Close(const Error& error) { Expire(Deadline::max(), &error); }
-
 Deadline Gets::NextEvent(Deadline otherwise) const {
   for (const Get& get : gets_) {
     if (get.state == Get::State::kFree || get.ended()) continue;
@@ -421,7 +400,7 @@ Deadline Gets::NextEvent(Deadline otherwise) const {
     if (get.state == Get::State::kPaused) otherwise = std::min(otherwise, get.resume_at);
   }
   if (!queued_.empty()) otherwise = std::min(otherwise, queued_.front().deadline);
-  return otherwise;
+  return parked_.NextEvent(otherwise);
 }
 
 void Gets::AddTo(ClientStats* stats) const {

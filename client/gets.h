@@ -10,6 +10,9 @@
 // What the lookups under way want is a queue. A turn takes as many as half of the window, copies
 // what they want, feeds each, lets the next key take the place of one that has ended, and begins to
 // fetch the lines that those in place want next: they come while the other half has its turn.
+//
+// A GET whose shard is not up is parked: it has no place in the window, so that others go on, and begins
+// again when the shard is up.
 #pragma once
 
 #include <plov/client.h>
@@ -25,8 +28,9 @@
 
 #include "client/callbacks.h"
 #include "client/get.h"
-#include "client/life.h"
 #include "client/load_group.h"
+#include "client/parked.h"
+#include "client/peers.h"
 #include "cuckoo/lookup.h"
 
 namespace plov {
@@ -42,17 +46,24 @@ bool KeyIsGood(std::string_view key);
 // The monotonic clock, some milliseconds behind, which only makes a confirmation look older than it
 // is; costs a third.
 uint64_t CoarseUs();
+// The same, exact.
+uint64_t MonotonicUs();
 
 class Gets {
  public:
   Gets(uint32_t window, Callbacks* callbacks);
 
-  // Goes on with a life, or with new connections of the same: every lookup begins again.
-  void Attach(Life* life);
+  // Makes room for so many shards.
+  void Reserve(size_t shard_count);
+  // The peer is up, in a life or with new connections of it: what was parked for it begins again. Before
+  // the first GET once of each, up or not.
+  void Attach(const Peers* peers, const Peer& peer);
+  // The peer is not up any more: its lookups are parked. Its links are still there, for the last time.
+  void Detach(const Peer& peer);
 
   // The lone GET, which needs no room in the window; without a deadline yet. Its result is to be
   // had once it has ended, and the value's bytes stay until the next.
-  Get* Begin(std::string_view key, std::optional<std::span<std::byte>> into);
+  [[gnu::flatten]] Get* Begin(std::string_view key, std::optional<std::span<std::byte>> into);
   [[gnu::flatten]] void GoAlone(Get* get);
   Client::GetResult ResultOf(Get* get);
   void EndLone();
@@ -83,10 +94,10 @@ class Gets {
   bool Tend();
   // Takes the READs that have come, the superblocks' too.
   bool Collect();
-  void OnAnswer(uint32_t shard, const verify::Reply& reply);
+  void OnAnswer(const Link* link, const verify::Reply& reply);
 
-  // Ends what is past its deadline; `down` tells why there is no connection, when there is none.
-  void Expire(Deadline now, const Error* down);
+  // Ends what is past its deadline.
+  void Expire(Deadline now);
   // Ends everything.
   void Close(const Error& error);
   Deadline NextEvent(Deadline otherwise) const;
@@ -94,14 +105,13 @@ class Gets {
   // GETs so far.
   uint64_t begun() const { return begun_; }
   // GETs that have not ended.
-  size_t under_way() const { return busy_ + queued_.size(); }
+  size_t under_way() const { return busy_ + queued_.size() + parked_.count(); }
   void AddTo(ClientStats* stats) const;
 
  private:
-  struct Queued {
-    std::string_view key;
-    GetSink sink;
-    Deadline deadline;
+  struct Hashed {
+    uint64_t hash;
+    const GetShard* shard;
   };
   // Keys of GetMany that are hashed, and their remembered locations prefetched, ahead of their
   // turn. The bytes of as many more are prefetched: they are the caller's, and may lie anywhere.
@@ -130,15 +140,17 @@ class Gets {
 
   // gets.cc: places, beginnings, ends.
   void Place(Get* get, std::string_view key, Deadline deadline);
-  cuckoo::Lookup::Action Start(Get* get, uint64_t hash);
+  cuckoo::Lookup::Action Start(Get* get, const GetShard& shard, uint64_t hash);
   void Restart(Get* get);
+  cuckoo::Lookup::Action StartAnew(Get* get);
+  void BeginAt(Get* get, const GetShard& shard, uint64_t hash);
   bool StartQueued();
   void HashAhead();
   bool BeginNext(Get* get);
   void RefuseKey(size_t index);
   [[gnu::noinline]] void Act(Get* get, cuckoo::Lookup::Action action);
   void Want(Get* get);
-  void OnRefreshed(uint32_t shard, const Link::Refreshed& refreshed);
+  void OnRefreshed(const Link* link, const Link::Refreshed& refreshed);
   bool Ask(Get* get);
   void End(Get* get, Get::State state);
   void EndOfMany(Get* get);
@@ -147,6 +159,16 @@ class Gets {
     if (callbacks_->failed()) return;
     callbacks_->Run([&] { many_->done(many_->context, index, make()); });
   }
+
+  // gets_peers.cc: what waits for a shard or a place.
+  void EnterShard(uint32_t shard);
+  bool AddParked(const GetShard& shard, const QueuedGet& queued);
+  [[gnu::noinline]] void Park(Get* get, const GetShard& shard);
+  [[gnu::noinline]] void ParkKey(const GetShard& shard, size_t index);
+  const Error& WhyParked(const Get& get) const;
+  void FailQueued(const QueuedGet& queued, const Error& error);
+  void FailFirstQueued(const Error& error);
+  void FailWaiting(const Error& error);
 
   // gets_group.cc: GetMany where READs are loads.
   bool TurnGroup();
@@ -178,17 +200,18 @@ class Gets {
   [[gnu::noinline]] void FailLoad(Get* get);
 
   Callbacks* callbacks_;
-  Life* life_ = nullptr;
-  std::vector<GetShard> shards_;  // of the life
-  std::vector<Get> gets_;         // [0] is the lone GET's, the others are the window
-  std::vector<Get*> free_;        // of the window
-  size_t busy_ = 0;               // that are not free
+  const Peers* peers_ = nullptr;
+  std::vector<GetShard> shards_;  // those that are not up have no link
+  Parked parked_;
+  std::vector<Get> gets_;   // [0] is the lone GET's, the others are the window
+  std::vector<Get*> free_;  // of the window
+  size_t busy_ = 0;         // that are not free
   Wanting wanting_;
-  std::deque<Queued> queued_;
+  std::deque<QueuedGet> queued_;
   Many* many_ = nullptr;
   // Of key number n of `many_` at n % their number: of two groups, and of keys ahead of them.
-  std::array<uint64_t, std::bit_ceil(2 * LoadGroup::kCountMax + 2 * kKeysAhead)> hashes_{};
-  size_t hashed_ = 0;  // keys whose hash is, or was, there
+  std::array<Hashed, std::bit_ceil(2 * LoadGroup::kCountMax + 2 * kKeysAhead)> hashed_keys_{};
+  size_t hashed_ = 0;  // keys that are, or were, there
   // The group that is READ in this turn, and the next one; made when they are first needed.
   std::unique_ptr<LoadGroup> group_;
   std::unique_ptr<LoadGroup> ahead_;

@@ -25,7 +25,7 @@ bool Gets::TurnGroup() {
   BeginGroup(first + group_->count(), gets_.size() / 2);
   now_us_ = CoarseUs();
   group_->Read();
-  if (!life_->alive()) {
+  if (!peers_->alive()) {
     ForgetAhead();
     return false;
   }
@@ -42,11 +42,15 @@ void Gets::BeginGroup(size_t first, size_t count_max) {
   while (hashed_ < std::min(end + kKeysAhead, keys.size())) HashAhead();
   for (size_t index = first; index < end; ++index) {
     if (!KeyIsGood(keys[index])) {
-      ahead_->BeginBad(keys[index]);
+      ahead_->BeginAnew(keys[index], 0, nullptr);
       continue;
     }
-    const uint64_t hash = hashes_[index % hashes_.size()];
-    ahead_->Begin(keys[index], hash, &shards_[life_->ShardOf(hash)]);
+    const auto [hash, shard] = hashed_keys_[index % hashed_keys_.size()];
+    if (shard->link == nullptr) {
+      ahead_->BeginAnew(keys[index], hash, shard);
+    } else {
+      ahead_->Begin(keys[index], hash, shard);
+    }
   }
 }
 
@@ -86,7 +90,7 @@ void Gets::GoOn(size_t index, const LoadGroup::Slot& slot) {
   Place(get, slot.key, many_->deadline);
   get->sink.index = index;
   get->of_many = true;
-  if (slot.state != LoadGroup::State::kHomeToFeed) return Act(get, Start(get, slot.hash));
+  if (slot.state != LoadGroup::State::kHomeToFeed) return BeginAt(get, *slot.shard, slot.hash);
   get->held = false;
   get->link = slot.shard->link;
   get->region = slot.shard->region;

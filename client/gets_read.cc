@@ -23,7 +23,7 @@ Error OutOfRange() { return {Code::kCorrupt, "the table points outside the serve
 }  // namespace
 
 bool Gets::Turn() {
-  if (!life_->loads()) return PostReads();
+  if (!peers_->loads()) return PostReads();
   const bool moved = many_ != nullptr && TurnGroup();
   return (!wanting_.all().empty() && TurnLoads()) || moved;
 }
@@ -65,7 +65,7 @@ bool Gets::TurnLoads() {
     batch = wanting_.Next(gets_.size() / 2);
   }
   if (batch.empty()) return false;
-  if (!life_->alive()) return false;
+  if (!peers_->alive()) return false;
   for (Get* get : batch) Step(get);
   return true;
 }
@@ -128,20 +128,20 @@ bool Gets::PostReads() {
   }
   wanting_.Sweep();
   bool moved = false;
-  for (const auto& link : life_->links()) moved = link->PostReads() || moved;
+  for (const Peers::Live& one : peers_->live()) moved = one.link->PostReads() || moved;
   return Collect() || moved;
 }
 
 bool Gets::Collect() {
   bool moved = false;
-  for (uint32_t shard = 0; shard < life_->shard_count(); ++shard) {
-    moved =
-        life_->link(shard).CollectReads(
-            [this](Reads::Owner owner, fabric::Status status, ReadBuffer* memory) {
-              OnRead(&gets_[owner], status, memory);
-            },
-            [this, shard](const Link::Refreshed& refreshed) { OnRefreshed(shard, refreshed); }) ||
-        moved;
+  for (const Peers::Live& one : peers_->live()) {
+    Link* link = one.link;
+    moved = link->CollectReads(
+                [this](Reads::Owner owner, fabric::Status status, ReadBuffer* memory) {
+                  OnRead(&gets_[owner], status, memory);
+                },
+                [this, link](const Link::Refreshed& refreshed) { OnRefreshed(link, refreshed); }) ||
+            moved;
   }
   return moved;
 }
@@ -203,7 +203,7 @@ Action Gets::FeedHeld(Get* get) {
   const auto bytes = BytesOf(&get->record, get->want().bytes);
   const auto item = verify::ParseRecord(bytes, get->link->view().record_seed);
   if (!item || item->version != get->held_version || item->key != get->key) {
-    return Start(get, get->lookup.hash());
+    return StartAnew(get);
   }
   get->answer = *item;
   get->item = &get->answer;
@@ -223,7 +223,7 @@ Action Gets::CheckExpiry(Get* get) {
     return Action::kAbsent;
   }
   get->begun_us = now_us;
-  const Action action = Start(get, get->lookup.hash());
+  const Action action = StartAnew(get);
   if (now.earliest_us >= expiry_us || action != Action::kRead) return action;
   get->pause_us = static_cast<uint32_t>(expiry_us - now.earliest_us) + 1;
   get->begun_us = now_us + get->pause_us;

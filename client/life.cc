@@ -2,18 +2,86 @@
 
 #include <algorithm>
 
+#include "client/cluster_seed.h"
 #include "fabric/random.h"
 
 namespace plov {
 
-// All shards or none: they are threads of one server, which have one hash seed. A name may lead to
-// another server between two of them.
-std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, Deadline deadline) {
+using fabric::Clock;
+
+namespace {
+
+constexpr auto kOtherCluster =
+    "the server's memory is of another cluster than its map: use servers of one cluster";
+
+// A server may have all shards of its cluster, whose slots are not those of a server of its own.
+std::expected<void, Error> CheckWholeServer(const std::string& uri, uint32_t shard_count,
+                                            Deadline deadline) {
+  if (shard_count == 1) return {};
+  return CheckInNoCluster(uri, deadline);
+}
+
+}  // namespace
+
+Life::Life(const Target& target, const ClientOptions& options, Callbacks* callbacks)
+    : callbacks_(callbacks),
+      identity_{fabric::RandomId(), options.administers, {}},
+      locations_(options.location_cache_bytes) {
+  if (target.part) writes_.emplace_back(callbacks_);
+}
+
+// A server that is not this life's may know the client id all the same; it gets no write by it.
+std::expected<bool, Error> Life::Connect(const Target& target, Deadline deadline) {
+  Error error{Code::kUnavailable, "it has no server that this client may connect to"};
+  for (size_t i = 0; i < target.uris.size(); ++i) {
+    const Deadline now = Clock::now();
+    const auto share = (deadline - now) / static_cast<int64_t>(target.uris.size() - i);
+    auto links = ConnectShards(target.uris[i], target, now + share);
+    const bool is_another = !links && links.error().code == Code::kUnknown;
+    if (is_another && !links_.empty()) return false;
+    if (!links) {
+      error = std::move(links.error());
+      continue;
+    }
+    if (!IsThis(*links, target.part.has_value())) return false;
+    Adopt(std::move(*links));
+    return true;
+  }
+  return std::unexpected(std::move(error));
+}
+
+std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, const Target& target,
+                                                      Deadline deadline) {
+  if (!target.part) return ConnectServer(uri, deadline);
+  auto link = ConnectPart(uri, *target.part, deadline);
+  if (!link) return std::unexpected(std::move(link.error()));
+  Links links;
+  links.push_back(std::move(*link));
+  return links;
+}
+
+std::expected<std::unique_ptr<Link>, Error> Life::ConnectPart(const std::string& uri,
+                                                              const Target::Part& part,
+                                                              Deadline deadline) {
+  auto link = Link::Connect(uri, part.shard, &identity_, deadline);
+  if (!link) return link;
+  if ((*link)->view().hash_seed != part.hash_seed) return Fail(Code::kProtocol, kOtherCluster);
+  return link;
+}
+
+// They are threads of one server, which have one hash seed. A name may lead to another server between
+// two of them.
+std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, Deadline deadline) {
   Links links;
   uint32_t shard_count = 1;
   for (uint32_t shard = 0; shard < shard_count; ++shard) {
     auto link = Link::Connect(uri, shard, &identity_, deadline);
-    if (!link) return std::unexpected(link.error());
+    if (!link && link.error().code == Code::kNoShard) {
+      if (auto alone = CheckInNoCluster(uri, deadline); !alone) {
+        return std::unexpected(alone.error());
+      }
+    }
+    if (!link) return std::unexpected(std::move(link.error()));
     links.push_back(std::move(*link));
     const cuckoo::ShardView& view = links.back()->view();
     const cuckoo::ShardView& first = links.front()->view();
@@ -22,52 +90,41 @@ std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, De
       return Fail(Code::kUnavailable, "another server answers on " + uri + " than a moment ago");
     }
   }
+  if (auto alone = CheckWholeServer(uri, shard_count, deadline); !alone) {
+    return std::unexpected(alone.error());
+  }
   return links;
 }
 
-std::expected<std::unique_ptr<Life>, Error> Life::Begin(const std::string& uri,
-                                                        const ClientOptions& options,
-                                                        Callbacks* callbacks, Deadline deadline) {
-  std::unique_ptr<Life> life(new Life(fabric::RandomId(), options));
-  auto links = life->ConnectShards(uri, deadline);
-  if (!links) return std::unexpected(links.error());
-  life->hash_seed_ = links->front()->view().hash_seed;
-  for (size_t i = 0; i < links->size(); ++i) life->writes_.emplace_back(callbacks);
-  life->Adopt(std::move(*links));
-  return life;
-}
-
-// A server that is not this life's may know the client id all the same; it gets no write by it.
-std::expected<bool, Error> Life::Resume(const std::string& uri, Deadline deadline) {
-  auto links = ConnectShards(uri, deadline);
-  if (!links && links.error().code == Code::kUnknown) return false;
-  if (!links) return std::unexpected(links.error());
-  if (!IsThis(*links)) return false;
-  for (const auto& link : links_) {
-    former_late_reads_ += link->reads().late();
-    former_refreshes_ += link->refreshes();
-  }
-  Adopt(std::move(*links));
-  return true;
-}
-
 // The same memory; or a server with the log of the one before, which knows what that one applied: the
-// seed is drawn by a store that begins empty, and goes on with its log.
-bool Life::IsThis(const Links& fresh) const {
+// seed is drawn by a store that begins empty, and goes on with its log. A cluster has one seed for all.
+bool Life::IsThis(const Links& fresh, bool is_part) const {
+  if (links_.empty()) return true;
   const auto agree = [&](uint64_t cuckoo::ShardView::*member) {
     return std::ranges::equal(
         links_, fresh, {}, [&](const auto& link) { return link->view().*member; },
         [&](const auto& link) { return link->view().*member; });
   };
-  return agree(&cuckoo::ShardView::incarnation) || agree(&cuckoo::ShardView::hash_seed);
+  return agree(&cuckoo::ShardView::incarnation) ||
+         (!is_part && agree(&cuckoo::ShardView::hash_seed));
 }
 
 // Locations are forgotten within a life, too: a server that took damaged memory over has dropped
 // items whose records may still be whole where they are remembered to be.
 void Life::Adopt(Links fresh) {
+  while (writes_.size() < fresh.size()) writes_.emplace_back(callbacks_);
+  for (const auto& link : links_) {
+    former_late_reads_ += link->reads().late();
+    former_refreshes_ += link->refreshes();
+  }
   links_ = std::move(fresh);
   locations_.Clear();
-  loads_ = std::ranges::none_of(links_, [](const auto& link) { return link->region().empty(); });
+}
+
+uint64_t Life::answered() const {
+  uint64_t answered = 0;
+  for (const WriteQueue& queue : writes_) answered += queue.answered();
+  return answered;
 }
 
 void Life::AddTo(ClientStats* stats) const {
@@ -77,7 +134,7 @@ void Life::AddTo(ClientStats* stats) const {
     stats->late_reads += link->reads().late();
     stats->refreshes += link->refreshes();
   }
-  for (const WriteQueue& queue : writes_) stats->puts += queue.answered();
+  stats->puts += answered();
 }
 
 }  // namespace plov

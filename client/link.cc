@@ -62,7 +62,6 @@ std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& 
 
 std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri, uint32_t shard,
                                                           Identity* identity, Deadline deadline) {
-  if (identity->claimants.size() == shard) identity->claimants.emplace_back();
   fabric::Claimant& claimant = identity->claimants[shard];
   auto connection = fabric::Connection::Connect(uri, {.shard = shard,
                                                       .format_version = verify::kFormatVersion,
@@ -70,11 +69,7 @@ std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri
                                                       .claim = claimant.claim(),
                                                       .administers = identity->administers,
                                                       .deadline = deadline});
-  if (!connection) {
-    Error error = std::move(connection.error());
-    if (error.code == Code::kNoShard) error.code = Code::kUnavailable;  // it may come back
-    return std::unexpected(std::move(error));
-  }
+  if (!connection) return std::unexpected(std::move(connection.error()));
   claimant.OnConnected();
   auto link = std::make_unique<Link>(std::move(*connection), shard, identity->client_id);
   if (auto opened = link->Open(deadline); !opened) return std::unexpected(opened.error());

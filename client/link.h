@@ -12,8 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <expected>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,11 +37,11 @@ inline constexpr uint64_t kControlIds = uint64_t{1} << 63;
 // in a ring.
 inline constexpr uint32_t kMessagesInFlightMax = 4;
 
-// Who a client is to the shards of a server, in one life of it.
+// Who a client is to the shards of a peer, in one life of it.
 struct Identity {
   uint64_t client_id;
   bool administers = false;
-  std::deque<fabric::Claimant> claimants;  // by shard, of those that were connected to
+  std::map<uint32_t, fabric::Claimant> claimants = {};  // by shard
 };
 
 // What a READ of a superblock brought; nullopt when it is torn.

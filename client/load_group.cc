@@ -47,9 +47,11 @@ void LoadGroup::Begin(std::string_view key, uint64_t hash, const GetShard* shard
   }
 }
 
-void LoadGroup::BeginBad(std::string_view key) {
+void LoadGroup::BeginAnew(std::string_view key, uint64_t hash, const GetShard* shard) {
   Slot* slot = &slots_[count_++];
   slot->key = key;
+  slot->hash = hash;
+  slot->shard = shard;
   slot->state = State::kBeginAnew;
 }
 

@@ -28,9 +28,9 @@ class Link;
 
 // What a GET needs of its shard, together.
 struct GetShard {
-  Link* link;
-  const std::byte* region;  // where READs are loads
-  cuckoo::Lookup::Context context;
+  Link* link = nullptr;
+  const std::byte* region = nullptr;  // where READs are loads
+  cuckoo::Lookup::Context context{};
 };
 
 class LoadGroup {
@@ -71,8 +71,8 @@ class LoadGroup {
   void Clear() { count_ = 0; }
   // Needs count() < kCountMax; `key` stays valid until the results are taken.
   void Begin(std::string_view key, uint64_t hash, const GetShard* shard);
-  // Of a key that is none.
-  void BeginBad(std::string_view key);
+  // Of a key that is none, or whose shard is not up: never plain.
+  void BeginAnew(std::string_view key, uint64_t hash, const GetShard* shard);
   // Afterwards each slot has ended or is not plain. Views and regions are those of Begin.
   [[gnu::flatten]] void Read();
 

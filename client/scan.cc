@@ -39,19 +39,20 @@ constexpr auto kTooManyBytes =
 
 }  // namespace
 
-Scan::Scan(Life* life, std::chrono::microseconds timeout, Callbacks* callbacks, ScanCallback* item,
-           Reconnect reconnect)
-    : life_(life),
+Scan::Scan(const Peers* peers, std::chrono::microseconds timeout, Callbacks* callbacks,
+           ScanCallback* item, Await await)
+    : peers_(peers),
       timeout_(timeout),
       callbacks_(callbacks),
       item_(item),
-      reconnect_(std::move(reconnect)) {}
+      await_(std::move(await)) {}
 
 std::expected<ScanSummary, Error> Scan::Run() {
   summary_.settled = true;
-  const uint32_t shard_count = life_->shard_count();
+  const uint32_t shard_count = peers_->shard_count();
   for (shard_ = 0; shard_ < shard_count; ++shard_) {
-    incarnation_ = life_->incarnation(shard_);
+    if (auto up = await_(shard_); !up) return std::unexpected(up.error());
+    incarnation_ = link().view().incarnation;
     const Outcome step = ScanShard();
     if (!step) return std::unexpected(step.error());
     if (*step == Step::kStop) break;
@@ -185,10 +186,8 @@ Scan::Outcome Scan::ScanTable() {
 
 // Goes on in the same life of the server only: another one has none of the items.
 std::expected<void, Error> Scan::Resume() {
-  const auto life = reconnect_();
-  if (!life) return std::unexpected(life.error());
-  life_ = *life;
-  if (shard_ >= life_->shard_count() || life_->incarnation(shard_) != incarnation_) {
+  if (auto up = await_(shard_); !up) return up;
+  if (link().view().incarnation != incarnation_) {
     return Fail(Code::kUnavailable, "the server was restarted during the scan");
   }
   return {};

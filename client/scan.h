@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "client/callbacks.h"
-#include "client/life.h"
+#include "client/peers.h"
 #include "cuckoo/geometry.h"
 #include "verify/bucket.h"
 
@@ -30,13 +30,12 @@ namespace plov {
 
 class Scan {
  public:
-  // Makes the connections anew; nullptr when the server does not come back in time, or another
-  // life of it does.
-  using Reconnect = std::move_only_function<std::expected<Life*, Error>()>;
+  // Waits until a shard is up; an error when it is not in time.
+  using Await = std::move_only_function<std::expected<void, Error>(uint32_t shard)>;
 
   // timeout: of each READ.
-  Scan(Life* life, std::chrono::microseconds timeout, Callbacks* callbacks, ScanCallback* item,
-       Reconnect reconnect);
+  Scan(const Peers* peers, std::chrono::microseconds timeout, Callbacks* callbacks,
+       ScanCallback* item, Await await);
 
   std::expected<ScanSummary, Error> Run();
 
@@ -65,13 +64,13 @@ class Scan {
   std::expected<void, Error> Resume();
   std::expected<std::span<std::byte>, Error> Read(uint64_t offset, uint32_t bytes);
   bool IsExpired(uint32_t expiry);
-  Link& link() { return life_->link(shard_); }
+  Link& link() { return *peers_->link(shard_); }
 
-  Life* life_;
+  const Peers* peers_;
   std::chrono::microseconds timeout_;
   Callbacks* callbacks_;
   ScanCallback* item_;
-  Reconnect reconnect_;
+  Await await_;
   ScanSummary summary_;
   fabric::Clock::duration waited_{};  // for buckets that were torn
 

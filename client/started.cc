@@ -10,6 +10,8 @@ namespace plov {
 namespace {
 
 constexpr size_t kPlaces = 1024;
+// A hash for each of so many shards; 400 KB in all.
+constexpr size_t kShardGroups = 16;
 
 }  // namespace
 
@@ -33,8 +35,14 @@ struct Started::Operation {
   }
 };
 
-size_t Started::PlaceOf(std::string_view key) {
-  return XXH3_64bits(key.data(), key.size()) % kPlaces;
+size_t Started::PlaceOf(std::string_view key) const {
+  const size_t place = XXH3_64bits(key.data(), key.size()) % kPlaces;
+  if (!peers_->is_cluster()) return place;
+  return peers_->ShardOf(peers_->HashOf(key)) % kShardGroups * kPlaces + place;
+}
+
+size_t Started::place_count() const {
+  return peers_->is_cluster() ? kShardGroups * kPlaces : kPlaces;
 }
 
 bool Started::Has(std::string_view key) const {
@@ -43,7 +51,7 @@ bool Started::Has(std::string_view key) const {
 
 void Started::StartGet(std::string_view key, Deadline deadline, Client::GetCallback&& done) {
   auto operation = std::make_unique<Operation>(Operation{this, PlaceOf(key), false, key});
-  if (places_.empty()) places_.resize(kPlaces);
+  if (places_.empty()) places_.resize(place_count());
   operation->deadline = deadline;
   operation->get_done = std::move(done);
   Start(std::move(operation));
@@ -51,7 +59,7 @@ void Started::StartGet(std::string_view key, Deadline deadline, Client::GetCallb
 
 void Started::StartWrite(Write write, Deadline deadline, Client::PutCallback&& done) {
   auto operation = std::make_unique<Operation>(Operation{this, PlaceOf(write.key), true});
-  if (places_.empty()) places_.resize(kPlaces);
+  if (places_.empty()) places_.resize(place_count());
   operation->write = write;
   operation->write.deadline = deadline;
   operation->write_done = std::move(done);

@@ -3,7 +3,8 @@
 // GETs are served by READs and writes by messages, so an operation that was started later could
 // overtake one of the same key. It waits instead until those of the other kind have ended; GETs of
 // one key go together, and so do writes, which their queue keeps in order. Keys are told apart by a
-// hash, so seldom one waits for another.
+// hash, so seldom one waits for another; and in a cluster by their shard, so that none waits for one whose
+// server is away.
 #pragma once
 
 #include <plov/client.h>
@@ -25,6 +26,9 @@ class Started {
   Started(const Started&) = delete;
   Started& operator=(const Started&) = delete;
 
+  // Before the first operation.
+  void Attach(const Peers* peers) { peers_ = peers; }
+
   // May throw std::bad_alloc; then `done` is as it was.
   void StartGet(std::string_view key, Deadline deadline, Client::GetCallback&& done);
   void StartWrite(Write write, Deadline deadline, Client::PutCallback&& done);
@@ -45,13 +49,15 @@ class Started {
     Operation* last = nullptr;   // valid while there is a first
   };
 
-  static size_t PlaceOf(std::string_view key);
+  size_t PlaceOf(std::string_view key) const;
+  size_t place_count() const;
   void Start(std::unique_ptr<Operation> operation);
   bool MayRun(const Place& place, const Operation& operation) const;
   void Run(std::unique_ptr<Operation> operation);
   void Queue(Operation* operation);
   static std::unique_ptr<Operation> Ended(void* context);
 
+  const Peers* peers_ = nullptr;
   Gets* gets_;
   Writes* writes_;
   Callbacks* callbacks_;

@@ -1,7 +1,6 @@
 #include "client/write_queue.h"
 
 #include <algorithm>
-#include <cassert>
 
 #include "verify/record.h"
 #include "verify/words.h"
@@ -20,6 +19,10 @@ constexpr auto kOutcomeUnknown =
 constexpr auto kHostIsFull =
     "the server's host gives it no more memory: plovd's log says which file system or limit is "
     "full";
+
+// Short enough to need no memory.
+constexpr auto kNoMemoryLeft = "memory ran out";
+constexpr auto kTakesNone = "the server takes no requests (stopped or overloaded)";
 
 constexpr auto kLogIsFull =
     "the disk of the server's log is full: free some of it, and writes go on by themselves";
@@ -56,9 +59,12 @@ Error ErrorOfStatus(Code status, uint64_t version) {
 }
 
 void WriteQueue::Add(const Write& write) {
-  assert(!full());
-  At(next_++) = {write, State::kQueued, false, -1};
+  if (full()) return waiting_.push_back(write);
+  if (entries_.empty()) entries_.resize(kWritesMax + 1);
+  Admit(write);
 }
+
+void WriteQueue::Admit(const Write& write) { At(next_++) = {write, State::kQueued, false, -1}; }
 
 Request WriteQueue::RequestOf(const Entry& entry, uint64_t sequence) const {
   const Write& write = entry.write;
@@ -155,6 +161,10 @@ bool WriteQueue::SendBatch(Link* link) {
 
 bool WriteQueue::Flush(Link* link) {
   bool moved = false;
+  for (; !waiting_.empty() && next_ - oldest_ < kWritesMax; waiting_.pop_front()) {
+    Admit(waiting_.front());
+    moved = true;
+  }
   while (next_unsent_ != next_ && link->has_room() && SendBatch(link)) moved = true;
   return moved;
 }
@@ -206,10 +216,7 @@ void WriteQueue::Expire(Deadline now, const Error* down) {
     Entry& entry = At(sequence);
     if (entry.write.deadline > now) continue;
     if (entry.state == State::kQueued) {
-      Refuse(&entry,
-             down != nullptr
-                 ? *down
-                 : Error{Code::kTimeout, "the server takes no requests (stopped or overloaded)"});
+      Refuse(&entry, down != nullptr ? *down : Error{Code::kTimeout, kTakesNone});
     } else if (entry.state == State::kSent && down != nullptr) {
       Finish(&entry, std::unexpected(ErrorOfStatus(Code::kUnknown)));
     } else if (entry.state == State::kSent) {
@@ -218,6 +225,17 @@ void WriteQueue::Expire(Deadline now, const Error* down) {
                       "yet"});
     }
     if (sequence < oldest_) sequence = oldest_ - 1;  // Finish may have moved on
+  }
+  ExpireWaiting(now, down);
+}
+
+void WriteQueue::ExpireWaiting(Deadline now, const Error* down) {
+  while (!waiting_.empty() && waiting_.front().deadline <= now) {
+    const Write write = waiting_.front();
+    waiting_.pop_front();
+    Error error = down != nullptr ? *down : Error{Code::kTimeout, kTakesNone};
+    callbacks_->Run(
+        [&] { write.done(write.context, write.index, std::unexpected(std::move(error))); });
   }
 }
 
@@ -228,6 +246,7 @@ Deadline WriteQueue::EarliestDeadline(Deadline otherwise) const {
       otherwise = std::min(otherwise, entry.write.deadline);
     }
   }
+  if (!waiting_.empty()) otherwise = std::min(otherwise, waiting_.front().deadline);
   return otherwise;
 }
 
@@ -253,9 +272,11 @@ void WriteQueue::AppendUnsent(std::deque<Write>* writes) const {
     const Entry& entry = At(sequence);
     if (entry.state == State::kQueued && !entry.retry) writes->push_back(entry.write);
   }
+  writes->insert(writes->end(), waiting_.begin(), waiting_.end());
 }
 
 void WriteQueue::Close(std::string_view reason) {
+  waiting_.clear();
   for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
     Entry& entry = At(sequence);
     if (entry.state == State::kQueued && !entry.retry) entry.state = State::kFree;
@@ -265,17 +286,30 @@ void WriteQueue::Close(std::string_view reason) {
   }
 }
 
-// The errors are short enough to need no memory.
 void WriteQueue::Cancel(const void* context) {
-  constexpr auto kNoMemory = "memory ran out";
   for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
     Entry& entry = At(sequence);
     if (entry.write.context == context && entry.state == State::kQueued) {
-      Finish(&entry, Fail(entry.retry ? Code::kUnknown : Code::kSystem, kNoMemory));
+      Finish(&entry, Fail(entry.retry ? Code::kUnknown : Code::kSystem, kNoMemoryLeft));
     } else if (entry.write.context == context && entry.state == State::kSent) {
-      Orphan(&entry, {Code::kUnknown, kNoMemory});
+      Orphan(&entry, {Code::kUnknown, kNoMemoryLeft});
     }
     if (sequence < oldest_) sequence = oldest_ - 1;
+  }
+  CancelWaiting(context);
+}
+
+void WriteQueue::CancelWaiting(const void* context) {
+  for (size_t i = 0; i < waiting_.size();) {
+    const Write write = waiting_[i];
+    if (write.context != context) {
+      ++i;
+      continue;
+    }
+    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
+    callbacks_->Run([&] {
+      write.done(write.context, write.index, std::unexpected(Error{Code::kSystem, kNoMemoryLeft}));
+    });
   }
 }
 
@@ -284,6 +318,7 @@ void WriteQueue::Forget(const void* context) {
     Entry& entry = At(sequence);
     if (entry.write.context == context) entry.write.done = [](void*, size_t, Client::PutResult) {};
   }
+  std::erase_if(waiting_, [context](const Write& write) { return write.context == context; });
   Cancel(context);
 }
 

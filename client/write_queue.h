@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <string_view>
+#include <vector>
 
 #include "client/callbacks.h"
 #include "client/link.h"
@@ -45,15 +46,15 @@ class WriteQueue {
  public:
   explicit WriteQueue(Callbacks* callbacks) : callbacks_(callbacks) {}
 
-  bool full() const { return next_ - oldest_ >= kWritesMax; }
+  // Whether the next write has to wait for an earlier one's reply.
+  bool full() const { return next_ - oldest_ >= kWritesMax || !waiting_.empty(); }
 
   // Writes that got an answer.
   uint64_t answered() const { return answered_; }
 
-  // Needs !full().
   void Add(const Write& write);
 
-  // Sends what there is room for; what can never be sent on this link ends with an error. Returns
+  // Sends what there is room for, also of what had to wait; what can never be sent on this link ends with an error. Returns
   // whether anything moved.
   bool Flush(Link* link);
 
@@ -104,6 +105,9 @@ class WriteQueue {
   // Ends a write that this connection can never carry.
   void Refuse(Entry* entry, Error error);
   void Advance();
+  void Admit(const Write& write);
+  void ExpireWaiting(Deadline now, const Error* down);
+  void CancelWaiting(const void* context);
 
   Callbacks* callbacks_;
   // Sequences start at 1: oldest_ <= next_unsent_ <= next_, entries between oldest_ and next_ are
@@ -111,7 +115,8 @@ class WriteQueue {
   uint64_t oldest_ = 1;
   uint64_t next_unsent_ = 1;
   uint64_t next_ = 1;
-  std::array<Entry, kWritesMax + 1> entries_;
+  std::vector<Entry> entries_;  // kWritesMax + 1, from the first write on
+  std::deque<Write> waiting_;   // after them
   std::array<bool, 2> staging_used_{};
   uint64_t answered_ = 0;
 };

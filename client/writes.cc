@@ -56,6 +56,11 @@ std::optional<Error> Writes::Refusal(const Write& write) const {
   return std::nullopt;
 }
 
+bool Writes::IsAnyHungry() const {
+  return std::ranges::any_of(
+      peers_->live(), [this](const Peers::Live& one) { return !peers_->writes(one.shard).full(); });
+}
+
 bool Writes::Distribute() {
   bool moved = false;
   while (!queued_.empty()) {
@@ -65,8 +70,8 @@ bool Writes::Distribute() {
       callbacks_->Run(
           [&] { write.done(write.context, write.index, std::unexpected(std::move(*refusal))); });
     } else {
-      WriteQueue& queue = life_->writes(life_->ShardOf(life_->HashOf(write.key)));
-      if (queue.full()) break;
+      WriteQueue& queue = peers_->writes(peers_->ShardOf(peers_->HashOf(write.key)));
+      if (queue.full() && !IsAnyHungry()) break;
       queue.Add(write);
       queued_.pop_front();
     }
@@ -76,42 +81,45 @@ bool Writes::Distribute() {
 }
 
 // First everything that needs memory: nothing is lost when there is none.
-void Writes::Detach(std::string_view reason) {
+void Writes::Detach(Life* life, std::string_view reason) {
   std::deque<Write> unsent;
-  for (const WriteQueue& queue : life_->writes()) queue.AppendUnsent(&unsent);
+  for (const WriteQueue& queue : life->writes()) queue.AppendUnsent(&unsent);
   // They are older than those that found no room in their shard's queue.
   unsent.insert(unsent.end(), queued_.begin(), queued_.end());
   queued_.swap(unsent);
-  for (WriteQueue& queue : life_->writes()) queue.Close(reason);
+  for (WriteQueue& queue : life->writes()) queue.Close(reason);
 }
 
-uint64_t Writes::Retry() {
+uint64_t Writes::Retry(Life* life) {
   uint64_t retries = 0;
-  for (WriteQueue& queue : life_->writes()) retries += queue.Retry();
+  for (WriteQueue& queue : life->writes()) retries += queue.Retry();
   return retries;
 }
 
-void Writes::Expire(Deadline now, const Error* down) {
-  for (WriteQueue& queue : life_->writes()) queue.Expire(now, down);
+void Writes::Expire(Deadline now) {
+  for (uint32_t shard = 0; shard < peers_->shard_count(); ++shard) {
+    peers_->writes(shard).Expire(now, peers_->down(shard));
+  }
   while (!queued_.empty() && queued_.front().deadline <= now) {
-    const Write write = queued_.front();
-    queued_.pop_front();
-    callbacks_->Run([&] {
-      write.done(write.context, write.index,
-                 std::unexpected(down != nullptr
-                                     ? *down
-                                     : Error{Code::kTimeout, "too many operations are waiting"}));
-    });
+    FailFirst({Code::kTimeout, "too many operations are waiting"});
   }
 }
 
+void Writes::FailFirst(const Error& error) {
+  const Write write = queued_.front();
+  queued_.pop_front();
+  callbacks_->Run([&] { write.done(write.context, write.index, std::unexpected(error)); });
+}
+
 void Writes::Close(const Error& error, std::string_view reason) {
-  Detach(reason);
-  Expire(Deadline::max(), &error);
+  for (const auto& peer : peers_->all()) Detach(&peer->life(), reason);
+  while (!queued_.empty()) FailFirst(error);
 }
 
 void Writes::Cancel(const void* context) {
-  for (WriteQueue& queue : life_->writes()) queue.Cancel(context);
+  for (uint32_t shard = 0; shard < peers_->shard_count(); ++shard) {
+    peers_->writes(shard).Cancel(context);
+  }
   for (size_t i = 0; i < queued_.size();) {
     const Write write = queued_[i];
     if (write.context != context) {
@@ -124,12 +132,16 @@ void Writes::Cancel(const void* context) {
 }
 
 void Writes::Forget(const void* context) {
-  for (WriteQueue& queue : life_->writes()) queue.Forget(context);
+  for (uint32_t shard = 0; shard < peers_->shard_count(); ++shard) {
+    peers_->writes(shard).Forget(context);
+  }
   std::erase_if(queued_, [context](const Write& write) { return write.context == context; });
 }
 
 Deadline Writes::NextEvent(Deadline otherwise) const {
-  for (const WriteQueue& queue : life_->writes()) otherwise = queue.EarliestDeadline(otherwise);
+  for (uint32_t shard = 0; shard < peers_->shard_count(); ++shard) {
+    otherwise = peers_->writes(shard).EarliestDeadline(otherwise);
+  }
   if (!queued_.empty()) otherwise = std::min(otherwise, queued_.front().deadline);
   return otherwise;
 }

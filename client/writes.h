@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "client/callbacks.h"
-#include "client/life.h"
+#include "client/peers.h"
 #include "client/write_queue.h"
 
 namespace plov {
@@ -22,22 +22,22 @@ class Writes {
  public:
   explicit Writes(Callbacks* callbacks) : callbacks_(callbacks) {}
 
-  void Attach(Life* life) { life_ = life; }
+  void Attach(const Peers* peers) { peers_ = peers; }
   // The life is over for this client: what was sent ends with kUnknown for the reason given, the
   // rest waits for the next life.
-  void Detach(std::string_view reason);
+  void Detach(Life* life, std::string_view reason);
   // Unanswered writes go again on the connections that were made anew; returns how many.
-  uint64_t Retry();
+  static uint64_t Retry(Life* life);
 
   void Queue(const Write& write) { queued_.push_back(write); }
   size_t queued() const { return queued_.size(); }
 
-  // Gives what is queued to the shards, in order, while they have room. Returns whether anything
-  // moved.
+  // Gives what is queued to the shards, in order, while they have room; what a shard has none for waits
+  // there while another that is up has some. Returns whether anything moved.
   bool Distribute();
 
-  // Ends what is past its deadline; `down` tells why there is no connection, when there is none.
-  void Expire(Deadline now, const Error* down);
+  // Ends what is past its deadline.
+  void Expire(Deadline now);
   // Ends everything.
   void Close(const Error& error, std::string_view reason);
   // Memory ran out: ends those of a context.
@@ -48,9 +48,11 @@ class Writes {
 
  private:
   std::optional<Error> Refusal(const Write& write) const;
+  bool IsAnyHungry() const;
+  void FailFirst(const Error& error);
 
   Callbacks* callbacks_;
-  Life* life_ = nullptr;
+  const Peers* peers_ = nullptr;
   std::deque<Write> queued_;
 };
 

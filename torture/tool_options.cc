@@ -43,7 +43,7 @@ po::options_description Described() {
       ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full,deadline,clock (all that are possible)")
       ("seed", text("N"), "seeds the choices of the clients (a random one, which is printed)")
       ("timeout", text("DURATION"), "what each call may take, up to 30s (500ms)")
-      ("server", text("URI"), "a running server, shm:NAME, shm:/path or rdma://HOST:PORT (one of its own)")
+      ("server", text("URI"), "a running server, shm:NAME, shm:/path or rdma://HOST:PORT, or cluster:URI,URI (one of its own)")
       ("listen", text("URI"), "where its own server listens (a socket in a new folder)")
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
       ("memory", text("SIZE"), "memory of its own server (128M, with --log 64M)")

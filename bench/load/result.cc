@@ -25,7 +25,8 @@ constexpr auto kCounters = std::to_array<Counter>({{"gets", &ClientStats::gets},
                                                    {"reconnects", &ClientStats::reconnects},
                                                    {"retries", &ClientStats::retries},
                                                    {"refreshes", &ClientStats::refreshes},
-                                                   {"late_reads", &ClientStats::late_reads}});
+                                                   {"late_reads", &ClientStats::late_reads},
+                                                   {"map_fetches", &ClientStats::map_fetches}});
 static_assert(sizeof(ClientStats) == kCounters.size() * sizeof(uint64_t), "none is left out");
 
 using Count = std::pair<const char*, uint64_t Result::*>;

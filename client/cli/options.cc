@@ -29,7 +29,7 @@ po::options_description GlobalOptions() {
   // clang-format off
   options.add_options()
       ("server", po::value<std::string>()->value_name("URI"),
-       "shm:NAME, shm:/path.sock, rdma://HOST:PORT (PLOV_SERVER, else shm:default)")
+       "shm:NAME, shm:/path.sock, rdma://HOST:PORT, cluster:URI,URI (PLOV_SERVER, else shm:default)")
       ("timeout", po::value<std::string>()->value_name("DURATION"),
        "give up after this long, as 100us, 5ms or 2s (5s)")
       ("wait", po::value<std::string>()->value_name("DURATION"),

@@ -17,6 +17,8 @@ namespace plov::cli {
 
 namespace {
 
+const std::string kCluster = "cluster:";
+
 bool Exists(const std::string& path) {
   struct stat status;
   return ::lstat(path.c_str(), &status) == 0;
@@ -81,6 +83,15 @@ void ProbeCluster(Client* client, Findings* findings) {
                                       verify::TextValue(text, "cluster.shards")));
 }
 
+// Whether all servers of the cluster are up: one that answers is enough for a client.
+void ProbeAllShards(const std::string& uri, Client* client, Findings* findings) {
+  const auto texts = client->ServerStats(Freshness::kAsFound);
+  if (texts) return;
+  findings->Problem(
+      "cluster", texts.error().message,
+      fmt::format("plov --server {} stats  # once that server is up", program::Quoted(uri)));
+}
+
 // Whether a plovd of this user could make its socket.
 void ProbeFolder(const std::string& uri, const std::string& path, Findings* findings) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -113,9 +124,15 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
                              static_cast<double>(time->count()) / 1e3, client->shard_count()));
     ProbeCluster(&*client, findings);
     ProbeHostLimit(&*client, findings);
+    if (uri.starts_with(kCluster)) return ProbeAllShards(uri, &*client, findings);
     return ProbeReads(uri, timeout, findings);
   }
   const Error& error = time.error();
+  if (error.message.ends_with(kCluster + uri)) {
+    return findings->Problem(
+        "server", error.message,
+        fmt::format("plov --server {} doctor", program::Quoted(kCluster + uri)));
+  }
   if (fabric::verbs::IsRdma(uri)) {
     // And not on the server's machine.
     const bool here = findings->HasProblem("RDMA") || findings->HasProblem("locked memory");

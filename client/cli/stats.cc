@@ -175,21 +175,46 @@ program::Json AboutServer(std::string_view text) {
   return about;
 }
 
+// The same of each server, one of them unless they are a cluster's.
+program::Json AboutServers(const std::vector<std::string>& texts) {
+  program::Json servers = program::Json::array();
+  for (const std::string& text : texts) {
+    program::Json about = AboutServer(text);
+    if (std::ranges::find(servers, about) == servers.end()) servers.push_back(std::move(about));
+  }
+  return servers;
+}
+
 std::string ClusterText(const program::Json& cluster) {
   return fmt::format("{}, server {} with shards {}", cluster.value("id", "?"),
                      cluster.value("server", "?"), cluster.value("shards", "?"));
 }
 
-std::string TextOf(const Options& options, const program::Json& about,
+void AddServer(const std::string& name, const program::Json& about, Table* table) {
+  table->Add("server", fmt::format("{}, plovd {}, process {}", name, about.value("version", "?"),
+                                   about.value("pid", 0)));
+  std::string given;
+  for (const auto& option : about["options"]) given += " " + option.get<std::string>();
+  if (!given.empty()) table->Add("options", given.substr(1));
+  if (about.contains("cluster")) table->Add("cluster", ClusterText(about["cluster"]));
+}
+
+void AddServers(const std::string& uri, const program::Json& servers, Table* table) {
+  if (servers.size() == 1) return AddServer(uri, servers[0], table);
+  table->Add("servers", fmt::format("{} of {}", servers.size(), uri));
+  for (const program::Json& about : servers) {
+    const program::Json cluster = about.value("cluster", program::Json::object());
+    table->Add("server", fmt::format("{}, plovd {}, process {}, shards {}",
+                                     cluster.value("server", "?"), about.value("version", "?"),
+                                     about.value("pid", 0), cluster.value("shards", "?")));
+  }
+}
+
+std::string TextOf(const Options& options, const program::Json& servers,
                    const program::Json& shards) {
   const program::Json total = Total(shards);
   Table t(total);
-  t.Add("server", fmt::format("{}, plovd {}, process {}", options.server,
-                              about.value("version", "?"), about.value("pid", 0)));
-  std::string given;
-  for (const auto& option : about["options"]) given += " " + option.get<std::string>();
-  if (!given.empty()) t.Add("options", given.substr(1));
-  if (about.contains("cluster")) t.Add("cluster", ClusterText(about["cluster"]));
+  AddServers(options.server, servers, &t);
   t.Add("shards", fmt::format("{}", shards.size()));
   t.Add("uptime", program::Duration(SecondsOf(t["uptime_us"])));
   t.Add("server CPU", fmt::format("{:.3f} s", SecondsOf(t["cpu_us"])));
@@ -253,15 +278,17 @@ Outcome Print(const Options& options, Client* client, program::Output* output) {
   }
   program::Json shards = program::Json::array();
   for (const std::string& text : *texts) shards.push_back(ShardStats(text));
+  const program::Json servers = AboutServers(*texts);
   if (options.json) {
     program::Json object = program::Json::object();
     object["server"] = options.server;
-    object.update(AboutServer(texts->front()));
+    if (servers.size() == 1) object.update(servers[0]);
+    if (servers.size() > 1) object["servers"] = servers;
     object["shards"] = shards;
     object["total"] = Total(shards);
     output->Write(program::LineOf(object));
   } else {
-    output->Write(TextOf(options, AboutServer(texts->front()), shards));
+    output->Write(TextOf(options, servers, shards));
   }
   return {};
 }

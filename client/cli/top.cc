@@ -63,7 +63,7 @@ class LiveView {
         client_ ? client_->ServerStats(Freshness::kAsFound) : std::unexpected(lost_);
     if (!texts) {
       client_ = std::nullopt;
-      if (auto client = Connect(options_)) {
+      if (auto client = ConnectAsAdministrator(options_)) {
         texts = client->ServerStats(Freshness::kAsFound);
         client_ = std::move(*client);
       } else {

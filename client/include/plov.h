@@ -168,9 +168,10 @@ typedef struct plov_client_stats {
   uint64_t fallbacks;      // GETs by message
   uint64_t corrupt;        // GETs that ended with PLOV_CORRUPT
   uint64_t reconnects;
-  uint64_t retries;     // writes sent again after a reconnect
-  uint64_t refreshes;   // superblocks read anew, because the table had grown or for a scan
-  uint64_t late_reads;  // READs that completed after the call that wanted them had ended
+  uint64_t retries;      // writes sent again after a reconnect
+  uint64_t refreshes;    // superblocks read anew, because the table had grown or for a scan
+  uint64_t late_reads;   // READs that completed after the call that wanted them had ended
+  uint64_t map_fetches;  // maps of a cluster that were READ: where its shards are
 } plov_client_stats;
 
 // What a plov_scan saw.
@@ -201,7 +202,8 @@ static inline plov_options plov_default_options(void) {
   return options;
 }
 
-// Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock").
+// Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock",
+// "rdma://HOST:PORT"), or of the cluster that has the servers of "cluster:URI[,URI...]".
 //
 // options: may be NULL for plov_default_options(). Fields that are not in them have their default.
 // client:  receives the client, to be ended with plov_close; NULL after an error.

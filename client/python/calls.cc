@@ -97,6 +97,7 @@ py::dict DictOf(const ClientStats& stats) {
   PLOV_STAT(retries);
   PLOV_STAT(refreshes);
   PLOV_STAT(late_reads);
+  PLOV_STAT(map_fetches);
 #undef PLOV_STAT
   return dict;
 }

@@ -140,15 +140,46 @@ TEST_F(ClusterOfThree, ServesAllKeysAndShowsOneMap) {
   }
 }
 
-// What a client sees that knows nothing of clusters.
-TEST_F(ClusterOfThree, AClientOfASingleServerIsRefused) {
+TEST_F(ClusterOfThree, AClientOfASingleServerIsTold) {
   StartAll();
   for (const char* id : {"a1", "b1", "c1"}) {
     const auto client = Client::Connect(UriOf(id));
     ASSERT_FALSE(client) << id;
-    EXPECT_EQ(client.error().code, Code::kUnavailable);
-    EXPECT_THAT(client.error().message, HasSubstr("does not serve shard"));
+    EXPECT_EQ(client.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(client.error().message, HasSubstr("connect to cluster:" + UriOf(id)));
   }
+}
+
+// By a seed that has no shards.
+TEST_F(ClusterOfThree, AClientGoesOnWithTheOthersWhileOneIsAway) {
+  StartAll({"--log"});
+  auto client = Client::Connect("cluster:" + UriOf("c1"), {.timeout = std::chrono::seconds(20)});
+  ASSERT_TRUE(client) << client.error().message;
+  const auto put_all = [&](uint32_t shard) {
+    for (const std::string& key : KeysOf(shard)) EXPECT_TRUE(client->Put(key, key)) << key;
+  };
+  const auto expect_all = [&](uint32_t shard) {
+    for (const std::string& key : KeysOf(shard)) {
+      const auto got = client->Get(key);
+      ASSERT_TRUE(got && *got) << key;
+      EXPECT_EQ((*got)->value, key);
+    }
+  };
+  for (uint32_t shard = 0; shard < 4; ++shard) put_all(shard);
+  Kill("b1");
+  for (const uint32_t shard : {0u, 2u}) {
+    expect_all(shard);
+    put_all(shard);
+  }
+  auto hasty = Client::Connect("cluster:" + UriOf("b1") + "," + UriOf("a1"),
+                               {.timeout = std::chrono::milliseconds(200)});
+  ASSERT_TRUE(hasty) << hasty.error().message;
+  const auto away = hasty->Get(KeysOf(1).front());
+  ASSERT_FALSE(away);
+  EXPECT_EQ(away.error().code, Code::kUnavailable);
+  EXPECT_THAT(away.error().message, HasSubstr("shard 1 of the cluster: "));
+  Start("b1", With("b1", {"--log"}));
+  for (uint32_t shard = 0; shard < 4; ++shard) expect_all(shard);
 }
 
 TEST_F(ClusterOfThree, OneThatIsKilledIsBackWithItsMemoryWhileOthersServe) {

@@ -17,7 +17,8 @@
 //           return, beside those named there,
 //             kInvalidArgument  a key of 0 or more than 1024 bytes, or calls against the thread
 //                               rule
-//             kUnavailable      no server within the deadline; nothing was applied
+//             kUnavailable      no server within the deadline; nothing was applied. In a cluster: of
+//                               the key's shard
 //             kTimeout          the server lives but did not answer; a write may have been applied,
 //                               or may be yet
 //             kUnknown          a write was sent and the server died or restarted: it may have been
@@ -117,9 +118,10 @@ struct ClientStats {
   uint64_t fallbacks = 0;      // GETs by message
   uint64_t corrupt = 0;        // GETs that ended with kCorrupt
   uint64_t reconnects = 0;
-  uint64_t retries = 0;     // writes sent again after a reconnect
-  uint64_t refreshes = 0;   // superblocks read anew, because the table had grown or for a Scan
-  uint64_t late_reads = 0;  // READs that completed after the call that wanted them
+  uint64_t retries = 0;      // writes sent again after a reconnect
+  uint64_t refreshes = 0;    // superblocks read anew, because the table had grown or for a Scan
+  uint64_t late_reads = 0;   // READs that completed after the call that wanted them
+  uint64_t map_fetches = 0;  // maps of a cluster that were READ: where its shards are
 };
 
 // How new ServerStats are.
@@ -171,8 +173,11 @@ class PLOV_EXPORT Client {
   using PutCallback = std::move_only_function<void(PutResult)>;
   using DeleteCallback = std::move_only_function<void(DeleteResult)>;
 
-  // Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock").
-  // Errors: kUnavailable, kPermission, kProtocol, kTimeout, kInvalidArgument.
+  // Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock",
+  // "rdma://HOST:PORT"), or of the cluster that has the servers of "cluster:URI[,URI...]": there it is
+  // enough that one of these answers, and shards that cannot be reached yet are tried again later.
+  // Errors: kUnavailable, kPermission, kProtocol, kTimeout, kInvalidArgument (also a server of a
+  //         cluster that is taken for one of its own, or the reverse).
   static std::expected<Client, Error> Connect(std::string_view uri,
                                               const ClientOptions& options = {});
 
@@ -246,7 +251,8 @@ class PLOV_EXPORT Client {
   // Operations of one key take effect in the order in which they were started, also before a
   // blocking call for that key that comes later; those of different keys in any order.
   // Destroying the Client ends what is left with kUnavailable, or kUnknown where a write was sent.
-  // Poll can block for as long as one connection attempt takes while the server is away.
+  // Poll can block for as long as one connection attempt takes while the server is away; of a cluster
+  // that is a small share of the time.
   void StartGet(std::string_view key, GetCallback done);
   void StartPut(std::string_view key, std::string_view value, const PutOptions& options,
                 PutCallback done);
@@ -263,7 +269,8 @@ class PLOV_EXPORT Client {
   // Cost: 1 READ per 64 buckets and 1 per record.
   std::expected<ScanSummary, Error> Scan(ScanCallback item);
 
-  // Asks shard 0 for a sign of life by message. Returns the round-trip time.
+  // Asks shard 0, in a cluster the first that is up, for a sign of life by message. Returns the round-trip
+  // time.
   std::expected<std::chrono::nanoseconds, Error> Ping();
 
   // What the server says of itself, one text of "name value\n" lines per shard; plov(1) has the names.
@@ -304,8 +311,9 @@ class PLOV_EXPORT Client {
   // threads are not stuck: shard 0 passes it on.
   //
   // Returns: what the server says to it, lines of "name value".
-  // Errors:  kInvalidArgument, with the server's message; kPermission (only root and the server's user
-  //          may; over RDMA, where no kernel vouches for users, every client that may write).
+  // Errors:  kInvalidArgument, with the server's message, or of a cluster: name one server;
+  //          kPermission (only root and the server's user may; over RDMA, where no kernel vouches for
+  //          users, every client that may write).
   // Cost:    one message and its reply.
   std::expected<std::string, Error> Administer(std::string_view command,
                                                std::string_view argument = {});
