@@ -55,17 +55,18 @@ constexpr uint64_t MaskAt(uint64_t word, size_t offset) {
 inline void CopyMasked(void* to, const void* from, size_t bytes, uint64_t mask) {
   auto* out = static_cast<std::byte*>(to);
   auto* in = static_cast<const std::byte*>(from);
-  const auto words = [&]<size_t kWords>() {
-    uint64_t block[kWords];
-    std::memcpy(block, in, sizeof(block));
-    for (uint64_t& word : block) word ^= mask;
-    std::memcpy(out, block, sizeof(block));
-    in += sizeof(block);
-    out += sizeof(block);
-    bytes -= sizeof(block);
+  const auto take = [&](auto unit_mask) {
+    auto unit = unit_mask;
+    std::memcpy(&unit, in, sizeof(unit));
+    unit ^= unit_mask;
+    std::memcpy(out, &unit, sizeof(unit));
+    in += sizeof(unit);
+    out += sizeof(unit);
+    bytes -= sizeof(unit);
   };
-  while (bytes >= 8 * kWordBytes) words.template operator()<8>();
-  while (bytes >= kWordBytes) words.template operator()<1>();
+  using Pair [[gnu::vector_size(2 * kWordBytes)]] = uint64_t;
+  while (bytes >= sizeof(Pair)) take(Pair{mask, mask});
+  if (bytes >= kWordBytes) take(mask);
   if (bytes == 0) return;
   uint64_t word = 0;
   std::memcpy(&word, in, bytes);

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "verify/avx2_digest.h"
+
 namespace plov::verify {
 
 namespace {
@@ -60,12 +62,7 @@ void UnmaskLast(std::byte* at, uint64_t mask) {
 void Unmask(std::byte* at, size_t bytes, uint64_t mask) {
   // Of what was copied word by word a moment ago, a load of more than a word would wait.
   constexpr size_t kJustCopied = 256;
-  for (; bytes >= kJustCopied; bytes -= 4 * kWordBytes, at += 4 * kWordBytes) {
-    uint64_t block[4];
-    std::memcpy(block, at, sizeof(block));
-    for (uint64_t& word : block) word ^= mask;
-    std::memcpy(at, block, sizeof(block));
-  }
+  if (bytes >= kJustCopied) return CopyMasked(at, at, bytes, mask);
   const auto words = [&at, mask]<size_t kWords>() {
 #pragma GCC unroll 8
     for (size_t i = 0; i < kWords; ++i, at += kWordBytes) {
@@ -103,6 +100,26 @@ void ViewUnmasked(const std::byte* record, const std::byte* value, ItemView* ite
       FieldOf<uint32_t>(record, offsetof(RecordHeader, expiry)) ^ static_cast<uint32_t>(mask >> 32);
 }
 
+// With the widest loads that the processor has, where there is enough for them.
+bool TakesWide(size_t bytes) {
+#ifdef __x86_64__
+  constexpr size_t kWideBytesMin = 1024;
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  return bytes >= kWideBytesMin && has_avx2;
+#else
+  return bytes == SIZE_MAX;
+#endif
+}
+
+uint64_t WideChecksum(const std::byte* data, size_t bytes, uint64_t seed) {
+  return TakesWide(bytes) ? ChecksumAvx2(data, bytes, seed) : Checksum(data, bytes, seed);
+}
+
+void UpdateDigest(XXH3_state_t* state, std::span<const std::byte> bytes) {
+  if (TakesWide(bytes.size())) return UpdateDigestAvx2(state, bytes.data(), bytes.size());
+  XXH3_64bits_update(state, bytes.data(), bytes.size());
+}
+
 // Of what comes before a long value.
 uint64_t HeadChecksum(const std::byte* record, size_t key_bytes, uint64_t value_digest) {
   return Checksum(record + kRecordSealedFrom, kRecordHeaderBytes + key_bytes - kRecordSealedFrom,
@@ -123,9 +140,9 @@ bool IsWhole(std::span<const std::byte> copy, uint64_t seed) {
   if (RecordBytes(key_bytes, value_bytes) != copy.size()) return false;
   seed = MaskedSeed(seed, MaskOf(record));
   if (value_bytes > kShortValueMax) {
-    return LongIsWhole(copy, Checksum(record + copy.size() - value_bytes, value_bytes, seed));
+    return LongIsWhole(copy, WideChecksum(record + copy.size() - value_bytes, value_bytes, seed));
   }
-  return Checksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed) ==
+  return WideChecksum(record + kRecordSealedFrom, copy.size() - kRecordSealedFrom, seed) ==
          FieldOf<uint64_t>(record, offsetof(RecordHeader, checksum));
 }
 
@@ -140,13 +157,13 @@ bool IsWhole(std::span<const std::byte> copy, uint64_t seed) {
   uint64_t checksum;
   if (value.size() > kShortValueMax) {
     checksum =
-        HeadChecksum(head.data(), header.key_bytes, Checksum(value.data(), value.size(), seed));
+        HeadChecksum(head.data(), header.key_bytes, WideChecksum(value.data(), value.size(), seed));
   } else {
     XXH3_state_t state;
     XXH3_INITSTATE(&state);
     XXH3_64bits_reset_withSeed(&state, seed);
     XXH3_64bits_update(&state, head.data() + kRecordSealedFrom, head.size() - kRecordSealedFrom);
-    XXH3_64bits_update(&state, value.data(), value.size());
+    UpdateDigest(&state, value);
     checksum = XXH3_64bits_digest(&state);
   }
   if (header.checksum != checksum) return false;
@@ -191,10 +208,11 @@ void SealRecord(uint64_t* shared, size_t record_bytes, uint64_t seed) {
   if (header.value_bytes > kShortValueMax &&
       kRecordHeaderBytes + header.value_bytes <= record_bytes) {
     const size_t value_at = record_bytes - header.value_bytes;
-    const uint64_t digest = Checksum(record + value_at, header.value_bytes, seed);
+    const uint64_t digest = WideChecksum(record + value_at, header.value_bytes, seed);
     return SealLongRecord(shared, value_at - kRecordHeaderBytes, digest);
   }
-  PublishSeal(shared, Checksum(record + kRecordSealedFrom, record_bytes - kRecordSealedFrom, seed));
+  PublishSeal(shared,
+              WideChecksum(record + kRecordSealedFrom, record_bytes - kRecordSealedFrom, seed));
 }
 
 void SealLongRecord(uint64_t* shared, size_t key_bytes, uint64_t value_digest) {
@@ -209,7 +227,7 @@ ValueDigest::ValueDigest(std::span<const std::byte> value, uint64_t seed) : left
 
 bool ValueDigest::Go(size_t bytes) {
   const auto now = left_.first(std::min(bytes, left_.size()));
-  XXH3_64bits_update(&state_, now.data(), now.size());
+  UpdateDigest(&state_, now);
   left_ = left_.subspan(now.size());
   return left_.empty();
 }

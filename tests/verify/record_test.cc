@@ -11,6 +11,7 @@
 
 #include "tests/verify/guarded_buffer.h"
 #include "tests/verify/tears.h"
+#include "verify/avx2_digest.h"
 
 namespace plov::verify {
 namespace {
@@ -101,6 +102,23 @@ TEST(Record, WholeAndSplitFormAgreeAtEverySize) {
     const auto head = bytes.first(kRecordHeaderBytes + 3);
     ExpectSame(ParseRecord(image, kSeed), item);
     ExpectSame(ParseSplitRecord(head, bytes.subspan(head.size()), kSeed), item);
+  }
+}
+
+// Another processor checks what this one has sealed.
+TEST(Record, DigestsByAvx2AreTheSameAtEverySize) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2") == 0) GTEST_SKIP() << "no AVX2 here";
+#endif
+  const std::string noise = Noise(5000, 11);
+  for (size_t bytes = 0; bytes <= noise.size(); bytes += 1 + bytes / 300) {
+    EXPECT_EQ(ChecksumAvx2(noise.data(), bytes, kSeed), Checksum(noise.data(), bytes, kSeed));
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset_withSeed(&state, kSeed);
+    UpdateDigestAvx2(&state, noise.data(), bytes / 3);
+    XXH3_64bits_update(&state, noise.data() + bytes / 3, bytes - bytes / 3);
+    EXPECT_EQ(XXH3_64bits_digest(&state), Checksum(noise.data(), bytes, kSeed)) << bytes;
   }
 }
 
