@@ -38,7 +38,7 @@ void Fields::Wrong(const std::string& name, const std::string& text) {
 
 const Json& Fields::Find(const char* name) {
   if (!object_.is_object()) {
-    Wrong(name, "what it should be in is no object");
+    Wrong(name, "what it should be in is not an object");
     return kNothing;
   }
   const auto found = object_.find(name);
@@ -53,7 +53,7 @@ uint64_t Fields::Number(const char* name, uint64_t min, uint64_t max) {
     const auto number = value.get<uint64_t>();
     if (number >= min && number <= max) return number;
   }
-  Wrong(name, fmt::format("is no integer of {} to {}", min, max));
+  Wrong(name, fmt::format("is not an integer of {} to {}", min, max));
   return 0;
 }
 
@@ -68,7 +68,7 @@ std::chrono::milliseconds Fields::Milliseconds(const char* name, uint32_t min, u
 uint64_t Fields::Hex(const char* name) {
   const Json& value = Find(name);
   const auto id = value.is_string() ? ParseId(value.get_ref<const std::string&>()) : std::nullopt;
-  if (!id) Wrong(name, "is no text of 16 hex digits");
+  if (!id) Wrong(name, "is not a text of 16 hex digits");
   return id.value_or(0);
 }
 
@@ -97,7 +97,7 @@ std::vector<std::string> Fields::Texts(const char* name, size_t count_max, size_
     const bool is_text = each.is_string();
     const std::string text = is_text ? each.get<std::string>() : "";
     if (text.empty() || text.size() > bytes_max || !IsVisible(text)) {
-      Wrong(name, fmt::format("has what is no text of 1 to {} visible characters", bytes_max));
+      Wrong(name, fmt::format("has what is not a text of 1 to {} visible characters", bytes_max));
       return {};
     }
     texts.push_back(text);
@@ -109,7 +109,7 @@ const Json& Fields::Array(const char* name, size_t min, size_t max) {
   static const Json kEmpty = Json::array();
   const Json& value = Find(name);
   if (value.is_array() && value.size() >= min && value.size() <= max) return value;
-  Wrong(name, fmt::format("is no array of {} to {} elements", min, max));
+  Wrong(name, fmt::format("is not an array of {} to {} elements", min, max));
   return kEmpty;
 }
 

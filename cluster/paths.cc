@@ -26,7 +26,7 @@ std::expected<void, Error> CheckPath(const std::string& path) {
   if (!path.empty() && std::ranges::all_of(path | std::views::split('/'), is_name)) return {};
   return Fail(
       Code::kInvalidArgument,
-      "\"" + path + "\" is no path: names of 1 to 64 letters, digits, . _ - between slashes");
+      "\"" + path + "\" is not a path: names of 1 to 64 letters, digits, . _ - between slashes");
 }
 
 std::expected<void, Error> CheckData(const std::string& path, const std::string& data) {

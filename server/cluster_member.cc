@@ -107,12 +107,12 @@ std::expected<std::vector<uint32_t>, Error> InOrderOfSlots(const ClusterValues& 
     }
     if (shard.slot_first > next) {
       return Wrong("shards",
-                   fmt::format("slots {} to {} are no shard's", next, shard.slot_first - 1));
+                   fmt::format("slots {} to {} belong to no shard", next, shard.slot_first - 1));
     }
     next = shard.slot_last + 1;
   }
   if (next == kSlots) return numbers;
-  return Wrong("shards", fmt::format("slots {} to {} are no shard's", next, kSlots - 1));
+  return Wrong("shards", fmt::format("slots {} to {} belong to no shard", next, kSlots - 1));
 }
 
 std::string NamesOf(const ClusterValues& values) {
@@ -176,7 +176,8 @@ std::expected<ClusterValues, Error> ReadCluster(cluster::Coordinator* coordinato
       ReadAll<cluster::Shard>(coordinator, "shards", cluster_id, cluster::DecodeShard,
                               [&values](const std::string& name, cluster::Shard shard) -> Checked {
                                 const auto number = ShardNumberIn(name);
-                                if (!number) return Wrong("shards/" + name, "is no shard's number");
+                                if (!number)
+                                  return Wrong("shards/" + name, "is not a shard's number");
                                 values.shards.emplace(*number, std::move(shard));
                                 return {};
                               });

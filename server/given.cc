@@ -64,7 +64,7 @@ std::expected<std::string, Error> TextOf(const std::string& path) {
   if (!fd || ::fstat(fd.get(), &status) != 0) {
     return Fail(Code::kInvalidArgument, std::strerror(errno));
   }
-  if (!S_ISREG(status.st_mode)) return Fail(Code::kInvalidArgument, "it is no regular file");
+  if (!S_ISREG(status.st_mode)) return Fail(Code::kInvalidArgument, "it is not a regular file");
   std::string text(kFileBytesMax + 1, '\0');
   size_t bytes = 0;
   while (bytes < text.size()) {

@@ -37,7 +37,7 @@ std::expected<fabric::Fd, Error> OpenFile(const std::string& path) {
   if (::fstat(fd.get(), &status) != 0) return FailErrno("cannot look at " + path, errno);
   if (S_ISREG(status.st_mode)) return fd;
   return Fail(Code::kInvalidArgument,
-              "--log-output " + path + " is no regular file: name one, or stderr, or journal");
+              "--log-output " + path + " is not a regular file: name one, or stderr, or journal");
 }
 
 uint64_t LinesIn(std::string_view text) {

@@ -145,7 +145,7 @@ std::expected<void, Error> FillCluster(const Given& given, Options* options) {
   options->cluster = given.As<std::string>("cluster");
   options->id = given.As<std::string>("id");
   if (!cluster::IsName(options->id)) {
-    return Invalid(given.NameOf("id") + " is no name of 1 to 64 letters, digits, . _ -");
+    return Invalid(given.NameOf("id") + " is not a name of 1 to 64 letters, digits, . _ -");
   }
   if (options->cluster.starts_with("zk:")) {
     return Invalid(given.NameOf("cluster") +
@@ -195,7 +195,7 @@ std::expected<void, Error> FillCommit(const Given& given, LogOptions* log) {
   const auto interval = ParseDuration(text);
   if (!interval || *interval < kLogIntervalMin || *interval > kLogIntervalMax) {
     return Invalid(
-        fmt::format("{} {} is no duration of 1ms to 1h", given.NameOf("log-interval"), text));
+        fmt::format("{} {} is not a duration of 1ms to 1h", given.NameOf("log-interval"), text));
   }
   log->interval = *interval;
   return {};

@@ -148,7 +148,7 @@ Outcome AskWhether(const Options& options, Client* client, std::string_view pref
 Outcome Flush(const Options& options, program::Output* output) {
   if (!options.yes && ::isatty(STDIN_FILENO) != 1) {
     return Fail(Code::kInvalidArgument,
-                "standard input is no terminal to ask on: --yes deletes without a question");
+                "standard input is not a terminal to ask on: --yes deletes without a question");
   }
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());

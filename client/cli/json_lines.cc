@@ -24,13 +24,13 @@ std::string AppendBytes(const program::Json& object, const std::string& name, si
     return fmt::format("there must be one of {} and {}", name, in_base64);
   }
   const program::Json& member = object.contains(name) ? object[name] : object[in_base64];
-  if (!member.is_string()) return name + " is no string";
+  if (!member.is_string()) return name + " is not a string";
   const auto& text = member.get_ref<const std::string&>();
   const size_t before = bytes->size();
   if (object.contains(name)) {
     bytes->append(text);
   } else if (!AppendBase64(text, bytes)) {
-    return in_base64 + " is no base64";
+    return in_base64 + " is not base64";
   }
   const size_t count = bytes->size() - before;
   if (count <= bytes_max) return {};

@@ -99,7 +99,7 @@ std::expected<log::offline::Until, Error> ParseUntil(const Options& options) {
     if (!time_us) {
       return Fail(
           Code::kInvalidArgument,
-          fmt::format("--until-time '{}' is no time: 2026-11-25T20:15:30, with a Z for UTC, "
+          fmt::format("--until-time '{}' is not a time: 2026-11-25T20:15:30, with a Z for UTC, "
                       "or @SECONDS since 1970 (try plov restore --help)",
                       *options.until_time));
     }

@@ -292,7 +292,8 @@ std::expected<Options, Error> Digest(const po::variables_map& given, std::vector
   }
   options.until_time = ValueOf(given, "until-time");
   options.log_folder = ValueOf(given, "log").value_or("");
-  if (given.count("log") > 0 && options.log_folder.empty()) return Invalid("--log '' is no folder");
+  if (given.count("log") > 0 && options.log_folder.empty())
+    return Invalid("--log '' is not a folder");
   return options;
 }
 

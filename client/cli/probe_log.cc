@@ -226,7 +226,7 @@ void ProbeLog(const program::Machine& machine, const std::string& folder, uint64
                              fmt::format("mkdir -p {}", program::Quoted(place)));
   }
   if (!S_ISDIR(status.st_mode)) {
-    return findings->Problem("log folder", fmt::format("{} is no folder", place), "");
+    return findings->Problem("log folder", fmt::format("{} is not a folder", place), "");
   }
   findings->Ok("log folder", place == folder ? folder
                                              : fmt::format("{} is made at the first start, in {}",

@@ -104,7 +104,7 @@ class Splitter {
         std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
     if (failure != std::errc() || end != digits.data() + 2) {
       return Fail(Code::kInvalidArgument,
-                  fmt::format("'\\x{}' is no byte: two hexadecimal digits follow \\x", digits));
+                  fmt::format("'\\x{}' is not a byte: two hexadecimal digits follow \\x", digits));
     }
     *word += static_cast<char>(byte);
     rest_.remove_prefix(2);

@@ -19,7 +19,7 @@ std::expected<uint64_t, plov::Error> NumberIn(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
-    return plov::Fail(plov::Code::kInvalidArgument, "this is no number: " + std::string(text));
+    return plov::Fail(plov::Code::kInvalidArgument, "this is not a number: " + std::string(text));
   }
   return number;
 }

@@ -160,9 +160,9 @@ Version VersionOf(py::handle only_if) {
   const Version version = PyLong_AsUnsignedLongLong(only_if.ptr());
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    throw py::value_error("only_if is no version");
+    throw py::value_error("only_if is not a version");
   }
-  if (version == 0) throw py::value_error("only_if is no version: versions begin with 1");
+  if (version == 0) throw py::value_error("only_if is not a version: versions begin with 1");
   return version;
 }
 

@@ -67,12 +67,12 @@ std::expected<Place, Error> ParsePlace(std::string_view place) {
   const size_t slash = place.find('/');
   if (slash == std::string_view::npos) return fail("has no root, as in /plov/NAME");
   Place parsed{{}, std::string(place.substr(slash))};
-  if (!CheckPath(parsed.root.substr(1))) return fail("its root is no path");
+  if (!CheckPath(parsed.root.substr(1))) return fail("its root is not a path");
   std::string_view hosts = place.substr(0, slash);
   while (true) {
     const size_t comma = hosts.find(',');
     const auto host = ParseHost(hosts.substr(0, comma));
-    if (!host) return fail("\"" + std::string(hosts.substr(0, comma)) + "\" is no host");
+    if (!host) return fail("\"" + std::string(hosts.substr(0, comma)) + "\" is not a host");
     parsed.hosts.push_back(*host);
     if (comma == std::string_view::npos) return parsed;
     hosts.remove_prefix(comma + 1);

@@ -18,7 +18,7 @@ std::expected<std::string, Error> ReadAuthFile(const std::string& file) {
   const fabric::Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
   if (!fd || ::fstat(fd.get(), &status) != 0) return FailErrno(file, errno);
-  if (!S_ISREG(status.st_mode)) return Fail(Code::kInvalidArgument, file + ": is no file");
+  if (!S_ISREG(status.st_mode)) return Fail(Code::kInvalidArgument, file + ": is not a file");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return Fail(Code::kPermission,
                 fmt::format("{}: other users may use it (mode {:o}): chmod 600 {}", file,

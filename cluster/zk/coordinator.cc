@@ -29,7 +29,7 @@ const std::string kNoData;
 std::expected<void, Error> CheckVersion(const std::string& path, Revision revision) {
   if (revision >= 0 && revision <= std::numeric_limits<int32_t>::max()) return {};
   return Fail(Code::kInvalidArgument,
-              fmt::format("{}: {} is no revision that ZooKeeper gives", path, revision));
+              fmt::format("{}: {} is not a revision that ZooKeeper gives", path, revision));
 }
 
 // The library takes an int, and divides it.

@@ -47,27 +47,27 @@ refused 'etcd://x is not static:FILE' --cluster etcd://x --id a1
 refused 'static: is not static:FILE' --cluster static: --id a1
 refused 'there is no such file' --cluster "static:$work/none.json" --id a1
 refused 'has no c1: it has a1, b1' --cluster "static:$good" --id c1
-refused '--id is no name of 1 to 64 letters' --cluster "static:$good" --id ''
-refused '--id is no name of 1 to 64 letters' --cluster "static:$good" --id $'a1\nb1'
+refused '--id is not a name of 1 to 64 letters' --cluster "static:$good" --id ''
+refused '--id is not a name of 1 to 64 letters' --cluster "static:$good" --id $'a1\nb1'
 
 refused_with 'line 3: is no JSON' '3s/,/,,/'
 refused_with 'has no "config"' 's/"config"/"konfig"/'
 refused_with 'config: .*format: is 2, of a later release' 's/"format": 1/"format": 2/'
-refused_with 'config: .*hash_seed: is no text of 16 hex digits' 's/00000000000005ed/5ed/'
+refused_with 'config: .*hash_seed: is not a text of 16 hex digits' 's/00000000000005ed/5ed/'
 refused_with 'config: replicas is 2: replicas are not built yet' 's/"replicas": 1/"replicas": 2/'
 refused_with 'shards/1: the config has 1 shards, so the last one is 0' 's/"shards": 2/"shards": 1/'
 refused_with 'shards/2: is missing: the config has 3 shards' 's/"shards": 2/"shards": 3/'
 refused_with 'shards: slots 8000 to 8191 are no shard' 's/8191/7999/'
 refused_with 'shards/1: slot 8192 is another shard' 's/8191/8192/'
 refused_with 'shards: slots 16383 to 16383 are no shard' 's/16383/16382/'
-refused_with 'shards/1: .*slot_last: is no integer of 0 to 16383' 's/16383/16384/'
+refused_with 'shards/1: .*slot_last: is not an integer of 0 to 16383' 's/16383/16384/'
 refused_with 'shards/01: is no shard.s number' 's#shards/1#shards/01#'
 refused_with 'shards/0: has 2 replicas, 0 of them joining: replicas are not built yet' \
   's/("in_sync": \[)(.*000010"\})/\1\2, {"server": "b1", "incarnation": "0000000000000012"}/'
 refused_with 'shards/0: has 2 replicas, 1 of them joining: replicas are not built yet' \
   '/shards\/0/,$s/("joining": \[)/\1{"server": "c1", "incarnation": "0000000000000012"}/'
 refused_with 'shards/1: its primary b1 is not below servers/' 's#servers/b1#servers/d1#'
-refused_with 'servers/a1: .*uris: is no array of 1 to' 's#\["shm:.*/a1"\]#[]#'
+refused_with 'servers/a1: .*uris: is not an array of 1 to' 's#\["shm:.*/a1"\]#[]#'
 refused_with 'shards/1: data of another cluster' '/shards\/1/s/c1000001/c1000002/'
 refused_with "no fabric for 'tcp:x'" 's#shm:[^"]*/a1#tcp:x#'
 

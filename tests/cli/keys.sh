@@ -79,7 +79,7 @@ expect 2 scan a b && expect 2 dump --values && expect 2 scan --yes
 
 # flush: only what starts with the prefix; never without a question or --yes.
 run flush < /dev/null
-check_status 2 flush && says 'is no terminal' && says '\-\-yes' && expect 0 scan && has_lines 5
+check_status 2 flush && says 'is not a terminal' && says '\-\-yes' && expect 0 scan && has_lines 5
 expect 2 flush a b --yes && expect 2 delete a --yes
 expect 0 flush a --yes && shows '^deleted 3 items in ' && expect 0 scan && is_sorted 'b\n\xff\n'
 expect 0 flush --yes --json none && is_json && shows "^{\"server\":\"$uri\",\"deleted\":0,\"seconds\":"

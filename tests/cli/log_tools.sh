@@ -222,7 +222,7 @@ run doctor --log "$work/later" && shows "^ok       log folder: $work/later is ma
 before=$(checksums "$dir")
 run doctor --log "$dir" && shows '^[a-zO-R]*  *log file system: ' && shows 'log space: ' && shows 'log commits: 4 KiB durable in [0-9]* us'
 [[ $(checksums "$dir") == "$before" ]] || fail 'doctor leaves something in the folder'
-run doctor --log "$work/file" && shows '^PROBLEM  log folder: .*is no folder'
+run doctor --log "$work/file" && shows '^PROBLEM  log folder: .*is not a folder'
 run doctor --log "$work/none/at/all" && shows '^PROBLEM  log folder: .*No such file' && shows "mend: mkdir -p $work/none/at"
 check_status 3 'doctor --log none/at/all'
 run doctor --log /dev/shm && shows '^note     log file system: .*in memory (tmpfs)'

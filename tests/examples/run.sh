@@ -96,7 +96,7 @@ check_counter() {
   for i in "${pids[@]}"; do wait "$i" || fail "a counter ended with $?"; done
   run hits 1 "$uri"  # nothing was lost and nothing came twice
   prints "hits is 1001, 0 races lost"
-  refuses 1 "this is no number" hits many "$uri"
+  refuses 1 "this is not a number" hits many "$uri"
 }
 
 check_event_loop() {

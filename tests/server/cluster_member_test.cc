@@ -92,16 +92,16 @@ TEST(ClusterMember, AnIdThatIsNoneNamesThoseThatAre) {
 TEST(ClusterMember, SlotsHaveToBeCoveredOnce) {
   ClusterValues values = Whole();
   values.shards[3].slot_first = 5001;
-  EXPECT_EQ(Refused(values), "shards: slots 5000 to 5000 are no shard's");
+  EXPECT_EQ(Refused(values), "shards: slots 5000 to 5000 belong to no shard");
   values = Whole();
   values.shards[3].slot_first = 4999;
   EXPECT_EQ(Refused(values), "shards/3: slot 4999 is another shard's, too");
   values = Whole();
   values.shards[2].slot_last = kSlots - 2;
-  EXPECT_EQ(Refused(values), "shards: slots 16383 to 16383 are no shard's");
+  EXPECT_EQ(Refused(values), "shards: slots 16383 to 16383 belong to no shard");
   values = Whole();
   values.shards[1].slot_first = 1;
-  EXPECT_EQ(Refused(values), "shards: slots 0 to 0 are no shard's");
+  EXPECT_EQ(Refused(values), "shards: slots 0 to 0 belong to no shard");
 }
 
 TEST(ClusterMember, ReplicasAreRefused) {
@@ -195,11 +195,11 @@ TEST_F(ClusterJoin, SaysWhatIsWrongWithTheFile) {
   EXPECT_THAT(Refusal(), HasSubstr("format: is 2, of a later release"));
   WriteWith("[\"shm:/a\"]", "[]");
   EXPECT_THAT(Refusal(), HasSubstr("servers/a1: "));
-  EXPECT_THAT(Refusal(), HasSubstr("uris: is no array of 1 to"));
+  EXPECT_THAT(Refusal(), HasSubstr("uris: is not an array of 1 to"));
   WriteWith("\"shards/2\"", "\"shards/02\"");
-  EXPECT_THAT(Refusal(), HasSubstr("shards/02: is no shard's number"));
+  EXPECT_THAT(Refusal(), HasSubstr("shards/02: is not a shard's number"));
   WriteWith("\"shards/2\"", "\"shards/99999999999\"");
-  EXPECT_THAT(Refusal(), HasSubstr("shards/99999999999: is no shard's number"));
+  EXPECT_THAT(Refusal(), HasSubstr("shards/99999999999: is not a shard's number"));
   WriteWith("\"shards/2\"", "\"shards/2/x\"");
   EXPECT_THAT(Refusal(), HasSubstr("has no \"shards/2\""));
   WriteWith("\"slot_first\":8192", "\"slot_first\":16384");

@@ -336,7 +336,7 @@ TEST_F(OptionsTest, ConfigFileThatMayTakeLongIsRefused) {
               HasSubstr("it has more than 1 MiB"));
   const std::string pipe = ConfigPath() + ".pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(Refusal({"--config", pipe.c_str()}), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Refusal({"--config", pipe.c_str()}), HasSubstr("it is not a regular file"));
   ::unlink(pipe.c_str());
 }
 
