@@ -188,15 +188,28 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   item.mask = masks_.Next();
   Bucket bucket;
   bucket.SetInline(item, verify::kBucketBytesMax);
-  if (defers_) return Defer(request, now_us, {target, bucket, item}, writing);
-  if (keeps_tail()) tail_->Intend(item.version, writing->client_id, request.sequence);
-  const auto status = Replace(target, bucket, now_us, &writing->room);
+  return Apply(request, now_us, {target, bucket, item}, writing);
+}
+
+std::optional<WriteReply> Store::Apply(const Request& request, uint64_t now_us,
+                                       const Settled& settled, Writing* writing) {
+  if (defers_) return Defer(request, now_us, settled, writing);
+  const auto& [target, item, view] = settled;
+  if (keeps_tail()) tail_->Intend(view.version, writing->client_id, request.sequence);
+  const auto status = Replace(target, item, now_us, &writing->room);
   if (!status) return std::nullopt;
-  if (*status != Code::kOk) return Refuse(*status, target);
-  LogPut(request, item, writing);
+  if (*status != Code::kOk) {
+    Abandon(writing);
+    return Refuse(*status, target);
+  }
+  LogPut(request, view, writing);
+  if (writing->place) {
+    records_.Unpin(writing->place->offset, writing->place->record_bytes);
+    writing->place.reset();
+  }
   ++stats_.puts;
-  Count(Change::kStored, item.key.size() + item.value.size(), item.expiry);
-  return WriteReply{Code::kOk, item.version};
+  Count(Change::kStored, verify::PayloadBytes(item), view.expiry);
+  return WriteReply{Code::kOk, view.version};
 }
 
 void Store::Erase(const Target& target) {

@@ -258,13 +258,16 @@ class Store : private cuckoo::GrowingTable::Records {
   bool keeps_tail() const { return tail_ != nullptr && !defers_; }
   bool NoteExpired(const Target& target);
   // A write whose outcome is settled: the place of its key, and what is stored there.
-  struct Deferred {
+  struct Settled {
     const Target& target;
     const verify::Bucket& item;
     const verify::ItemView& view;
   };
+  // Publishes it now, or defers that. nullopt: as Write.
+  std::optional<WriteReply> Apply(const verify::Request& request, uint64_t now_us,
+                                  const Settled& settled, Writing* writing);
   std::optional<WriteReply> Defer(const verify::Request& request, uint64_t now_us,
-                                  const Deferred& deferred, Writing* writing);
+                                  const Settled& settled, Writing* writing);
   void DeferDelete(std::string_view key, uint64_t hash, uint64_t version);
   void Publish(const PendingWrite& pending);
   void PublishPut(const PendingWrite& pending, const Target& target);

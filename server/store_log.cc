@@ -149,8 +149,8 @@ bool Store::MayWrite(const Request& request) {
 // Rule D3, strict: the outcome is settled and in the log; the table changes once that is durable. Until then
 // it decides what becomes of the key's next write.
 std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
-                                       const Deferred& deferred, Writing* writing) {
-  const auto& [target, item, view] = deferred;
+                                       const Settled& settled, Writing* writing) {
+  const auto& [target, item, view] = settled;
   // An insert must not fail when it is published: what finds no bucket then has a place in the stash
   // that nobody else takes.
   if (!target.found && !MakeStashRoom(request.key.size(), false)) {
@@ -158,8 +158,6 @@ std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
     Abandon(writing);
     return Refuse(Code::kNoSpace, target);
   }
-  const size_t value_bytes =
-      writing->place ? writing->place->record_bytes - writing->place->at : view.value.size();
   LogPut(request, view, writing);
   pending_.Add({.batch = log_->last_batch(),
                 .version = view.version,
@@ -167,7 +165,7 @@ std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
                 .key = std::string(request.key),
                 .item = item,
                 .inserts = !target.found,
-                .payload_bytes = request.key.size() + value_bytes,
+                .payload_bytes = verify::PayloadBytes(item),
                 .expiry = view.expiry,
                 .place = std::exchange(writing->place, std::nullopt)});
   return WriteReply{Code::kOk, view.version};

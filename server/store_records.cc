@@ -103,11 +103,10 @@ std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us,
     return Refuse(status, target);
   }
   const Writing::Place& place = *writing->place;
-  const size_t value_bytes = place.record_bytes - place.at;
   ItemView item = ItemOf(request, now_us);
   item.version = NextVersion();
   item.mask = writing->mask;
-  verify::WriteRecordHead(place.shared, item, value_bytes);
+  verify::WriteRecordHead(place.shared, item, place.record_bytes - place.at);
   if (writing->value_digest) {
     verify::SealLongRecord(place.shared, request.key.size(), *writing->value_digest);
   } else {
@@ -118,20 +117,7 @@ std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us,
   bucket.SetReference({target.hash, item.version, place.offset,
                        static_cast<uint32_t>(place.record_bytes), 0, item.mask.word()},
                       verify::kBucketBytesMax);
-  if (defers_) return Defer(request, now_us, {target, bucket, item}, writing);
-  if (keeps_tail()) tail_->Intend(item.version, writing->client_id, request.sequence);
-  const auto status = Replace(target, bucket, now_us, &writing->room);
-  if (!status) return std::nullopt;
-  if (*status != Code::kOk) {
-    Abandon(writing);
-    return Refuse(*status, target);
-  }
-  LogPut(request, item, writing);
-  records_.Unpin(place.offset, place.record_bytes);
-  writing->place.reset();
-  ++stats_.puts;
-  Count(Change::kStored, item.key.size() + value_bytes, item.expiry);
-  return WriteReply{Code::kOk, item.version};
+  return Apply(request, now_us, {target, bucket, item}, writing);
 }
 
 verify::ValueDigest Store::DigestOf(const Writing& writing) const {
