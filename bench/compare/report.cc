@@ -77,6 +77,7 @@ std::string HeadOf(const Comparison& comparison) {
       program::Grouped(settings.items), settings.huge_pages ? " in huge pages" : "",
       Text(comparison.table), Text(comparison.table_of_records),
       RoundsOf(settings.rounds, settings.duration));
+  text += "\n" + comparison.background.Text();
   if (settings.quick) {
     text +=
         "\nquick: few items lie in caches, which changes the ratios to the memory; the goals "
@@ -254,7 +255,8 @@ program::Json JsonOf(const Comparison& comparison) {
           {"hugepages", settings.huge_pages},
           {"goals", comparison.goals},
           {"rates", comparison.rates},
-          {"skipped", comparison.skipped}};
+          {"skipped", comparison.skipped},
+          {"background_load", comparison.background}};
 }
 
 const Command kCompareCommand = {

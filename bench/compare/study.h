@@ -14,6 +14,7 @@
 #include "bench/page/page.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/plov.h"
+#include "bench/shared/background_load.h"
 #include "bench/shared/options.h"
 #include "bench/shared/sample.h"
 #include "program/process.h"
@@ -152,6 +153,7 @@ struct Comparison {
   std::vector<RateRow> rates;
   std::vector<GoalRow> goals;
   std::vector<SkippedPeer> skipped;
+  BackgroundLoad background;
 
   const RateRow* FindRate(std::string_view who, Way way) const;
 };

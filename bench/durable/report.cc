@@ -10,7 +10,6 @@
 #include "bench/page/number.h"
 #include "bench/page/rows.h"
 #include "bench/shared/command.h"
-#include "fabric/os.h"
 #include "program/format.h"
 
 namespace plov::bench {
@@ -127,12 +126,7 @@ std::string HeadOf(const DurableStudy& study) {
       RoundsOf(settings.rounds, settings.duration));
   if (study.is_on_tmpfs)
     text += "\nthat folder is in memory, not on a disk: name one on a disk with --dir";
-  if (study.busy_before > fabric::ProcessorCount() / 2.0) {
-    text += fmt::format(
-        "\nthe machine was busy before, with {:.1f} threads: what waits for the disk "
-        "waits for a processor, too",
-        study.busy_before);
-  }
+  text += "\n" + study.background.Text();
   if (!study.skipped.empty()) text += "\nRedis is skipped: " + study.skipped;
   if (settings.quick) text += "\nquick: the goals are for 1,000,000 items";
   return text;
@@ -239,7 +233,7 @@ program::Json JsonOf(const DurableStudy& study) {
                           {"quick", settings.quick},
                           {"log_folder", study.log_folder},
                           {"tmpfs", study.is_on_tmpfs},
-                          {"busy_before", study.busy_before},
+                          {"background_load", study.background},
                           {"snapshots", study.snapshots},
                           {"goals", GoalsOf(study)},
                           {"loads", program::Json::array()},

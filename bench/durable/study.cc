@@ -1,7 +1,6 @@
 #include "bench/durable/study.h"
 
 #include <fmt/core.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -55,7 +54,6 @@ class Bench {
       : work_(settings.items, kShape),
         redis_work_(std::min(settings.items, kRedisItemsMax), kShape) {
     study_.settings = settings;
-    ::getloadavg(&study_.busy_before, 1);
     const size_t part = work_.count() / kClients;
     for (size_t i = 0; i < kClients; ++i) {
       parts_.emplace_back(work_, Range{i * part, part});
@@ -72,6 +70,11 @@ class Bench {
       Say(round == 0 ? "warming up" : fmt::format("round {} of {}", round, rounds));
       counts_ = round > 0;
       if (auto measured = Round(); !measured) return std::unexpected(measured.error());
+      if (round == 0) {
+        study_.background.BeginRounds();
+      } else {
+        study_.background.EndRound();
+      }
     }
     if (auto measured = AfterRounds(); !measured) return std::unexpected(measured.error());
     return std::move(study_);

@@ -12,6 +12,7 @@
 #include "bench/compare/study.h"
 #include "bench/durable/load.h"
 #include "bench/page/page.h"
+#include "bench/shared/background_load.h"
 #include "bench/shared/options.h"
 #include "bench/shared/sample.h"
 
@@ -76,8 +77,8 @@ struct DurableStudy {
   DurableSettings settings;
   std::string log_folder;  // what was in settings.dir
   bool is_on_tmpfs = false;
-  double busy_before = 0;  // threads of others that wanted a processor, in the minute before
-  std::string skipped;     // why there is no Redis
+  BackgroundLoad background;
+  std::string skipped;  // why there is no Redis
   std::vector<LoadRow> loads;
   uint64_t snapshots = 0;          // that were written while something was measured
   double snapshot_extra_mib = 0;   // memory of the server beyond what it had before the first one

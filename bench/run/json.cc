@@ -49,6 +49,7 @@ program::Json RowOf(const RunStudy& study, const RunRow& row) {
       {"per_second", row.per_second.median()},
       {"per_second_least", row.per_second.least()},
       {"per_second_most", row.per_second.most()},
+      {"background_load", row.background},
       {"seconds", result.seconds},
       {"count", result.operations()},
       {"operations", program::Json::object()},

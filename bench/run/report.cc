@@ -218,11 +218,12 @@ Page PageOf(const RunStudy& study) {
   page.parts.push_back(LatencyPlot(row));
   if (study.settings.drive.duration.count() > 0) page.parts.push_back(OverTime(study, row));
   page.parts.push_back(OperationsOf(runs[0]));
-  if (row.per_second.size() > 1) {
-    page.parts.push_back(
-        Paragraph{fmt::format("{} rounds, the median; {} to {} a second", row.per_second.size(),
-                              Whole(row.per_second.least()), Whole(row.per_second.most()))});
-  }
+  page.parts.push_back(
+      Paragraph{row.per_second.size() == 1
+                    ? row.background.Text()
+                    : fmt::format("{} rounds, the median; {} to {} a second; {}",
+                                  row.per_second.size(), Whole(row.per_second.least()),
+                                  Whole(row.per_second.most()), row.background.Text())});
   page.parts.push_back(CostsOf(study, row));
   if (sweep.empty()) return page;
   page.parts.push_back(TableOf(

@@ -1,5 +1,6 @@
 #include "bench/run/study.h"
 
+#include <algorithm>
 #include <array>
 
 #include "program/progress.h"
@@ -48,22 +49,27 @@ class RunBench {
   Outcome Measure(double rate) {
     RunRow row;
     row.rate = drive_.rate = rate;
+    std::vector<Result> results;
+    row.background.BeginRounds();
     for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
       progress_ = program::Progress();
       drive_.seed = round + 1;
       auto result = Drive(workload_, drive_);
       progress_.Clear();
       if (!result) return std::unexpected(result.error());
+      row.background.EndRound();
       workload_.items += result->inserted;
       row.per_second.Add(result->per_second);
       if (cpu_before_ && cpu_after_) {
         row.server_cpu_seconds = row.server_cpu_seconds.value_or(0) + *cpu_after_ - *cpu_before_;
       }
-      if (round == 0) {
-        row.result = std::move(*result);
-      } else {
-        row.result.AddCounts(*result);
-      }
+      results.push_back(std::move(*result));
+    }
+    const auto median = results.begin() + static_cast<ptrdiff_t>(results.size() / 2);
+    std::ranges::nth_element(results, median, {}, &Result::per_second);
+    row.result = std::move(*median);
+    for (auto other = results.begin(); other != results.end(); ++other) {
+      if (other != median) row.result.AddCounts(*other);
     }
     study_.rows.push_back(std::move(row));
     return {};

@@ -11,6 +11,7 @@
 #include "bench/load/result.h"
 #include "bench/load/workload.h"
 #include "bench/page/page.h"
+#include "bench/shared/background_load.h"
 #include "bench/shared/options.h"
 #include "bench/shared/sample.h"
 #include "bench/shared/tested_server.h"
@@ -45,9 +46,10 @@ inline constexpr auto kPercentiles = std::to_array<NamedPart>(
 // The load at one rate.
 struct RunRow {
   double rate = 0;    // that was asked for; 0: as fast as they go
-  Result result;      // counts of all rounds; rate, seconds and slices of the first
+  Result result;      // counts of all rounds; rate, seconds and slices of the median one
   Sample per_second;  // of the rounds
   std::optional<double> server_cpu_seconds;  // of all rounds
+  BackgroundLoad background;
 
   // CPU seconds for a million operations.
   double client_cpu() const;

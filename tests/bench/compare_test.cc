@@ -12,6 +12,24 @@
 namespace plov::bench {
 namespace {
 
+TEST(BackgroundLoad, IsSaidOfTheRoundsThatItDisturbed) {
+  EXPECT_EQ(BackgroundLoad::TextOf({1.0, 1.2}), "no other work disturbed a round");
+  EXPECT_EQ(BackgroundLoad::TextOf({1.0, 1.3, 1.0}),
+            "other work disturbed round 2: a loop beside it took 1.3 times as long");
+  EXPECT_EQ(BackgroundLoad::TextOf({2.04, 1.0, 1.5}),
+            "other work disturbed rounds 1, 3: a loop beside them took up to 2.0 times as long");
+}
+
+TEST(BackgroundLoad, LoopTakesNoLessThanItsOwnTimeAtBest) {
+  BackgroundLoad load;
+  load.BeginRounds();
+  EXPECT_TRUE(load.Slowdowns().empty());
+  load.EndRound();
+  load.EndRound();
+  ASSERT_EQ(load.Slowdowns().size(), 2u);
+  for (const double slowdown : load.Slowdowns()) EXPECT_GT(slowdown, 0.99);
+}
+
 GoalRow Row(Bound bound, double target, std::initializer_list<double> measured) {
   GoalRow row;
   row.name = "row";
