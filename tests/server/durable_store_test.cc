@@ -4,7 +4,7 @@
 // writes, and that has all that was promised; and of each write its sessions know what became of it, or
 // say that they do not.
 //
-// PLOV_SEEDS: how many seeds each test runs, 100 unless given, few where each access is watched. PLOV_SEED: this one alone.
+// PLOV_SEEDS: how many seeds each test runs, 50 unless given, few where each access is watched. PLOV_SEED: this one alone.
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
@@ -383,7 +383,7 @@ class DurableLives {
   std::optional<ShardSnapshot> snapshot_;
 };
 
-constexpr uint64_t kSeeds = test::kSanitized ? 8 : 100;
+constexpr uint64_t kSeeds = test::kSanitized ? 8 : 50;
 
 uint64_t Given(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);

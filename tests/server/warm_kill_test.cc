@@ -304,27 +304,27 @@ TEST_P(WarmKill, ATornSuperblockIsMadeWholeBeforeItsMirrorIsWritten) {
 const World kEveryKind{"EveryKindOfWrite",
                        {.memory_bytes = kMiB, .bucket_count = 16, .grows = false, .stashes = false},
                        {.steps = 80, .keys = 16},
-                       3500,
+                       1750,
                        false,
                        false};
 // A table with a bucket for every second key.
 const World kStashing{"Stashing",
                       {.memory_bytes = kMiB, .bucket_count = 16, .grows = false},
                       {.steps = 80, .keys = 36},
-                      2000,
+                      1000,
                       false,
                       false};
 const World kGrowing{"Growing",
                      {.memory_bytes = 2 * kMiB, .bucket_count = 64},
                      {.steps = 200, .keys = 250, .delete_percent = 5},
-                     1200,
+                     600,
                      true,
                      false};
 // Buckets that become wider, and take in what was in records.
 const World kWidening{"Widening",
                       {.memory_bytes = 2 * kMiB, .bucket_bytes = 0, .bucket_count = 64},
                       {.steps = 200, .keys = 250, .value_bytes = {72, 78, 80}, .delete_percent = 5},
-                      1200,
+                      600,
                       true,
                       false};
 // Records, runs too, in memory that is full: expiry and cleaning make room.
