@@ -127,8 +127,8 @@ check_model() {
 
 check_switch() {
   local options=("-D$1" -DOUTSIDE)
-  # Breadth first finds the shortest, depth first finds one soon.
-  if $trail; then build "${options[@]}" -- -O1 -DBFS; else build "${options[@]}" -- -O0; fi
+  # Breadth first finds the shortest; depth first, with a process's last steps tried first, finds one soon.
+  if $trail; then build "${options[@]}" -- -O1 -DBFS; else build "${options[@]}" -- -O1 -DT_REVERSE; fi
   search
   grep -q 'pan:1: assertion violated' pan.log || fail "$name $1: no violation was found"
   printf '%s %s: violation, after %s states\n' "$name" "$1" "$(report '([0-9]+) states, stored')"
