@@ -57,11 +57,11 @@ refused_with 'config: .*hash_seed: is not a text of 16 hex digits' 's/0000000000
 refused_with 'config: replicas is 2: replicas are not built yet' 's/"replicas": 1/"replicas": 2/'
 refused_with 'shards/1: the config has 1 shards, so the last one is 0' 's/"shards": 2/"shards": 1/'
 refused_with 'shards/2: is missing: the config has 3 shards' 's/"shards": 2/"shards": 3/'
-refused_with 'shards: slots 8000 to 8191 are no shard' 's/8191/7999/'
+refused_with 'shards: slots 8000 to 8191 belong to no shard' 's/8191/7999/'
 refused_with 'shards/1: slot 8192 is another shard' 's/8191/8192/'
-refused_with 'shards: slots 16383 to 16383 are no shard' 's/16383/16382/'
+refused_with 'shards: slots 16383 to 16383 belong to no shard' 's/16383/16382/'
 refused_with 'shards/1: .*slot_last: is not an integer of 0 to 16383' 's/16383/16384/'
-refused_with 'shards/01: is no shard.s number' 's#shards/1#shards/01#'
+refused_with 'shards/01: is not a shard.s number' 's#shards/1#shards/01#'
 refused_with 'shards/0: has 2 replicas, 0 of them joining: replicas are not built yet' \
   's/("in_sync": \[)(.*000010"\})/\1\2, {"server": "b1", "incarnation": "0000000000000012"}/'
 refused_with 'shards/0: has 2 replicas, 1 of them joining: replicas are not built yet' \

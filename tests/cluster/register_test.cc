@@ -8,6 +8,7 @@
 #include "cluster/configuration_register.h"
 #include "tests/cluster/sim_coordinator.h"
 #include "tests/cluster/values.h"
+#include "tests/support/sanitizers.h"
 
 namespace plov::test {
 namespace {
@@ -139,7 +140,7 @@ class Proposers {
 };
 
 TEST(Register, NoEpochHasTwoValuesAndNoVerdictIsWrong) {
-  constexpr uint64_t kSeeds = 40;
+  constexpr uint64_t kSeeds = test::kSanitized ? 10 : 40;
   constexpr int kSteps = 1500;
   std::map<Verdict, uint64_t> counts;
   uint64_t killed = 0, accepted_though_lost = 0, late_done = 0, late_refused = 0, old_reads = 0;
