@@ -3,7 +3,7 @@
 
   PASSED FAILED SKIPPED
   failed NAME
-    LINE                                      what googletest says of failures, or the last of its output
+    LINE                                      what googletest or vm.sh says of failures, or the last of its output
   skipped NAME: REASON
   over RDMA: N passed, N failed, N skipped    what the tests named rdma.* have counted themselves
 """
@@ -26,9 +26,16 @@ def reason(output, completion):
 def of_failure(output):
     """The lines that say why a test failed."""
     lines = [line[:300] for line in output.rstrip().splitlines()]
-    said = [line for i, line in enumerate(lines)
-            if any(before.endswith(": Failure") for before in lines[max(0, i - 6):i + 1])]
-    return said[:30] or lines[-12:]
+    said, more = [], 0
+    for line in lines:
+        if line.endswith(": Failure"):
+            more = max(more, 7)
+        elif line.startswith("vm.sh: "):
+            more = 25  # what its kernel complains of
+        if more > 0:
+            said.append(line)
+            more -= 1
+    return said[:40] or lines[-12:]
 
 
 def outcome(case):
@@ -50,11 +57,13 @@ def over_rdma(cases):
     """The sums of what rdma.* say at their end, or None when there are none of them."""
     texts = [case.findtext("system-out") or "" for case in cases
              if case.get("name").startswith("rdma.")]
-    said = [re.findall(r"^(?:[12]: )?over RDMA, \w+: (\d+) passed, (\d+) failed, (\d+) skipped$",
-                       text, re.MULTILINE) for text in texts]
     if not texts:
         return None
-    sums = [sum(int(one[i]) for lines in said for one in lines) for i in range(3)]
+    # Of a group that was run again its last run counts.
+    said = [{(machine, group): counts for machine, group, *counts in re.findall(
+        r"^([12]: )?over RDMA, (\w+): (\d+) passed, (\d+) failed, (\d+) skipped$", text, re.MULTILINE)}
+            for text in texts]
+    sums = [sum(int(counts[i]) for groups in said for counts in groups.values()) for i in range(3)]
     return "over RDMA: {} passed, {} failed, {} skipped".format(*sums)
 
 

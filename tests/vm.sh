@@ -184,8 +184,8 @@ readonly processor=max,-erms,-fsrm
 # boot MACHINE: becomes its qemu. An overloaded host is not a lock-up of the guest, and gets time.
 boot() {
   local wire=() id=() arguments=(console=ttyS0 loglevel=5 printk.devkmsg=on mitigations=off
-    cryptomgr.notests no_timer_check tsc=reliable rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=60
-    oops=panic panic=-1 reboot=t watchdog_thresh=20 sysctl.kernel.hung_task_timeout_secs=60
+    cryptomgr.notests no_timer_check tsc=reliable rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=120
+    oops=panic panic=-1 reboot=t watchdog_thresh=60 sysctl.kernel.hung_task_timeout_secs=120
     "plov_machine=$1")
   if [[ -n $tsc_khz ]]; then arguments+=("tsc_early_khz=$tsc_khz"); fi
   if $two; then read -ra wire < <(wire_options "$1"); fi

@@ -164,12 +164,26 @@ test_torture() {
   torture "killed clients and server" --duration 10s --keys 2000 --faults stop,kill-client,kill-server
 }
 
+# in_machine: this group in a virtual machine, and once more when its kernel complained (125): emulated on a host
+# that is busy, it also complains of what only took long. Both complaints are shown, and two in a row fail.
+in_machine() {
+  local tries status=0
+  for tries in 1 2; do
+    status=0
+    "$here/../vm.sh" --cpus 2 --timeout "$boot_seconds" --memory "$memory_mib" \
+      "$here/rdma.sh" "$group" "$build" || status=$?
+    if ((status != 125)); then return "$status"; fi
+    echo "rdma.sh: the kernel complained in boot $tries of 2"
+  done
+  return "$status"
+}
+
 main() {
   [[ " conformance system torture " == *" $group "* ]] || usage
   if [[ -z ${PLOV_RDMA_ADDRESS:-} ]]; then PLOV_RDMA_ADDRESS=$(device_address); fi
   if [[ -z $PLOV_RDMA_ADDRESS ]]; then
-    exec "$here/../vm.sh" --cpus 2 --timeout "$boot_seconds" --memory "$memory_mib" \
-      "$here/rdma.sh" "$group" "$build"
+    in_machine
+    exit
   fi
   export PLOV_RDMA_ADDRESS build
   work=$(mktemp -d)
