@@ -244,7 +244,7 @@ inline HearOfAccepted(m) {
   EndProposal(m);
   s[m].joining = 0;
   if
-  :: s[m].leads -> s[m].oath = s[m].holds
+  :: s[m].leads -> s[m].oath = (s[m].serves -> s[m].holds : 0)
   :: else ->
     s[m].leads = true;
     s[m].oath = 0;
@@ -312,9 +312,6 @@ inline LoseMemory(m) {
 
 #define IS_IDLE(m) (s[m].proposal == NONE && epoch == s[m].holds && epoch < EPOCHS)
 #define IS_BACKUP(m) (!s[m].leads && s[m].holds != 0 && IS_MEMBER(m, s[m].holds))
-/* The members have the epoch, and hold the whole log. */
-#define FOLLOWS(k, m) (!IS_IN(k, members[s[m].holds]) || k == m || s[m].held[k] == s[m].length && s[k].oath == s[m].holds)
-#define ALL_FOLLOW(m) (FOLLOWS(0, m) && FOLLOWS(1, m) && FOLLOWS(2, m))
 #define MAY_CHANGE(m) (s[m].leads && s[m].serves && IS_IDLE(m))
 
 /* What a server does by itself. */
@@ -325,7 +322,7 @@ end:
   :: d_step { s[m].leads && s[m].published < s[m].length &&
       HOLDS_NEXT(0, m) && HOLDS_NEXT(1, m) && HOLDS_NEXT(2, m) -> Publish(m) }
   :: d_step { s[m].serves && s[m].published > known -> known = s[m].published } /* it replies */
-  :: d_step { s[m].leads && !s[m].serves && s[m].published == s[m].length && ALL_FOLLOW(m) ->
+  :: d_step { s[m].leads && !s[m].serves && s[m].published == s[m].length ->
       s[m].serves = true; s[m].oath = s[m].holds }
   /* It takes over, with any of the members. */
   :: d_step { IS_BACKUP(m) && IS_IDLE(m) -> Propose(m, BIT(m)) }
@@ -358,7 +355,7 @@ end:
       s[k].published < s[k].length && s[k].published < s[m].published -> Apply(m, k) }
   :: d_step { s[m].leads && FOLLOWS_NOT_YET(m, k) && IS_MEMBER(k, s[m].holds) -> Follow(m, k) }
   :: d_step { MAY_CHANGE(m) && !IS_MEMBER(k, epoch) && s[m].joining == 0 && !IS_IN(k, members[epoch]) -> Join(m, k) }
-  :: d_step { MAY_CHANGE(m) && IS_IN(k, members[epoch]) -> Propose(m, members[epoch] & ~BIT(k)) }
+  :: d_step { s[m].leads && IS_IDLE(m) && IS_IN(k, members[epoch]) -> Propose(m, members[epoch] & ~BIT(k)) }
 #ifdef DROPPED_WITHOUT_CAS
   :: d_step { MAY_CHANGE(m) && IS_IN(k, members[epoch]) -> s[m].without = BIT(k) }
 #endif
