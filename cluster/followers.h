@@ -1,0 +1,46 @@
+// Followers: what a primary knows of the other replicas of its shard.
+//
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cluster/stream.h"
+
+namespace plov::cluster {
+
+struct Follower {
+  Member replica;
+  bool is_joining = false;  // it is in no configuration yet
+  bool follows = false;     // it has this primary's entries in the place of its own
+  bool has_caught_up = false;
+  uint64_t held = 0;      // it holds all up to this number
+  uint64_t heard_us = 0;  // when it was heard of last
+  uint64_t sent_us = 0;   // it has acknowledged, in this epoch, what was sent then
+};
+
+class Followers {
+ public:
+  // The members of a configuration but the primary, and who is joining. Of those that are known already what they
+  // hold stays known.
+  void Set(const std::vector<Member>& members, const std::string& primary, uint64_t now_us);
+  // One that is not in the configuration, if there is no other.
+  void Add(const Member& replica, uint64_t now_us);
+  void Remove(uint64_t incarnation);
+
+  const std::vector<Follower>& all() const { return all_; }
+  Follower* Find(uint64_t incarnation);
+  // nullptr: there is none.
+  const Follower* joining() const;
+
+  // What each member holds, and who has caught up; `end` when there is none.
+  uint64_t HeldByAll(uint64_t end) const;
+  // Each has acknowledged something that was sent after `since_us`.
+  bool AllHeardSince(uint64_t since_us) const;
+
+ private:
+  std::vector<Follower> all_;
+};
+
+}  // namespace plov::cluster

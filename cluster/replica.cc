@@ -1,0 +1,320 @@
+#include "cluster/replica.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace plov::cluster {
+
+namespace {
+
+const Member* PrimaryOf(const Shard& shard) {
+  const auto found = std::ranges::find(shard.in_sync, shard.primary, &Member::server);
+  return found == shard.in_sync.end() ? nullptr : &*found;
+}
+
+bool HasSamePrimary(const Shard& a, const Shard& b) {
+  const Member* one = PrimaryOf(a);
+  const Member* other = PrimaryOf(b);
+  return one != nullptr && other != nullptr && *one == *other;
+}
+
+}  // namespace
+
+Replica::Replica(Member self, const ReplicaTimes& times, std::optional<Memory> memory,
+                 ReplicaHost* host, uint64_t now_us)
+    : self_(std::move(self)),
+      times_(times),
+      host_(host),
+      tail_(memory ? std::move(memory->tail) : Tail({})),
+      is_new_(!memory),
+      heard_us_(now_us) {
+  if (memory) held_ = std::move(memory->held);
+  assert(is_new_ || is_member());
+}
+
+bool Replica::is_member() const {
+  return held_ && std::ranges::find(held_->shard.in_sync, self_) != held_->shard.in_sync.end();
+}
+
+uint64_t Replica::LeaseEnd(uint64_t begin_us) const {
+  return begin_us + times_.lease_us + times_.lease_us * times_.rate_error_ppm / 1'000'000 + 1;
+}
+
+void Replica::Show(uint64_t epoch) {
+  if (oath_ == epoch) return;
+  oath_ = epoch;
+  host_->ShowOath(epoch);
+}
+
+void Replica::ShowOwn() {
+  const bool is_in_sync = lead_ ? lead_->serves : follows_;
+  Show(is_member() && is_in_sync && !proposal_ ? epoch() : 0);
+}
+
+void Replica::GiveUp(const char* why) {
+  is_given_up_ = true;
+  lead_.reset();
+  Show(0);
+  host_->StartAnew(why);
+}
+
+void Replica::Learn(const Held& held, uint64_t now_us) {
+  // What becomes of a proposal is heard first: it tells what is held then.
+  if (is_given_up_ || proposal_) return;
+  if (held_ && held.shard.epoch <= epoch()) {
+    if (held.shard.epoch == epoch() && held.revision > held_->revision) held_ = held;
+    return;
+  }
+  const bool goes_on = held_ && held.shard.epoch == epoch() + 1 && !lead_ &&
+                       HasSamePrimary(held.shard, held_->shard);
+  held_ = held;
+  lead_.reset();
+  sent_us_ = 0;
+  if (!goes_on) {
+    follows_ = false;
+    heard_us_ = now_us;
+  }
+  if (!is_new_ && !follows_ && !is_member()) {
+    return GiveUp("it is not in the shard's configuration");
+  }
+  ShowOwn();
+}
+
+void Replica::Propose(Change change, const Shard& next, uint64_t now_us) {
+  assert(!proposal_);
+  proposal_ = Proposal{change, now_us};
+  Show(0);  // S1
+  host_->Propose(*held_, next);
+}
+
+void Replica::TakeOver(Change change, uint64_t now_us) {
+  Shard next = held_->shard;
+  if (change == Change::kTakeOver) {
+    std::erase_if(next.in_sync, [&](const Member& member) {
+      return member.server == next.primary && member != self_;
+    });
+  }
+  next.primary = self_.server;
+  next.joining.clear();
+  Propose(change, next, now_us);
+}
+
+void Replica::Heard(const Outcome& outcome, uint64_t now_us) {
+  assert(outcome.verdict != Verdict::kOpen);
+  if (is_given_up_ || !proposal_) return;
+  const Proposal proposal = *std::exchange(proposal_, std::nullopt);
+  if (outcome.verdict == Verdict::kAccepted) {
+    return Enter(*outcome.held, proposal, now_us);
+  }
+  heard_us_ = now_us;
+  if (outcome.held) {
+    Learn(*outcome.held, now_us);
+  } else {
+    host_->ReadConfiguration();
+  }
+  if (!is_given_up_) ShowOwn();
+}
+
+void Replica::Enter(const Held& held, const Proposal& proposal, uint64_t now_us) {
+  held_ = held;
+  if (!lead_) {
+    const bool has_leases = proposal.change == Change::kTakeOver;
+    lead_ = Lead{.serves = false,
+                 .publishes_from_us = has_leases ? LeaseEnd(proposal.since_us) : 0,  // S4
+                 .beat_us = now_us,
+                 .successor = std::nullopt,
+                 .followers = {}};
+    follows_ = false;
+  }
+  lead_->followers.Set(held.shard.in_sync, self_.server, now_us);
+  ShowOwn();
+  Beat(now_us);
+  Advance(now_us);
+}
+
+void Replica::Receive(const Append& append, uint64_t now_us) {
+  if (is_given_up_ || append.to != self_.incarnation) return;
+  if (append.epoch > epoch()) return host_->ReadConfiguration();
+  // The sender hears that it is deposed.
+  if (append.epoch < epoch()) return Acknowledge(append.from, false);
+  if (lead_ || proposal_) return;  // S2
+  heard_us_ = now_us;
+  const Tail::Fit fit = Take(append);
+  if (fit == Tail::Fit::kForeign) return GiveUp("its history is not the primary's");
+  if (fit == Tail::Fit::kGap && append.is_first) {
+    return GiveUp("the primary does not have any more what it lacks");
+  }
+  if (follows_) {
+    sent_us_ = std::max(sent_us_, append.sent_us);
+    published_ = std::max(published_, append.published);
+    PublishUpTo(published_);
+  }
+  Acknowledge(append.from, fit == Tail::Fit::kGap);
+}
+
+Tail::Fit Replica::Take(const Append& append) {
+  if (follows_) return tail_.Append(append.before, append.entries);
+  if (!append.is_first) return Tail::Fit::kFits;  // it asks for that one
+  if (is_new_) tail_ = Tail(append.before);
+  const auto fit = tail_.Replace(append.before, append.entries);  // S4
+  if (fit != Tail::Fit::kFits) return fit;
+  if (std::exchange(is_new_, false)) host_->CatchUp(append.from, append.before);
+  follows_ = true;
+  ShowOwn();
+  return fit;
+}
+
+void Replica::Acknowledge(const std::string& to, bool has_gap) {
+  host_->Send(to, Ack{.epoch = epoch(),
+                      .from = self_.incarnation,
+                      .follows = follows_,
+                      .has_gap = has_gap,
+                      .has_caught_up = has_caught_up_,
+                      .end = tail_.end().number,
+                      .sent_us = sent_us_});
+}
+
+void Replica::PublishUpTo(uint64_t number) {
+  while (!tail_.empty() && tail_.published().number < number) host_->Publish(tail_.Publish());
+}
+
+void Replica::Receive(const Ack& ack, uint64_t now_us) {
+  if (is_given_up_) return;
+  if (ack.epoch > epoch()) return host_->ReadConfiguration();
+  Follower* from = lead_ && ack.epoch == epoch() ? lead_->followers.Find(ack.from) : nullptr;  // S5
+  if (from == nullptr) return;
+  from->heard_us = now_us;
+  if (!ack.follows) return SendTo(*from, tail_.published(), true, now_us);
+  from->follows = true;
+  from->has_caught_up |= ack.has_caught_up;
+  from->held = std::max(from->held, ack.end);
+  from->sent_us = std::max(from->sent_us, ack.sent_us);
+  if (ack.has_gap) {
+    const auto before = tail_.At(ack.end);
+    SendTo(*from, before.value_or(tail_.published()), !before, now_us);
+  }
+  Advance(now_us);
+}
+
+void Replica::Receive(const Join& join, uint64_t now_us) {
+  if (!serves() || join.epoch != epoch()) return;
+  const auto& members = held_->shard.in_sync;  // its server's former life has to be dropped first
+  if (std::ranges::find(members, join.replica.server, &Member::server) != members.end()) return;
+  lead_->followers.Add(join.replica, now_us);
+  const Follower* joining = lead_->followers.Find(join.replica.incarnation);
+  if (joining != nullptr) SendTo(*joining, tail_.published(), true, now_us);
+}
+
+void Replica::Receive(const HandOver& hand_over, uint64_t now_us) {
+  const bool is_meant = hand_over.to == self_.incarnation && hand_over.epoch == epoch();
+  if (is_given_up_ || !is_meant || proposal_ || !follows_ || !is_member()) return;
+  TakeOver(Change::kHandedOver, now_us);
+}
+
+void Replica::HandOverTo(uint64_t incarnation) {
+  const Follower* to = serves() ? lead_->followers.Find(incarnation) : nullptr;
+  if (to != nullptr && !to->is_joining) lead_->successor = incarnation;
+}
+
+void Replica::HandOverNow(uint64_t now_us) {
+  const Follower* to = lead_->followers.Find(*lead_->successor);
+  if (to == nullptr) return lead_->successor.reset();  // it was dropped
+  const Member successor = to->replica;
+  lead_.reset();
+  heard_us_ = now_us;  // if the successor does not, it takes over itself
+  ShowOwn();
+  host_->CloseReaders();
+  host_->Send(successor.server, HandOver{epoch(), successor.incarnation});
+}
+
+void Replica::Tick(uint64_t now_us) {
+  if (is_given_up_) return;
+  if ((!held_ || is_new_) && now_us - asked_us_ >= times_.detect_us) {
+    asked_us_ = now_us;
+    host_->ReadConfiguration();
+    if (held_) host_->Send(held_->shard.primary, Join{epoch(), self_});
+  }
+  const bool is_silent = now_us - heard_us_ > times_.detect_us;
+  if (lead_) {
+    if (now_us - lead_->beat_us >= times_.beat_us) Beat(now_us);
+    ChangeMembers(now_us);
+    Advance(now_us);
+  } else if (is_silent && !proposal_ && is_member()) {
+    TakeOver(Change::kTakeOver, now_us);
+  } else if (is_silent && follows_ && !is_member()) {
+    GiveUp("the primary is silent");
+  }
+}
+
+void Replica::ChangeMembers(uint64_t now_us) {
+  if (proposal_) return;
+  Shard next = held_->shard;
+  for (const Follower& one : lead_->followers.all()) {
+    if (now_us - one.heard_us <= times_.drop_us) continue;
+    if (one.is_joining) return lead_->followers.Remove(one.replica.incarnation);
+    std::erase(next.in_sync, one.replica);
+    return Propose(Change::kDrop, next, now_us);
+  }
+  const Follower* joining = lead_->followers.joining();
+  if (joining != nullptr && joining->has_caught_up &&
+      joining->held >= tail_.published().number) {  // S6
+    next.in_sync.push_back(joining->replica);
+    Propose(Change::kAdd, next, now_us);
+  }
+}
+
+void Replica::SendTo(const Follower& follower, const Position& before, bool is_first,
+                     uint64_t now_us) {
+  host_->Send(follower.replica.server, Append{.epoch = epoch(),
+                                              .from = self_.server,
+                                              .to = follower.replica.incarnation,
+                                              .is_first = is_first,
+                                              .before = before,
+                                              .entries = tail_.After(before.number),
+                                              .published = tail_.published().number,
+                                              .sent_us = now_us});
+}
+
+void Replica::Beat(uint64_t now_us) {
+  lead_->beat_us = now_us;
+  for (const Follower& one : lead_->followers.all()) {
+    const Position& before = one.follows ? tail_.end() : tail_.published();
+    SendTo(one, before, !one.follows, now_us);
+  }
+}
+
+void Replica::Advance(uint64_t now_us) {
+  if (now_us < lead_->publishes_from_us) return;
+  PublishUpTo(lead_->followers.HeldByAll(tail_.end().number));  // S3
+  if (!tail_.empty()) return;
+  if (lead_->successor && !proposal_) return HandOverNow(now_us);
+  lead_->serves = true;
+  ShowOwn();
+}
+
+Position Replica::Write(std::string data, uint64_t now_us) {
+  assert(takes_writes());
+  const Position before = tail_.end();
+  const Position at = tail_.Add(epoch(), std::move(data)).at;
+  for (const Follower& one : lead_->followers.all()) {
+    if (one.follows) SendTo(one, before, false, now_us);
+  }
+  Advance(now_us);
+  return at;
+}
+
+Replica::Question Replica::Ask(uint64_t now_us) {
+  if (lead_) Beat(now_us);
+  return {epoch(), now_us};
+}
+
+bool Replica::MayAnswer(const Question& question, uint64_t now_us) const {
+  if (!serves() || oath_ != epoch() || question.epoch != epoch()) return false;
+  const uint64_t lease_us = times_.lease_us - times_.lease_us * times_.rate_error_ppm / 1'000'000;
+  const auto& followers = lead_->followers;
+  return followers.AllHeardSince(question.asked_us) ||
+         (lease_us > 0 && followers.AllHeardSince(now_us - lease_us));
+}
+
+}  // namespace plov::cluster

@@ -1,0 +1,189 @@
+// Replica: one copy of a shard, and the rules by which its server changes what readers and the other copies see.
+//
+// Each configuration has an epoch, one primary and its members, which are in sync. A member shows the epoch that it is
+// in, its oath, in memory that clients READ beside the data; the primary's memory is what they READ. So that a GET is
+// right although a former primary's memory goes on answering READs:
+//
+//   S1  A member clears its oath before it proposes another configuration, and shows it again only when the proposal
+//       was not accepted and cannot be any more (ConfigurationRegister kills what is unknown).
+//   S2  It takes entries only under its oath, from the primary of that epoch, in order. (One that joins has no oath.)
+//   S3  The primary publishes an entry, in order, when every member holds it, and every one that is being added or
+//       dropped. Only then is it acknowledged.
+//   S4  A member that takes over puts its tail in the place of the others', publishes all of it when they hold it,
+//       not before the leases have ended that its cleared oath may have given, and only then shows its oath and
+//       takes writes.
+//   S5  A configuration names memory, by its incarnation: a replica that has lost it is another one, and what it
+//       acknowledges does not count. One that comes back with its memory shows no oath before the primary's first
+//       Append; its table *and* its tail are that memory.
+//   S6  Who is added holds all that is published, from before it is proposed. Who is dropped counts until that is
+//       accepted.
+//   S8  What is answered without a READ of the client's - a GET by message, a refusal - is a read by the primary: its
+//       oath stands, and all others have acknowledged what was sent after the question, or within a lease.
+//
+// It decides and keeps no time, and does no I/O: it is told what happens and when, and tells its host what to do. What
+// takes place in ZooKeeper takes long, and goes on beside.
+//
+// Source: PacificA (above); uKharon (Guerraoui et al., ATC 2022) for leases that readers take by READs. Model:
+// tests/model/cluster.pml.
+//
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cluster/configuration.h"
+#include "cluster/configuration_register.h"
+#include "cluster/followers.h"
+#include "cluster/stream.h"
+#include "cluster/tail.h"
+
+namespace plov::cluster {
+
+// What a replica has done. All of it returns at once; none of it calls the replica.
+class ReplicaHost {
+ public:
+  virtual ~ReplicaHost() = default;
+
+  // READs that begin after this see this epoch's oath; 0: none.
+  virtual void ShowOath(uint64_t epoch) = 0;
+  // They may be lost, or come late, twice and out of order; but never to another life of that server: a connection ends
+  // with the process. (A late first Append could take away what was acknowledged since.)
+  virtual void Send(const std::string& server, const Append& append) = 0;
+  virtual void Send(const std::string& server, const Ack& ack) = 0;
+  virtual void Send(const std::string& server, const Join& join) = 0;
+  virtual void Send(const std::string& server, const HandOver& hand_over) = 0;
+  // Nothing that is stored from now on is READ as good on a connection that there is.
+  virtual void CloseReaders() = 0;
+  // ConfigurationRegister::Propose, and Settle until the proposal is not open; Replica::Heard tells of it, once.
+  virtual void Propose(const Held& base, const Shard& next) = 0;
+  // ConfigurationRegister::Read; Replica::Learn tells what it returned, if it did.
+  virtual void ReadConfiguration() = 0;
+  // Readers see it from now on.
+  virtual void Publish(const Entry& entry) = 0;
+  // A new replica: everything published up to `since` has to be READ from the primary; Replica::CaughtUp.
+  virtual void CatchUp(const std::string& primary, const Position& since) = 0;
+  // This replica is in no configuration, or has another history: its memory is of no use any more.
+  virtual void StartAnew(const char* why) = 0;
+};
+
+struct ReplicaTimes {
+  uint64_t lease_us = 0;   // of clients; 0: they look in every GET
+  uint64_t detect_us = 0;  // a primary that is silent for so long is suspected
+  uint64_t drop_us = 0;    // a member that is, is dropped; one that joins, too
+  uint64_t beat_us = 0;
+  uint64_t rate_error_ppm = 0;  // by which two hosts' clocks may differ, at most
+};
+
+class Replica {
+ public:
+  // What is left of a former life: all of its memory, and the configuration that it held last, in which it was a
+  // member (is_member). It is needed because a register that is read for the first time may return an older one, in
+  // which this replica was not a member yet: its memory would be given up.
+  struct Memory {
+    Tail tail;
+    Held held;
+  };
+
+  // nullopt: a new replica, which joins.
+  Replica(Member self, const ReplicaTimes& times, std::optional<Memory> memory, ReplicaHost* host,
+          uint64_t now_us);
+
+  // What the register holds, or has held.
+  void Learn(const Held& held, uint64_t now_us);
+  void Heard(const Outcome& outcome, uint64_t now_us);  // its verdict is not kOpen
+  void Receive(const Append& append, uint64_t now_us);
+  void Receive(const Ack& ack, uint64_t now_us);
+  void Receive(const Join& join, uint64_t now_us);
+  void Receive(const HandOver& hand_over, uint64_t now_us);
+  void CaughtUp() { has_caught_up_ = true; }
+  // Often: a few times in each of the times above.
+  void Tick(uint64_t now_us);
+
+  const Member& self() const { return self_; }
+  // Whether this very replica is in the configuration that it holds.
+  bool is_member() const;
+  const std::optional<Held>& held() const { return held_; }
+  uint64_t epoch() const { return held_ ? held_->shard.epoch : 0; }
+  const Tail& tail() const { return tail_; }
+  // Whether it is the primary, all that it began with is published, and this is known to be so unless it was
+  // deposed without having heard of it.
+  bool serves() const { return lead_ && lead_->serves; }
+
+  bool takes_writes() const { return serves() && !lead_->successor; }
+
+  // Makes another member the primary, without the wait of S4: takes no more writes, and when all is published clears
+  // its oath and closes its readers' connections, on which leases rest. It stays a member. Nothing happens unless it
+  // serves and `incarnation` is a member; it may be called again.
+  void HandOverTo(uint64_t incarnation);
+
+  // A primary's next entry, which is published later, or never. Only while takes_writes(). Returns its place.
+  Position Write(std::string data, uint64_t now_us);
+
+  // S8: what is found after Ask may be answered once MayAnswer; or never, when this is not the primary any more.
+  struct Question {
+    uint64_t epoch;
+    uint64_t asked_us;
+  };
+  Question Ask(uint64_t now_us);
+  bool MayAnswer(const Question& question, uint64_t now_us) const;
+
+ private:
+  enum class Change : uint8_t { kTakeOver, kHandedOver, kAdd, kDrop };
+
+  struct Proposal {
+    Change change;
+    uint64_t since_us;
+  };
+  // Of a primary.
+  struct Lead {
+    bool serves;
+    uint64_t publishes_from_us;
+    uint64_t beat_us;                   // the last one
+    std::optional<uint64_t> successor;  // its incarnation
+    Followers followers;
+  };
+
+  uint64_t LeaseEnd(uint64_t begin_us) const;
+
+  void Show(uint64_t epoch);
+  // The oath as the rules have it while there is no proposal.
+  void ShowOwn();
+  void GiveUp(const char* why);
+
+  Tail::Fit Take(const Append& append);
+  void Acknowledge(const std::string& to, bool has_gap);
+  void PublishUpTo(uint64_t number);
+
+  void Propose(Change change, const Shard& next, uint64_t now_us);
+  void TakeOver(Change change, uint64_t now_us);
+  void HandOverNow(uint64_t now_us);
+  // Its proposal was accepted.
+  void Enter(const Held& held, const Proposal& proposal, uint64_t now_us);
+  // A silent follower is dropped, one that has caught up is added.
+  void ChangeMembers(uint64_t now_us);
+  void Beat(uint64_t now_us);
+  void SendTo(const Follower& follower, const Position& before, bool is_first, uint64_t now_us);
+  // Publishes what all hold, and serves when that is everything.
+  void Advance(uint64_t now_us);
+
+  Member self_;
+  ReplicaTimes times_;
+  ReplicaHost* host_;
+  Tail tail_;
+  bool is_new_;  // it has nothing of the shard's history
+  bool is_given_up_ = false;
+  bool has_caught_up_ = false;
+  std::optional<Held> held_;
+  uint64_t oath_ = 0;
+  bool follows_ = false;    // it has the tail of the epoch's primary
+  uint64_t heard_us_;       // of the primary, or since when it has been another's
+  uint64_t asked_us_ = 0;   // for the configuration, or to join
+  uint64_t sent_us_ = 0;    // the primary's time of the newest Append of this epoch
+  uint64_t published_ = 0;  // by the primaries, as far as this one was told
+  std::optional<Proposal> proposal_;
+  std::optional<Lead> lead_;
+};
+
+}  // namespace plov::cluster

@@ -1,0 +1,274 @@
+// Replica by hand: what only certain orders of events show, which a simulation meets too rarely.
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "cluster/replica.h"
+#include "tests/cluster/values.h"
+
+namespace plov::test {
+namespace {
+
+using cluster::Ack;
+using cluster::Append;
+using cluster::Held;
+using cluster::Member;
+using cluster::Outcome;
+using cluster::Position;
+using cluster::Replica;
+using cluster::Shard;
+using cluster::Tail;
+using cluster::Verdict;
+
+const Member kA{"a", 0xa}, kB{"b", 0xb}, kC{"c", 0xc};
+
+Held HeldOf(uint64_t epoch, const std::string& primary, std::vector<Member> in_sync) {
+  Shard shard = WholeShard();
+  shard.epoch = epoch;
+  shard.primary = primary;
+  shard.in_sync = std::move(in_sync);
+  shard.joining.clear();
+  return {shard, static_cast<cluster::Revision>(epoch), ""};
+}
+
+Outcome Accepted(const Held& held) { return {Verdict::kAccepted, held, ""}; }
+
+// Keeps what it is told.
+class Host : public cluster::ReplicaHost {
+ public:
+  void ShowOath(uint64_t epoch) override { oath = epoch; }
+  void Send(const std::string&, const Append& append) override { appends.push_back(append); }
+  void Send(const std::string& server, const Ack& ack) override { acks.emplace_back(server, ack); }
+  void Send(const std::string&, const cluster::Join&) override {}
+  void Send(const std::string&, const cluster::HandOver& message) override { hand_over = message; }
+  void CloseReaders() override { oath_at_close = oath; }
+  void Propose(const Held&, const Shard& next) override { proposed = next; }
+  void ReadConfiguration() override { ++reads; }
+  void Publish(const cluster::Entry& entry) override { published = entry.at; }
+  void CatchUp(const std::string&, const Position&) override {}
+  void StartAnew(const char* why) override { given_up = why; }
+
+  uint64_t oath = 0;
+  std::vector<Append> appends;
+  std::vector<std::pair<std::string, Ack>> acks;
+  std::optional<cluster::HandOver> hand_over;
+  std::optional<uint64_t> oath_at_close;
+  std::optional<Shard> proposed;
+  int reads = 0;
+  Position published;
+  std::string given_up;
+};
+
+class ReplicaRules : public ::testing::Test {
+ protected:
+  Replica Make(const Member& self, const Held& held) {
+    return Replica(self, times_, Replica::Memory{Tail({}), held}, &host_, 0);
+  }
+
+  // b takes over from a, with c: proposed at 1000, accepted at 1100.
+  Replica Primary() {
+    Replica b = Make(kB, HeldOf(1, "a", {kA, kB, kC}));
+    b.Tick(1000);
+    b.Heard(Accepted(HeldOf(2, "b", {kB, kC})), 1100);
+    return b;
+  }
+
+  static Ack AckOf(uint64_t epoch, uint64_t end, uint64_t sent_us) {
+    Ack ack;
+    ack.epoch = epoch;
+    ack.from = kC.incarnation;
+    ack.follows = true;
+    ack.end = end;
+    ack.sent_us = sent_us;
+    return ack;
+  }
+
+  static Append Beat(uint64_t epoch, const std::string& from, const Member& to) {
+    Append append;
+    append.epoch = epoch;
+    append.from = from;
+    append.to = to.incarnation;
+    return append;
+  }
+  static Append First(uint64_t epoch, const std::string& from, const Member& to) {
+    Append append = Beat(epoch, from, to);
+    append.is_first = true;
+    return append;
+  }
+
+  Host host_;
+  cluster::ReplicaTimes times_ = {.lease_us = 1000,
+                                  .detect_us = 300,
+                                  .drop_us = 100'000,
+                                  .beat_us = 25,
+                                  .rate_error_ppm = 100'000};
+};
+
+TEST_F(ReplicaRules, OathIsClearedBeforeItProposes) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  EXPECT_EQ(host_.oath, 1u);
+  c.Tick(1000);
+  ASSERT_TRUE(host_.proposed);
+  EXPECT_EQ(host_.proposed->primary, "c");
+  EXPECT_EQ(host_.proposed->in_sync, std::vector{kC});
+  EXPECT_EQ(host_.oath, 0u);
+}
+
+TEST_F(ReplicaRules, NothingIsAcknowledgedWithoutAnOath) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  c.Tick(1000);
+  host_.acks.clear();
+  c.Receive(First(1, "a", kC), 1010);
+  EXPECT_TRUE(host_.acks.empty());
+  // Its proposal was refused, and nothing else accepted.
+  c.Heard({Verdict::kRefused, HeldOf(1, "a", {kA, kC}), ""}, 1020);
+  EXPECT_EQ(host_.oath, 1u);
+  c.Receive(First(1, "a", kC), 1030);
+  EXPECT_EQ(host_.acks.size(), 1u);
+}
+
+TEST_F(ReplicaRules, LeasesAreWaitedForFromTheOathOn) {
+  Replica b = Primary();
+  EXPECT_EQ(host_.oath, 0u);
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  b.Tick(1000 + 1100);  // the lease, and what clocks may differ by
+  EXPECT_FALSE(b.serves());
+  b.Tick(1000 + 1101);
+  EXPECT_TRUE(b.serves());
+  EXPECT_EQ(host_.oath, 2u);
+}
+
+TEST_F(ReplicaRules, EntryIsPublishedWhenAllHoldIt) {
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  b.Tick(2200);
+  const Position at = b.Write("x", 2210);
+  EXPECT_EQ(host_.published.number, 0u);
+  b.Receive(AckOf(2, 1, 2210), 2220);
+  EXPECT_EQ(host_.published, at);
+}
+
+// c acknowledged entries of b's first reign, which another primary has taken away since.
+TEST_F(ReplicaRules, AcknowledgementsOfAFormerReignDoNotCount) {
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  b.Tick(2200);
+  b.Write("x", 2210);
+  b.Learn(HeldOf(3, "c", {kB, kC}), 2300);
+  EXPECT_EQ(host_.oath, 0u);
+  b.Tick(3000);
+  b.Heard(Accepted(HeldOf(4, "b", {kB, kC})), 3100);
+  b.Receive(AckOf(2, 1, 2210), 4300);
+  b.Tick(4300);
+  EXPECT_EQ(host_.published.number, 0u);
+  EXPECT_FALSE(b.serves());
+}
+
+TEST_F(ReplicaRules, QuestionEndsWithItsEpoch) {
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  b.Tick(2200);
+  const auto question = b.Ask(5000);
+  EXPECT_FALSE(b.MayAnswer(question, 5000));
+  b.Receive(AckOf(2, 0, 5000), 5010);
+  EXPECT_FALSE(b.MayAnswer(question, 5000 + 901)) << "neither after it nor within a lease";
+  EXPECT_TRUE(b.MayAnswer(question, 5010));
+  b.Receive(AckOf(2, 0, 5001), 5020);
+  EXPECT_TRUE(b.MayAnswer(question, 9000));
+  b.Learn(HeldOf(3, "c", {kB, kC}), 9100);
+  b.Tick(9600);
+  b.Heard(Accepted(HeldOf(4, "b", {kB, kC})), 9700);
+  b.Receive(AckOf(4, 0, 10'800), 10'900);
+  b.Tick(10'900);
+  ASSERT_TRUE(b.serves());
+  EXPECT_FALSE(b.MayAnswer(question, 10'900));
+}
+
+// The same primary two epochs later: another may have been between.
+TEST_F(ReplicaRules, OathIsNotKeptOverAnEpochThatWasNotSeen) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  c.Learn(HeldOf(2, "a", {kA, kC, kB}), 20);
+  EXPECT_EQ(host_.oath, 2u);
+  c.Learn(HeldOf(4, "a", {kA, kC}), 30);
+  EXPECT_EQ(host_.oath, 0u);
+  c.Receive(First(4, "a", kC), 40);
+  EXPECT_EQ(host_.oath, 4u);
+}
+
+TEST_F(ReplicaRules, NoOathAfterAStartBeforeThePrimaryIsHeard) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Learn(HeldOf(1, "a", {kA, kC}), 5);
+  EXPECT_EQ(host_.oath, 0u);
+  c.Receive(Beat(1, "a", kC), 10);
+  EXPECT_EQ(host_.oath, 0u);
+  ASSERT_EQ(host_.acks.size(), 1u);
+  EXPECT_FALSE(host_.acks[0].second.follows);
+}
+
+TEST_F(ReplicaRules, FormerPrimaryHearsThatItIsOne) {
+  Replica c = Make(kC, HeldOf(2, "b", {kB, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  ASSERT_EQ(host_.acks.size(), 1u);
+  EXPECT_EQ(host_.acks[0].first, "a");
+  EXPECT_EQ(host_.acks[0].second.epoch, 2u);
+  Replica a = Make(kA, HeldOf(1, "a", {kA, kC}));
+  a.Receive(host_.acks[0].second, 20);
+  EXPECT_EQ(host_.reads, 1);
+}
+
+TEST_F(ReplicaRules, HandOverWaitsForWhatIsWritten) {
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  b.Tick(2200);
+  b.Write("x", 2210);
+  b.HandOverTo(kA.incarnation);
+  EXPECT_TRUE(b.takes_writes()) << "a is no member";
+  b.HandOverTo(kC.incarnation);
+  EXPECT_FALSE(b.takes_writes());
+  EXPECT_FALSE(host_.hand_over);
+  b.Receive(AckOf(2, 1, 2210), 2220);
+  ASSERT_TRUE(host_.hand_over);
+  EXPECT_EQ(host_.hand_over->to, kC.incarnation);
+  EXPECT_EQ(host_.oath_at_close, 0u);
+  EXPECT_FALSE(b.serves());
+  host_.proposed.reset();
+  b.Tick(2520);
+  EXPECT_FALSE(host_.proposed);
+  b.Tick(2521);  // c does not take over
+  EXPECT_TRUE(host_.proposed);
+}
+
+TEST_F(ReplicaRules, WhoIsHandedOverToWaitsForNoLeases) {
+  Replica c = Make(kC, HeldOf(2, "b", {kB, kC}));
+  c.Receive(First(2, "b", kC), 10);
+  c.Receive(cluster::HandOver{.epoch = 1, .to = kC.incarnation}, 20);
+  EXPECT_FALSE(host_.proposed);
+  c.Receive(cluster::HandOver{.epoch = 2, .to = kC.incarnation}, 30);
+  ASSERT_TRUE(host_.proposed);
+  EXPECT_EQ(host_.proposed->in_sync.size(), 2u) << "b stays a member";
+  c.Heard(Accepted(HeldOf(3, "c", {kB, kC})), 40);
+  EXPECT_TRUE(c.serves());
+  EXPECT_EQ(host_.oath, 3u);
+}
+
+TEST_F(ReplicaRules, SilentMemberIsDroppedAlsoBeforeItServes) {
+  times_.drop_us = 80;
+  Replica b = Primary();
+  host_.proposed.reset();
+  b.Tick(1150);
+  EXPECT_FALSE(host_.proposed);
+  b.Tick(1181);
+  ASSERT_TRUE(host_.proposed);
+  EXPECT_EQ(host_.proposed->in_sync, std::vector{kB});
+  b.Heard(Accepted(HeldOf(3, "b", {kB})), 1190);
+  EXPECT_EQ(host_.oath, 0u) << "the lease of the first oath still runs";
+  b.Tick(2200);
+  EXPECT_EQ(host_.oath, 3u);
+}
+
+}  // namespace
+}  // namespace plov::test

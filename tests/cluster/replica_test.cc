@@ -1,0 +1,53 @@
+// Replicas under simulated faults. Each run is some 15 epochs' worth of them, then a time without, in which writes have
+// to be acknowledged again.
+//
+// PLOV_SEEDS: how many runs of each test, 20 unless given, few under the sanitizers. PLOV_SEED: this one alone.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/cluster/replica_world.h"
+#include "tests/support/sanitizers.h"
+
+namespace plov::test {
+namespace {
+
+uint64_t NumberOf(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+void RunSeeds(uint64_t lease_us, bool loses_memory) {
+  constexpr int kSteps = 60'000;
+  const uint64_t only = NumberOf("PLOV_SEED", 0);
+  const uint64_t seeds = NumberOf("PLOV_SEEDS", kSanitized ? 4 : 20);
+  ReplicaCounts sum;
+  for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : seeds); ++seed) {
+    ReplicaWorld world({.seed = seed, .lease_us = lease_us, .loses_memory = loses_memory});
+    world.Run(kSteps);
+    const bool has_recovered = world.Recovers(kSteps);
+    ASSERT_EQ(world.wrong(), "") << "PLOV_SEED=" << seed;
+    // Where memory was lost, a late compare-and-set may name it alone.
+    ASSERT_TRUE(has_recovered || loses_memory) << "PLOV_SEED=" << seed;
+    for (const auto count : kReplicaCounts) sum.*count += world.counts().*count;
+  }
+  std::printf(
+      "epochs %lu, writes %lu; GETs %lu, of them leased %lu, of a former primary's memory %lu, by "
+      "message %lu, refused %lu; memory lost %lu, kept %lu; handed over %lu\n",
+      sum.epochs, sum.acknowledged, sum.gets, sum.leased, sum.deposed_gets, sum.answered,
+      sum.refused, sum.lost, sum.came_back, sum.handed_over);
+  for (const auto count : kReplicaCounts) {
+    const bool is_none = (count == &ReplicaCounts::leased && lease_us == 0) ||
+                         (count == &ReplicaCounts::lost && !loses_memory);
+    EXPECT_EQ(sum.*count == 0, is_none);
+  }
+}
+
+TEST(Replicas, StrictReadersSeeNoFormerPrimary) { RunSeeds(0, false); }
+TEST(Replicas, LeasedReadersSeeNoFormerPrimary) { RunSeeds(20'000, false); }
+TEST(Replicas, StrictReadersSeeNoLostMemory) { RunSeeds(0, true); }
+TEST(Replicas, LeasedReadersSeeNoLostMemory) { RunSeeds(20'000, true); }
+
+}  // namespace
+}  // namespace plov::test

@@ -1,0 +1,517 @@
+#include "tests/cluster/replica_world.h"
+
+#include <algorithm>
+
+#include "tests/cluster/values.h"
+
+namespace plov::test {
+
+using cluster::Entry;
+using cluster::Held;
+using cluster::Member;
+using cluster::Outcome;
+using cluster::Position;
+using cluster::Replica;
+using cluster::Shard;
+using cluster::Verdict;
+
+namespace {
+
+constexpr uint32_t kNumber = 3;
+constexpr char kShardPath[] = "shards/3";
+constexpr uint32_t kRateErrorPpm = 100'000;
+constexpr int kClients = 6, kDepthMax = 3;
+constexpr SimFaults kEnsembleFaults = {.old_read = 200,
+                                       .lost_done = 60,
+                                       .lost_never = 40,
+                                       .lost_late = 100,
+                                       .lost_hint = 0,
+                                       .ended_session = 0};
+
+cluster::ReplicaTimes TimesWith(uint64_t lease_us) {
+  return {.lease_us = lease_us,
+          .detect_us = 30'000,
+          .drop_us = 12'000,
+          .beat_us = 2'000,
+          .rate_error_ppm = kRateErrorPpm};
+}
+
+std::string NameOf(uint64_t client) { return std::to_string(client); }
+uint64_t WriteOf(const Entry& entry) { return std::stoull(*entry.data); }
+
+}  // namespace
+
+void ReplicaMemory::Add(const Entry& entry) {
+  entries.emplace(entry.at.number, entry);
+  while (entries.contains(published + 1)) ++published;
+}
+
+// --- a server ---
+
+ReplicaServer::Agent::Agent(SimEnsemble* ensemble)
+    : coordinator(ensemble), shards(&coordinator, kNumber, kClusterId) {}
+
+ReplicaServer::ReplicaServer(ReplicaWorld* world, std::string name)
+    : world_(world), name_(std::move(name)), rate_(world->DrawRate()) {}
+
+uint64_t ReplicaServer::now_us() const {
+  return static_cast<uint64_t>(static_cast<double>(world_->now_us_) * rate_);
+}
+
+void ReplicaServer::Start() {
+  ++life_;
+  is_up_ = true;
+  is_stopped_ = false;
+  starts_anew_ = false;
+  wants_configuration_ = true;
+  // Nobody's connection is to this one.
+  memory_ = left_ ? std::make_shared<ReplicaMemory>(*memory_) : std::make_shared<ReplicaMemory>();
+  memory_->answers = true;
+  memory_->oath = 0;
+  if (!left_) memory_->incarnation = ++world_->last_incarnation_;
+  replica_ = std::make_unique<Replica>(Member{name_, memory_->incarnation},
+                                       TimesWith(world_->options_.lease_us),
+                                       std::exchange(left_, std::nullopt), this, now_us());
+  agent_ = std::make_shared<Agent>(&world_->ensemble_);
+}
+
+void ReplicaServer::Die(bool keeps_memory) {
+  is_up_ = false;
+  memory_->answers = false;
+  if (keeps_memory && replica_->is_member()) {
+    left_ = Replica::Memory{replica_->tail(), *replica_->held()};
+  }
+  replica_.reset();
+  agent_.reset();
+  proposal_.reset();
+  outcome_.reset();
+  catches_up_.reset();
+  waiting_.clear();
+  questions_.clear();
+}
+
+template <class Message>
+void ReplicaServer::SendMessage(const std::string& server, const Message& message) {
+  ReplicaServer* to = &world_->ServerOf(server);
+  world_->Post(name_, server, [to, message, life = to->life_] {
+    if (life == to->life_) to->replica_->Receive(message, to->now_us());
+  });
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::Append& append) {
+  SendMessage(server, append);
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::Ack& ack) {
+  SendMessage(server, ack);
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::Join& join) {
+  SendMessage(server, join);
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::HandOver& hand_over) {
+  SendMessage(server, hand_over);
+  ++world_->counts_.handed_over;
+}
+
+void ReplicaServer::CloseReaders() {
+  const auto former = memory_;
+  memory_ = std::make_shared<ReplicaMemory>(*former);
+  former->answers = false;
+}
+
+void ReplicaServer::HandOverToSome() {
+  if (!replica_->serves()) return;
+  const auto& members = replica_->held()->shard.in_sync;
+  replica_->HandOverTo(members[world_->Draw(members.size())].incarnation);
+}
+
+void ReplicaServer::Propose(const Held& base, const Shard& next) { proposal_ = {base, next}; }
+
+void ReplicaServer::Publish(const Entry& entry) {
+  memory_->Add(entry);
+  world_->Published(entry);
+  const auto waiting = waiting_.find(WriteOf(entry));
+  if (waiting == waiting_.end()) return;
+  world_->Acknowledge(name_, waiting->second, waiting->first);
+  waiting_.erase(waiting);
+}
+
+void ReplicaServer::CatchUp(const std::string& primary, const Position& since) {
+  catches_up_ = {primary, since};
+}
+
+void ReplicaServer::StartAnew(const char* why) {
+  const auto& in_sync = world_->Newest().in_sync;
+  const bool is_member =
+      std::ranges::find(in_sync, Member{name_, memory_->incarnation}) != in_sync.end();
+  const std::string_view reason(why);
+  if (reason.ends_with("not the primary's") || (is_member && reason.ends_with("what it lacks"))) {
+    world_->Wrong(name_ + ": " + why);
+  }
+  starts_anew_ = true;
+}
+
+void ReplicaServer::Tick() {
+  if (starts_anew_) {
+    const auto memory = memory_;
+    Die(false);
+    memory->answers = true;  // for connections that there are, as long as its process lives
+    Start();
+  }
+  CatchUpNow();
+  replica_->Tick(now_us());
+  std::erase_if(questions_, [&](const Question& question) {
+    if (question.asked.epoch != replica_->epoch()) return true;
+    if (!replica_->MayAnswer(question.asked, now_us())) return false;
+    world_->Answer(name_, question.client, question.at_least, question.found);
+    return true;
+  });
+}
+
+void ReplicaServer::CatchUpNow() {
+  if (!catches_up_ || world_->IsCut(name_, catches_up_->first)) return;
+  const auto& [primary, since] = *catches_up_;
+  const auto& source = world_->ServerOf(primary).memory_;
+  if (!source->answers || source->published < since.number) return;
+  for (const auto& [number, entry] : source->entries) {
+    if (number <= since.number) memory_->Add(entry);
+  }
+  catches_up_.reset();
+  replica_->CaughtUp();
+}
+
+void ReplicaServer::Work() {
+  const std::shared_ptr<Agent> agent = agent_;
+  if (agent->is_busy) return;
+  if (outcome_) return replica_->Heard(*std::exchange(outcome_, std::nullopt), now_us());
+  agent->is_busy = true;
+  if (proposal_) {
+    const auto [base, next] = *proposal_;
+    const Outcome outcome =
+        agent->shards.is_open() ? agent->shards.Settle() : agent->shards.Propose(base, next);
+    if (agent == agent_ && outcome.verdict != Verdict::kOpen) {
+      proposal_.reset();
+      outcome_ = outcome;
+    }
+  } else if (std::exchange(wants_configuration_, false)) {
+    const auto held = agent->shards.Read();
+    if (agent == agent_ && !is_stopped_ && held) replica_->Learn(*held, now_us());
+  }
+  agent->is_busy = false;
+}
+
+void ReplicaServer::TakeWrite(uint64_t write, uint64_t client) {
+  if (!replica_->takes_writes()) return;
+  for (const auto& [number, entry] : memory_->entries) {
+    if (WriteOf(entry) == write) return world_->Acknowledge(name_, client, write);
+  }
+  waiting_[write] = client;
+  const auto staged = replica_->tail().After(replica_->tail().published().number);
+  if (std::ranges::find(staged, write, WriteOf) == staged.end()) {
+    replica_->Write(std::to_string(write), now_us());
+  }
+}
+
+void ReplicaServer::TakeQuestion(uint64_t client, uint64_t at_least) {
+  if (!replica_->serves()) return;
+  questions_.push_back({client, at_least, replica_->Ask(now_us()), memory_->published});
+}
+
+// --- the world ---
+
+ReplicaWorld::ReplicaWorld(const Options& options)
+    : options_(options), random_(options.seed), ensemble_(options.seed) {
+  Shard first = WholeShard();
+  first.primary = "a";
+  first.in_sync.clear();
+  first.joining.clear();
+  for (int i = 0; i < options.servers; ++i) {
+    servers_.push_back(
+        std::make_unique<ReplicaServer>(this, std::string(1, static_cast<char>('a' + i))));
+    ReplicaServer* server = servers_.back().get();
+    server->Start();
+    const bool joins = i >= 2 + static_cast<int>(options.seed % 2);
+    if (!joins) first.in_sync.push_back({server->name_, server->memory_->incarnation});
+  }
+  const auto held = servers_[0]->agent_->shards.Create(first);
+  for (const Member& member : first.in_sync) {
+    ServerOf(member.server).left_ = Replica::Memory{cluster::Tail({}), *held};
+    ServerOf(member.server).Start();
+  }
+  for (int i = 0; i < kClients; ++i) {
+    ReplicaClient& client = clients_.emplace_back();
+    client.is_strict = options.lease_us == 0 || i % 3 == 0;
+    client.rate = DrawRate();
+  }
+  ensemble_.faults = kEnsembleFaults;
+  ensemble_.between = [this] {
+    if (depth_ < kDepthMax && Draw(3) == 0) Step();
+  };
+}
+
+// From 1 to 1 + the error that the rules allow for.
+double ReplicaWorld::DrawRate() { return 1 + static_cast<double>(Draw(kRateErrorPpm + 1)) / 1e6; }
+
+void ReplicaWorld::Wrong(const std::string& what) {
+  if (wrong_.empty()) wrong_ = what;
+}
+
+void ReplicaWorld::Run(int steps) {
+  for (int i = 0; i < steps && wrong_.empty(); ++i) Step();
+  counts_.epochs = Newest().epoch;
+}
+
+bool ReplicaWorld::Recovers(int steps) {
+  has_faults_ = false;
+  ensemble_.faults = {};
+  Heal();
+  const uint64_t before = counts_.acknowledged;
+  for (int i = 0; i < steps && wrong_.empty(); ++i) Step();
+  return counts_.acknowledged > before;
+}
+
+void ReplicaWorld::Step() {
+  ++depth_;
+  now_us_ += Draw(300);
+  const uint64_t kind = Draw(1000);
+  ReplicaServer* server = servers_[Draw(servers_.size())].get();
+  const bool can_run = server->is_up_ && !server->is_stopped_;
+  if (kind < 400) {
+    Deliver();
+  } else if (kind < 600) {
+    if (can_run) server->Tick();
+  } else if (kind < 700) {
+    if (can_run) server->Work();
+  } else if (kind < 996 || !has_faults_) {
+    const uint64_t id = Draw(clients_.size());
+    StepOf(&clients_[id], id);
+  } else {
+    Fault();
+  }
+  --depth_;
+}
+
+void ReplicaWorld::Post(const std::string& from, const std::string& to,
+                        std::function<void()> arrive) {
+  messages_.push_back({from, to, std::move(arrive)});
+}
+
+void ReplicaWorld::Deliver() {
+  if (messages_.empty()) return;
+  // Rather the oldest.
+  const size_t i =
+      Draw(4) == 0 ? Draw(messages_.size()) : Draw(std::min<size_t>(4, messages_.size()));
+  const Message message = messages_[i];
+  const bool is_to_server = message.to[0] >= 'a';
+  ReplicaServer* server = is_to_server ? &ServerOf(message.to) : nullptr;
+  if (server != nullptr && server->is_up_ && server->is_stopped_ && messages_.size() < 1000) return;
+  const bool is_twice = has_faults_ && Draw(30) == 0;
+  if (!is_twice) messages_.erase(messages_.begin() + static_cast<ptrdiff_t>(i));
+  const bool is_lost = has_faults_ && Draw(40) == 0;
+  if (is_lost || IsCut(message.from, message.to)) return;
+  if (server == nullptr || (server->is_up_ && !server->is_stopped_)) message.arrive();
+}
+
+void ReplicaWorld::Heal() {
+  cuts_.clear();
+  for (const auto& server : servers_) {
+    server->is_stopped_ = false;
+    if (!server->is_up_) server->Start();
+    server->agent_->coordinator.Cut(false);
+  }
+}
+
+void ReplicaWorld::Fault() {
+  ReplicaServer* one = servers_[Draw(servers_.size())].get();
+  ReplicaServer* other = servers_[Draw(servers_.size())].get();
+  switch (Draw(11)) {
+    case 0:
+    case 1:
+      return Heal();
+    case 2:
+      if (one != other) cuts_.insert(std::minmax(one->name_, other->name_));
+      return;
+    case 3:
+      cuts_.insert({NameOf(Draw(clients_.size())), one->name_});
+      return;
+    case 4:
+      if (one->is_up_) one->agent_->coordinator.Cut(true);
+      return;
+    case 5:
+    case 6:
+      one->is_stopped_ = one->is_up_;
+      return;
+    case 7:
+    case 8:
+      for (const auto& server : servers_) {
+        if (server->is_up_ && !server->is_stopped_) server->HandOverToSome();
+      }
+      return;
+    case 9:
+      if (!one->is_up_) return one->Start();
+      ++counts_.came_back;
+      return one->Die(true);
+    default:
+      if (one->is_up_ && MayLose(*one)) {
+        ++counts_.lost;
+        one->Die(false);
+      }
+  }
+}
+
+// Whether another member of the newest configuration has its memory.
+bool ReplicaWorld::MayLose(const ReplicaServer& server) {
+  if (!options_.loses_memory || server.proposal_ || server.outcome_) return false;
+  const auto newest = Newest();
+  return std::ranges::any_of(newest.in_sync, [&](const Member& member) {
+    const ReplicaServer& other = ServerOf(member.server);
+    return &other != &server && other.memory_->incarnation == member.incarnation &&
+           (other.is_up_ || other.left_);
+  });
+}
+
+Shard ReplicaWorld::Newest() {
+  return *cluster::DecodeShard(ensemble_.HistoryOf(kShardPath).back()->data);
+}
+
+Shard ReplicaWorld::SomeMap() {
+  const auto& states = ensemble_.HistoryOf(kShardPath);
+  const size_t back = Draw(3) == 0 ? Draw(std::min<size_t>(states.size() - 1, 8)) : 0;
+  return *cluster::DecodeShard(states[states.size() - 1 - back]->data);
+}
+
+void ReplicaWorld::Published(const Entry& entry) {
+  const uint64_t number = entry.at.number;
+  if (number <= history_.size()) {
+    if (history_[number - 1] != entry.at)
+      Wrong("place " + std::to_string(number) + " has two entries");
+    return;
+  }
+  if (number != history_.size() + 1)
+    return Wrong("place " + std::to_string(number) + " was left out before");
+  history_.push_back(entry.at);
+  if (!writes_.emplace(WriteOf(entry), number).second)
+    Wrong("write " + *entry.data + " was done twice");
+}
+
+void ReplicaWorld::Know(uint64_t number) { known_ = std::max(known_, number); }
+
+void ReplicaWorld::Acknowledge(const std::string& server, uint64_t client, uint64_t write) {
+  Post(server, NameOf(client), [this, client, write] {
+    if (!writes_.contains(write)) return Wrong("write " + std::to_string(write) + " was not done");
+    Know(writes_[write]);
+    auto& waits_for = clients_[client].write;
+    if (waits_for != write) return;
+    waits_for.reset();
+    ++counts_.acknowledged;
+  });
+}
+
+void ReplicaWorld::Answer(const std::string& server, uint64_t client, uint64_t at_least,
+                          uint64_t found) {
+  Post(server, NameOf(client), [this, at_least, found] {
+    if (found < at_least) Wrong("a GET by message found less than was known");
+    Know(found);
+    ++counts_.answered;
+  });
+}
+
+// --- clients ---
+
+void ReplicaWorld::StepOf(ReplicaClient* client, uint64_t id) {
+  const uint64_t kind = Draw(20);
+  if (kind == 0) return Write(client, id);
+  if (kind == 1) return Ask(id);
+  if (client->reads) return ReadOne(client, id);
+  if (!client->map) return Connect(client, id);
+  if (!client->has_looked) return Look(client, id);
+  BeginGet(client);
+}
+
+void ReplicaWorld::Write(ReplicaClient* client, uint64_t id) {
+  if (!client->write) client->write = ++last_write_;
+  ReplicaServer* server = servers_[Draw(servers_.size())].get();
+  Post(NameOf(id), server->name_,
+       [server, id, write = *client->write] { server->TakeWrite(write, id); });
+}
+
+void ReplicaWorld::Ask(uint64_t id) {
+  ReplicaServer* server = servers_[Draw(servers_.size())].get();
+  Post(NameOf(id), server->name_,
+       [server, id, known = known_] { server->TakeQuestion(id, known); });
+}
+
+void ReplicaWorld::Connect(ReplicaClient* client, uint64_t id) {
+  const Shard map = SomeMap();
+  client->connections.clear();
+  client->has_looked = false;
+  client->lease_end_us = 0;  // C2
+  for (const Member& member : map.in_sync) {
+    const auto& memory = ServerOf(member.server).memory_;
+    if (memory->incarnation != member.incarnation || !memory->answers) return;
+    if (IsCut(member.server, NameOf(id))) return;
+    client->connections[member.server] = memory;
+  }
+  client->map = map;
+}
+
+void ReplicaWorld::Look(ReplicaClient* client, uint64_t id) {
+  const auto& primary = client->connections[client->map->primary];
+  client->has_looked = !IsCut(client->map->primary, NameOf(id)) && primary->answers &&
+                       primary->oath == client->map->epoch;  // C1
+  if (!client->has_looked) client->map.reset();
+}
+
+uint64_t ReplicaWorld::ClockOf(const ReplicaClient& client) const {
+  return static_cast<uint64_t>(static_cast<double>(now_us_) * client.rate);
+}
+
+void ReplicaWorld::BeginGet(ReplicaClient* client) {
+  client->reads = true;
+  client->begun_us = ClockOf(*client);
+  client->at_least = known_;
+  client->found.reset();
+  client->is_leased = !client->is_strict && client->begun_us < client->lease_end_us;  // C4
+  client->oaths.clear();
+  if (client->is_leased) return;
+  for (const auto& [server, memory] : client->connections) client->oaths.push_back(server);  // C3
+}
+
+// One READ of the GET, in any order.
+void ReplicaWorld::ReadOne(ReplicaClient* client, uint64_t id) {
+  const size_t i = Draw(client->oaths.size() + (client->found ? 0 : 1));
+  const bool is_oath = i < client->oaths.size();
+  const std::string server = is_oath ? client->oaths[i] : client->map->primary;
+  const auto& memory = client->connections[server];
+  const bool is_right = !is_oath || memory->oath == client->map->epoch;
+  if (IsCut(server, NameOf(id)) || !memory->answers || !is_right) {
+    ++counts_.refused;
+    client->reads = false;
+    client->map.reset();
+    return;
+  }
+  if (is_oath) {
+    client->oaths.erase(client->oaths.begin() + static_cast<ptrdiff_t>(i));
+  } else {
+    client->found = memory->published;
+  }
+  if (client->found && client->oaths.empty()) EndGet(client);
+}
+
+void ReplicaWorld::EndGet(ReplicaClient* client) {
+  client->reads = false;
+  if (*client->found < client->at_least) {
+    Wrong(std::string(client->is_leased ? "a leased" : "a strict") +
+          " GET found less than was known");
+  }
+  Know(*client->found);
+  ++counts_.gets;
+  if (client->is_leased) ++counts_.leased;
+  if (Newest().primary != client->map->primary) ++counts_.deposed_gets;
+  const uint64_t lease_us = options_.lease_us - options_.lease_us * kRateErrorPpm / 1'000'000;
+  if (!client->is_leased) client->lease_end_us = client->begun_us + lease_us;
+}
+
+}  // namespace plov::test

@@ -1,0 +1,217 @@
+// ReplicaWorld: a shard on several simulated hosts, with clients that READ it, under every fault that the rules of
+// cluster/replica.h are for: hosts that are stopped anywhere while their memory answers READs, that die with their
+// memory or without, that are cut from each other, from clients and from the coordinator; messages that are lost, late,
+// twice and out of order; a coordinator that returns old data and loses replies; clocks that run at different rates.
+//
+// The replicas, the register and its coordinator's interface are the product's. Clients here are as the design has them
+// (C1 to C4). What is checked: no two replicas publish different entries at one place of the history; no write is in
+// it twice; a GET, by READ or by message, returns no less of the history than was acknowledged or returned before it
+// began.
+//
+// Threads: one. What happens depends on the seed alone, but for random ids of proposals.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/configuration_register.h"
+#include "cluster/replica.h"
+#include "tests/cluster/sim_coordinator.h"
+
+namespace plov::test {
+
+class ReplicaWorld;
+
+// What clients READ of a replica.
+struct ReplicaMemory {
+  uint64_t incarnation = 0;
+  bool answers = true;  // its process lives, stopped or not
+  uint64_t oath = 0;
+  std::map<uint64_t, cluster::Entry> entries;  // what it has published, or found by catching up
+  uint64_t published = 0;                      // up to here all of them are there
+
+  void Add(const cluster::Entry& entry);
+};
+
+class ReplicaServer : public cluster::ReplicaHost {
+ public:
+  ReplicaServer(ReplicaWorld* world, std::string name);
+
+  void ShowOath(uint64_t epoch) override { memory_->oath = epoch; }
+  void Send(const std::string& server, const cluster::Append& append) override;
+  void Send(const std::string& server, const cluster::Ack& ack) override;
+  void Send(const std::string& server, const cluster::Join& join) override;
+  void Send(const std::string& server, const cluster::HandOver& hand_over) override;
+  void CloseReaders() override;
+  void Propose(const cluster::Held& base, const cluster::Shard& next) override;
+  void ReadConfiguration() override { wants_configuration_ = true; }
+  void Publish(const cluster::Entry& entry) override;
+  void CatchUp(const std::string& primary, const cluster::Position& since) override;
+  void StartAnew(const char* why) override;
+
+  void Start();  // with what is left
+  void HandOverToSome();
+  void Die(bool keeps_memory);
+
+ private:
+  friend class ReplicaWorld;
+
+  // Its thread for the coordinator, one life long.
+  struct Agent {
+    explicit Agent(SimEnsemble* ensemble);
+    SimCoordinator coordinator;
+    cluster::ConfigurationRegister shards;
+    bool is_busy = false;
+  };
+  struct Question {
+    uint64_t client;
+    uint64_t at_least;
+    cluster::Replica::Question asked;
+    uint64_t found;
+  };
+
+  uint64_t now_us() const;
+  template <class Message>
+  void SendMessage(const std::string& server, const Message& message);
+  // What its threads do, a step at a time.
+  void Tick();
+  void Work();
+  void CatchUpNow();
+  void TakeWrite(uint64_t write, uint64_t client);
+  void TakeQuestion(uint64_t client, uint64_t at_least);
+
+  ReplicaWorld* world_;
+  std::string name_;
+  double rate_;
+  uint64_t life_ = 0;
+  bool is_up_ = false;
+  bool is_stopped_ = false;
+  bool starts_anew_ = false;
+  bool wants_configuration_ = false;
+  std::optional<std::pair<cluster::Held, cluster::Shard>> proposal_;
+  std::optional<std::pair<std::string, cluster::Position>> catches_up_;
+  std::shared_ptr<ReplicaMemory> memory_;
+  std::optional<cluster::Replica::Memory> left_;  // while it is not up
+  std::unique_ptr<cluster::Replica> replica_;
+  std::shared_ptr<Agent> agent_;
+  std::optional<cluster::Outcome> outcome_;
+  std::map<uint64_t, uint64_t> waiting_;  // clients, by what they write
+  std::vector<Question> questions_;
+};
+
+struct ReplicaClient {
+  bool is_strict = true;
+  double rate = 1;
+  std::optional<cluster::Shard> map;
+  std::map<std::string, std::shared_ptr<ReplicaMemory>> connections;
+  bool has_looked = false;  // C1
+  uint64_t lease_end_us = 0;
+  // A GET.
+  bool reads = false;
+  bool is_leased = false;
+  uint64_t begun_us = 0, at_least = 0;
+  std::vector<std::string> oaths;  // not READ yet
+  std::optional<uint64_t> found;
+  std::optional<uint64_t> write;  // that it waits for
+};
+
+struct ReplicaCounts {
+  uint64_t epochs = 0, acknowledged = 0, gets = 0, leased = 0, answered = 0;
+  uint64_t refused = 0;       // GETs, for an oath or a READ that failed
+  uint64_t deposed_gets = 0;  // that a former primary's memory answered
+  uint64_t lost = 0, came_back = 0, handed_over = 0;
+};
+inline constexpr uint64_t ReplicaCounts::*kReplicaCounts[] = {
+    &ReplicaCounts::epochs,       &ReplicaCounts::acknowledged, &ReplicaCounts::gets,
+    &ReplicaCounts::leased,       &ReplicaCounts::answered,     &ReplicaCounts::refused,
+    &ReplicaCounts::deposed_gets, &ReplicaCounts::lost,         &ReplicaCounts::came_back,
+    &ReplicaCounts::handed_over};
+
+class ReplicaWorld {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    uint64_t lease_us = 0;
+    bool loses_memory = true;
+    int servers = 4;
+  };
+
+  explicit ReplicaWorld(const Options& options);
+
+  void Run(int steps);
+  // No faults any more: whether a write is acknowledged within as many steps.
+  bool Recovers(int steps);
+
+  const ReplicaCounts& counts() const { return counts_; }
+  // Nothing while all is right.
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  friend class ReplicaServer;
+
+  struct Message {
+    std::string from, to;
+    std::function<void()> arrive;
+  };
+
+  uint64_t Draw(uint64_t below) { return random_() % below; }
+  ReplicaServer& ServerOf(const std::string& name) {
+    return *servers_[static_cast<size_t>(name[0] - 'a')];
+  }
+  bool IsCut(const std::string& a, const std::string& b) const {
+    return cuts_.contains(a < b ? std::pair(a, b) : std::pair(b, a));
+  }
+  double DrawRate();
+  void Wrong(const std::string& what);
+
+  void Step();
+  void Deliver();
+  void Fault();
+  void Heal();
+  void Post(const std::string& from, const std::string& to, std::function<void()> arrive);
+  void Published(const cluster::Entry& entry);
+  void Acknowledge(const std::string& server, uint64_t client, uint64_t write);
+  void Answer(const std::string& server, uint64_t client, uint64_t at_least, uint64_t found);
+  void Know(uint64_t number);
+  bool MayLose(const ReplicaServer& server);
+  cluster::Shard Newest();
+  // A configuration that there has been, rather a new one.
+  cluster::Shard SomeMap();
+
+  void StepOf(ReplicaClient* client, uint64_t id);
+  void Write(ReplicaClient* client, uint64_t id);
+  void Ask(uint64_t id);
+  void Connect(ReplicaClient* client, uint64_t id);
+  void Look(ReplicaClient* client, uint64_t id);
+  uint64_t ClockOf(const ReplicaClient& client) const;
+  void BeginGet(ReplicaClient* client);
+  void ReadOne(ReplicaClient* client, uint64_t id);
+  void EndGet(ReplicaClient* client);
+
+  Options options_;
+  std::mt19937_64 random_;
+  SimEnsemble ensemble_;
+  uint64_t now_us_ = 1'000'000;
+  int depth_ = 0;
+  bool has_faults_ = true;
+  std::vector<std::unique_ptr<ReplicaServer>> servers_;
+  std::vector<ReplicaClient> clients_;
+  std::vector<Message> messages_;
+  std::set<std::pair<std::string, std::string>> cuts_;
+  std::vector<cluster::Position> history_;  // what was published, from number 1 on
+  std::map<uint64_t, uint64_t> writes_;     // by what was written: its place
+  uint64_t last_write_ = 0, last_incarnation_ = 0;
+  uint64_t known_ = 0;  // so much of the history was acknowledged or returned
+  ReplicaCounts counts_;
+  std::string wrong_;
+};
+
+}  // namespace plov::test
