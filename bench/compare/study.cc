@@ -56,11 +56,7 @@ class Bench {
     for (uint32_t round = 0; round <= rounds; ++round) {
       Say(round == 0 ? "warming up" : fmt::format("round {} of {}", round, rounds));
       if (auto measured = Round(round > 0); !measured) return std::unexpected(measured.error());
-      if (round == 0) {
-        comparison_.background.BeginRounds();
-      } else {
-        comparison_.background.EndRound();
-      }
+      comparison_.background.EndRound(round > 0);
     }
     if (auto added = AddFacts(); !added) return std::unexpected(added.error());
     return std::move(comparison_);

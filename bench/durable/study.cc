@@ -70,11 +70,7 @@ class Bench {
       Say(round == 0 ? "warming up" : fmt::format("round {} of {}", round, rounds));
       counts_ = round > 0;
       if (auto measured = Round(); !measured) return std::unexpected(measured.error());
-      if (round == 0) {
-        study_.background.BeginRounds();
-      } else {
-        study_.background.EndRound();
-      }
+      study_.background.EndRound(round > 0);
     }
     if (auto measured = AfterRounds(); !measured) return std::unexpected(measured.error());
     return std::move(study_);

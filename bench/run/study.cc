@@ -50,14 +50,14 @@ class RunBench {
     RunRow row;
     row.rate = drive_.rate = rate;
     std::vector<Result> results;
-    row.background.BeginRounds();
+    row.background.EndRound(false);
     for (uint32_t round = 0; round < study_.settings.rounds; ++round) {
       progress_ = program::Progress();
       drive_.seed = round + 1;
       auto result = Drive(workload_, drive_);
       progress_.Clear();
       if (!result) return std::unexpected(result.error());
-      row.background.EndRound();
+      row.background.EndRound(true);
       workload_.items += result->inserted;
       row.per_second.Add(result->per_second);
       if (cpu_before_ && cpu_after_) {

@@ -60,9 +60,10 @@ double BackgroundLoad::Measure() {
   return std::chrono::duration<double>(std::ranges::max(ended) - began).count();
 }
 
-void BackgroundLoad::BeginRounds() { seconds_ = {Measure()}; }
-
-void BackgroundLoad::EndRound() { seconds_.push_back(Measure()); }
+void BackgroundLoad::EndRound(bool counts) {
+  if (!counts) seconds_.clear();
+  seconds_.push_back(Measure());
+}
 
 std::vector<double> BackgroundLoad::Slowdowns() const {
   std::vector<double> slowdowns;

@@ -14,10 +14,8 @@ namespace plov::bench {
 
 class BackgroundLoad {
  public:
-  // Measures before the first round, and after each. Some 20 ms. Call the former anew before a round whose round
-  // before is not to be counted.
-  void BeginRounds();
-  void EndRound();
+  // Measures after each round, some 20 ms. The first is one that does not count, as to warm up, or none at all.
+  void EndRound(bool counts);
 
   // Of each round: how many times as long as at their best the loops before and after it took, whichever was slower.
   std::vector<double> Slowdowns() const;

@@ -22,10 +22,10 @@ TEST(BackgroundLoad, IsSaidOfTheRoundsThatItDisturbed) {
 
 TEST(BackgroundLoad, LoopTakesNoLessThanItsOwnTimeAtBest) {
   BackgroundLoad load;
-  load.BeginRounds();
+  load.EndRound(false);
   EXPECT_TRUE(load.Slowdowns().empty());
-  load.EndRound();
-  load.EndRound();
+  load.EndRound(true);
+  load.EndRound(true);
   ASSERT_EQ(load.Slowdowns().size(), 2u);
   for (const double slowdown : load.Slowdowns()) EXPECT_GT(slowdown, 0.99);
 }
