@@ -114,8 +114,6 @@ void GrowingTable::KeepStashed(uint64_t index, const verify::Bucket& item) {
 
 void GrowingTable::FinishStash() {
   stash_.FinishTakeOver();
-  current_->FinishNotes();
-  if (phase_ == Phase::kMoving) other_->FinishNotes();
   unstash_left_ = stash_.end();
 }
 

@@ -105,16 +105,16 @@ void Stash::Clear() {
   free_.clear();
 }
 
-Table::Left Stash::TakeOver(uint64_t index, Bucket* bucket) {
+TableRecovery::Left Stash::TakeOver(uint64_t index, Bucket* bucket) {
   const auto left = Load(index);
   *bucket = left.value_or(Bucket());
-  if (left && bucket->kind() == BucketKind::kEmpty) return Table::Left::kNothing;
+  if (left && bucket->kind() == BucketKind::kEmpty) return TableRecovery::Left::kNothing;
   const bool is_item = bucket->kind() == BucketKind::kReference ||
                        (bucket->kind() == BucketKind::kInline &&
                         bucket->inline_item(geometry_.bucket_bytes).has_value());
-  if (left && is_item) return Table::Left::kItem;
+  if (left && is_item) return TableRecovery::Left::kItem;
   Drop(index);
-  return Table::Left::kDamage;
+  return TableRecovery::Left::kDamage;
 }
 
 void Stash::Drop(uint64_t index) { Replace(index, Bucket()); }

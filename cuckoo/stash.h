@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "cuckoo/geometry.h"
-#include "cuckoo/table.h"
+#include "cuckoo/table_recovery.h"
 
 namespace plov::cuckoo {
 
@@ -83,7 +83,7 @@ class Stash {
 
   // Recovery. TakeOver of every bucket; of each with an item KeepAt or Drop; FinishTakeOver.
   // What fails its seal or holds nonsense is emptied.
-  Table::Left TakeOver(uint64_t index, verify::Bucket* bucket);
+  TableRecovery::Left TakeOver(uint64_t index, verify::Bucket* bucket);
   void KeepAt(std::string_view key, const Entry& entry);
   void Drop(uint64_t index);
   void FinishTakeOver();

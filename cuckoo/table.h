@@ -23,7 +23,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cuckoo/geometry.h"
 #include "cuckoo/hash.h"
@@ -98,24 +97,6 @@ class Table {
   // Says in a bucket that this table is history.
   void Retire(uint64_t index);
 
-  // Recovery, in cuckoo/table_recovery.cc, in place of Format: TakeOver for every bucket, Drop of
-  // what is not to stay, Relist for what is displaced, FinishTakeOver; then NoteStashed for what is
-  // in the stash, FinishNotes. A bucket that is whole and true is not rewritten. Until the end
-  // nothing else may be called, but Load and HashOf.
-  void BeginTakeOver();
-  // Takes over one bucket that a former writer left. One that fails its seal, or whose item does
-  // not belong there, is emptied; it gets `forward` if keys of it may be in the next table.
-  enum class Left { kNothing, kItem, kDamage };
-  Left TakeOver(uint64_t index, bool forward, verify::Bucket* bucket);
-  // Empties a bucket that was taken over and is not relisted.
-  void Drop(uint64_t index);
-  // Finds the item of a bucket, which is displaced, in its home's directory, or lists it there.
-  // False when there is no room.
-  bool Relist(uint64_t hash, uint64_t index);
-  // Clears what is left in directories and stands for no key.
-  void FinishTakeOver();
-  // The same of `stashed`.
-  void FinishNotes();
   // Tells the processor that a bucket will be looked at.
   void Prefetch(uint64_t index) const {
     verify::PrefetchLines(region_ + geometry_.BucketOffset(index), geometry_.bucket_bytes);
@@ -150,6 +131,8 @@ class Table {
   const TableStats& stats() const { return stats_; }
 
  private:
+  friend class TableRecovery;
+
   struct FreeDeleter {
     void operator()(uint8_t* pointer) const { std::free(pointer); }
   };
@@ -165,7 +148,6 @@ class Table {
     return cuckoo::WaysOf(hash, geometry_.bucket_count);
   }
   bool PrefetchRecordOf(uint64_t hash, uint64_t index) const;
-  bool Belongs(const verify::Bucket& bucket, uint64_t index) const;
   void Rewrite(uint64_t index, verify::Bucket* bucket);
   bool FreeOne(const std::array<uint64_t, kWays>& ways);
   bool SendGuestAway(uint64_t home, const verify::Bucket& bucket);
@@ -187,9 +169,6 @@ class Table {
   std::unique_ptr<uint8_t[], FreeDeleter> unlisted_;
   // How many keys of a home are in the stash.
   std::map<uint64_t, uint64_t> stashed_;
-  // While being taken over, per home: what of its directory no key was found for yet.
-  std::vector<uint8_t> unproved_;
-  std::vector<uint64_t> unproved_notes_;  // homes that say `stashed`
 };
 
 }  // namespace plov::cuckoo

@@ -1,8 +1,6 @@
-// The table's recovery: buckets as a former writer left them, and directories made true again.
-#include <algorithm>
-#include <cassert>
+#include "cuckoo/table_recovery.h"
 
-#include "cuckoo/table.h"
+#include <cassert>
 
 namespace plov::cuckoo {
 
@@ -26,87 +24,87 @@ uint8_t DirectoryOf(const Bucket& bucket) {
 
 }  // namespace
 
-void Table::BeginTakeOver() { unproved_.assign(geometry_.bucket_count, 0); }
+TableRecovery::TableRecovery(Table* table)
+    : table_(table), unproved_(table->geometry().bucket_count, 0) {}
 
-bool Table::Belongs(const Bucket& bucket, uint64_t index) const {
+bool TableRecovery::Belongs(const Bucket& bucket, uint64_t index) const {
   if (bucket.kind() != BucketKind::kReference &&
-      !(bucket.kind() == BucketKind::kInline && bucket.inline_item(geometry_.bucket_bytes))) {
+      !(bucket.kind() == BucketKind::kInline &&
+        bucket.inline_item(table_->geometry_.bucket_bytes))) {
     return false;
   }
-  return WayOf(WaysOf(HashOf(bucket)), index) < kWays;
+  return WayOf(table_->WaysOf(table_->HashOf(bucket)), index) < kWays;
 }
 
-Table::Left Table::TakeOver(uint64_t index, bool forward, Bucket* bucket) {
-  const uint32_t bytes = geometry_.bucket_bytes;
-  verify::CopyFromShared(bucket->words(), WordsOf(index), bytes);
-  const bool whole = bucket->Whole(bytes, geometry_.SeedOf(index));
+TableRecovery::Left TableRecovery::TakeOver(uint64_t index, bool forward, Bucket* bucket) {
+  const uint32_t bytes = table_->geometry_.bucket_bytes;
+  verify::CopyFromShared(bucket->words(), table_->WordsOf(index), bytes);
+  const bool whole = bucket->Whole(bytes, table_->geometry_.SeedOf(index));
   const bool empty = whole && bucket->kind() == BucketKind::kEmpty;
   if (!empty && !(whole && Belongs(*bucket, index))) {
     *bucket = Bucket();
     bucket->set_forward(forward);
-    Rewrite(index, bucket);
+    table_->Rewrite(index, bucket);
     return Left::kDamage;
   }
   unproved_[index] = DirectoryOf(*bucket);
-  if (bucket->stashed()) unproved_notes_.push_back(index);
+  if (bucket->stashed()) noted_.push_back(index);
   if (empty) return Left::kNothing;
-  ++stats_.items;
+  ++table_->stats_.items;
   return Left::kItem;
 }
 
-void Table::Drop(uint64_t index) {
-  Bucket bucket = *Load(index);
-  bucket.Clear(geometry_.bucket_bytes);
-  Rewrite(index, &bucket);
-  --stats_.items;
+void TableRecovery::Drop(uint64_t index) {
+  Bucket bucket = *table_->Load(index);
+  bucket.Clear(table_->geometry_.bucket_bytes);
+  table_->Rewrite(index, &bucket);
+  --table_->stats_.items;
 }
 
 // An entry or `overflow` that no key before proved is the key's own; without one the home gets it.
-bool Table::Relist(uint64_t hash, uint64_t index) {
-  const auto ways = WaysOf(hash);
+bool TableRecovery::Relist(uint64_t hash, uint64_t index) {
+  const auto ways = table_->WaysOf(hash);
   const uint64_t home = ways[0];
   assert(home != index);
   const DirectoryEntry entry{WayOf(ways, index), FingerprintOf(hash)};
-  Bucket bucket = *Load(home);
+  Bucket bucket = *table_->Load(home);
   for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
     if ((unproved_[home] & 1u << i) == 0 || bucket.entry(i) != entry) continue;
     unproved_[home] = static_cast<uint8_t>(unproved_[home] & ~(1u << i));
-    ++stats_.displaced;
+    ++table_->stats_.displaced;
     return true;
   }
-  if (unlisted_[home] == kUnlistedMax) return false;
+  if (table_->unlisted_[home] == Table::kUnlistedMax) return false;
   if (bucket.overflow()) {
     unproved_[home] = static_cast<uint8_t>(unproved_[home] & ~kOverflowUnproved);
-    ++stats_.displaced;
-    if (unlisted_[home]++ == 0) ++stats_.overflowed_homes;
+    ++table_->stats_.displaced;
+    if (table_->unlisted_[home]++ == 0) ++table_->stats_.overflowed_homes;
     return true;
   }
-  List(home, &bucket, entry);
-  Rewrite(home, &bucket);
+  table_->List(home, &bucket, entry);
+  table_->Rewrite(home, &bucket);
   return true;
 }
 
-void Table::FinishTakeOver() {
+void TableRecovery::Finish() {
   for (uint64_t index = 0; index < unproved_.size(); ++index) {
     if (unproved_[index] == 0) continue;
-    Bucket bucket = *Load(index);
+    Bucket bucket = *table_->Load(index);
     for (size_t i = 0; i < verify::kDirectoryEntries; ++i) {
       if ((unproved_[index] & 1u << i) != 0) bucket.set_entry(i, kNoEntry);
     }
     if ((unproved_[index] & kOverflowUnproved) != 0) bucket.set_overflow(false);
-    Rewrite(index, &bucket);
+    table_->Rewrite(index, &bucket);
   }
-  unproved_ = {};
 }
 
-void Table::FinishNotes() {
-  for (const uint64_t home : unproved_notes_) {
-    if (stashed_.contains(home)) continue;
-    Bucket directory = *Load(home);
+void TableRecovery::FinishNotes() {
+  for (const uint64_t home : noted_) {
+    if (table_->stashed_.contains(home)) continue;
+    Bucket directory = *table_->Load(home);
     directory.set_stashed(false);
-    Rewrite(home, &directory);
+    table_->Rewrite(home, &directory);
   }
-  unproved_notes_ = {};
 }
 
 }  // namespace plov::cuckoo

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 
 #include "server/start_progress.h"
 #include "verify/journal.h"
@@ -12,6 +13,7 @@ namespace plov::server {
 
 using cuckoo::Geometry;
 using cuckoo::Table;
+using cuckoo::TableRecovery;
 using verify::Bucket;
 using verify::BucketKind;
 using verify::Superblock;
@@ -102,12 +104,16 @@ RecoveryReport Recovery::Run() {
   const auto start = std::chrono::steady_clock::now();
   report_.warm = true;
   const bool moving = table_->phase() == cuckoo::GrowingTable::Phase::kMoving;
-  TakeOver(&table_->current(), moving);
+  TableRecovery current(&table_->current());
+  TakeOver(&current, moving);
+  std::optional<TableRecovery> next;
   if (moving) {
-    TakeOver(&table_->moving_to(), false);
+    TakeOver(&next.emplace(&table_->moving_to()), false);
     DropMoved();
   }
   TakeOverStash();
+  current.FinishNotes();
+  if (next) next->FinishNotes();
   report_.items = table_->stats().items;
   report_.microseconds =
       static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
@@ -116,29 +122,29 @@ RecoveryReport Recovery::Run() {
   return report_;
 }
 
-void Recovery::TakeOver(Table* table, bool forward) {
+void Recovery::TakeOver(TableRecovery* recovery, bool forward) {
   displaced_.clear();
-  table->BeginTakeOver();
-  const uint64_t bucket_count = table->geometry().bucket_count;
+  const Geometry& geometry = recovery->table().geometry();
+  const uint64_t bucket_count = geometry.bucket_count;
   StartProgress& progress = StartProgress::Get();
-  progress.Expect(table->geometry().table_bytes());
+  progress.Expect(geometry.table_bytes());
   for (uint64_t first = 0; first < bucket_count; first += kBatch) {
     const uint64_t count = std::min(kBatch, bucket_count - first);
-    TakeOverSome(table, forward, first, count);
-    progress.Advance(count * table->geometry().bucket_bytes);
+    TakeOverSome(recovery, forward, first, count);
+    progress.Advance(count * geometry.bucket_bytes);
   }
-  DropSecondCopies(table);
-  Relist(table);
-  table->FinishTakeOver();
+  DropSecondCopies(recovery);
+  Relist(recovery);
+  recovery->Finish();
 }
 
-void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t count) {
+void Recovery::TakeOverSome(TableRecovery* recovery, bool forward, uint64_t first, uint64_t count) {
   std::array<Bucket, kBatch> buckets;
   std::array<bool, kBatch> holds{};
   for (uint64_t i = 0; i < count; ++i) {
-    const Table::Left left = table->TakeOver(first + i, forward, &buckets[i]);
-    if (left == Table::Left::kDamage) ++report_.damaged;
-    holds[i] = left == Table::Left::kItem;
+    const TableRecovery::Left left = recovery->TakeOver(first + i, forward, &buckets[i]);
+    if (left == TableRecovery::Left::kDamage) ++report_.damaged;
+    holds[i] = left == TableRecovery::Left::kItem;
     if (holds[i] && buckets[i].kind() == BucketKind::kReference &&
         IsInside(buckets[i].reference())) {
       const std::byte* record = region_->data() + buckets[i].reference().offset;
@@ -149,12 +155,12 @@ void Recovery::TakeOverSome(Table* table, bool forward, uint64_t first, uint64_t
   for (uint64_t i = 0; i < count; ++i) {
     if (!holds[i]) continue;
     if (!Check(buckets[i])) {
-      table->Drop(first + i);
+      recovery->Drop(first + i);
       continue;
     }
-    const uint64_t hash = table->HashOf(buckets[i]);
+    const uint64_t hash = recovery->table().HashOf(buckets[i]);
     report_.foreign += slots_.Has(hash) ? 0 : 1;
-    if (cuckoo::HomeOf(hash, table->geometry().bucket_count) != first + i) {
+    if (cuckoo::HomeOf(hash, recovery->table().geometry().bucket_count) != first + i) {
       displaced_.push_back({first + i, hash});
     }
   }
@@ -166,9 +172,9 @@ void Recovery::TakeOverStash() {
   Table* table = &table_->current();
   for (uint64_t index = 0; index < stash.geometry().bucket_count(); ++index) {
     Bucket bucket;
-    const Table::Left left = stash.TakeOver(index, &bucket);
-    if (left == Table::Left::kDamage) ++report_.damaged;
-    if (left != Table::Left::kItem) continue;
+    const TableRecovery::Left left = stash.TakeOver(index, &bucket);
+    if (left == TableRecovery::Left::kDamage) ++report_.damaged;
+    if (left != TableRecovery::Left::kItem) continue;
     if (!FitsIn(*table, bucket)) {
       ++report_.damaged;
       stash.Drop(index);
@@ -192,16 +198,17 @@ void Recovery::TakeOverStash() {
   table_->FinishStash();
 }
 
-void Recovery::Relist(Table* table) {
-  const uint64_t bucket_count = table->geometry().bucket_count;
+void Recovery::Relist(TableRecovery* recovery) {
+  const uint64_t bucket_count = recovery->table().geometry().bucket_count;
   for (size_t i = 0; i < displaced_.size(); ++i) {
     if (i + kBatch < displaced_.size()) {
-      table->Prefetch(cuckoo::HomeOf(displaced_[i + kBatch].hash, bucket_count));
+      recovery->table().Prefetch(cuckoo::HomeOf(displaced_[i + kBatch].hash, bucket_count));
     }
     const auto [index, hash] = displaced_[i];
-    if (table->Relist(hash, index)) continue;
-    Forget(*table->Load(index));  // a home with more displaced keys than any writer lists
-    table->Drop(index);
+    if (recovery->Relist(hash, index)) continue;
+    // A home with more displaced keys than any writer lists.
+    Forget(*recovery->table().Load(index));
+    recovery->Drop(index);
     ++report_.damaged;
   }
 }
@@ -263,7 +270,8 @@ void Recovery::Forget(const Bucket& bucket) {
 }
 
 // Of two copies one is displaced at least.
-void Recovery::DropSecondCopies(Table* table) {
+void Recovery::DropSecondCopies(TableRecovery* recovery) {
+  Table* table = &recovery->table();
   const uint64_t before = report_.duplicates;
   for (size_t i = 0; i < displaced_.size(); ++i) {
     if (i + kBatch < displaced_.size()) {
@@ -271,7 +279,7 @@ void Recovery::DropSecondCopies(Table* table) {
       const auto ways = cuckoo::WaysOf(hash, table->geometry().bucket_count);
       for (const uint64_t way : ways) table->Prefetch(way);
     }
-    DropSecondCopyOf(table, displaced_[i]);
+    DropSecondCopyOf(recovery, displaced_[i]);
   }
   if (report_.duplicates == before) return;
   std::erase_if(displaced_, [table](const Displaced& displaced) {
@@ -279,7 +287,8 @@ void Recovery::DropSecondCopies(Table* table) {
   });
 }
 
-void Recovery::DropSecondCopyOf(Table* table, const Displaced& displaced) {
+void Recovery::DropSecondCopyOf(TableRecovery* recovery, const Displaced& displaced) {
+  Table* table = &recovery->table();
   const auto [index, hash] = displaced;
   for (const uint64_t way : cuckoo::WaysOf(hash, table->geometry().bucket_count)) {
     if (way == index) continue;
@@ -291,7 +300,7 @@ void Recovery::DropSecondCopyOf(Table* table, const Displaced& displaced) {
     if (other_item.key() != item.key()) continue;
     const bool mine_goes = other_item.version() >= item.version();
     Forget(mine_goes ? mine : other);
-    table->Drop(mine_goes ? index : way);
+    recovery->Drop(mine_goes ? index : way);
     ++report_.duplicates;
     if (mine_goes) return;
   }

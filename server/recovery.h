@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cuckoo/growing_table.h"
+#include "cuckoo/table_recovery.h"
 #include "server/record_area.h"
 #include "server/region.h"
 #include "verify/superblock.h"
@@ -62,16 +63,16 @@ class Recovery {
     uint64_t hash;
   };
 
-  void TakeOver(cuckoo::Table* table, bool forward);
+  void TakeOver(cuckoo::TableRecovery* recovery, bool forward);
   void TakeOverStash();
-  void TakeOverSome(cuckoo::Table* table, bool forward, uint64_t first, uint64_t count);
+  void TakeOverSome(cuckoo::TableRecovery* recovery, bool forward, uint64_t first, uint64_t count);
   bool Check(const verify::Bucket& bucket);
   bool CheckRecord(const verify::Reference& reference);
   bool IsInside(const verify::Reference& reference) const;
   verify::MaskedItem ItemOf(const verify::Bucket& bucket) const;
-  void DropSecondCopies(cuckoo::Table* table);
-  void DropSecondCopyOf(cuckoo::Table* table, const Displaced& displaced);
-  void Relist(cuckoo::Table* table);
+  void DropSecondCopies(cuckoo::TableRecovery* recovery);
+  void DropSecondCopyOf(cuckoo::TableRecovery* recovery, const Displaced& displaced);
+  void Relist(cuckoo::TableRecovery* recovery);
   void DropMoved();
   void Forget(const verify::Bucket& bucket);
 
