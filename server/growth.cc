@@ -95,7 +95,8 @@ bool Growth::Begin() {
 // Takes the memory for the next table, as much as there is, or has records cleaned to make room.
 bool Growth::BeginWith(uint32_t bucket_bytes) {
   const Geometry& now = table_->current().geometry();
-  const size_t room = memory_->available_bytes() / kPageBytes * kPageBytes;
+  const size_t available = memory_->available_bytes();
+  const size_t room = (available - std::min(available, kept_bytes_)) / kPageBytes * kPageBytes;
   const size_t bytes =
       std::min(RoundUp(WantedBuckets(bucket_bytes) * bucket_bytes, kPageBytes), room);
   const uint64_t count = bytes / bucket_bytes;

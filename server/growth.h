@@ -36,6 +36,9 @@ class Growth {
   Growth(cuckoo::GrowingTable* table, Memory* memory, RecordArea* records, const Options& options,
          Publish publish);
 
+  // So much of the memory is left to others by the next tables.
+  void set_kept_bytes(size_t bytes) { kept_bytes_ = bytes; }
+
   // A write's share of the work.
   void OnWrite();
   // A larger share. False when there is nothing to do.
@@ -108,6 +111,7 @@ class Growth {
   size_t unreleased_bytes_ = 0;  // of history that clients have confirmed, at most
   uint64_t growths_ = 0;
   uint64_t phases_ = 0;
+  size_t kept_bytes_ = 0;
   bool hungry_ = false;
 };
 

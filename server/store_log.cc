@@ -17,6 +17,9 @@ using verify::Request;
 
 namespace {
 
+// A part of the memory.
+constexpr size_t kKeptForPending = 64;
+
 // While a log is replayed memory may be exceeded by this part of it.
 constexpr size_t kRestoreSlackPart = 4;
 
@@ -135,6 +138,8 @@ void Store::LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail) {
   log_ = log;
   tail_ = tail;
   defers_ = mode == log::CommitMode::kStrict;
+  // Until it is published every insert has a place in the stash, also while two tables take all other memory.
+  if (defers_) growth_->set_kept_bytes(memory_.budget_bytes() / kKeptForPending);
 }
 
 bool Store::MayWrite(const Request& request) {

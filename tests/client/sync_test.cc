@@ -4,6 +4,7 @@
 #include <plov/client.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -197,6 +198,29 @@ TEST(ClientSyncWithoutALog, IsRefused) {
   EXPECT_EQ(refused.error().message, "this server keeps no log (plovd --log)");
   EXPECT_EQ(client.Snapshot().error().code, Code::kInvalidArgument);
   EXPECT_TRUE(client.Put("key", "v")) << "the client stays usable";
+}
+
+// While two tables take all other memory every insert that is not durable yet has a place in the stash.
+TEST(ClientStrict, WhatIsInFlightFitsBesideGrowingTables) {
+  constexpr int kItems = 40'000, kInFlight = 256;
+  const TemporaryFolder folder;
+  const Plovd server({"--memory", "24M", "--log", folder.path() + "/log", "--commit", "strict"});
+  Client client = server.Connect();
+  const std::string value(64, 'v');
+  for (int first = 0; first < kItems; first += kInFlight) {
+    std::deque<std::string> keys;
+    for (int i = first; i < std::min(first + kInFlight, kItems); ++i) {
+      client.StartPut(keys.emplace_back(std::to_string(1'000'000'000 + i)), value, {},
+                      [i](const Client::PutResult& result) {
+                        ASSERT_TRUE(result) << i << ": " << result.error().message;
+                      });
+    }
+    while (client.Poll() > 0) {
+      pollfd ready{client.fd(), POLLIN, 0};
+      ::poll(&ready, 1, 1);
+    }
+    if (HasFatalFailure()) return;
+  }
 }
 
 }  // namespace
