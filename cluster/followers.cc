@@ -11,12 +11,16 @@ void Followers::Set(const std::vector<Member>& members, const std::string& prima
   for (const Member& member : members) {
     if (member.server == primary) continue;
     const Follower* known = Find(member.incarnation);
-    next.push_back(known != nullptr ? *known : Follower{.replica = member, .heard_us = now_us});
+    next.push_back(known != nullptr ? *known : Follower{.replica = member});
     next.back().is_joining = false;
-    next.back().sent_us = 0;
     Remove(member.incarnation);
   }
   if (joining() != nullptr) next.push_back(*joining());
+  // Of the epoch before no acknowledgement counts here, nor its silence.
+  for (Follower& one : next) {
+    one.sent_us = 0;
+    one.heard_us = now_us;
+  }
   all_ = std::move(next);
 }
 
@@ -27,6 +31,10 @@ void Followers::Add(const Member& replica, uint64_t now_us) {
 
 void Followers::Remove(uint64_t incarnation) {
   std::erase_if(all_, [&](const Follower& one) { return one.replica.incarnation == incarnation; });
+}
+
+void Followers::HeardAll(uint64_t now_us) {
+  for (Follower& one : all_) one.heard_us = now_us;
 }
 
 Follower* Followers::Find(uint64_t incarnation) {

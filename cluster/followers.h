@@ -29,6 +29,9 @@ class Followers {
   void Add(const Member& replica, uint64_t now_us);
   void Remove(uint64_t incarnation);
 
+  // None of them is silent: the primary itself has not asked.
+  void HeardAll(uint64_t now_us);
+
   const std::vector<Follower>& all() const { return all_; }
   Follower* Find(uint64_t incarnation);
   // nullptr: there is none.

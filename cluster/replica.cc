@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 namespace plov::cluster {
@@ -19,18 +20,34 @@ bool HasSamePrimary(const Shard& a, const Shard& b) {
   return one != nullptr && other != nullptr && *one == *other;
 }
 
+uint64_t Microseconds(std::chrono::milliseconds time) {
+  return static_cast<uint64_t>(std::chrono::microseconds(time).count());
+}
+
 }  // namespace
 
-Replica::Replica(Member self, const ReplicaTimes& times, std::optional<Memory> memory,
+ReplicaSettings SettingsOf(const Config& config) {
+  // So that a lost beat, or a late one, is no silence.
+  const auto beat = std::min(config.detect, config.drop) / 3;
+  return {.lease_us = Microseconds(config.lease),
+          .detect_us = Microseconds(config.detect),
+          .drop_us = Microseconds(config.drop),
+          .beat_us = Microseconds(beat),
+          .rate_error_ppm = config.rate_error_ppm,
+          .min_replicas = config.min_replicas};
+}
+
+Replica::Replica(Member self, const ReplicaSettings& settings, std::optional<Memory> memory,
                  ReplicaHost* host, uint64_t now_us)
     : self_(std::move(self)),
-      times_(times),
+      settings_(settings),
       host_(host),
       tail_(memory ? std::move(memory->tail) : Tail({})),
       is_new_(!memory),
       heard_us_(now_us) {
   if (memory) held_ = std::move(memory->held);
   assert(is_new_ || is_member());
+  host_->ShowOath(0);
 }
 
 bool Replica::is_member() const {
@@ -38,7 +55,8 @@ bool Replica::is_member() const {
 }
 
 uint64_t Replica::LeaseEnd(uint64_t begin_us) const {
-  return begin_us + times_.lease_us + times_.lease_us * times_.rate_error_ppm / 1'000'000 + 1;
+  return begin_us + settings_.lease_us + settings_.lease_us * settings_.rate_error_ppm / 1'000'000 +
+         1;
 }
 
 void Replica::Show(uint64_t epoch) {
@@ -54,7 +72,6 @@ void Replica::ShowOwn() {
 
 void Replica::GiveUp(const char* why) {
   is_given_up_ = true;
-  lead_.reset();
   Show(0);
   host_->StartAnew(why);
 }
@@ -66,15 +83,16 @@ void Replica::Learn(const Held& held, uint64_t now_us) {
     if (held.shard.epoch == epoch() && held.revision > held_->revision) held_ = held;
     return;
   }
-  const bool goes_on = held_ && held.shard.epoch == epoch() + 1 && !lead_ &&
-                       HasSamePrimary(held.shard, held_->shard);
+  const bool goes_on =
+      held_ && held.shard.epoch == epoch() + 1 && HasSamePrimary(held.shard, held_->shard);
   held_ = held;
-  lead_.reset();
+  if (std::exchange(lead_, std::nullopt)) host_->Deposed();
   sent_us_ = 0;
   if (!goes_on) {
     follows_ = false;
     heard_us_ = now_us;
   }
+  if (is_new_ && is_member()) return GiveUp("the configuration names memory that it has lost");
   if (!is_new_ && !follows_ && !is_member()) {
     return GiveUp("it is not in the shard's configuration");
   }
@@ -101,8 +119,7 @@ void Replica::TakeOver(Change change, uint64_t now_us) {
 }
 
 void Replica::Heard(const Outcome& outcome, uint64_t now_us) {
-  assert(outcome.verdict != Verdict::kOpen);
-  if (is_given_up_ || !proposal_) return;
+  if (is_given_up_ || !proposal_ || outcome.verdict == Verdict::kOpen) return;
   const Proposal proposal = *std::exchange(proposal_, std::nullopt);
   if (outcome.verdict == Verdict::kAccepted) {
     return Enter(*outcome.held, proposal, now_us);
@@ -113,7 +130,7 @@ void Replica::Heard(const Outcome& outcome, uint64_t now_us) {
   } else {
     host_->ReadConfiguration();
   }
-  if (!is_given_up_) ShowOwn();
+  ShowOwn();
 }
 
 void Replica::Enter(const Held& held, const Proposal& proposal, uint64_t now_us) {
@@ -135,10 +152,12 @@ void Replica::Enter(const Held& held, const Proposal& proposal, uint64_t now_us)
 
 void Replica::Receive(const Append& append, uint64_t now_us) {
   if (is_given_up_ || append.to != self_.incarnation) return;
+  if (append.epoch > epoch() && append.held) Learn(*append.held, now_us);
+  if (is_given_up_) return;
   if (append.epoch > epoch()) return host_->ReadConfiguration();
   // The sender hears that it is deposed.
   if (append.epoch < epoch()) return Acknowledge(append.from, false);
-  if (lead_ || proposal_) return;  // S2
+  if (proposal_) return;  // S2
   heard_us_ = now_us;
   const Tail::Fit fit = Take(append);
   if (fit == Tail::Fit::kForeign) return GiveUp("its history is not the primary's");
@@ -147,8 +166,7 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
   }
   if (follows_) {
     sent_us_ = std::max(sent_us_, append.sent_us);
-    published_ = std::max(published_, append.published);
-    PublishUpTo(published_);
+    PublishUpTo(append.published);
   }
   Acknowledge(append.from, fit == Tail::Fit::kGap);
 }
@@ -159,7 +177,7 @@ Tail::Fit Replica::Take(const Append& append) {
   if (is_new_) tail_ = Tail(append.before);
   const auto fit = tail_.Replace(append.before, append.entries);  // S4
   if (fit != Tail::Fit::kFits) return fit;
-  if (std::exchange(is_new_, false)) host_->CatchUp(append.from, append.before);
+  if (std::exchange(is_new_, false)) host_->CatchUp(*PrimaryOf(held_->shard), append.before);
   follows_ = true;
   ShowOwn();
   return fit;
@@ -208,13 +226,17 @@ void Replica::Receive(const Join& join, uint64_t now_us) {
 
 void Replica::Receive(const HandOver& hand_over, uint64_t now_us) {
   const bool is_meant = hand_over.to == self_.incarnation && hand_over.epoch == epoch();
-  if (is_given_up_ || !is_meant || proposal_ || !follows_ || !is_member()) return;
+  if (is_given_up_ || !is_meant || proposal_ || !follows_) return;
   TakeOver(Change::kHandedOver, now_us);
+}
+
+bool Replica::takes_writes() const {
+  return serves() && !lead_->successor && held_->shard.in_sync.size() >= settings_.min_replicas;
 }
 
 void Replica::HandOverTo(uint64_t incarnation) {
   const Follower* to = serves() ? lead_->followers.Find(incarnation) : nullptr;
-  if (to != nullptr && !to->is_joining) lead_->successor = incarnation;
+  if (to != nullptr && !to->is_joining && to->follows) lead_->successor = incarnation;
 }
 
 void Replica::HandOverNow(uint64_t now_us) {
@@ -230,20 +252,22 @@ void Replica::HandOverNow(uint64_t now_us) {
 
 void Replica::Tick(uint64_t now_us) {
   if (is_given_up_) return;
-  if ((!held_ || is_new_) && now_us - asked_us_ >= times_.detect_us) {
+  if ((!held_ || is_new_) && now_us >= asked_us_ + settings_.detect_us) {
     asked_us_ = now_us;
     host_->ReadConfiguration();
     if (held_) host_->Send(held_->shard.primary, Join{epoch(), self_});
   }
-  const bool is_silent = now_us - heard_us_ > times_.detect_us;
+  const bool is_silent = now_us > heard_us_ + settings_.detect_us;
   if (lead_) {
-    if (now_us - lead_->beat_us >= times_.beat_us) Beat(now_us);
+    if (now_us >= lead_->beat_us + settings_.beat_us) Beat(now_us);
     ChangeMembers(now_us);
     Advance(now_us);
   } else if (is_silent && !proposal_ && is_member()) {
     TakeOver(Change::kTakeOver, now_us);
   } else if (is_silent && follows_ && !is_member()) {
-    GiveUp("the primary is silent");
+    // It may have been added: it looks first.
+    if (now_us > heard_us_ + 2 * settings_.detect_us) return GiveUp("the primary is silent");
+    host_->ReadConfiguration();
   }
 }
 
@@ -251,7 +275,10 @@ void Replica::ChangeMembers(uint64_t now_us) {
   if (proposal_) return;
   Shard next = held_->shard;
   for (const Follower& one : lead_->followers.all()) {
-    if (now_us - one.heard_us <= times_.drop_us) continue;
+    // One that still catches up delays nobody.
+    const bool is_waited_for = !one.is_joining || one.has_caught_up;
+    if (now_us <= one.heard_us + (is_waited_for ? settings_.drop_us : settings_.detect_us))
+      continue;
     if (one.is_joining) return lead_->followers.Remove(one.replica.incarnation);
     std::erase(next.in_sync, one.replica);
     return Propose(Change::kDrop, next, now_us);
@@ -266,17 +293,21 @@ void Replica::ChangeMembers(uint64_t now_us) {
 
 void Replica::SendTo(const Follower& follower, const Position& before, bool is_first,
                      uint64_t now_us) {
-  host_->Send(follower.replica.server, Append{.epoch = epoch(),
-                                              .from = self_.server,
-                                              .to = follower.replica.incarnation,
-                                              .is_first = is_first,
-                                              .before = before,
-                                              .entries = tail_.After(before.number),
-                                              .published = tail_.published().number,
-                                              .sent_us = now_us});
+  host_->Send(follower.replica.server,
+              Append{.epoch = epoch(),
+                     .from = self_.server,
+                     .to = follower.replica.incarnation,
+                     .is_first = is_first,
+                     .before = before,
+                     .entries = tail_.After(before.number),
+                     .published = tail_.published().number,
+                     .sent_us = now_us,
+                     .held = follower.sent_us == 0 ? held_ : std::nullopt});
 }
 
 void Replica::Beat(uint64_t now_us) {
+  // After a pause of its own.
+  if (now_us > lead_->beat_us + settings_.drop_us / 2) lead_->followers.HeardAll(now_us);
   lead_->beat_us = now_us;
   for (const Follower& one : lead_->followers.all()) {
     const Position& before = one.follows ? tail_.end() : tail_.published();
@@ -304,14 +335,16 @@ Position Replica::Write(std::string data, uint64_t now_us) {
   return at;
 }
 
-Replica::Question Replica::Ask(uint64_t now_us) {
+Replica::Question Replica::Ask(uint64_t now_us, uint64_t rests_on) {
   if (lead_) Beat(now_us);
-  return {epoch(), now_us};
+  return {epoch(), now_us, rests_on};
 }
 
 bool Replica::MayAnswer(const Question& question, uint64_t now_us) const {
   if (!serves() || oath_ != epoch() || question.epoch != epoch()) return false;
-  const uint64_t lease_us = times_.lease_us - times_.lease_us * times_.rate_error_ppm / 1'000'000;
+  if (tail_.published().number < question.rests_on) return false;
+  const uint64_t lease_us =
+      settings_.lease_us - settings_.lease_us * settings_.rate_error_ppm / 1'000'000;
   const auto& followers = lead_->followers;
   return followers.AllHeardSince(question.asked_us) ||
          (lease_us > 0 && followers.AllHeardSince(now_us - lease_us));

@@ -20,10 +20,12 @@
 //   S8  What is answered without a READ of the client's - a GET by message, a refusal - is a read by the primary: its
 //       oath stands, and all others have acknowledged what was sent after the question, or within a lease.
 //
-// It decides and keeps no time, and does no I/O: it is told what happens and when, and tells its host what to do. What
-// takes place in ZooKeeper takes long, and goes on beside.
+// (S7 is the store's: the limits of versions are entries, too.)
 //
-// Source: PacificA (above); uKharon (Guerraoui et al., ATC 2022) for leases that readers take by READs. Model:
+// It only decides: it has no clock and does no I/O. It is told what happened and when, and tells its host what to do.
+// What takes long, changes of the configuration, goes on beside it.
+//
+// Source: PacificA, Microsoft Research MSR-TR-2008-25; uKharon (Guerraoui et al., ATC 2022) for leases that readers take by READs. Model:
 // tests/model/cluster.pml.
 //
 // Threads: one.
@@ -46,10 +48,12 @@ class ReplicaHost {
  public:
   virtual ~ReplicaHost() = default;
 
-  // READs that begin after this see this epoch's oath; 0: none.
+  // READs that begin after this see this epoch's oath; 0: none. The first call is made while the replica is constructed:
+  // memory of a former life may show an oath.
   virtual void ShowOath(uint64_t epoch) = 0;
   // They may be lost, or come late, twice and out of order; but never to another life of that server: a connection ends
-  // with the process. (A late first Append could take away what was acknowledged since.)
+  // with the process. (A late first Append could take away what was acknowledged since.) Where they come out of order, a replica that joins may
+  // have to begin anew.
   virtual void Send(const std::string& server, const Append& append) = 0;
   virtual void Send(const std::string& server, const Ack& ack) = 0;
   virtual void Send(const std::string& server, const Join& join) = 0;
@@ -62,19 +66,25 @@ class ReplicaHost {
   virtual void ReadConfiguration() = 0;
   // Readers see it from now on.
   virtual void Publish(const Entry& entry) = 0;
-  // A new replica: everything published up to `since` has to be READ from the primary; Replica::CaughtUp.
-  virtual void CatchUp(const std::string& primary, const Position& since) = 0;
+  // A new replica: everything published up to `since` has to be READ from the primary; then Replica::CaughtUp of this
+  // replica, and no other.
+  virtual void CatchUp(const Member& primary, const Position& since) = 0;
+  // It is the primary no more: of what it wrote, what is not published may be so yet, or another entry at that number.
+  virtual void Deposed() = 0;
   // This replica is in no configuration, or has another history: its memory is of no use any more.
   virtual void StartAnew(const char* why) = 0;
 };
 
-struct ReplicaTimes {
-  uint64_t lease_us = 0;   // of clients; 0: they look in every GET
-  uint64_t detect_us = 0;  // a primary that is silent for so long is suspected
-  uint64_t drop_us = 0;    // a member that is, is dropped; one that joins, too
-  uint64_t beat_us = 0;
+struct ReplicaSettings {
+  uint64_t lease_us = 0;        // of clients; 0: they look in every GET
+  uint64_t detect_us = 0;       // a primary that is silent for so long is suspected
+  uint64_t drop_us = 0;         // a member that is, is dropped; one that joins, too
+  uint64_t beat_us = 0;         // between two messages to a member at most
   uint64_t rate_error_ppm = 0;  // by which two hosts' clocks may differ, at most
+  uint32_t min_replicas = 1;    // with fewer in sync there are no writes
 };
+
+ReplicaSettings SettingsOf(const Config& config);
 
 class Replica {
  public:
@@ -87,18 +97,19 @@ class Replica {
   };
 
   // nullopt: a new replica, which joins.
-  Replica(Member self, const ReplicaTimes& times, std::optional<Memory> memory, ReplicaHost* host,
-          uint64_t now_us);
+  Replica(Member self, const ReplicaSettings& settings, std::optional<Memory> memory,
+          ReplicaHost* host, uint64_t now_us);
 
   // What the register holds, or has held.
   void Learn(const Held& held, uint64_t now_us);
-  void Heard(const Outcome& outcome, uint64_t now_us);  // its verdict is not kOpen
+  // Of the proposal of this replica, and of no former life; not while it is open.
+  void Heard(const Outcome& outcome, uint64_t now_us);
   void Receive(const Append& append, uint64_t now_us);
   void Receive(const Ack& ack, uint64_t now_us);
   void Receive(const Join& join, uint64_t now_us);
   void Receive(const HandOver& hand_over, uint64_t now_us);
   void CaughtUp() { has_caught_up_ = true; }
-  // Often: a few times in each of the times above.
+  // Often: a few times in each of the times above, after what has arrived was received.
   void Tick(uint64_t now_us);
 
   const Member& self() const { return self_; }
@@ -107,11 +118,10 @@ class Replica {
   const std::optional<Held>& held() const { return held_; }
   uint64_t epoch() const { return held_ ? held_->shard.epoch : 0; }
   const Tail& tail() const { return tail_; }
-  // Whether it is the primary, all that it began with is published, and this is known to be so unless it was
-  // deposed without having heard of it.
+  // Whether it is the primary and has published all that it began with, unless it was deposed and has not heard of it.
   bool serves() const { return lead_ && lead_->serves; }
 
-  bool takes_writes() const { return serves() && !lead_->successor; }
+  bool takes_writes() const;
 
   // Makes another member the primary, without the wait of S4: takes no more writes, and when all is published clears
   // its oath and closes its readers' connections, on which leases rest. It stays a member. Nothing happens unless it
@@ -122,11 +132,13 @@ class Replica {
   Position Write(std::string data, uint64_t now_us);
 
   // S8: what is found after Ask may be answered once MayAnswer; or never, when this is not the primary any more.
+  // rests_on: the number of the newest entry that the answer rests on, where that is not published, as a refusal may.
   struct Question {
     uint64_t epoch;
     uint64_t asked_us;
+    uint64_t rests_on;
   };
-  Question Ask(uint64_t now_us);
+  Question Ask(uint64_t now_us, uint64_t rests_on = 0);
   bool MayAnswer(const Question& question, uint64_t now_us) const;
 
  private:
@@ -169,7 +181,7 @@ class Replica {
   void Advance(uint64_t now_us);
 
   Member self_;
-  ReplicaTimes times_;
+  ReplicaSettings settings_;
   ReplicaHost* host_;
   Tail tail_;
   bool is_new_;  // it has nothing of the shard's history
@@ -177,11 +189,10 @@ class Replica {
   bool has_caught_up_ = false;
   std::optional<Held> held_;
   uint64_t oath_ = 0;
-  bool follows_ = false;    // it has the tail of the epoch's primary
-  uint64_t heard_us_;       // of the primary, or since when it has been another's
-  uint64_t asked_us_ = 0;   // for the configuration, or to join
-  uint64_t sent_us_ = 0;    // the primary's time of the newest Append of this epoch
-  uint64_t published_ = 0;  // by the primaries, as far as this one was told
+  bool follows_ = false;   // it has the tail of the epoch's primary
+  uint64_t heard_us_;      // of the primary, or since when it has been another's
+  uint64_t asked_us_ = 0;  // for the configuration, or to join
+  uint64_t sent_us_ = 0;   // the primary's time of the newest Append of this epoch
   std::optional<Proposal> proposal_;
   std::optional<Lead> lead_;
 };

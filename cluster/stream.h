@@ -18,11 +18,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cluster/configuration.h"
+#include "cluster/configuration_register.h"
 
 namespace plov::cluster {
 
@@ -54,6 +55,9 @@ struct Append {
   std::vector<Entry> entries;
   uint64_t published = 0;  // by the primary, up to this number
   uint64_t sent_us = 0;    // by the primary's clock
+  // The configuration of this epoch, until the receiver has acknowledged something in it: its path to the coordinator
+  // may be long, or cut.
+  std::optional<Held> held;
 };
 
 struct Ack {

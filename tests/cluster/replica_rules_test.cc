@@ -46,7 +46,8 @@ class Host : public cluster::ReplicaHost {
   void Propose(const Held&, const Shard& next) override { proposed = next; }
   void ReadConfiguration() override { ++reads; }
   void Publish(const cluster::Entry& entry) override { published = entry.at; }
-  void CatchUp(const std::string&, const Position&) override {}
+  void CatchUp(const Member&, const Position&) override {}
+  void Deposed() override { is_deposed = true; }
   void StartAnew(const char* why) override { given_up = why; }
 
   uint64_t oath = 0;
@@ -56,6 +57,7 @@ class Host : public cluster::ReplicaHost {
   std::optional<uint64_t> oath_at_close;
   std::optional<Shard> proposed;
   int reads = 0;
+  bool is_deposed = false;
   Position published;
   std::string given_up;
 };
@@ -63,12 +65,13 @@ class Host : public cluster::ReplicaHost {
 class ReplicaRules : public ::testing::Test {
  protected:
   Replica Make(const Member& self, const Held& held) {
-    return Replica(self, times_, Replica::Memory{Tail({}), held}, &host_, 0);
+    return Replica(self, settings_, Replica::Memory{Tail({}), held}, &host_, 0);
   }
 
   // b takes over from a, with c: proposed at 1000, accepted at 1100.
   Replica Primary() {
     Replica b = Make(kB, HeldOf(1, "a", {kA, kB, kC}));
+    b.Receive(First(1, "a", kB), 10);
     b.Tick(1000);
     b.Heard(Accepted(HeldOf(2, "b", {kB, kC})), 1100);
     return b;
@@ -98,11 +101,12 @@ class ReplicaRules : public ::testing::Test {
   }
 
   Host host_;
-  cluster::ReplicaTimes times_ = {.lease_us = 1000,
-                                  .detect_us = 300,
-                                  .drop_us = 100'000,
-                                  .beat_us = 25,
-                                  .rate_error_ppm = 100'000};
+  cluster::ReplicaSettings settings_ = {.lease_us = 1000,
+                                        .detect_us = 300,
+                                        .drop_us = 100'000,
+                                        .beat_us = 25,
+                                        .rate_error_ppm = 100'000,
+                                        .min_replicas = 1};
 };
 
 TEST_F(ReplicaRules, OathIsClearedBeforeItProposes) {
@@ -157,7 +161,9 @@ TEST_F(ReplicaRules, AcknowledgementsOfAFormerReignDoNotCount) {
   b.Receive(AckOf(2, 0, 1100), 1200);
   b.Tick(2200);
   b.Write("x", 2210);
+  EXPECT_FALSE(host_.is_deposed);
   b.Learn(HeldOf(3, "c", {kB, kC}), 2300);
+  EXPECT_TRUE(host_.is_deposed);
   EXPECT_EQ(host_.oath, 0u);
   b.Tick(3000);
   b.Heard(Accepted(HeldOf(4, "b", {kB, kC})), 3100);
@@ -220,6 +226,29 @@ TEST_F(ReplicaRules, FormerPrimaryHearsThatItIsOne) {
   EXPECT_EQ(host_.reads, 1);
 }
 
+TEST_F(ReplicaRules, WithTooFewInSyncThereAreNoWrites) {
+  settings_.min_replicas = 2;
+  settings_.lease_us = 0;
+  settings_.drop_us = 80;
+  Replica b = Primary();
+  b.Tick(1110);
+  EXPECT_TRUE(b.takes_writes());
+  for (uint64_t now = 1120; now <= 1190; now += 10) b.Tick(now);
+  b.Heard(Accepted(HeldOf(3, "b", {kB})), 1200);
+  EXPECT_TRUE(b.serves());
+  EXPECT_FALSE(b.takes_writes());
+}
+
+TEST_F(ReplicaRules, SettingsAreTheConfigurations) {
+  const auto settings = cluster::SettingsOf(WholeConfig());
+  EXPECT_EQ(settings.lease_us, 250'000u);
+  EXPECT_EQ(settings.detect_us, 300'000u);
+  EXPECT_EQ(settings.drop_us, 80'000u);
+  EXPECT_EQ(settings.beat_us, 26'000u);
+  EXPECT_EQ(settings.rate_error_ppm, 100'000u);
+  EXPECT_EQ(settings.min_replicas, 1u);
+}
+
 TEST_F(ReplicaRules, HandOverWaitsForWhatIsWritten) {
   Replica b = Primary();
   b.Receive(AckOf(2, 0, 1100), 1200);
@@ -255,11 +284,120 @@ TEST_F(ReplicaRules, WhoIsHandedOverToWaitsForNoLeases) {
   EXPECT_EQ(host_.oath, 3u);
 }
 
+TEST_F(ReplicaRules, OathOfAFormerLifeGoes) {
+  host_.oath = 1;  // in memory that is mapped again
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  EXPECT_EQ(host_.oath, 0u);
+}
+
+// The reply came late, and c was in the next epoch already.
+TEST_F(ReplicaRules, LateReplyOfTheRegisterDropsNobody) {
+  const Member d{"d", 0xd};
+  settings_.drop_us = 80;
+  settings_.lease_us = 0;
+  Replica b = Make(kB, HeldOf(1, "a", {kA, kB, kC, d}));
+  b.Tick(1000);
+  b.Heard(Accepted(HeldOf(2, "b", {kB, kC, d})), 1010);
+  for (uint64_t now = 1020; now <= 1100; now += 10) {
+    b.Tick(now);
+    b.Receive(AckOf(2, 0, now), now);
+  }
+  ASSERT_EQ(host_.proposed->in_sync, (std::vector{kB, kC}));
+  for (uint64_t now = 1110; now < 1300; now += 10) {
+    b.Tick(now);
+    b.Receive(AckOf(3, 0, 0), now);
+  }
+  host_.proposed.reset();
+  b.Heard(Accepted(HeldOf(3, "b", {kB, kC})), 1300);
+  b.Tick(1301);
+  EXPECT_FALSE(host_.proposed);
+}
+
+TEST_F(ReplicaRules, PauseOfThePrimaryDropsNobody) {
+  settings_.drop_us = 80;
+  Replica b = Primary();
+  uint64_t now = 1100;
+  for (; now < 2000; now += 10) {
+    b.Tick(now);
+    b.Receive(AckOf(2, 0, now), now + 5);
+  }
+  host_.proposed.reset();
+  b.Tick(now + 81);
+  EXPECT_FALSE(host_.proposed);
+}
+
+TEST_F(ReplicaRules, MemberLearnsFromThePrimaryToo) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kB, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  Append append = Beat(2, "a", kC);
+  append.held = HeldOf(2, "a", {kA, kC});
+  c.Receive(append, 20);
+  EXPECT_EQ(host_.reads, 0);
+  EXPECT_EQ(host_.oath, 2u);
+  EXPECT_EQ(host_.acks.back().second.epoch, 2u);
+}
+
+TEST_F(ReplicaRules, WhoJoinsLooksBeforeItGivesUp) {
+  Replica c(kC, settings_, std::nullopt, &host_, 0);
+  c.Learn(HeldOf(1, "a", {kA}), 5);
+  c.Receive(First(1, "a", kC), 10);
+  c.CaughtUp();
+  c.Receive(Beat(1, "a", kC), 20);  // a proposes {a, c}, which is accepted, and dies
+  host_.reads = 0;
+  c.Tick(321);
+  EXPECT_EQ(host_.given_up, "");
+  EXPECT_EQ(host_.reads, 1);
+  c.Tick(621);
+  EXPECT_NE(host_.given_up, "");
+}
+
+TEST_F(ReplicaRules, LostMemoryUnderAnOldNameIsNone) {
+  Replica c(kC, settings_, std::nullopt, &host_, 0);
+  c.Learn(HeldOf(7, "a", {kA, kC}), 5);
+  EXPECT_NE(host_.given_up, "");
+}
+
+TEST_F(ReplicaRules, ClockThatWasReadEarlierIsNoSilence) {
+  settings_.drop_us = 80;
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1111);
+  host_.proposed.reset();
+  b.Tick(1110);
+  EXPECT_FALSE(host_.proposed);
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Receive(First(1, "a", kC), 11);
+  c.Tick(10);
+  EXPECT_FALSE(host_.proposed);
+}
+
+TEST_F(ReplicaRules, AnswerWaitsForTheWriteThatItRestsOn) {
+  settings_.lease_us = 0;
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  const Position at = b.Write("put k if absent", 2210);
+  const auto question = b.Ask(2220, at.number);  // the same of another client: it is there already
+  b.Receive(AckOf(2, 0, 2221), 2230);
+  EXPECT_FALSE(b.MayAnswer(question, 2230));
+  b.Receive(AckOf(2, 1, 2222), 2240);
+  EXPECT_TRUE(b.MayAnswer(question, 2240));
+}
+
+TEST_F(ReplicaRules, NothingIsHandedOverToOneThatWasNotHeard) {
+  settings_.lease_us = 0;
+  Replica b = Primary();
+  b.Tick(1110);
+  ASSERT_TRUE(b.serves());
+  b.HandOverTo(kC.incarnation);
+  b.Tick(1120);
+  EXPECT_FALSE(host_.hand_over);
+  EXPECT_TRUE(b.takes_writes());
+}
+
 TEST_F(ReplicaRules, SilentMemberIsDroppedAlsoBeforeItServes) {
-  times_.drop_us = 80;
+  settings_.drop_us = 80;
   Replica b = Primary();
   host_.proposed.reset();
-  b.Tick(1150);
+  for (uint64_t now = 1110; now <= 1180; now += 10) b.Tick(now);
   EXPECT_FALSE(host_.proposed);
   b.Tick(1181);
   ASSERT_TRUE(host_.proposed);

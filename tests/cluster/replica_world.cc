@@ -28,12 +28,13 @@ constexpr SimFaults kEnsembleFaults = {.old_read = 200,
                                        .lost_hint = 0,
                                        .ended_session = 0};
 
-cluster::ReplicaTimes TimesWith(uint64_t lease_us) {
+cluster::ReplicaSettings SettingsWith(uint64_t lease_us) {
   return {.lease_us = lease_us,
           .detect_us = 30'000,
           .drop_us = 12'000,
           .beat_us = 2'000,
-          .rate_error_ppm = kRateErrorPpm};
+          .rate_error_ppm = kRateErrorPpm,
+          .min_replicas = 1};
 }
 
 std::string NameOf(uint64_t client) { return std::to_string(client); }
@@ -67,10 +68,9 @@ void ReplicaServer::Start() {
   // Nobody's connection is to this one.
   memory_ = left_ ? std::make_shared<ReplicaMemory>(*memory_) : std::make_shared<ReplicaMemory>();
   memory_->answers = true;
-  memory_->oath = 0;
   if (!left_) memory_->incarnation = ++world_->last_incarnation_;
   replica_ = std::make_unique<Replica>(Member{name_, memory_->incarnation},
-                                       TimesWith(world_->options_.lease_us),
+                                       SettingsWith(world_->options_.lease_us),
                                        std::exchange(left_, std::nullopt), this, now_us());
   agent_ = std::make_shared<Agent>(&world_->ensemble_);
 }
@@ -138,8 +138,13 @@ void ReplicaServer::Publish(const Entry& entry) {
   waiting_.erase(waiting);
 }
 
-void ReplicaServer::CatchUp(const std::string& primary, const Position& since) {
+void ReplicaServer::CatchUp(const Member& primary, const Position& since) {
   catches_up_ = {primary, since};
+}
+
+void ReplicaServer::Deposed() {
+  waiting_.clear();
+  questions_.clear();
 }
 
 void ReplicaServer::StartAnew(const char* why) {
@@ -163,7 +168,6 @@ void ReplicaServer::Tick() {
   CatchUpNow();
   replica_->Tick(now_us());
   std::erase_if(questions_, [&](const Question& question) {
-    if (question.asked.epoch != replica_->epoch()) return true;
     if (!replica_->MayAnswer(question.asked, now_us())) return false;
     world_->Answer(name_, question.client, question.at_least, question.found);
     return true;
@@ -171,10 +175,10 @@ void ReplicaServer::Tick() {
 }
 
 void ReplicaServer::CatchUpNow() {
-  if (!catches_up_ || world_->IsCut(name_, catches_up_->first)) return;
+  if (!catches_up_ || world_->IsCut(name_, catches_up_->first.server)) return;
   const auto& [primary, since] = *catches_up_;
-  const auto& source = world_->ServerOf(primary).memory_;
-  if (!source->answers || source->published < since.number) return;
+  const auto& source = world_->ServerOf(primary.server).memory_;
+  if (!source->answers || source->incarnation != primary.incarnation) return;
   for (const auto& [number, entry] : source->entries) {
     if (number <= since.number) memory_->Add(entry);
   }
@@ -268,8 +272,11 @@ bool ReplicaWorld::Recovers(int steps) {
   ensemble_.faults = {};
   Heal();
   const uint64_t before = counts_.acknowledged;
-  for (int i = 0; i < steps && wrong_.empty(); ++i) Step();
-  return counts_.acknowledged > before;
+  for (int i = 0; i < steps && wrong_.empty(); ++i) {
+    Step();
+    if (counts_.acknowledged > before && Newest().in_sync.size() == servers_.size()) return true;
+  }
+  return false;
 }
 
 void ReplicaWorld::Step() {

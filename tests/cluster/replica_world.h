@@ -54,7 +54,8 @@ class ReplicaServer : public cluster::ReplicaHost {
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
   void ReadConfiguration() override { wants_configuration_ = true; }
   void Publish(const cluster::Entry& entry) override;
-  void CatchUp(const std::string& primary, const cluster::Position& since) override;
+  void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
+  void Deposed() override;
   void StartAnew(const char* why) override;
 
   void Start();  // with what is left
@@ -97,7 +98,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   bool starts_anew_ = false;
   bool wants_configuration_ = false;
   std::optional<std::pair<cluster::Held, cluster::Shard>> proposal_;
-  std::optional<std::pair<std::string, cluster::Position>> catches_up_;
+  std::optional<std::pair<cluster::Member, cluster::Position>> catches_up_;
   std::shared_ptr<ReplicaMemory> memory_;
   std::optional<cluster::Replica::Memory> left_;  // while it is not up
   std::unique_ptr<cluster::Replica> replica_;
@@ -147,7 +148,7 @@ class ReplicaWorld {
   explicit ReplicaWorld(const Options& options);
 
   void Run(int steps);
-  // No faults any more: whether a write is acknowledged within as many steps.
+  // No faults any more: whether a write is acknowledged and all servers are members within as many steps.
   bool Recovers(int steps);
 
   const ReplicaCounts& counts() const { return counts_; }
