@@ -247,6 +247,7 @@ void Replica::HandOverNow(uint64_t now_us) {
   heard_us_ = now_us;  // if the successor does not, it takes over itself
   ShowOwn();
   host_->CloseReaders();
+  host_->Deposed();
   host_->Send(successor.server, HandOver{epoch(), successor.incarnation});
 }
 

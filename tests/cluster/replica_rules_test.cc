@@ -263,6 +263,7 @@ TEST_F(ReplicaRules, HandOverWaitsForWhatIsWritten) {
   ASSERT_TRUE(host_.hand_over);
   EXPECT_EQ(host_.hand_over->to, kC.incarnation);
   EXPECT_EQ(host_.oath_at_close, 0u);
+  EXPECT_TRUE(host_.is_deposed);
   EXPECT_FALSE(b.serves());
   host_.proposed.reset();
   b.Tick(2520);
