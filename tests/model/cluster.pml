@@ -29,8 +29,7 @@
  * Abstraction. The log of a server is the table, too, up to what it has published. An APPEND and its
  * ACK are one step: one that is late or lost is one that its sender makes no use of. A compare-and-set
  * is sent, takes effect at any time, and is heard of at any time. What a GET READs, it READs in any
- * order, one word after the other. The history has one place; with -DPLACES=2 the search takes a minute
- * and 3.1 GB, and finds nothing either.
+ * order, one word after the other. The history has one place, with -DPLACES=2 two.
  *
  *   switch CLEARED_LATE        M1: who proposes a configuration clears the oath when it is accepted
  *   switch READ_BACK           M1: a proposal of unknown outcome is looked up, not killed
