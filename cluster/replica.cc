@@ -263,9 +263,9 @@ void Replica::Tick(uint64_t now_us) {
     if (now_us >= lead_->beat_us + settings_.beat_us) Beat(now_us);
     ChangeMembers(now_us);
     Advance(now_us);
-  } else if (is_silent && !proposal_ && is_member()) {
-    TakeOver(Change::kTakeOver, now_us);
-  } else if (is_silent && follows_ && !is_member()) {
+  } else if (is_silent && is_member()) {
+    if (!proposal_ && host_->CanPropose()) TakeOver(Change::kTakeOver, now_us);
+  } else if (is_silent && follows_) {
     // It may have been added: it looks first.
     if (now_us > heard_us_ + 2 * settings_.detect_us) return GiveUp("the primary is silent");
     host_->ReadConfiguration();
@@ -273,7 +273,7 @@ void Replica::Tick(uint64_t now_us) {
 }
 
 void Replica::ChangeMembers(uint64_t now_us) {
-  if (proposal_) return;
+  if (proposal_ || !host_->CanPropose()) return;
   Shard next = held_->shard;
   for (const Follower& one : lead_->followers.all()) {
     // One that still catches up delays nobody.

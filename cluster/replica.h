@@ -60,6 +60,9 @@ class ReplicaHost {
   virtual void Send(const std::string& server, const HandOver& hand_over) = 0;
   // Nothing that is stored from now on is READ as good on a connection that there is.
   virtual void CloseReaders() = 0;
+  // Whether the coordinator answers, as far as is known. While it does not nothing is proposed: the oath would be off
+  // until it does.
+  virtual bool CanPropose() const = 0;
   // ConfigurationRegister::Propose, and Settle until the proposal is not open; Replica::Heard tells of it, once.
   virtual void Propose(const Held& base, const Shard& next) = 0;
   // ConfigurationRegister::Read; Replica::Learn tells what it returned, if it did.

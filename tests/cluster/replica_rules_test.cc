@@ -43,6 +43,7 @@ class Host : public cluster::ReplicaHost {
   void Send(const std::string&, const cluster::Join&) override {}
   void Send(const std::string&, const cluster::HandOver& message) override { hand_over = message; }
   void CloseReaders() override { oath_at_close = oath; }
+  bool CanPropose() const override { return can_propose; }
   void Propose(const Held&, const Shard& next) override { proposed = next; }
   void ReadConfiguration() override { ++reads; }
   void Publish(const cluster::Entry& entry) override { published = entry.at; }
@@ -57,6 +58,7 @@ class Host : public cluster::ReplicaHost {
   std::optional<uint64_t> oath_at_close;
   std::optional<Shard> proposed;
   int reads = 0;
+  bool can_propose = true;
   bool is_deposed = false;
   Position published;
   std::string given_up;
@@ -392,6 +394,23 @@ TEST_F(ReplicaRules, NothingIsHandedOverToOneThatWasNotHeard) {
   b.Tick(1120);
   EXPECT_FALSE(host_.hand_over);
   EXPECT_TRUE(b.takes_writes());
+}
+
+// Its oath would be off until the coordinator answers.
+TEST_F(ReplicaRules, NothingIsProposedWhileTheCoordinatorIsAway) {
+  settings_.drop_us = 80;
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  host_.can_propose = false;
+  c.Tick(1000);
+  EXPECT_FALSE(host_.proposed);
+  EXPECT_EQ(host_.oath, 1u);
+  host_.can_propose = true;
+  Replica b = Primary();
+  host_.proposed.reset();
+  host_.can_propose = false;
+  for (uint64_t now = 1110; now <= 1300; now += 10) b.Tick(now);
+  EXPECT_FALSE(host_.proposed);
 }
 
 TEST_F(ReplicaRules, SilentMemberIsDroppedAlsoBeforeItServes) {

@@ -127,6 +127,10 @@ void ReplicaServer::HandOverToSome() {
   replica_->HandOverTo(members[world_->Draw(members.size())].incarnation);
 }
 
+bool ReplicaServer::CanPropose() const {
+  return agent_->coordinator.state().kind == cluster::State::Kind::kConnected;
+}
+
 void ReplicaServer::Propose(const Held& base, const Shard& next) { proposal_ = {base, next}; }
 
 void ReplicaServer::Publish(const Entry& entry) {

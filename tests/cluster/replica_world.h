@@ -51,6 +51,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   void Send(const std::string& server, const cluster::Join& join) override;
   void Send(const std::string& server, const cluster::HandOver& hand_over) override;
   void CloseReaders() override;
+  bool CanPropose() const override;
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
   void ReadConfiguration() override { wants_configuration_ = true; }
   void Publish(const cluster::Entry& entry) override;
