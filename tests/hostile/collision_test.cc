@@ -73,7 +73,9 @@ TEST_P(Collision, DeniesNobodyAKey) {
   EXPECT_EQ(PutAll(&client, honest, value_), honest.size()) << "six keys stopped growth for good";
   EXPECT_EQ(StatOf(&client, "no_space"), 0);
   EXPECT_GT(StatOf(&client, "growths"), 3);
-  EXPECT_EQ(StatOf(&client, "stashed"), keys.size() - 3);
+  // Three of them have a bucket, unless others had taken all three when a growth moved them.
+  EXPECT_THAT(StatOf(&client, "stashed"),
+              testing::AllOf(testing::Ge(keys.size() - 3), testing::Le(keys.size())));
   EXPECT_EQ(Right(&client, keys, value_), keys.size());
   const uint64_t asked = StatOf(&client, "gets_by_message");
   EXPECT_EQ(Right(&client, honest, value_), honest.size());
@@ -86,7 +88,8 @@ TEST_P(Collision, DeniesNobodyAKey) {
 
   for (size_t i = 0; i + 1 < keys.size(); ++i) ASSERT_TRUE(client.Delete(keys[i]));
   EXPECT_TRUE(
-      test::Eventually([&] { return StatOf(&client, "stashed") == 0; }, std::chrono::seconds(60)));
+      test::Eventually([&] { return StatOf(&client, "stashed") <= 1; }, std::chrono::seconds(60)))
+      << "but the victim, while all three are others'";
   EXPECT_EQ(Right(&client, {victim}, value_), 1u);
   EXPECT_FALSE(client.Get(keys[0])->has_value());
 }
