@@ -17,7 +17,7 @@ using verify::Request;
 
 namespace {
 
-// A part of the memory.
+// Tables leave this part of the memory to inserts that are not published yet.
 constexpr size_t kKeptForPending = 64;
 
 // While a log is replayed memory may be exceeded by this part of it.

@@ -14,7 +14,7 @@ namespace plov::bench {
 
 class BackgroundLoad {
  public:
-  // Measures after each round, some 20 ms. The first is one that does not count, as to warm up, or none at all.
+  // Measures after a round, some 20 ms. counts: false after a warm-up, or before the first round where there is none.
   void EndRound(bool counts);
 
   // Of each round: how many times as long as at their best the loops before and after it took, whichever was slower.

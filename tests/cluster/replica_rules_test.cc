@@ -24,11 +24,8 @@ using cluster::Verdict;
 const Member kA{"a", 0xa}, kB{"b", 0xb}, kC{"c", 0xc};
 
 Held HeldOf(uint64_t epoch, const std::string& primary, std::vector<Member> in_sync) {
-  Shard shard = WholeShard();
+  Shard shard = ShardOf(primary, std::move(in_sync));
   shard.epoch = epoch;
-  shard.primary = primary;
-  shard.in_sync = std::move(in_sync);
-  shard.joining.clear();
   return {shard, static_cast<cluster::Revision>(epoch), ""};
 }
 

@@ -5,23 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "tests/cluster/replica_world.h"
+#include "tests/support/environment.h"
 #include "tests/support/sanitizers.h"
 
 namespace plov::test {
 namespace {
 
-uint64_t NumberOf(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 void RunSeeds(uint64_t lease_us, bool loses_memory) {
   constexpr int kSteps = 60'000;
-  const uint64_t only = NumberOf("PLOV_SEED", 0);
-  const uint64_t seeds = NumberOf("PLOV_SEEDS", kSanitized ? 4 : 20);
+  const uint64_t only = NumberFrom("PLOV_SEED", 0);
+  const uint64_t seeds = NumberFrom("PLOV_SEEDS", kSanitized ? 4 : 20);
   ReplicaCounts sum;
   for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : seeds); ++seed) {
     ReplicaWorld world({.seed = seed, .lease_us = lease_us, .loses_memory = loses_memory});

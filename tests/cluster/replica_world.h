@@ -22,92 +22,11 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/configuration_register.h"
 #include "cluster/replica.h"
+#include "tests/cluster/replica_server.h"
 #include "tests/cluster/sim_coordinator.h"
 
 namespace plov::test {
-
-class ReplicaWorld;
-
-// What clients READ of a replica.
-struct ReplicaMemory {
-  uint64_t incarnation = 0;
-  bool answers = true;  // its process lives, stopped or not
-  uint64_t oath = 0;
-  std::map<uint64_t, cluster::Entry> entries;  // what it has published, or found by catching up
-  uint64_t published = 0;                      // up to here all of them are there
-
-  void Add(const cluster::Entry& entry);
-};
-
-class ReplicaServer : public cluster::ReplicaHost {
- public:
-  ReplicaServer(ReplicaWorld* world, std::string name);
-
-  void ShowOath(uint64_t epoch) override { memory_->oath = epoch; }
-  void Send(const std::string& server, const cluster::Append& append) override;
-  void Send(const std::string& server, const cluster::Ack& ack) override;
-  void Send(const std::string& server, const cluster::Join& join) override;
-  void Send(const std::string& server, const cluster::HandOver& hand_over) override;
-  void CloseReaders() override;
-  bool CanPropose() const override;
-  void Propose(const cluster::Held& base, const cluster::Shard& next) override;
-  void ReadConfiguration() override { wants_configuration_ = true; }
-  void Publish(const cluster::Entry& entry) override;
-  void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
-  void Deposed() override;
-  void StartAnew(const char* why) override;
-
-  void Start();  // with what is left
-  void HandOverToSome();
-  void Die(bool keeps_memory);
-
- private:
-  friend class ReplicaWorld;
-
-  // Its thread for the coordinator, one life long.
-  struct Agent {
-    explicit Agent(SimEnsemble* ensemble);
-    SimCoordinator coordinator;
-    cluster::ConfigurationRegister shards;
-    bool is_busy = false;
-  };
-  struct Question {
-    uint64_t client;
-    uint64_t at_least;
-    cluster::Replica::Question asked;
-    uint64_t found;
-  };
-
-  uint64_t now_us() const;
-  template <class Message>
-  void SendMessage(const std::string& server, const Message& message);
-  // What its threads do, a step at a time.
-  void Tick();
-  void Work();
-  void CatchUpNow();
-  void TakeWrite(uint64_t write, uint64_t client);
-  void TakeQuestion(uint64_t client, uint64_t at_least);
-
-  ReplicaWorld* world_;
-  std::string name_;
-  double rate_;
-  uint64_t life_ = 0;
-  bool is_up_ = false;
-  bool is_stopped_ = false;
-  bool starts_anew_ = false;
-  bool wants_configuration_ = false;
-  std::optional<std::pair<cluster::Held, cluster::Shard>> proposal_;
-  std::optional<std::pair<cluster::Member, cluster::Position>> catches_up_;
-  std::shared_ptr<ReplicaMemory> memory_;
-  std::optional<cluster::Replica::Memory> left_;  // while it is not up
-  std::unique_ptr<cluster::Replica> replica_;
-  std::shared_ptr<Agent> agent_;
-  std::optional<cluster::Outcome> outcome_;
-  std::map<uint64_t, uint64_t> waiting_;  // clients, by what they write
-  std::vector<Question> questions_;
-};
 
 struct ReplicaClient {
   bool is_strict = true;

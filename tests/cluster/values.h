@@ -1,6 +1,10 @@
 // A configuration, a server and a shard, whole; and what decides between two processes about a shard.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "cluster/configuration.h"
 
 namespace plov::test {
@@ -37,6 +41,15 @@ inline cluster::Shard WholeShard() {
           .in_sync = {{"a1", 0x1111111111111111}, {"b1", 0xfffffffffffffffe}},
           .joining = {{"c1", 3}},
           .proposal = 0x9e3779b97f4a7c15};
+}
+
+// Of these members, and nobody joins.
+inline cluster::Shard ShardOf(const std::string& primary, std::vector<cluster::Member> in_sync) {
+  cluster::Shard shard = WholeShard();
+  shard.primary = primary;
+  shard.in_sync = std::move(in_sync);
+  shard.joining.clear();
+  return shard;
 }
 
 }  // namespace plov::test

@@ -17,6 +17,7 @@
 #include "fabric/fabric.h"
 #include "fabric/random.h"
 #include "tests/support/child.h"
+#include "tests/support/environment.h"
 #include "tests/support/plovd.h"
 #include "tests/support/probe.h"
 #include "verify/message.h"

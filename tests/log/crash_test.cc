@@ -20,6 +20,7 @@
 #include "log/spares.h"
 #include "log/walk.h"
 #include "tests/log/simulated_disk.h"
+#include "tests/support/environment.h"
 
 namespace plov::log {
 namespace {
@@ -349,15 +350,10 @@ void Lives::End() {
   disk_->ClearFaults();
 }
 
-uint64_t CrashNumber(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 void LiveManyTimes(CommitMode mode) {
   constexpr int kLives = 5;
-  const uint64_t first = CrashNumber("PLOV_SEED", 0);
-  const uint64_t seeds = std::getenv("PLOV_SEED") ? 1 : CrashNumber("PLOV_SEEDS", 1000);
+  const uint64_t first = test::NumberFrom("PLOV_SEED", 0);
+  const uint64_t seeds = std::getenv("PLOV_SEED") ? 1 : test::NumberFrom("PLOV_SEEDS", 1000);
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE("PLOV_SEED=" + std::to_string(seed));
     Lives lives(seed, mode);

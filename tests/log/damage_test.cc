@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "log/spares.h"
 #include "log/walk.h"
 #include "tests/log/simulated_disk.h"
+#include "tests/support/environment.h"
 #include "verify/seal.h"
 
 namespace plov::log {
@@ -227,8 +227,7 @@ bool DamagedLog::IsRefused(test::SimulatedDisk* disk) const {
 // Calls `damage` so many times with each of many logs, each time with a new copy of its disk.
 void ForEachLog(int times,
                 const std::function<void(DamagedLog*, test::SimulatedDisk* disk)>& damage) {
-  const char* text = std::getenv("PLOV_SEEDS");
-  const uint64_t logs = (text == nullptr ? 1000 : std::strtoull(text, nullptr, 10)) / 20;
+  const uint64_t logs = test::NumberFrom("PLOV_SEEDS", 1000) / 20;
   for (uint64_t seed = 0; seed < 2 * logs; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     DamagedLog log(seed, seed % 2 == 0 ? CommitMode::kStrict : CommitMode::kAsync);

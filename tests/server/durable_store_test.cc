@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +23,7 @@
 #include "server/shard_snapshot.h"
 #include "tests/log/simulated_disk.h"
 #include "tests/server/store_world.h"
+#include "tests/support/environment.h"
 #include "tests/support/sanitizers.h"
 
 namespace plov::server {
@@ -385,19 +385,14 @@ class DurableLives {
 
 constexpr uint64_t kSeeds = test::kSanitized ? 8 : 50;
 
-uint64_t Given(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 class DurableStore : public testing::TestWithParam<CommitMode> {};
 
 TEST_P(DurableStore, IsAfterAPowerCutWhatItWasAfterAPrefixOfItsWrites) {
   const auto level = spdlog::get_level();
   spdlog::set_level(spdlog::level::off);
-  const uint64_t only = Given("PLOV_SEED", 0);
+  const uint64_t only = test::NumberFrom("PLOV_SEED", 0);
   const uint64_t first = only != 0 ? only : 1;
-  const uint64_t last = only != 0 ? only : Given("PLOV_SEEDS", kSeeds);
+  const uint64_t last = only != 0 ? only : test::NumberFrom("PLOV_SEEDS", kSeeds);
   uint64_t snapshots = 0;
   uint64_t answered = 0;
   uint64_t answered_by_snapshot = 0;

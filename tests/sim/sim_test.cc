@@ -5,6 +5,7 @@
 
 #include "tests/sim/history_checker.h"
 #include "tests/sim/world.h"
+#include "tests/support/environment.h"
 #include "tests/support/probe.h"
 #include "tests/support/sanitizers.h"
 

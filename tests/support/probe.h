@@ -37,12 +37,6 @@ inline bool Eventually(const std::function<bool()>& condition, std::chrono::mill
   return true;
 }
 
-// A number from the environment.
-inline uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 // How many times longer than elsewhere a call may take here: in the virtual machine of tests/vm.sh
 // the processor is emulated. Plovd::Connect reckons with it.
 inline int Slowness() { return std::getenv("PLOV_VM") == nullptr ? 1 : 10; }

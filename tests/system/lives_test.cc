@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tests/support/child.h"
+#include "tests/support/environment.h"
 #include "tests/support/plovd.h"
 #include "tests/support/probe.h"
 

@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/support/environment.h"
 #include "tests/support/plovd.h"
 #include "tests/support/probe.h"
 #include "tests/system/registers.h"

@@ -1,0 +1,218 @@
+#include "tests/cluster/replica_server.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tests/cluster/replica_world.h"
+#include "tests/cluster/values.h"
+
+namespace plov::test {
+
+using cluster::Entry;
+using cluster::Held;
+using cluster::Member;
+using cluster::Outcome;
+using cluster::Position;
+using cluster::Replica;
+using cluster::Shard;
+using cluster::Verdict;
+
+namespace {
+
+cluster::ReplicaSettings SettingsWith(uint64_t lease_us) {
+  return {.lease_us = lease_us,
+          .detect_us = 30'000,
+          .drop_us = 12'000,
+          .beat_us = 2'000,
+          .rate_error_ppm = kReplicaRateErrorPpm,
+          .min_replicas = 1};
+}
+
+}  // namespace
+
+uint64_t WriteOf(const Entry& entry) { return std::stoull(*entry.data); }
+
+void ReplicaMemory::Add(const Entry& entry) {
+  entries.emplace(entry.at.number, entry);
+  while (entries.contains(published + 1)) ++published;
+}
+
+ReplicaServer::Agent::Agent(SimEnsemble* ensemble)
+    : coordinator(ensemble), shards(&coordinator, kReplicatedShard, kClusterId) {}
+
+ReplicaServer::ReplicaServer(ReplicaWorld* world, std::string name)
+    : world_(world), name_(std::move(name)), rate_(world->DrawRate()) {}
+
+uint64_t ReplicaServer::now_us() const {
+  return static_cast<uint64_t>(static_cast<double>(world_->now_us_) * rate_);
+}
+
+void ReplicaServer::Start() {
+  ++life_;
+  is_up_ = true;
+  is_stopped_ = false;
+  starts_anew_ = false;
+  wants_configuration_ = true;
+  // Nobody's connection is to this one.
+  memory_ = left_ ? std::make_shared<ReplicaMemory>(*memory_) : std::make_shared<ReplicaMemory>();
+  memory_->answers = true;
+  if (!left_) memory_->incarnation = ++world_->last_incarnation_;
+  replica_ = std::make_unique<Replica>(Member{name_, memory_->incarnation},
+                                       SettingsWith(world_->options_.lease_us),
+                                       std::exchange(left_, std::nullopt), this, now_us());
+  agent_ = std::make_shared<Agent>(&world_->ensemble_);
+}
+
+void ReplicaServer::Die(bool keeps_memory) {
+  is_up_ = false;
+  memory_->answers = false;
+  if (keeps_memory && replica_->is_member()) {
+    left_ = Replica::Memory{replica_->tail(), *replica_->held()};
+  }
+  replica_.reset();
+  agent_.reset();
+  proposal_.reset();
+  outcome_.reset();
+  catches_up_.reset();
+  waiting_.clear();
+  questions_.clear();
+}
+
+template <class Message>
+void ReplicaServer::SendMessage(const std::string& server, const Message& message) {
+  ReplicaServer* to = &world_->ServerOf(server);
+  world_->Post(name_, server, [to, message, life = to->life_] {
+    if (life == to->life_) to->replica_->Receive(message, to->now_us());
+  });
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::Append& append) {
+  SendMessage(server, append);
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::Ack& ack) {
+  SendMessage(server, ack);
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::Join& join) {
+  SendMessage(server, join);
+}
+
+void ReplicaServer::Send(const std::string& server, const cluster::HandOver& hand_over) {
+  SendMessage(server, hand_over);
+  ++world_->counts_.handed_over;
+}
+
+void ReplicaServer::CloseReaders() {
+  const auto former = memory_;
+  memory_ = std::make_shared<ReplicaMemory>(*former);
+  former->answers = false;
+}
+
+void ReplicaServer::HandOverToSome() {
+  if (!replica_->serves()) return;
+  const auto& members = replica_->held()->shard.in_sync;
+  replica_->HandOverTo(members[world_->Draw(members.size())].incarnation);
+}
+
+bool ReplicaServer::CanPropose() const {
+  return agent_->coordinator.state().kind == cluster::State::Kind::kConnected;
+}
+
+void ReplicaServer::Propose(const Held& base, const Shard& next) { proposal_ = {base, next}; }
+
+void ReplicaServer::Publish(const Entry& entry) {
+  memory_->Add(entry);
+  world_->Published(entry);
+  const auto waiting = waiting_.find(WriteOf(entry));
+  if (waiting == waiting_.end()) return;
+  world_->Acknowledge(name_, waiting->second, waiting->first);
+  waiting_.erase(waiting);
+}
+
+void ReplicaServer::CatchUp(const Member& primary, const Position& since) {
+  catches_up_ = {primary, since};
+}
+
+void ReplicaServer::Deposed() {
+  waiting_.clear();
+  questions_.clear();
+}
+
+void ReplicaServer::StartAnew(const char* why) {
+  const auto& in_sync = world_->Newest().in_sync;
+  const bool is_member =
+      std::ranges::find(in_sync, Member{name_, memory_->incarnation}) != in_sync.end();
+  const std::string_view reason(why);
+  if (reason.ends_with("not the primary's") || (is_member && reason.ends_with("what it lacks"))) {
+    world_->Wrong(name_ + ": " + why);
+  }
+  starts_anew_ = true;
+}
+
+void ReplicaServer::Tick() {
+  if (starts_anew_) {
+    const auto memory = memory_;
+    Die(false);
+    memory->answers = true;  // for connections that there are, as long as its process lives
+    Start();
+  }
+  CatchUpNow();
+  replica_->Tick(now_us());
+  std::erase_if(questions_, [&](const Question& question) {
+    if (!replica_->MayAnswer(question.asked, now_us())) return false;
+    world_->Answer(name_, question.client, question.at_least, question.found);
+    return true;
+  });
+}
+
+void ReplicaServer::CatchUpNow() {
+  if (!catches_up_ || world_->IsCut(name_, catches_up_->first.server)) return;
+  const auto& [primary, since] = *catches_up_;
+  const auto& source = world_->ServerOf(primary.server).memory_;
+  if (!source->answers || source->incarnation != primary.incarnation) return;
+  for (const auto& [number, entry] : source->entries) {
+    if (number <= since.number) memory_->Add(entry);
+  }
+  catches_up_.reset();
+  replica_->CaughtUp();
+}
+
+void ReplicaServer::Work() {
+  const std::shared_ptr<Agent> agent = agent_;
+  if (agent->is_busy) return;
+  if (outcome_) return replica_->Heard(*std::exchange(outcome_, std::nullopt), now_us());
+  agent->is_busy = true;
+  if (proposal_) {
+    const auto [base, next] = *proposal_;
+    const Outcome outcome =
+        agent->shards.is_open() ? agent->shards.Settle() : agent->shards.Propose(base, next);
+    if (agent == agent_ && outcome.verdict != Verdict::kOpen) {
+      proposal_.reset();
+      outcome_ = outcome;
+    }
+  } else if (std::exchange(wants_configuration_, false)) {
+    const auto held = agent->shards.Read();
+    if (agent == agent_ && !is_stopped_ && held) replica_->Learn(*held, now_us());
+  }
+  agent->is_busy = false;
+}
+
+void ReplicaServer::TakeWrite(uint64_t write, uint64_t client) {
+  if (!replica_->takes_writes()) return;
+  for (const auto& [number, entry] : memory_->entries) {
+    if (WriteOf(entry) == write) return world_->Acknowledge(name_, client, write);
+  }
+  waiting_[write] = client;
+  const auto staged = replica_->tail().After(replica_->tail().published().number);
+  if (std::ranges::find(staged, write, WriteOf) == staged.end()) {
+    replica_->Write(std::to_string(write), now_us());
+  }
+}
+
+void ReplicaServer::TakeQuestion(uint64_t client, uint64_t at_least) {
+  if (!replica_->serves()) return;
+  questions_.push_back({client, at_least, replica_->Ask(now_us()), memory_->published});
+}
+
+}  // namespace plov::test
