@@ -263,5 +263,17 @@ TEST_F(ChurnDamage, RecordWhoseKeyIsDamagedIsLeftWhereItIs) {
   EXPECT_TRUE(Holds(&world, model));
 }
 
+// Cleaning has no room for a key that is longer than any.
+TEST_F(ChurnDamage, RecordWhoseKeyIsTooLongIsLeftWhereItIs) {
+  uint64_t* lengths = verify::WordsAt(world.memory(), before.offset) + 3;
+  const uint64_t whole = verify::LoadWord(lengths);
+  verify::StoreWord(lengths, uint64_t{4 * verify::kKeyBytesMax} << 32);
+  ThinAndChurn();
+  EXPECT_EQ(world.store().records().damaged_blocks(), 1u);
+  EXPECT_EQ(world.ReferenceOf("k7").offset, before.offset);
+  verify::StoreWord(lengths, whole);
+  EXPECT_TRUE(Holds(&world, model));
+}
+
 }  // namespace
 }  // namespace plov::server
