@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "verify/byte_fields.h"
 #include "verify/seal.h"
 #include "verify/words.h"
 
@@ -24,63 +25,7 @@ uint64_t ChecksumOf(const ClusterHead& head) {
   return Checksum(&head.magic, sizeof(head) - offsetof(ClusterHead, magic), kClusterHeadSeed);
 }
 
-// Appends the fields of the map in the order of the header's picture.
-class MapWriter {
- public:
-  void Put(auto number) { Append(&number, sizeof(number)); }
-  void PutText(const std::string& text) { Append(text.data(), text.size()); }
-  void PadToWord() { bytes_.resize(RoundUpToWord(bytes_.size())); }
-  std::vector<std::byte> Take() { return std::move(bytes_); }
-
- private:
-  void Append(const void* from, size_t bytes) {
-    const auto* const first = static_cast<const std::byte*>(from);
-    bytes_.insert(bytes_.end(), first, first + bytes);
-  }
-
-  std::vector<std::byte> bytes_;
-};
-
-// Takes them in the same order; after the end nothing but zeros and false.
-class MapReader {
- public:
-  explicit MapReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  bool failed() const { return failed_; }
-  bool at_end() const { return at_ == bytes_.size(); }
-
-  template <typename Number>
-  Number Take() {
-    const auto taken = TakeBytes(sizeof(Number));
-    return taken.empty() ? Number{} : NumberAt<Number>(taken, 0);
-  }
-  std::string TakeText(size_t bytes) {
-    const auto taken = TakeBytes(bytes);
-    return {reinterpret_cast<const char*>(taken.data()), taken.size()};
-  }
-  bool TakeZeros(size_t bytes) {
-    const auto taken = TakeBytes(bytes);
-    return std::ranges::all_of(taken, [](std::byte b) { return b == std::byte{0}; });
-  }
-  bool TakeRestOfWord() { return TakeZeros(RoundUpToWord(at_) - at_); }
-
- private:
-  std::span<const std::byte> TakeBytes(size_t bytes) {
-    if (bytes > bytes_.size() - at_) {
-      failed_ = true;
-      at_ = bytes_.size();
-      return {};
-    }
-    at_ += bytes;
-    return bytes_.subspan(at_ - bytes, bytes);
-  }
-
-  std::span<const std::byte> bytes_;
-  size_t at_ = 0;
-  bool failed_ = false;
-};
-
-std::optional<ClusterMap::Server> TakeServer(MapReader* reader) {
+std::optional<ClusterMap::Server> TakeServer(ByteReader* reader) {
   ClusterMap::Server server;
   const auto id_bytes = reader->Take<uint16_t>();
   const auto uris = reader->Take<uint16_t>();
@@ -93,7 +38,7 @@ std::optional<ClusterMap::Server> TakeServer(MapReader* reader) {
   return server;
 }
 
-std::optional<ClusterMap::Shard> TakeShard(MapReader* reader, size_t servers) {
+std::optional<ClusterMap::Shard> TakeShard(ByteReader* reader, size_t servers) {
   ClusterMap::Shard shard;
   shard.epoch = reader->Take<uint64_t>();
   shard.slot_first = reader->Take<uint16_t>();
@@ -170,7 +115,7 @@ void SealMap(std::span<std::byte> map, uint64_t cluster_id, uint64_t life) {
 }
 
 std::vector<std::byte> EncodeMap(const ClusterMap& map, uint64_t cluster_id, uint64_t life) {
-  MapWriter writer;
+  ByteWriter writer;
   writer.Put(uint64_t{0});
   writer.Put(map.version);
   writer.Put(uint32_t{0});
@@ -224,7 +169,7 @@ std::optional<ClusterMap> DecodeMap(std::span<const std::byte> bytes, uint64_t c
   if (bytes.size() < kMapHeadBytes) return std::nullopt;
   if (GuessMapBytes(bytes.first<kMapHeadBytes>()) != bytes.size()) return std::nullopt;
   if (MapChecksum(bytes, cluster_id, life) != NumberAt<uint64_t>(bytes, 0)) return std::nullopt;
-  MapReader reader(bytes.subspan(kWordBytes));
+  ByteReader reader(bytes.subspan(kWordBytes));
   ClusterMap map;
   map.version = reader.Take<uint64_t>();
   reader.Take<uint32_t>();
