@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <variant>
 
 #include "tests/cluster/replica_world.h"
 #include "tests/cluster/values.h"
@@ -18,6 +19,8 @@ using cluster::Shard;
 using cluster::Verdict;
 
 namespace {
+
+const cluster::StreamId kStream{kClusterId, 0};
 
 cluster::ReplicaSettings SettingsWith(uint64_t lease_us) {
   return {.lease_us = lease_us,
@@ -78,12 +81,19 @@ void ReplicaServer::Die(bool keeps_memory) {
   questions_.clear();
 }
 
-template <class Message>
-void ReplicaServer::SendMessage(const std::string& server, const Message& message) {
+void ReplicaServer::SendMessage(const std::string& server, const cluster::StreamMessage& message) {
   ReplicaServer* to = &world_->ServerOf(server);
-  world_->Post(name_, server, [to, message, life = to->life_] {
-    if (life == to->life_) to->replica_->Receive(message, to->now_us());
+  world_->Post(name_, server, [to, bytes = cluster::Encode(kStream, message), life = to->life_] {
+    if (life == to->life_) to->Take(bytes);
   });
+}
+
+void ReplicaServer::Take(std::vector<std::byte> message) {
+  const bool is_damaged = world_->has_faults_ && world_->Draw(100) == 0;
+  if (is_damaged) message[world_->Draw(message.size())] ^= std::byte{0x10};
+  const auto decoded = cluster::Decode(kStream, message);
+  if (decoded.has_value() == is_damaged) return world_->Wrong("a message is not what was sent");
+  if (decoded) std::visit([&](const auto& one) { replica_->Receive(one, now_us()); }, *decoded);
 }
 
 void ReplicaServer::Send(const std::string& server, const cluster::Append& append) {

@@ -14,6 +14,7 @@
 
 #include "cluster/configuration_register.h"
 #include "cluster/replica.h"
+#include "cluster/stream_message.h"
 #include "tests/cluster/sim_coordinator.h"
 
 namespace plov::test {
@@ -77,8 +78,8 @@ class ReplicaServer : public cluster::ReplicaHost {
   };
 
   uint64_t now_us() const;
-  template <class Message>
-  void SendMessage(const std::string& server, const Message& message);
+  void SendMessage(const std::string& server, const cluster::StreamMessage& message);
+  void Take(std::vector<std::byte> message);
   // What its threads do, a step at a time.
   void Tick();
   void Work();
