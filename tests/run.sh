@@ -58,7 +58,9 @@ done
 
 readonly quick packages long_seconds
 jobs=$(nproc)
-readonly jobs
+# Tests wait a fifth of their time: half as many more at a time than there are processors.
+test_jobs=$((jobs + jobs / 2))
+readonly jobs test_jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
 readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seconds=900
 readonly mutant_seconds=3600 fuzz_seconds=1800 package_seconds=3600
@@ -181,7 +183,7 @@ run_ctest() {
   shift 3
   begin "$stage"
   rm -f "$report"
-  bounded "$log" "$test_seconds" env -C "$root" ctest --preset "$preset" --parallel "$jobs" \
+  bounded "$log" "$test_seconds" env -C "$root" ctest --preset "$preset" --parallel "$test_jobs" \
     --output-junit "$report" \
     --test-output-size-passed 100000 --test-output-size-failed 100000 "$@" || status=$?
   counts=$(python3 "$root/tests/junit.py" "$report" 2> /dev/null || echo "0 0 0")
