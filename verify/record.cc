@@ -253,9 +253,9 @@ void MoveRecord(uint64_t* to, const uint64_t* from, size_t record_bytes) {
 
 OwnHead OwnRecordHead(const std::byte* region, uint64_t record_offset) {
   const RecordHeader header = HeaderOf({region + record_offset, kRecordHeaderBytes});
-  if (header.key_bytes > kKeyBytesMax) return {};
-  return {(header.mask & kLiveBit) != 0, header.version,
-          RecordBytes(header.key_bytes, header.value_bytes)};
+  const size_t record_bytes = RecordBytes(header.key_bytes, header.value_bytes);
+  if (header.key_bytes > kKeyBytesMax || record_bytes > kRecordBytesMax) return {};
+  return {(header.mask & kLiveBit) != 0, header.version, record_bytes};
 }
 
 MaskedItem OwnRecord(const std::byte* region, uint64_t record_offset) {

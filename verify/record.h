@@ -104,7 +104,7 @@ void WriteDeadHead(uint64_t* shared, size_t record_bytes);
 // caller is the only writer of both.
 void MoveRecord(uint64_t* to, const uint64_t* from, size_t record_bytes);
 
-// What a record's own memory says of it, true or not. 0 bytes: no record has such a key.
+// What a record's own memory says of it, true or not. 0 bytes: no record has such lengths.
 struct OwnHead {
   bool live;
   uint64_t version;

@@ -242,6 +242,17 @@ TEST_F(Cleaning, DamagedLengthsNeverCrashNorLoseWhatCanBeFound) {
   }
 }
 
+// 2^32 bytes, which 32 bits take for none: a walk over the heads would not go on.
+TEST_F(Cleaning, LengthBeyondAllOthersEndsTheWalk) {
+  const std::vector<uint64_t> versions = world.Fill(kBytes);
+  const AreaWorld::Owned first = world.owned().at(versions[0]);
+  for (size_t i = 0; i < 8; ++i) world.Remove(versions[i]);
+  verify::StoreWord(verify::WordsAt(world.region().data(), first.offset) + 3,
+                    UINT32_MAX - verify::kRecordHeaderBytes + 1);
+  EXPECT_FALSE(world.area().AllocateInHole(kBytes));
+  EXPECT_EQ(world.area().damaged_blocks(), 1u);
+}
+
 // Behind the last record of an adopted block lies whatever was there before it.
 TEST_F(Cleaning, AdoptedBlocksAreCleanedWhateverLiesBehindTheirRecords) {
   for (const size_t garbage : {size_t{0}, size_t{1}, size_t{2}}) {
