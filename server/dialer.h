@@ -1,0 +1,49 @@
+// Dialer: connects to one other server of the cluster, in a thread of its own, because a host that is gone answers
+// nobody for a while.
+//
+// Threads: any, but for what it does itself.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fabric/fabric.h"
+
+namespace plov::server {
+
+class Dialer {
+ public:
+  // name: of the server, for the log, which hears why it cannot be reached. uris: tried in their order. wake: called in
+  // the dialer's thread when there is something to Take.
+  Dialer(std::string name, std::vector<std::string> uris, std::function<void()> wake);
+
+  // A connection to what the server exposes under this number is wanted; it is tried until it comes about.
+  void Ask(uint32_t shard);
+  // Null: there is none yet. Whoever takes it is its thread.
+  std::unique_ptr<fabric::Connection> Take(uint32_t shard);
+
+ private:
+  void Run(const std::stop_token& stop);
+  std::unique_ptr<fabric::Connection> Connect(uint32_t shard);
+
+  const std::string name_;
+  const std::vector<std::string> uris_;
+  const std::function<void()> wake_;
+  std::mutex mutex_;
+  std::condition_variable_any asked_;
+  std::set<uint32_t> wanted_;
+  std::map<uint32_t, std::unique_ptr<fabric::Connection>> dialled_;
+  std::string trouble_;  // that the log has heard of; of the thread
+  std::jthread thread_;  // the last, so that it ends first
+};
+
+}  // namespace plov::server

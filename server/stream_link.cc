@@ -1,0 +1,52 @@
+#include "server/stream_link.h"
+
+#include <utility>
+
+namespace plov::server {
+
+void StreamLink::Send(std::vector<std::byte> message) {
+  const size_t bytes = message.size();
+  if (!is_up()) Connect();
+  const bool has_room = waiting_.empty() || waiting_bytes_ + bytes <= waiting_bytes_max_;
+  if (!is_up() || !has_room) return;
+  waiting_.push_back({cluster::PartWriter(std::move(message)), bytes});
+  waiting_bytes_ += bytes;
+  SendParts();
+}
+
+bool StreamLink::Step() {
+  if (!is_up()) {
+    Connect();
+    return is_up();
+  }
+  if (!connection_->alive()) {
+    connection_.reset();
+    waiting_.clear();
+    waiting_bytes_ = 0;
+    return true;
+  }
+  bool did = false;
+  while (connection_->Receive()) did = true;  // there is room for more
+  return SendParts() || did;
+}
+
+void StreamLink::Connect() {
+  connection_ = dialer_->Take(shard_);
+  if (connection_ == nullptr) dialer_->Ask(shard_);
+}
+
+bool StreamLink::SendParts() {
+  bool did = false;
+  while (!waiting_.empty()) {
+    Waiting& first = waiting_.front();
+    if (!connection_->Send(first.parts.Next(connection_->limits().message_bytes_max))) break;
+    did = true;
+    first.parts.Taken();
+    if (!first.parts.done()) continue;
+    waiting_bytes_ -= first.bytes;
+    waiting_.pop_front();
+  }
+  return did;
+}
+
+}  // namespace plov::server
