@@ -10,10 +10,11 @@ namespace plov::cuckoo {
 using verify::Bucket;
 using verify::BucketKind;
 
+// Of a superblock that somebody made there may be empty ones between them.
 size_t Stash::extents() const {
-  const auto& extents = geometry_.memory.extents;
-  return static_cast<size_t>(std::ranges::find(extents, 0u, &verify::StashExtent::bytes) -
-                             extents.begin());
+  size_t count = verify::kStashExtentsMax;
+  while (count > 0 && geometry_.memory.extents[count - 1].bytes == 0) --count;
+  return count;
 }
 
 verify::StashExtent Stash::NextPart(uint64_t bytes_max) const {

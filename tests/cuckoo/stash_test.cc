@@ -134,6 +134,18 @@ TEST_P(StashTest, StaysWhereItIsWhileTheTableGrows) {
   for (size_t i = 0; i < kHeld; ++i) EXPECT_EQ(ActionOf(keys_[i]), Action::kAbsent);
 }
 
+// A superblock that was made by hand may list nothing before something.
+TEST(Stash, AnotherExtentIsBehindAllThatThereAre) {
+  StashGeometry geometry;
+  geometry.memory.extents[1] = {8192, 4096};
+  geometry.memory.bytes = 4096;
+  Stash stash(nullptr, geometry, nullptr);
+  ASSERT_TRUE(stash.may_add_extent());
+  stash.AddExtent({65536, 4096});
+  EXPECT_EQ(stash.geometry().BucketOffset(0), 8192u);
+  EXPECT_EQ(stash.NextPart(4096), (verify::StashExtent{65536, 4096}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, StashTest, ::testing::Values(Form::kInline, Form::kReference),
                          [](const auto& form) {
                            return form.param == Form::kInline ? "inline" : "reference";
