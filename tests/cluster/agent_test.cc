@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cluster/configuration_agent.h"
+#include "tests/cluster/one_at_a_time.h"
 #include "tests/cluster/sim_coordinator.h"
 #include "tests/cluster/values.h"
 
@@ -16,63 +17,12 @@ namespace {
 
 using cluster::ConfigurationAgent;
 using cluster::ConfigurationRegister;
-using cluster::Coordinator;
 using cluster::Held;
-using cluster::Lifetime;
-using cluster::Revision;
 using cluster::Shard;
-using cluster::Value;
 using cluster::Verdict;
 
 constexpr std::chrono::seconds kWaitMax{30};
 constexpr uint32_t kNumber = 7;
-
-// A simulated ensemble's, one call at a time: agents have threads.
-class OneAtATime : public Coordinator {
- public:
-  OneAtATime(std::unique_ptr<Coordinator> coordinator, std::mutex* mutex)
-      : coordinator_(std::move(coordinator)), mutex_(mutex) {}
-
-  std::expected<Value, Error> Get(const std::string& path) override {
-    const std::lock_guard lock(*mutex_);
-    return coordinator_->Get(path);
-  }
-  std::expected<Revision, Error> Set(const std::string& path, const std::string& data,
-                                     Revision revision) override {
-    const std::lock_guard lock(*mutex_);
-    return coordinator_->Set(path, data, revision);
-  }
-  std::expected<Revision, Error> Create(const std::string& path, const std::string& data,
-                                        Lifetime lifetime) override {
-    const std::lock_guard lock(*mutex_);
-    return coordinator_->Create(path, data, lifetime);
-  }
-  std::expected<void, Error> Delete(const std::string& path, Revision revision) override {
-    const std::lock_guard lock(*mutex_);
-    return coordinator_->Delete(path, revision);
-  }
-  std::expected<std::vector<std::string>, Error> List(const std::string& path) override {
-    const std::lock_guard lock(*mutex_);
-    return coordinator_->List(path);
-  }
-  void Watch(const std::string& path) override {
-    const std::lock_guard lock(*mutex_);
-    coordinator_->Watch(path);
-  }
-  int hint_fd() const override { return coordinator_->hint_fd(); }
-  std::vector<std::string> TakeHints() override {
-    const std::lock_guard lock(*mutex_);
-    return coordinator_->TakeHints();
-  }
-  cluster::State state() const override {
-    const std::lock_guard lock(*mutex_);
-    return coordinator_->state();
-  }
-
- private:
-  std::unique_ptr<Coordinator> coordinator_;
-  std::mutex* mutex_;
-};
 
 // A server of the cluster, as its shard's thread sees it.
 class Agent {

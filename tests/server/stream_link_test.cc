@@ -8,11 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "fabric/random.h"
-#include "server/region.h"
 #include "server/stream_port.h"
+#include "tests/server/stream_listener.h"
 #include "tests/support/folder.h"
-#include "verify/superblock.h"
 
 namespace plov::server {
 namespace {
@@ -23,10 +21,10 @@ using cluster::StreamId;
 using cluster::StreamMessage;
 
 constexpr StreamId kStream{0xc1, 5};
-constexpr uint32_t kShard = StreamShardOf(kStream.shard);
+constexpr uint32_t kStreamShard = StreamShardOf(kStream.shard);
 constexpr size_t kMessageBytesMax = size_t{24} << 20;
 constexpr size_t kWaitingBytesMax = size_t{1} << 20;
-constexpr std::chrono::seconds kWaitMax{30};
+constexpr std::chrono::seconds kAwaitMax{30};
 
 Append AppendOf(size_t data_bytes) {
   Append append{.epoch = 1, .from = "a1", .to = 2, .before = {}, .entries = {}, .held = {}};
@@ -34,30 +32,19 @@ Append AppendOf(size_t data_bytes) {
   return append;
 }
 
-fabric::ListenOptions ListenOptions() {
-  fabric::ListenOptions options;
-  options.format_version = verify::kFormatVersion;
-  return options;
-}
-
 // The server that is sent to.
 class Receiver {
  public:
-  explicit Receiver(const std::string& uri)
-      : page_(*Region::Create({.budget_bytes = verify::kPageBytes})),
-        listener_(*fabric::Listener::Listen(uri, ListenOptions())) {
-    EXPECT_TRUE(page_.Commit(0, verify::kPageBytes));
-    Begin();
-  }
+  explicit Receiver(const std::string& uri) : listener_(uri) { Begin(); }
 
   // A life: what is sent to the one before does not reach it.
   void Begin() {
     received.clear();
     port_.emplace(kStream, kMessageBytesMax,
                   [this](const StreamMessage& message) { received.push_back(message); });
-    port_->AddPort(*listener_->Expose(kShard, {.region = page_.memory(), .region_fd = page_.fd()}));
+    port_->AddPort(listener_.Expose(kStream.shard));
   }
-  void End() { listener_->Withdraw(kShard); }
+  void End() { listener_->Withdraw(kStreamShard); }
 
   void Step() {
     listener_->HandleEvents();
@@ -68,8 +55,7 @@ class Receiver {
   std::vector<StreamMessage> received;
 
  private:
-  Region page_;
-  std::unique_ptr<fabric::Listener> listener_;
+  StreamListener listener_;
   std::optional<StreamPort> port_;
 };
 
@@ -78,7 +64,7 @@ class StreamLinkTest : public ::testing::Test {
   // Until it is so; both sides go on meanwhile.
   template <typename Condition>
   bool Await(const Condition& condition) {
-    const auto deadline = fabric::Clock::now() + kWaitMax;
+    const auto deadline = fabric::Clock::now() + kAwaitMax;
     while (!condition()) {
       if (fabric::Clock::now() > deadline) return false;
       link_.Step();
@@ -97,7 +83,7 @@ class StreamLinkTest : public ::testing::Test {
   test::TemporaryFolder folder_;
   std::string uri_ = "shm:" + folder_.path() + "/b1";
   Dialer dialer_{"b1", {uri_}, [] {}};
-  StreamLink link_{&dialer_, kShard, kWaitingBytesMax};
+  StreamLink link_{&dialer_, kStreamShard, kWaitingBytesMax};
   std::optional<Receiver> receiver_;
 };
 
@@ -183,9 +169,9 @@ TEST_F(StreamLinkTest, WhatIsNoMessageOfTheStreamEndsItsConnection) {
 TEST_F(StreamLinkTest, ClientThatSendsAMessageIsDisconnected) {
   receiver_.emplace(uri_);
   ASSERT_TRUE(AwaitUp());
-  dialer_.Ask(kShard);
+  dialer_.Ask(kStreamShard);
   std::unique_ptr<fabric::Connection> client;
-  ASSERT_TRUE(Await([&] { return (client = dialer_.Take(kShard)) != nullptr; }));
+  ASSERT_TRUE(Await([&] { return (client = dialer_.Take(kStreamShard)) != nullptr; }));
   ASSERT_TRUE(client->Send(std::vector<std::byte>(100)));
   ASSERT_TRUE(Await([&] { return !client->alive(); }));
   Send(Ack{.epoch = 1, .from = 9});

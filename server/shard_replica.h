@@ -1,0 +1,113 @@
+// ShardReplica: a replica of a shard among those of other servers: its rules (cluster/replica.h), with the fabric to
+// send by, the coordinator to ask and the memory in which its oath is seen.
+//
+// Threads: one, the shard's, but for Wake.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cluster/configuration_agent.h"
+#include "cluster/replica.h"
+#include "server/cluster_region.h"
+#include "server/dialers.h"
+#include "server/stream_link.h"
+#include "server/stream_port.h"
+
+namespace plov::server {
+
+// Whose items are replicated. None of it calls the replica.
+class ReplicaOwner {
+ public:
+  virtual ~ReplicaOwner() = default;
+
+  // As of cluster::ReplicaHost.
+  virtual void Publish(const cluster::Entry& entry) = 0;
+  virtual void CatchUp(const cluster::Member& primary, const cluster::Position& since) = 0;
+  virtual void CloseReaders() = 0;
+  virtual void Deposed() = 0;
+  // The replica does nothing any more: it is to go, and another one is to come, with new memory.
+  virtual void StartAnew(const char* why) = 0;
+};
+
+class ShardReplica final : private cluster::ReplicaHost {
+ public:
+  // What a server has of all its shards; outlives their replicas.
+  struct Server {
+    cluster::Coordinator* coordinator;
+    cluster::ConfigurationAgent* agent;  // whose `wake` is Wake of the shard's replica
+    ClusterRegion* oaths;
+    Dialers* dialers;
+  };
+  struct Options {
+    cluster::Config config;
+    uint32_t shard = 0;
+    cluster::Member self;
+    std::optional<cluster::Replica::Memory> memory;  // of a former life
+    size_t message_bytes_max = size_t{256} << 20;
+    size_t waiting_bytes_max = size_t{64} << 20;  // for each other server
+  };
+  ShardReplica(const Server& server, ReplicaOwner* owner, Options options, uint64_t now_us);
+
+  // Of each listener, exposed under StreamShardOf(shard); before the first Step.
+  void AddPort(fabric::Port* port) { port_.AddPort(port); }
+
+  // Takes what has come, sends what is due. False when there was nothing to do.
+  bool Step(uint64_t now_us);
+  // When there is something to do though nothing comes.
+  uint64_t next_tick_us() const { return tick_us_; }
+  // There may be news of the agent's. Any thread.
+  void Wake() { has_news_.store(true, std::memory_order_release); }
+
+  const cluster::Replica& replica() const { return replica_; }
+  // Of the Replica's; they send at once.
+  cluster::Position Write(std::string data, uint64_t now_us) {
+    return replica_.Write(std::move(data), now_us);
+  }
+  cluster::Replica::Question Ask(uint64_t now_us, uint64_t rests_on) {
+    return replica_.Ask(now_us, rests_on);
+  }
+  void HandOverTo(uint64_t incarnation) { replica_.HandOverTo(incarnation); }
+  void CaughtUp() { replica_.CaughtUp(); }
+
+ private:
+  void ShowOath(uint64_t epoch) override;
+  void Send(const std::string& server, const cluster::Append& append) override;
+  void Send(const std::string& server, const cluster::Ack& ack) override;
+  void Send(const std::string& server, const cluster::Join& join) override;
+  void Send(const std::string& server, const cluster::HandOver& hand_over) override;
+  void CloseReaders() override { owner_->CloseReaders(); }
+  bool CanPropose() const override;
+  void Propose(const cluster::Held& base, const cluster::Shard& next) override;
+  void ReadConfiguration() override { server_.agent->Read(shard_); }
+  void Publish(const cluster::Entry& entry) override { owner_->Publish(entry); }
+  void CatchUp(const cluster::Member& primary, const cluster::Position& since) override {
+    owner_->CatchUp(primary, since);
+  }
+  void Deposed() override { owner_->Deposed(); }
+  void StartAnew(const char* why) override { owner_->StartAnew(why); }
+
+  void SendBytes(const std::string& server, const cluster::StreamMessage& message);
+  void TakeNews(uint64_t now_us);
+
+  Server server_;
+  ReplicaOwner* owner_;
+  uint32_t shard_;
+  cluster::StreamId stream_;
+  cluster::Member self_;
+  size_t waiting_bytes_max_;
+  uint64_t beat_us_;
+  uint64_t now_us_;  // of this Step
+  uint64_t tick_us_;
+  std::atomic<bool> has_news_{true};
+  std::map<std::string, StreamLink> links_;
+  cluster::Replica replica_;
+  StreamPort port_;
+};
+
+}  // namespace plov::server
