@@ -51,7 +51,7 @@ shift
 name=$(basename "$model" .pml)
 readonly model name parent trail
 # Limits, not expectations: far above what the models need on a slow machine.
-readonly seconds_max=300 memory_mib_max=2000 depth_max=1000000
+readonly seconds_max=900 memory_mib_max=2000 depth_max=1000000
 
 mapfile -t known < <(sed -n 's/^ \*   switch \([A-Z_0-9]*\) .*/\1/p' "$model")
 switches=("$@")
