@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "cluster/configuration.h"
 #include "cluster/configuration_register.h"
@@ -54,10 +55,7 @@ class ReplicaHost {
   // They may be lost, or come late, twice and out of order; but never to another life of that server: a connection ends
   // with the process. (A late first Append could take away what was acknowledged since.) Where they come out of order, a replica that joins may
   // have to begin anew.
-  virtual void Send(const std::string& server, const Append& append) = 0;
-  virtual void Send(const std::string& server, const Ack& ack) = 0;
-  virtual void Send(const std::string& server, const Join& join) = 0;
-  virtual void Send(const std::string& server, const HandOver& hand_over) = 0;
+  virtual void Send(const std::string& server, const StreamMessage& message) = 0;
   // Nothing that is stored from now on is READ as good on a connection that there is.
   virtual void CloseReaders() = 0;
   // Whether the coordinator answers, as far as is known. While it does not nothing is proposed: the oath would be off
@@ -111,6 +109,9 @@ class Replica {
   void Receive(const Ack& ack, uint64_t now_us);
   void Receive(const Join& join, uint64_t now_us);
   void Receive(const HandOver& hand_over, uint64_t now_us);
+  void Receive(const StreamMessage& message, uint64_t now_us) {
+    std::visit([&](const auto& one) { Receive(one, now_us); }, message);
+  }
   void CaughtUp() { has_caught_up_ = true; }
   // Often: a few times in each of the times above, after what has arrived was received.
   void Tick(uint64_t now_us);

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "cluster/configuration_register.h"
@@ -81,5 +82,7 @@ struct HandOver {
   uint64_t epoch = 0;
   uint64_t to = 0;  // the incarnation
 };
+
+using StreamMessage = std::variant<Append, Ack, Join, HandOver>;
 
 }  // namespace plov::cluster

@@ -35,7 +35,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "cluster/stream.h"
@@ -47,8 +46,6 @@ struct StreamId {
   uint64_t cluster_id = 0;
   uint32_t shard = 0;
 };
-
-using StreamMessage = std::variant<Append, Ack, Join, HandOver>;
 
 std::vector<std::byte> Encode(const StreamId& id, const StreamMessage& message);
 

@@ -1,7 +1,5 @@
 #include "server/shard_replica.h"
 
-#include <variant>
-
 namespace plov::server {
 
 using cluster::StreamMessage;
@@ -28,9 +26,8 @@ ShardReplica::ShardReplica(const Server& server, ReplicaOwner* owner, Options op
       tick_us_(now_us),
       replica_(std::move(options.self), cluster::SettingsOf(options.config),
                std::move(options.memory), this, now_us),
-      port_(stream_, options.message_bytes_max, [this](const StreamMessage& message) {
-        std::visit([this](const auto& one) { replica_.Receive(one, now_us_); }, message);
-      }) {
+      port_(stream_, options.message_bytes_max,
+            [this](const StreamMessage& message) { replica_.Receive(message, now_us_); }) {
   server_.agent->Read(shard_);
 }
 
@@ -74,7 +71,7 @@ void ShardReplica::Propose(const cluster::Held& base, const cluster::Shard& next
   server_.agent->Propose(shard_, self_.incarnation, base, next);
 }
 
-void ShardReplica::SendBytes(const std::string& server, const StreamMessage& message) {
+void ShardReplica::Send(const std::string& server, const StreamMessage& message) {
   auto link = links_.find(server);
   if (link == links_.end()) {
     Dialer* dialer = server_.dialers->Find(server);
@@ -83,22 +80,6 @@ void ShardReplica::SendBytes(const std::string& server, const StreamMessage& mes
     link = links_.try_emplace(server, dialer, shard, waiting_bytes_max_).first;
   }
   link->second.Send(cluster::Encode(stream_, message));
-}
-
-void ShardReplica::Send(const std::string& server, const cluster::Append& append) {
-  SendBytes(server, append);
-}
-
-void ShardReplica::Send(const std::string& server, const cluster::Ack& ack) {
-  SendBytes(server, ack);
-}
-
-void ShardReplica::Send(const std::string& server, const cluster::Join& join) {
-  SendBytes(server, join);
-}
-
-void ShardReplica::Send(const std::string& server, const cluster::HandOver& hand_over) {
-  SendBytes(server, hand_over);
 }
 
 }  // namespace plov::server

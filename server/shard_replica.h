@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,10 +76,7 @@ class ShardReplica final : private cluster::ReplicaHost {
 
  private:
   void ShowOath(uint64_t epoch) override;
-  void Send(const std::string& server, const cluster::Append& append) override;
-  void Send(const std::string& server, const cluster::Ack& ack) override;
-  void Send(const std::string& server, const cluster::Join& join) override;
-  void Send(const std::string& server, const cluster::HandOver& hand_over) override;
+  void Send(const std::string& server, const cluster::StreamMessage& message) override;
   void CloseReaders() override { owner_->CloseReaders(); }
   bool CanPropose() const override;
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
@@ -92,7 +88,6 @@ class ShardReplica final : private cluster::ReplicaHost {
   void Deposed() override { owner_->Deposed(); }
   void StartAnew(const char* why) override { owner_->StartAnew(why); }
 
-  void SendBytes(const std::string& server, const cluster::StreamMessage& message);
   void TakeNews(uint64_t now_us);
 
   Server server_;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cluster/replica.h"
@@ -35,10 +36,11 @@ Outcome Accepted(const Held& held) { return {Verdict::kAccepted, held, ""}; }
 class Host : public cluster::ReplicaHost {
  public:
   void ShowOath(uint64_t epoch) override { oath = epoch; }
-  void Send(const std::string&, const Append& append) override { appends.push_back(append); }
-  void Send(const std::string& server, const Ack& ack) override { acks.emplace_back(server, ack); }
-  void Send(const std::string&, const cluster::Join&) override {}
-  void Send(const std::string&, const cluster::HandOver& message) override { hand_over = message; }
+  void Send(const std::string& server, const cluster::StreamMessage& message) override {
+    if (const auto* append = std::get_if<Append>(&message)) appends.push_back(*append);
+    if (const auto* ack = std::get_if<Ack>(&message)) acks.emplace_back(server, *ack);
+    if (const auto* one = std::get_if<cluster::HandOver>(&message)) hand_over = *one;
+  }
   void CloseReaders() override { oath_at_close = oath; }
   bool CanPropose() const override { return can_propose; }
   void Propose(const Held&, const Shard& next) override { proposed = next; }

@@ -81,11 +81,12 @@ void ReplicaServer::Die(bool keeps_memory) {
   questions_.clear();
 }
 
-void ReplicaServer::SendMessage(const std::string& server, const cluster::StreamMessage& message) {
+void ReplicaServer::Send(const std::string& server, const cluster::StreamMessage& message) {
   ReplicaServer* to = &world_->ServerOf(server);
   world_->Post(name_, server, [to, bytes = cluster::Encode(kStream, message), life = to->life_] {
     if (life == to->life_) to->Take(bytes);
   });
+  if (std::holds_alternative<cluster::HandOver>(message)) ++world_->counts_.handed_over;
 }
 
 void ReplicaServer::Take(std::vector<std::byte> message) {
@@ -93,24 +94,7 @@ void ReplicaServer::Take(std::vector<std::byte> message) {
   if (is_damaged) message[world_->Draw(message.size())] ^= std::byte{0x10};
   const auto decoded = cluster::Decode(kStream, message);
   if (decoded.has_value() == is_damaged) return world_->Wrong("a message is not what was sent");
-  if (decoded) std::visit([&](const auto& one) { replica_->Receive(one, now_us()); }, *decoded);
-}
-
-void ReplicaServer::Send(const std::string& server, const cluster::Append& append) {
-  SendMessage(server, append);
-}
-
-void ReplicaServer::Send(const std::string& server, const cluster::Ack& ack) {
-  SendMessage(server, ack);
-}
-
-void ReplicaServer::Send(const std::string& server, const cluster::Join& join) {
-  SendMessage(server, join);
-}
-
-void ReplicaServer::Send(const std::string& server, const cluster::HandOver& hand_over) {
-  SendMessage(server, hand_over);
-  ++world_->counts_.handed_over;
+  if (decoded) replica_->Receive(*decoded, now_us());
 }
 
 void ReplicaServer::CloseReaders() {

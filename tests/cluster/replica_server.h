@@ -43,10 +43,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   ReplicaServer(ReplicaWorld* world, std::string name);
 
   void ShowOath(uint64_t epoch) override { memory_->oath = epoch; }
-  void Send(const std::string& server, const cluster::Append& append) override;
-  void Send(const std::string& server, const cluster::Ack& ack) override;
-  void Send(const std::string& server, const cluster::Join& join) override;
-  void Send(const std::string& server, const cluster::HandOver& hand_over) override;
+  void Send(const std::string& server, const cluster::StreamMessage& message) override;
   void CloseReaders() override;
   bool CanPropose() const override;
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
@@ -78,7 +75,6 @@ class ReplicaServer : public cluster::ReplicaHost {
   };
 
   uint64_t now_us() const;
-  void SendMessage(const std::string& server, const cluster::StreamMessage& message);
   void Take(std::vector<std::byte> message);
   // What its threads do, a step at a time.
   void Tick();
