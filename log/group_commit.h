@@ -17,36 +17,20 @@
 #include <deque>
 #include <expected>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "log/commit_log.h"
 #include "log/commit_times.h"
 #include "log/segment_writer.h"
 #include "verify/log.h"
 
 namespace plov::log {
 
-enum class CommitMode : uint8_t {
-  kStrict,  // published when durable, then acknowledged
-  kAcked,   // published, acknowledged when durable
-  kAsync,   // published and acknowledged; durable within the interval
-};
-
-// Memory of a long value, which is not zeroed first.
-struct Piece {
-  std::unique_ptr<std::byte[]> memory;
-  size_t bytes = 0;
-
-  static Piece OfBytes(size_t bytes) {
-    return {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
-  }
-};
-
-class GroupCommit {
+class GroupCommit final : public CommitLog {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -65,9 +49,8 @@ class GroupCommit {
   // False: the disk is behind, and so many bytes more are not taken now; `wake` tells when they may be. One
   // operation is always taken when nothing waits, however long. bytes: verify::LoggedBytes.
   bool HasRoom(size_t bytes);
-  // Copies the operation; or, of a long value, takes the piece that holds it and no `operation.value`. Needs
-  // HasRoom, and versions that grow. Returns the number of the batch that it will be in.
-  uint64_t Append(const verify::Logged& operation, Piece value = {});
+  // Needs HasRoom.
+  uint64_t Append(const verify::Logged& operation, Piece value = {}) override;
   // Passes the open batch on if there is one and the log's thread is idle; if it is busy, `wake` tells when it
   // no longer is. For the end of a turn.
   void PassOn();
@@ -76,17 +59,15 @@ class GroupCommit {
   // Appends nothing, but writes a batch that attests what is durable: after a second of quiet. False when a
   // batch says already that the last operation is durable, or something is under way.
   bool Attest();
-  // async: what was appended so far becomes durable soon; returns the batch to wait for. In other modes that
-  // batch alone.
-  uint64_t RequestSync();
+  // It is needed in async; in other modes it only says which batch that is.
+  uint64_t RequestSync() override;
 
   // The batch that the next operation will be in, or one before it that has none: one that only attests is not
   // waited for, and when it is lost its number is given to what comes next.
   uint64_t open_batch() const {
     return open_.head.operations > 0 ? open_number_ : last_operations_ + 1;
   }
-  // The last batch that has an operation, open or passed on; 0: none since the start, and nothing before.
-  uint64_t last_batch() const;
+  uint64_t last_batch() const override;
   // The latest time of all batches so far, and the present: later ones may be earlier, for clocks are set back.
   uint64_t latest_time_us() const;
   // True while something is appended and not yet durable.
@@ -98,8 +79,7 @@ class GroupCommit {
   // mode in any case.
   void SetSpin(uint32_t spin_us) { spin_us_.store(spin_us, std::memory_order_relaxed); }
   const verify::LogId& id() const { return writer_.id(); }
-  // The greatest batch that is durable. Acquire.
-  uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
+  uint64_t durable() const override { return durable_.load(std::memory_order_acquire); }
   // Why writes are refused: kNoSpace or kSystem, kOk when they are not.
   Code failure() const { return failure_.load(std::memory_order_relaxed); }
   // The line about it; and how many failures there were so far.
