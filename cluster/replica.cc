@@ -72,6 +72,7 @@ void Replica::ShowOwn() {
 
 void Replica::GiveUp(const char* why) {
   is_given_up_ = true;
+  lead_.reset();
   Show(0);
   host_->StartAnew(why);
 }
@@ -167,6 +168,7 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
   if (follows_) {
     sent_us_ = std::max(sent_us_, append.sent_us);
     PublishUpTo(append.published);
+    if (is_given_up_) return;
   }
   Acknowledge(append.from, fit == Tail::Fit::kGap);
 }
@@ -194,7 +196,9 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
 }
 
 void Replica::PublishUpTo(uint64_t number) {
-  while (!tail_.empty() && tail_.published().number < number) host_->Publish(tail_.Publish());
+  while (!tail_.empty() && tail_.published().number < number) {
+    if (!host_->Publish(tail_.Publish())) return GiveUp("it cannot store what is published");
+  }
 }
 
 void Replica::Receive(const Ack& ack, uint64_t now_us) {
@@ -319,7 +323,7 @@ void Replica::Beat(uint64_t now_us) {
 void Replica::Advance(uint64_t now_us) {
   if (now_us < lead_->publishes_from_us) return;
   PublishUpTo(lead_->followers.HeldByAll(tail_.end().number));  // S3
-  if (!tail_.empty()) return;
+  if (is_given_up_ || !tail_.empty()) return;
   if (lead_->successor && !proposal_) return HandOverNow(now_us);
   lead_->serves = true;
   ShowOwn();

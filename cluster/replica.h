@@ -20,7 +20,8 @@
 //   S8  What is answered without a READ of the client's - a GET by message, a refusal - is a read by the primary: its
 //       oath stands, and all others have acknowledged what was sent after the question, or within a lease.
 //
-// (S7 is the store's: the limits of versions are entries, too.)
+// (S7, versions that nobody gave before, is the store's: who hears of a version hears of an entry that all hold, so
+// that a primary goes on beyond the versions of all entries.)
 //
 // It only decides: it has no clock and does no I/O. It is told what happened and when, and tells its host what to do.
 // What takes long, changes of the configuration, goes on beside it.
@@ -65,8 +66,8 @@ class ReplicaHost {
   virtual void Propose(const Held& base, const Shard& next) = 0;
   // ConfigurationRegister::Read; Replica::Learn tells what it returned, if it did.
   virtual void ReadConfiguration() = 0;
-  // Readers see it from now on.
-  virtual void Publish(const Entry& entry) = 0;
+  // Readers see it from now on. False: it cannot be stored, and this replica is of no use any more.
+  virtual bool Publish(const Entry& entry) = 0;
   // A new replica: everything published up to `since` has to be READ from the primary; then Replica::CaughtUp of this
   // replica, and no other.
   virtual void CatchUp(const Member& primary, const Position& since) = 0;
@@ -113,6 +114,8 @@ class Replica {
     std::visit([&](const auto& one) { Receive(one, now_us); }, message);
   }
   void CaughtUp() { has_caught_up_ = true; }
+  // Its memory is of no use any more: ReplicaHost::StartAnew follows, and nothing after that.
+  void GiveUp(const char* why);
   // Often: a few times in each of the times above, after what has arrived was received.
   void Tick(uint64_t now_us);
 
@@ -166,7 +169,6 @@ class Replica {
   void Show(uint64_t epoch);
   // The oath as the rules have it while there is no proposal.
   void ShowOwn();
-  void GiveUp(const char* why);
 
   Tail::Fit Take(const Append& append);
   void Acknowledge(const std::string& to, bool has_gap);

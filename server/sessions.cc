@@ -82,6 +82,15 @@ void Sessions::EndRestore(bool is_whole) {
   evicted_ = dropped_ || !is_whole;
 }
 
+void Sessions::Follow() {
+  for (const SessionOwner& owner : idle_) {
+    Registration& registration = sessions_.at(owner);
+    *RestoredOf(registration.logged_owner) = std::move(*registration.session);
+  }
+  idle_.clear();
+  sessions_.clear();
+}
+
 // Null: there is none.
 std::unique_ptr<Session> Sessions::TakeRestored(uint64_t logged_owner) {
   const auto found = restored_by_owner_.find(logged_owner);

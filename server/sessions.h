@@ -102,6 +102,9 @@ class Sessions {
   // those that follow belong to them, which the log has not.
   void EndRestore(bool is_whole);
 
+  // Another server decides from now on what is applied, and Restore tells of it; until EndRestore. All clients have left.
+  void Follow();
+
   // The session of a client that connects; new, the one it left, or what was restored of the one it
   // had with a former server. logged_owner: its LoggedOwner; 0: there is no log.
   Session* Enter(const SessionOwner& owner, uint64_t logged_owner = 0);

@@ -26,7 +26,7 @@ class ReplicaOwner {
   virtual ~ReplicaOwner() = default;
 
   // As of cluster::ReplicaHost.
-  virtual void Publish(const cluster::Entry& entry) = 0;
+  virtual bool Publish(const cluster::Entry& entry) = 0;
   virtual void CatchUp(const cluster::Member& primary, const cluster::Position& since) = 0;
   virtual void CloseReaders() = 0;
   virtual void Deposed() = 0;
@@ -73,6 +73,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   }
   void HandOverTo(uint64_t incarnation) { replica_.HandOverTo(incarnation); }
   void CaughtUp() { replica_.CaughtUp(); }
+  void GiveUp(const char* why) { replica_.GiveUp(why); }
 
  private:
   void ShowOath(uint64_t epoch) override;
@@ -81,7 +82,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   bool CanPropose() const override;
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
   void ReadConfiguration() override { server_.agent->Read(shard_); }
-  void Publish(const cluster::Entry& entry) override { owner_->Publish(entry); }
+  bool Publish(const cluster::Entry& entry) override { return owner_->Publish(entry); }
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override {
     owner_->CatchUp(primary, since);
   }

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "cuckoo/growing_table.h"
-#include "log/group_commit.h"
+#include "log/commit_log.h"
 #include "server/growth.h"
 #include "server/held_records.h"
 #include "server/masks.h"
@@ -115,11 +115,15 @@ class Store : private cuckoo::GrowingTable::Records {
   Code Restore(const verify::Logged& operation, uint64_t now_us);
   // Versions go on beyond all that a log holds.
   void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
-  // From now on every write is appended to the log, which takes it: the caller asks HasRoom first. It
+  // As Restore, of an entry that the shard's primary published; readers may be connected.
+  Code Apply(const verify::Logged& operation, uint64_t now_us);
+  // From now on every write is appended to the log, which takes it: the caller asks first whether it has room. It
   // outlives the last write. strict: a write is in the table only once PublishDurable has put it there,
   // and decides until then what becomes of the next write of its key, which needs MayWrite. `tail`: of
   // warm memory, else null.
-  void LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail = nullptr);
+  void LogTo(log::CommitLog* log, log::CommitMode mode, WarmTail* tail = nullptr);
+  // Until the next LogTo there are no writes but Apply. What was not published is given up.
+  void EndLog();
   // Room for one more write in the tail. When it is false the disk has been asked to hurry.
   bool TailHasRoom();
   // strict: false while a write of another key with the same hash is not in the table yet, or one of this
@@ -254,6 +258,7 @@ class Store : private cuckoo::GrowingTable::Records {
   // Returns its version.
   uint64_t LogDelete(const verify::Request& request, uint64_t client_id);
   bool HasNewer(const verify::Logged& operation);
+  Code ApplyNow(const verify::Logged& operation, uint64_t now_us);
   // While the tail of warm memory is kept: in strict it is not, for the log has all that is published.
   bool keeps_tail() const { return tail_ != nullptr && !defers_; }
   bool NoteExpired(const Target& target);
@@ -317,7 +322,7 @@ class Store : private cuckoo::GrowingTable::Records {
   std::optional<Growth> growth_;
   std::optional<Sweeper> sweeper_;
   RecoveryReport recovery_;
-  log::GroupCommit* log_ = nullptr;
+  log::CommitLog* log_ = nullptr;
   WarmTail* tail_ = nullptr;
   bool defers_ = false;  // strict
   PendingWrites pending_;

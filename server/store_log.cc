@@ -97,11 +97,23 @@ bool Store::NoteExpired(const Target& target) {
   return true;
 }
 
+Code Store::Restore(const Logged& operation, uint64_t now_us) {
+  if (recovery_.warm && HasNewer(operation)) return Code::kOk;
+  const Code status = ApplyNow(operation, now_us);
+  growth_->OnConfirmed(UINT64_MAX);  // nobody READs a table that is history
+  return status;
+}
+
+Code Store::Apply(const Logged& operation, uint64_t now_us) {
+  const Code status = HasNewer(operation) ? Code::kOk : ApplyNow(operation, now_us);
+  superblock_.Pass(operation.version);
+  return status;
+}
+
 // Memory that was full with these items may be too small for them in another order, or in a table that has
 // grown at other times. An item that has expired meanwhile is not stored, but what it replaced is gone.
-Code Store::Restore(const Logged& operation, uint64_t now_us) {
+Code Store::ApplyNow(const Logged& operation, uint64_t now_us) {
   if (!Owns(operation.key)) return Code::kNoShard;
-  if (recovery_.warm && HasNewer(operation)) return Code::kOk;
   region_.set_slack_bytes(region_.budget_bytes() / kRestoreSlackPart);
   const bool has_expired = operation.expiry != 0 && operation.expiry <= UnixSeconds(now_us);
   const StoreStats before = stats_;
@@ -122,7 +134,6 @@ Code Store::Restore(const Logged& operation, uint64_t now_us) {
   restored_ = nullptr;
   stats_.puts = before.puts;
   stats_.deletes = before.deletes;
-  growth_->OnConfirmed(UINT64_MAX);  // nobody READs a table that is history
   return reply.status;
 }
 
@@ -133,13 +144,26 @@ bool Store::HasNewer(const Logged& operation) {
          items_.Of(slot.bucket).version() > operation.version;
 }
 
-void Store::LogTo(log::GroupCommit* log, log::CommitMode mode, WarmTail* tail) {
+void Store::LogTo(log::CommitLog* log, log::CommitMode mode, WarmTail* tail) {
   region_.set_slack_bytes(0);
   log_ = log;
   tail_ = tail;
   defers_ = mode == log::CommitMode::kStrict;
   // Until it is published every insert has a place in the stash, also while two tables take all other memory.
   if (defers_) growth_->set_kept_bytes(memory_.budget_bytes() / kKeptForPending);
+}
+
+void Store::EndLog() {
+  while (!pending_.empty()) {
+    if (const auto& place = pending_.first().place) {
+      records_.Unpin(place->offset, place->record_bytes);
+      records_.Free(place->offset, place->record_bytes);
+    }
+    pending_.RemoveFirst();
+  }
+  log_ = nullptr;
+  tail_ = nullptr;
+  defers_ = false;
 }
 
 bool Store::MayWrite(const Request& request) {

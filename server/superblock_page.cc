@@ -1,7 +1,5 @@
 #include "server/superblock_page.h"
 
-#include <algorithm>
-
 #include "verify/words.h"
 
 namespace plov::server {
@@ -36,7 +34,11 @@ void SuperblockPage::SetStash(const verify::StashMemory& stash) {
 }
 
 void SuperblockPage::GoOnBeyond(uint64_t version) {
-  last_version_ = std::max(last_version_, version + kVersionStep);
+  Pass(version + kVersionStep);
+}
+
+void SuperblockPage::SetLast(uint64_t version) {
+  last_version_ = version;
   if (last_version_ < page_.version_limit) return;
   page_.version_limit = last_version_;
   RaiseVersionLimit();

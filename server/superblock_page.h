@@ -28,10 +28,16 @@ class SuperblockPage {
     if (last_version_ >= page_.version_limit) RaiseVersionLimit();
     return last_version_;
   }
+  // A write has this one that another server gave it.
+  void Pass(uint64_t version) {
+    if (version > last_version_) SetLast(version);
+  }
+  // And all that came after it, where some of them may be lost.
   void GoOnBeyond(uint64_t version);
 
  private:
   uint64_t Publish();
+  void SetLast(uint64_t version);
   void RaiseVersionLimit();
 
   std::byte* region_;

@@ -45,7 +45,11 @@ class Host : public cluster::ReplicaHost {
   bool CanPropose() const override { return can_propose; }
   void Propose(const Held&, const Shard& next) override { proposed = next; }
   void ReadConfiguration() override { ++reads; }
-  void Publish(const cluster::Entry& entry) override { published = entry.at; }
+  bool Publish(const cluster::Entry& entry) override {
+    if (is_full) return false;
+    published = entry.at;
+    return true;
+  }
   void CatchUp(const Member&, const Position&) override {}
   void Deposed() override { is_deposed = true; }
   void StartAnew(const char* why) override { given_up = why; }
@@ -58,6 +62,7 @@ class Host : public cluster::ReplicaHost {
   std::optional<Shard> proposed;
   int reads = 0;
   bool can_propose = true;
+  bool is_full = false;
   bool is_deposed = false;
   Position published;
   std::string given_up;
@@ -284,6 +289,31 @@ TEST_F(ReplicaRules, WhoIsHandedOverToWaitsForNoLeases) {
   c.Heard(Accepted(HeldOf(3, "c", {kB, kC})), 40);
   EXPECT_TRUE(c.serves());
   EXPECT_EQ(host_.oath, 3u);
+}
+
+TEST_F(ReplicaRules, WhoCannotStoreAnEntryShowsNoOathAndAcknowledgesNothing) {
+  Replica b = Primary();
+  host_.is_full = true;
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  b.Tick(2200);
+  ASSERT_TRUE(b.serves());
+  b.Write("x", 2210);
+  b.Receive(AckOf(2, 1, 2210), 2220);
+  EXPECT_NE(host_.given_up, "");
+  EXPECT_EQ(host_.oath, 0u);
+  EXPECT_FALSE(b.serves());
+  host_.appends.clear();
+  b.Tick(9000);
+  EXPECT_TRUE(host_.appends.empty());
+
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  Append append = First(1, "a", kC);
+  append.entries = {cluster::MakeEntry({}, 1, "x")};
+  append.published = 1;
+  host_.acks.clear();
+  c.Receive(append, 10);
+  EXPECT_EQ(host_.oath, 0u);
+  EXPECT_TRUE(host_.acks.empty());
 }
 
 TEST_F(ReplicaRules, OathOfAFormerLifeGoes) {

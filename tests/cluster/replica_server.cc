@@ -115,13 +115,18 @@ bool ReplicaServer::CanPropose() const {
 
 void ReplicaServer::Propose(const Held& base, const Shard& next) { proposal_ = {base, next}; }
 
-void ReplicaServer::Publish(const Entry& entry) {
+bool ReplicaServer::Publish(const Entry& entry) {
+  if (world_->has_faults_ && world_->Draw(1000) == 0 && world_->MayLose(*this)) {
+    ++world_->counts_.full;
+    return false;
+  }
   memory_->Add(entry);
   world_->Published(entry);
   const auto waiting = waiting_.find(WriteOf(entry));
-  if (waiting == waiting_.end()) return;
+  if (waiting == waiting_.end()) return true;
   world_->Acknowledge(name_, waiting->second, waiting->first);
   waiting_.erase(waiting);
+  return true;
 }
 
 void ReplicaServer::CatchUp(const Member& primary, const Position& since) {

@@ -48,7 +48,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   bool CanPropose() const override;
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
   void ReadConfiguration() override { wants_configuration_ = true; }
-  void Publish(const cluster::Entry& entry) override;
+  bool Publish(const cluster::Entry& entry) override;
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
   void Deposed() override;
   void StartAnew(const char* why) override;

@@ -29,12 +29,13 @@ void RunSeeds(uint64_t lease_us, bool loses_memory) {
   }
   std::printf(
       "epochs %lu, writes %lu; GETs %lu, of them leased %lu, of a former primary's memory %lu, by "
-      "message %lu, refused %lu; memory lost %lu, kept %lu; handed over %lu\n",
+      "message %lu, refused %lu; memory lost %lu, full %lu, kept %lu; handed over %lu\n",
       sum.epochs, sum.acknowledged, sum.gets, sum.leased, sum.deposed_gets, sum.answered,
-      sum.refused, sum.lost, sum.came_back, sum.handed_over);
+      sum.refused, sum.lost, sum.full, sum.came_back, sum.handed_over);
   for (const auto count : kReplicaCounts) {
-    const bool is_none = (count == &ReplicaCounts::leased && lease_us == 0) ||
-                         (count == &ReplicaCounts::lost && !loses_memory);
+    const bool is_of_loss = count == &ReplicaCounts::lost || count == &ReplicaCounts::full;
+    const bool is_none =
+        (count == &ReplicaCounts::leased && lease_us == 0) || (is_of_loss && !loses_memory);
     EXPECT_EQ(sum.*count == 0, is_none);
   }
 }

@@ -250,6 +250,27 @@ TEST(Sessions, OfALogTheClientsThatWroteLastAreRemembered) {
   EXPECT_EQ(Find(*sessions.Enter(2, 2), 1, kRetry), State::kForgotten);
 }
 
+// A replica that hands over, and takes over again.
+TEST(Sessions, WhatClientsLeftAndWhatAnotherServerDecidedIsOneSession) {
+  Sessions sessions;
+  Session* session = sessions.Enter(1, 77);
+  session->Remember(1, ReplyOf(1));
+  session->Remember(2, {Code::kExists, 5});
+  sessions.Leave(1);
+  sessions.Follow();
+  sessions.Restore(WriteOf(77, 3));
+  sessions.Restore(WriteOf(78, 1));
+  sessions.EndRestore(true);
+  session = sessions.Enter(1, 77);
+  WriteReply reply;
+  for (const uint64_t sequence : {1u, 2u, 3u}) {
+    EXPECT_EQ(session->Find(sequence, kRetry, &reply), State::kDone) << sequence;
+  }
+  EXPECT_EQ(Find(*session, 4, kRetry), State::kNew);
+  EXPECT_EQ(Find(*sessions.Enter(2, 78), 1, kRetry), State::kDone);
+  EXPECT_EQ(Find(*sessions.Enter(3, 79), 1, kRetry), State::kNew) << "nothing of it was applied";
+}
+
 using Known = std::vector<verify::LoggedSession>;
 
 // What a snapshot has of them.

@@ -1,0 +1,123 @@
+#include "server/replicated_store.h"
+
+#include <span>
+
+namespace plov::server {
+
+using cluster::Entry;
+using verify::Logged;
+
+namespace {
+
+// Of what was published while a replica caught up, what is applied in one turn.
+constexpr int kAppliedPerStep = 64;
+
+}  // namespace
+
+ReplicatedStore::ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
+                                 const ShardReplica::Server& server, ShardReplica::Options options,
+                                 uint64_t now_us)
+    : store_(store),
+      sessions_(sessions),
+      owner_(owner),
+      waiting_bytes_max_(options.waiting_bytes_max),
+      now_us_(now_us),
+      knows_all_sessions_(!options.memory || options.memory->tail.end() == cluster::Position{}),
+      replica_(server, this, std::move(options), now_us) {}
+
+bool ReplicatedStore::HasRoom(size_t bytes) const {
+  const size_t waiting = waiting_bytes_ + log_.open_bytes();
+  return waiting == 0 || waiting + bytes <= waiting_bytes_max_;
+}
+
+// What was written in this turn is passed on before anything comes that may end the reign.
+bool ReplicatedStore::Step(uint64_t now_us) {
+  now_us_ = now_us;
+  bool did = PassOn(now_us);
+  did |= replica_.Step(now_us);
+  if (!logs_ && replica().serves()) BeginToLog();
+  return ApplyAwaiting(now_us) || did;
+}
+
+bool ReplicatedStore::PassOn(uint64_t now_us) {
+  std::string entry = log_.TakeEntry();
+  if (entry.empty()) return false;
+  waiting_bytes_ += entry.size();
+  replica_.Write(std::move(entry), now_us);
+  return true;
+}
+
+// Those whose former primary's oaths are gone may write here.
+void ReplicatedStore::BeginToLog() {
+  logs_ = true;
+  log_.Begin(replica().tail().end().number);
+  sessions_->EndRestore(knows_all_sessions_);
+  store_->LogTo(&log_, log::CommitMode::kStrict);
+}
+
+bool ReplicatedStore::Publish(const Entry& entry) {
+  if (logs_) {
+    log_.SetDurable(entry.at.number);
+    waiting_bytes_ -= entry.data->size();
+    store_->PublishDurable(SIZE_MAX);
+    return true;
+  }
+  if (!catches_up_) return Apply(*entry.data, now_us_);
+  awaiting_.push_back(entry);
+  return true;
+}
+
+bool ReplicatedStore::Apply(std::string_view entry, uint64_t now_us) {
+  auto rest = std::as_bytes(std::span(entry));
+  while (!rest.empty()) {
+    const auto operation = verify::TakeLogged(&rest);
+    if (!operation || operation->kind == Logged::Kind::kSuperseded) return false;
+    if (store_->Apply(*operation, now_us) != Code::kOk) return false;
+    sessions_->Restore(*operation);
+  }
+  return true;
+}
+
+void ReplicatedStore::CatchUp(const cluster::Member& primary, const cluster::Position& since) {
+  catches_up_ = true;
+  is_caught_up_ = since == cluster::Position{};  // there is nothing
+  if (!is_caught_up_) owner_->CatchUp(primary);
+}
+
+bool ReplicatedStore::Take(const Logged& item, uint64_t now_us) {
+  return store_->Apply(item, now_us) == Code::kOk;
+}
+
+void ReplicatedStore::TakeSessions(const std::vector<verify::LoggedSession>& sessions,
+                                   bool are_all) {
+  for (const verify::LoggedSession& session : sessions) sessions_->Restore(session);
+  knows_all_sessions_ = are_all;
+}
+
+bool ReplicatedStore::ApplyAwaiting(uint64_t now_us) {
+  if (!catches_up_ || !is_caught_up_) return false;
+  for (int i = 0; i < kAppliedPerStep && !awaiting_.empty(); ++i) {
+    const Entry entry = std::move(awaiting_.front());
+    awaiting_.pop_front();
+    if (!Apply(*entry.data, now_us)) {
+      replica_.GiveUp("it cannot store what is published");
+      return true;
+    }
+  }
+  if (!awaiting_.empty()) return true;
+  catches_up_ = false;
+  replica_.CaughtUp();
+  return true;
+}
+
+// What was not published, and what sessions say of it, may be so yet: if this replica stays a member, then with its own
+// tail, which it publishes as the next primary; who is taken over from is none.
+void ReplicatedStore::Deposed() {
+  owner_->CloseClients();
+  sessions_->Follow();
+  store_->EndLog();
+  waiting_bytes_ = 0;
+  logs_ = false;
+}
+
+}  // namespace plov::server
