@@ -105,8 +105,9 @@ void PyScan::Close() {
     return;
   }
   Check();
+  auto worker = std::move(worker_);  // before another thread looks
   const py::gil_scoped_release release;
-  worker_.reset();
+  worker.reset();
 }
 
 bool PyScan::Await() {

@@ -121,6 +121,29 @@ def test_threads_that_share_it_are_told(client):
     assert sorted(seen) == sorted(items)
 
 
+def test_threads_that_share_it_all_see_its_end(client):
+    fill(client, 1)
+    for _ in range(100):
+        scan = client.scan()
+        seen = []
+
+        def take():
+            while True:
+                try:
+                    seen.append(next(scan)[0])
+                except plov.UsageError:
+                    pass
+                except StopIteration:
+                    return
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(seen) == 1
+
+
 def test_it_ends_when_its_server_does(own_server):
     with own_server.connect(timeout=0.5) as client:
         fill(client, 300, size=1 << 14)
