@@ -26,6 +26,8 @@ class Dialer {
   // the dialer's thread when there is something to Take.
   Dialer(std::string name, std::vector<std::string> uris, std::function<void()> wake);
 
+  // Where it is from now on.
+  void SetUris(std::vector<std::string> uris);
   // A connection to what the server exposes under this number is wanted; it is tried until it comes about.
   void Ask(uint32_t shard);
   // Null: there is none yet. Whoever takes it is its thread.
@@ -33,12 +35,12 @@ class Dialer {
 
  private:
   void Run(const std::stop_token& stop);
-  std::unique_ptr<fabric::Connection> Connect(uint32_t shard);
+  std::unique_ptr<fabric::Connection> Connect(const std::vector<std::string>& uris, uint32_t shard);
 
   const std::string name_;
-  const std::vector<std::string> uris_;
   const std::function<void()> wake_;
   std::mutex mutex_;
+  std::vector<std::string> uris_;
   std::condition_variable_any asked_;
   std::set<uint32_t> wanted_;
   std::map<uint32_t, std::unique_ptr<fabric::Connection>> dialled_;

@@ -19,9 +19,11 @@ class Dialers {
   // wake: of each dialer.
   explicit Dialers(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Where a server is, as far as is known.
+  // Where a server is, as far as is known; it may change.
   void Set(const std::string& server, std::vector<std::string> uris) {
     const std::lock_guard lock(mutex_);
+    const auto dialer = dialers_.find(server);
+    if (dialer != dialers_.end()) dialer->second->SetUris(uris);
     uris_.insert_or_assign(server, std::move(uris));
   }
   // Null: it is not known where the server is. Stays as long as this does.

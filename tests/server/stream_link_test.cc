@@ -118,6 +118,14 @@ TEST_F(StreamLinkTest, ServerThatComesLaterIsFound) {
   EXPECT_EQ(std::get<Ack>(receiver_->received[0]).end, 2u) << "what was sent before is lost";
 }
 
+TEST_F(StreamLinkTest, ServerIsFoundWhereItHasGone) {
+  const std::string elsewhere = "shm:" + folder_.path() + "/b2";
+  receiver_.emplace(elsewhere);
+  Send(Ack{.epoch = 1, .from = 9, .end = 1});
+  dialer_.SetUris({elsewhere});
+  EXPECT_TRUE(AwaitUp());
+}
+
 TEST_F(StreamLinkTest, WhatWaitsForALifeReachesNoOther) {
   receiver_.emplace(uri_);
   ASSERT_TRUE(AwaitUp());
