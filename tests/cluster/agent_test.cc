@@ -27,8 +27,9 @@ constexpr uint32_t kNumber = 7;
 // A server of the cluster, as its shard's thread sees it.
 class Agent {
  public:
-  Agent(SimEnsemble* ensemble, std::mutex* mutex)
-      : coordinator_(ensemble->Connect(), mutex),
+  Agent(SimEnsemble* ensemble, std::mutex* mutex) : Agent(ensemble->Connect(), mutex) {}
+  Agent(std::unique_ptr<cluster::Coordinator> coordinator, std::mutex* mutex)
+      : coordinator_(std::move(coordinator), mutex),
         agent_(*ConfigurationAgent::Create(&coordinator_, kClusterId, [](uint32_t) {})) {}
 
   ConfigurationAgent* operator->() { return agent_.get(); }
@@ -52,12 +53,6 @@ class Agent {
     });
   }
 
- private:
-  std::optional<Held> NewsOfEpoch(uint64_t epoch) {
-    auto held = agent_->Take(kNumber).held;
-    if (held && held->shard.epoch < epoch) held.reset();
-    return held;
-  }
   template <typename T, typename Take>
   static std::optional<T> Await(const Take& take) {
     const auto deadline = std::chrono::steady_clock::now() + kWaitMax;
@@ -66,6 +61,13 @@ class Agent {
       std::this_thread::yield();
     }
     return std::nullopt;
+  }
+
+ private:
+  std::optional<Held> NewsOfEpoch(uint64_t epoch) {
+    auto held = agent_->Take(kNumber).held;
+    if (held && held->shard.epoch < epoch) held.reset();
+    return held;
   }
 
   OneAtATime coordinator_;
@@ -118,6 +120,32 @@ TEST_F(AgentTest, ProposalsOfOneShardAreMadeOneAfterTheOther) {
   EXPECT_EQ(first->outcome->verdict, Verdict::kAccepted);
   EXPECT_EQ(second->proposer, 6u);
   EXPECT_EQ(second->outcome->verdict, Verdict::kRefused) << "on what is not held any more";
+}
+
+// No reply comes through, so nobody knows what became of it.
+TEST_F(AgentTest, ProposalStaysOpenUntilItIsSettled) {
+  auto connected = std::make_unique<SimCoordinator>(&ensemble_);
+  const SimCoordinator* const coordinator = connected.get();
+  Agent agent(std::move(connected), &mutex_);
+  agent->Read(kNumber);
+  const auto held = agent.AwaitEpoch(1);
+  ASSERT_TRUE(held);
+  const auto set_faults = [this](const SimFaults& faults) {
+    const std::lock_guard lock(mutex_);
+    ensemble_.faults = faults;
+  };
+  set_faults({.lost_done = 1000});
+  agent->Propose(kNumber, 5, *held, WithPrimary(*held, "a1"));
+  ASSERT_TRUE(agent.Await<bool>([&] {
+    const std::lock_guard lock(mutex_);
+    return coordinator->sent().size() >= 4 ? std::optional(true) : std::nullopt;
+  }));
+  EXPECT_FALSE(agent->Take(kNumber).outcome);
+  set_faults({});
+  const auto news = agent.AwaitOutcome();
+  ASSERT_TRUE(news);
+  EXPECT_EQ(news->outcome->verdict, Verdict::kAccepted);
+  EXPECT_EQ(news->outcome->held->shard.primary, "a1");
 }
 
 // Each proposal has one outcome, and the epochs are those that were accepted.
