@@ -313,7 +313,7 @@ void Replica::SendTo(const Follower& follower, const Position& before, bool is_f
 void Replica::Beat(uint64_t now_us) {
   // After a pause of its own.
   if (now_us > lead_->beat_us + settings_.drop_us / 2) lead_->followers.HeardAll(now_us);
-  lead_->beat_us = now_us;
+  lead_->beat_us = lead_->sent_us = now_us;
   for (const Follower& one : lead_->followers.all()) {
     const Position& before = one.follows ? tail_.end() : tail_.published();
     SendTo(one, before, !one.follows, now_us);
@@ -333,15 +333,18 @@ Position Replica::Write(std::string data, uint64_t now_us) {
   assert(takes_writes());
   const Position before = tail_.end();
   const Position at = tail_.Add(epoch(), std::move(data)).at;
+  bool all_follow = true;
   for (const Follower& one : lead_->followers.all()) {
     if (one.follows) SendTo(one, before, false, now_us);
+    all_follow = all_follow && one.follows;
   }
+  if (all_follow) lead_->sent_us = now_us;
   Advance(now_us);
   return at;
 }
 
 Replica::Question Replica::Ask(uint64_t now_us, uint64_t rests_on) {
-  if (lead_) Beat(now_us);
+  if (lead_ && lead_->sent_us != now_us) Beat(now_us);
   return {epoch(), now_us, rests_on};
 }
 

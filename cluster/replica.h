@@ -138,7 +138,9 @@ class Replica {
   // A primary's next entry, which is published later, or never. Only while takes_writes(). Returns its place.
   Position Write(std::string data, uint64_t now_us);
 
-  // S8: what is found after Ask may be answered once MayAnswer; or never, when this is not the primary any more.
+  // S8: what was found, before or after Ask, may be answered once MayAnswer: it was so when it was found, or when it was
+  // asked. Where the epoch has ended and this has been the primary all the time, it is asked again; else it is never
+  // answered.
   // rests_on: the number of the newest entry that the answer rests on, where that is not published, as a refusal may.
   struct Question {
     uint64_t epoch;
@@ -160,6 +162,7 @@ class Replica {
     bool serves;
     uint64_t publishes_from_us;
     uint64_t beat_us;                   // the last one
+    uint64_t sent_us = 0;               // the last message that all followers were sent
     std::optional<uint64_t> successor;  // its incarnation
     Followers followers;
   };

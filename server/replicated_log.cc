@@ -1,6 +1,7 @@
 #include "server/replicated_log.h"
 
 #include <cstring>
+#include <span>
 
 namespace plov::server {
 
@@ -9,7 +10,7 @@ uint64_t ReplicatedLog::Append(const verify::Logged& operation, log::Piece value
   const size_t value_bytes = is_long ? value.bytes : operation.value.size();
   const size_t begin = entry_.size();
   entry_.resize(begin + verify::LoggedBytes(operation.key.size(), value_bytes));
-  auto* to = reinterpret_cast<std::byte*>(entry_.data() + begin);
+  std::byte* to = std::as_writable_bytes(std::span(entry_)).data() + begin;
   const size_t at = verify::EncodeLoggedHead(operation, value_bytes, to);
   if (is_long) {
     std::memcpy(to + at, value.memory.get(), value_bytes);

@@ -41,8 +41,9 @@ class ReplicatedStore final : private ReplicaOwner {
                   const ShardReplica::Server& server, ShardReplica::Options options,
                   uint64_t now_us);
 
-  // Whether the store takes writes, as the primary's: until the Step that follows.
-  bool takes_writes() const { return logs_ && replica_.replica().takes_writes(); }
+  // Whether clients are served, and whether the store takes writes: until the Step that follows.
+  bool serves() const { return logs_ && replica().serves(); }
+  bool takes_writes() const { return logs_ && replica().takes_writes(); }
   // Of one more write; of any when nothing waits. bytes: verify::LoggedBytes.
   bool HasRoom(size_t bytes) const;
   // The batches that replies to writes wait for.
@@ -51,20 +52,28 @@ class ReplicatedStore final : private ReplicaOwner {
   // Passes on what was written, takes what has come, and publishes. False when there was nothing to do.
   bool Step(uint64_t now_us);
 
-  // Of Owner::CatchUp. What a later entry has already is kept. False: it cannot be stored, and StartAnew follows.
+  // Of Owner::CatchUp: what entries did since, and while it was taken, is done after it. False: it cannot be stored.
   bool Take(const verify::Logged& item, uint64_t now_us);
   // As they were when the primary had published all that it had written, after what was in them began to be taken.
   // are_all: of a client that is not among them nothing was ever applied before.
   void TakeSessions(const std::vector<verify::LoggedSession>& sessions, bool are_all);
   void EndCatchUp() { is_caught_up_ = true; }
 
-  // As of cluster::Replica.
+  // As of cluster::Replica. Ask is of what was found since the last Step.
+  cluster::Replica::Question Ask() { return replica_.Ask(now_us_, log_.last_batch()); }
+  bool MayAnswer(const cluster::Replica::Question& question) const {
+    return replica().MayAnswer(question, now_us_);
+  }
   void HandOverTo(uint64_t incarnation) {
     PassOn(now_us_);
     replica_.HandOverTo(incarnation);
   }
   // As of ShardReplica.
   void AddPort(fabric::Port* port) { replica_.AddPort(port); }
+  std::vector<int> fds() const { return replica_.fds(); }
+  bool Arm() { return replica_.Arm(); }
+  void Disarm() { replica_.Disarm(); }
+  bool has_waiting() const { return replica_.has_waiting(); }
   uint64_t next_tick_us() const { return replica_.next_tick_us(); }
   void Wake() { replica_.Wake(); }
   const cluster::Replica& replica() const { return replica_.replica(); }

@@ -42,7 +42,7 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
   bool worked = Step();
-  if (log_) worked = StepLog() || worked;
+  if (commit_ != nullptr) worked = StepCommit() || worked;
   worked = worked || store_->OnIdle();
   warnings_.LookAtHost(*store_);
   if (budget_wanted_.load(std::memory_order_relaxed) != 0) {
@@ -58,25 +58,28 @@ bool Shard::Turn() {
 }
 
 int Shard::SleepMs() const {
-  if (writes_wait_) return kWaitMs;
-  return NeedsTicks() ? kTickMs : -1;
+  int sleep_ms = commit_ != nullptr ? commit_->SleepMs() : -1;
+  const auto at_most = [&](int ms) { sleep_ms = sleep_ms < 0 ? ms : std::min(sleep_ms, ms); };
+  if (writes_wait_) at_most(kWaitMs);
+  if (NeedsTicks()) at_most(kTickMs);
+  return sleep_ms;
 }
 
 std::vector<int> Shard::fds() const {
-  std::vector<int> fds;
+  std::vector<int> fds = commit_ != nullptr ? commit_->fds() : std::vector<int>();
   for (const Endpoint& endpoint : endpoints_) fds.push_back(endpoint.port->fd());
   return fds;
 }
 
 bool Shard::Arm() {
-  if (log_) log_->PassOn();
-  bool armed = true;
+  bool armed = commit_ == nullptr || commit_->Arm();
   for (const Endpoint& endpoint : endpoints_) armed = endpoint.port->Arm() && armed;
   counters_.sleeps += armed ? 1 : 0;
   return armed;
 }
 
 void Shard::Disarm() {
+  if (commit_ != nullptr) commit_->Disarm();
   for (const Endpoint& endpoint : endpoints_) endpoint.port->Disarm();
 }
 
@@ -114,13 +117,23 @@ bool Shard::StepBatch() {
   return false;
 }
 
-bool Shard::StepLog() {
-  bool worked = log_->Step();
-  while (const auto next = log_->NextSettled()) {
+bool Shard::StepCommit() {
+  bool worked = commit_->Step();
+  while (const auto next = commit_->NextSettled()) {
     SendReplies(next->endpoint, next->id, next->peer());
     worked = true;
   }
-  return log_->StepSnapshot() || worked;
+  return commit_->StepSnapshot() || worked;
+}
+
+void Shard::CloseClients() {
+  for (Endpoint& endpoint : endpoints_) {
+    while (!endpoint.peers.empty()) {
+      const PeerId id = endpoint.peers.begin()->first;
+      endpoint.port->Close(id);
+      Drop(&endpoint, id);
+    }
+  }
 }
 
 bool Shard::StepEndpoint(Endpoint* endpoint) {
@@ -155,6 +168,7 @@ void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
     endpoint->peers.try_emplace(event.peer, Peer{owner, 0, false, nullptr, nullptr, {}, 0});
     return;
   }
+  if (commit_ != nullptr && !commit_->serves()) return endpoint->port->Close(event.peer);
   if (const auto former = connected_.find(owner); former != connected_.end()) {
     const auto [other, id] = former->second;
     other->port->Close(id);
@@ -162,7 +176,7 @@ void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   }
   connected_.insert_or_assign(owner, std::pair(endpoint, event.peer));
   confirmations_.Add(0);
-  const uint64_t logged_owner = log_ ? LoggedOwner(owner, log_->log().id()) : 0;
+  const uint64_t logged_owner = commit_ != nullptr ? commit_->LoggedOwnerOf(owner) : 0;
   endpoint->peers.try_emplace(event.peer, Peer{owner,
                                                logged_owner,
                                                event.may_write,
@@ -290,11 +304,11 @@ void Shard::DropForGarbage(Endpoint* endpoint, PeerId id) {
   Drop(endpoint, id);
 }
 
-// Rule D4: what the replies say is durable before anybody is told.
+// Rules D4 and S8: what the replies say is so for good before anybody is told.
 void Shard::Finish(Endpoint* endpoint, PeerId id, Peer* peer) {
-  if (peer->batch->rests_on != 0) {
+  if (commit_ != nullptr && commit_->Holds(*peer->batch)) {
     peer->batch->Rest(Outcome::kLogs);
-    log_->Wait({endpoint, id});
+    commit_->Wait({endpoint, id});
   } else {
     SendReplies(endpoint, id, peer);
   }
@@ -345,10 +359,10 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   } else if (request.operation == Operation::kStats) {
     publisher_.LookAtCpu();
     Publish();
-  } else if (request.operation == Operation::kSync && log_) {
-    log_->AnswerSync(&batch, &reply);
-  } else if (request.operation == Operation::kSnapshot && log_) {
-    log_->AnswerSnapshot(&reply);
+  } else if (request.operation == Operation::kSync && commit_ != nullptr) {
+    commit_->AnswerSync(&batch, &reply);
+  } else if (request.operation == Operation::kSnapshot && commit_ != nullptr) {
+    commit_->AnswerSnapshot(&reply);
   } else if (request.operation == Operation::kSync || request.operation == Operation::kSnapshot) {
     reply.status = Code::kInvalidArgument;
   } else if (request.operation == Operation::kAdminister) {
@@ -383,7 +397,7 @@ void Shard::Publish() {
     clients.connected += endpoint.peers.size();
     clients.bytes += endpoint.port->connection_bytes();
   }
-  publisher_.Publish(counters_, clients, log_ ? &*log_ : nullptr);
+  publisher_.Publish(counters_, clients, log_);
 }
 
 }  // namespace plov::server

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fabric/fabric.h"
@@ -59,11 +60,20 @@ class Shard {
   // What it writes goes to this log, which outlives the last turn; the log's `wake` is Wake. Before the
   // first turn.
   void LogTo(const ShardLog::Options& options) {
-    writes_.LogTo(&log_.emplace(store_.get(), &sessions_, options));
+    auto log = std::make_unique<ShardLog>(store_.get(), &sessions_, options);
+    log_ = log.get();
+    CommitBy(std::move(log));
   }
+  // Its replicas, instead of a log; before the first turn.
+  void CommitBy(std::unique_ptr<ShardCommit> commit) {
+    commit_ = std::move(commit);
+    writes_.CommitBy(commit_.get());
+  }
+  // All connections end; what was not answered is not.
+  void CloseClients();
   // Who answers commands; before the first turn. Null: they are refused.
   void CommandTo(CommandQueue* commands) { commands_ = commands; }
-  // For DurableLog::Recover; before LogTo.
+  // For who recovers them or commits them.
   Store* store_to_restore() { return store_.get(); }
   Sessions* sessions_to_restore() { return &sessions_; }
   // What its counters tell beside the numbers; before the first turn.
@@ -86,8 +96,8 @@ class Shard {
   int SleepMs() const;
   // Whether a client that is awake was last seen on the core that the caller runs on.
   bool OnClientsCore();
-  // Whether replies may wait for the disk.
-  bool AwaitsDisk() const { return log_ && log_->awaits_disk(); }
+  // Whether replies may wait for the disk, or for other servers.
+  bool Awaits() const { return commit_ != nullptr && commit_->awaits(); }
   // Ends a sleep. Any thread.
   void Wake();
 
@@ -130,13 +140,14 @@ class Shard {
   Outcome Handle(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
   void Finish(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
   void SendReplies(Endpoint* endpoint, fabric::PeerId id, Peer* peer);
-  bool StepLog();
+  bool StepCommit();
   std::unique_ptr<Batch> TakeBatch();
   void EndBatch(Peer* peer);
 
   Outcome HandleCommand(Peer* peer, size_t room, verify::Reply* reply);
   bool NeedsTicks() const {
-    return gets_.holds_any() || store_->growth().draining() || (log_ && log_->unattested());
+    return gets_.holds_any() || store_->growth().draining() ||
+           (commit_ != nullptr && commit_->needs_ticks());
   }
   void Tick();
   void ReleaseTables(uint64_t now_us);
@@ -163,7 +174,8 @@ class Shard {
   CounterPage page_;
   CounterPublisher publisher_;
   SlowLog slow_log_;
-  std::optional<ShardLog> log_;
+  std::unique_ptr<ShardCommit> commit_;  // null: a write is done when it is in the table
+  const ShardLog* log_ = nullptr;        // that it is, if it is one
   uint64_t ticked_at_us_ = 0;
   uint64_t drained_version_ = 0;  // what Drain waits for, since drain_since_us_
   uint64_t drain_since_us_ = 0;

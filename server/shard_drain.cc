@@ -23,7 +23,7 @@ void Shard::Tick() {
   const uint64_t tick_ms = writes_wait_ ? kWaitMs : kTickMs;
   if (now_us - ticked_at_us_ < std::min(timeouts_.hold_us, tick_ms * 1000)) return;
   ticked_at_us_ = now_us;
-  if (log_) log_->Attest();
+  if (commit_ != nullptr) commit_->Tick();
   for (Endpoint& endpoint : endpoints_) {
     for (auto& [id, peer] : endpoint.peers) gets_.Release(&peer, now_us);
   }

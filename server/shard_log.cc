@@ -95,7 +95,7 @@ void ShardLog::TellOfFailures() {
 }
 
 // A second after the last write, so that damage to its batch is told from a torn end (rule D5).
-void ShardLog::Attest() {
+void ShardLog::Tick() {
   if (!unattested_ || log_->pending()) return;
   log_->Attest();
   unattested_ = false;

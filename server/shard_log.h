@@ -1,5 +1,4 @@
-// ShardLog: a shard's side of its log: whether a write is taken, which replies wait until what they say
-// is durable (rule D4), and the snapshots.
+// ShardLog: a shard's side of its log: replies wait until what they say is durable (rule D4); and the snapshots.
 //
 // Threads: the shard's.
 #pragma once
@@ -10,14 +9,14 @@
 #include <optional>
 
 #include "log/group_commit.h"
-#include "server/endpoint.h"
+#include "server/shard_commit.h"
 #include "server/shard_snapshot.h"
 #include "server/store.h"
 #include "verify/message.h"
 
 namespace plov::server {
 
-class ShardLog {
+class ShardLog final : public ShardCommit {
  public:
   // All outlive it.
   struct Options {
@@ -32,31 +31,30 @@ class ShardLog {
   log::CommitMode mode() const { return mode_; }
   const log::SnapshotFeed* feed() const { return snapshot_ ? &snapshot_->feed() : nullptr; }
 
-  // kDone: it takes the write now, or `refusal` says why not. kLogs: later.
-  Batch::Outcome Ask(const verify::Request& request, WriteReply* refusal) const;
-  // Whether the reply to a write waits until it is durable.
-  bool holds_replies() const { return mode_ != log::CommitMode::kAsync; }
-  void AnswerSync(Batch* batch, verify::Reply* reply);
-  void AnswerSnapshot(verify::Reply* reply);
+  uint64_t LoggedOwnerOf(const SessionOwner& owner) const override {
+    return LoggedOwner(owner, log_->id());
+  }
+  Batch::Outcome Ask(const verify::Request& request, WriteReply* refusal) const override;
+  uint64_t rests_on() const override { return holds_replies() ? log_->last_batch() : 0; }
+  void AnswerSync(Batch* batch, verify::Reply* reply) override;
+  void AnswerSnapshot(verify::Reply* reply) override;
 
-  // Whether replies may wait for the disk.
-  bool awaits_disk() const { return holds_replies() && log_->pending(); }
+  bool awaits() const override { return holds_replies() && log_->pending(); }
+  void Wait(const Waiting& waiting) override { unsettled_.push_back(waiting); }
+  std::optional<Waiting> NextSettled() override;
 
-  // A message that rests on a batch is handled; NextSettled says when its replies may be sent.
-  void Wait(const Waiting& waiting) { unsettled_.push_back(waiting); }
-  // Each once, as soon as what its replies say is durable; nullopt: none now.
-  std::optional<Waiting> NextSettled();
-
-  // What is due at a turn's end, before NextSettled and StepSnapshot. False when there was nothing to do.
-  bool Step();
-  // Before the shard sleeps.
-  void PassOn() { log_->PassOn(); }
-  bool StepSnapshot() { return snapshot_ && snapshot_->Step(); }
-  // Whether nothing in the log says yet that its last batch is durable.
-  bool unattested() const { return unattested_; }
-  void Attest();
+  bool Step() override;
+  bool StepSnapshot() override { return snapshot_ && snapshot_->Step(); }
+  bool Arm() override {
+    log_->PassOn();
+    return true;
+  }
+  // Where nothing in the log says yet that its last batch is durable.
+  bool needs_ticks() const override { return unattested_; }
+  void Tick() override;
 
  private:
+  bool holds_replies() const { return mode_ != log::CommitMode::kAsync; }
   void TellOfFailures();
 
   Store* store_;

@@ -1,5 +1,7 @@
 #include "server/shard_replica.h"
 
+#include <algorithm>
+
 namespace plov::server {
 
 using cluster::StreamMessage;
@@ -8,8 +10,9 @@ namespace {
 
 // Of the time between two beats: how late one may be.
 constexpr uint64_t kTicksPerBeat = 4;
-// Messages that are taken before others get on.
+// Messages that are taken before others get on, and before a tick.
 constexpr int kMessagesPerStep = 64;
+constexpr int kMessagesPerTick = 4096;
 
 }  // namespace
 
@@ -35,7 +38,8 @@ ShardReplica::ShardReplica(const Server& server, ReplicaOwner* owner, Options op
 bool ShardReplica::Step(uint64_t now_us) {
   now_us_ = now_us;
   bool did = false;
-  for (int i = 0; i < kMessagesPerStep && port_.Step(); ++i) did = true;
+  const int messages = now_us < tick_us_ ? kMessagesPerStep : kMessagesPerTick;
+  for (int i = 0; i < messages && port_.Step(); ++i) did = true;
   for (auto& [server, link] : links_) did |= link.Step();
   if (has_news_.load(std::memory_order_relaxed)) {
     TakeNews(now_us);
@@ -45,6 +49,11 @@ bool ShardReplica::Step(uint64_t now_us) {
   tick_us_ = now_us + beat_us_ / kTicksPerBeat;
   replica_.Tick(now_us);
   return true;
+}
+
+bool ShardReplica::has_waiting() const {
+  return std::ranges::any_of(links_,
+                             [](const auto& link) { return link.second.waiting_bytes() > 0; });
 }
 
 // The flag goes down before there is a look: news that come after it put it up again.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cluster/configuration_agent.h"
 #include "cluster/replica.h"
@@ -55,6 +56,12 @@ class ShardReplica final : private cluster::ReplicaHost {
 
   // Of each listener, exposed under StreamShardOf(shard); before the first Step.
   void AddPort(fabric::Port* port) { port_.AddPort(port); }
+  // To sleep, as of the ports.
+  std::vector<int> fds() const { return port_.fds(); }
+  bool Arm() { return !has_news_.load(std::memory_order_relaxed) && port_.Arm(); }
+  void Disarm() { port_.Disarm(); }
+  // Whether something waits until another server has taken what came before it.
+  bool has_waiting() const;
 
   // Takes what has come, sends what is due. False when there was nothing to do.
   bool Step(uint64_t now_us);

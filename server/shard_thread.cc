@@ -66,7 +66,7 @@ bool ShardThread::Turn() {
 Clock::time_point ShardThread::Wait() {
   Clock::time_point now = Clock::now();
   load_.CountIdle(now);
-  if (spin_.GoesOn(now, OnClientsCore(), AwaitsDisk() ? kSpinsForDisk : 1)) return now;
+  if (spin_.GoesOn(now, OnClientsCore(), Awaits() ? kSpinsForDisk : 1)) return now;
   Sleep();
   spin_.End();
   now = Clock::now();
@@ -85,9 +85,8 @@ bool ShardThread::OnClientsCore() {
   return is_here;
 }
 
-bool ShardThread::AwaitsDisk() const {
-  return std::ranges::any_of(shards_,
-                             [](const Served& served) { return served.shard->AwaitsDisk(); });
+bool ShardThread::Awaits() const {
+  return std::ranges::any_of(shards_, [](const Served& served) { return served.shard->Awaits(); });
 }
 
 void ShardThread::Sleep() {

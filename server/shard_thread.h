@@ -64,7 +64,7 @@ class ShardThread {
   bool Turn();
   fabric::Clock::time_point Wait();
   bool OnClientsCore();
-  bool AwaitsDisk() const;
+  bool Awaits() const;
   void Sleep();
   void EndWindow(fabric::Clock::time_point now);
   std::expected<void, Error> Watch(const Shard& shard);

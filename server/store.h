@@ -115,7 +115,7 @@ class Store : private cuckoo::GrowingTable::Records {
   Code Restore(const verify::Logged& operation, uint64_t now_us);
   // Versions go on beyond all that a log holds.
   void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
-  // As Restore, of an entry that the shard's primary published; readers may be connected.
+  // The same of an entry that the shard's primary published; readers may be connected.
   Code Apply(const verify::Logged& operation, uint64_t now_us);
   // From now on every write is appended to the log, which takes it: the caller asks first whether it has room. It
   // outlives the last write. strict: a write is in the table only once PublishDurable has put it there,
@@ -258,7 +258,6 @@ class Store : private cuckoo::GrowingTable::Records {
   // Returns its version.
   uint64_t LogDelete(const verify::Request& request, uint64_t client_id);
   bool HasNewer(const verify::Logged& operation);
-  Code ApplyNow(const verify::Logged& operation, uint64_t now_us);
   // While the tail of warm memory is kept: in strict it is not, for the log has all that is published.
   bool keeps_tail() const { return tail_ != nullptr && !defers_; }
   bool NoteExpired(const Target& target);

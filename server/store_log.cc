@@ -99,21 +99,16 @@ bool Store::NoteExpired(const Target& target) {
 
 Code Store::Restore(const Logged& operation, uint64_t now_us) {
   if (recovery_.warm && HasNewer(operation)) return Code::kOk;
-  const Code status = ApplyNow(operation, now_us);
+  const Code status = Apply(operation, now_us);
   growth_->OnConfirmed(UINT64_MAX);  // nobody READs a table that is history
-  return status;
-}
-
-Code Store::Apply(const Logged& operation, uint64_t now_us) {
-  const Code status = HasNewer(operation) ? Code::kOk : ApplyNow(operation, now_us);
-  superblock_.Pass(operation.version);
   return status;
 }
 
 // Memory that was full with these items may be too small for them in another order, or in a table that has
 // grown at other times. An item that has expired meanwhile is not stored, but what it replaced is gone.
-Code Store::ApplyNow(const Logged& operation, uint64_t now_us) {
+Code Store::Apply(const Logged& operation, uint64_t now_us) {
   if (!Owns(operation.key)) return Code::kNoShard;
+  superblock_.Pass(operation.version);
   region_.set_slack_bytes(region_.budget_bytes() / kRestoreSlackPart);
   const bool has_expired = operation.expiry != 0 && operation.expiry <= UnixSeconds(now_us);
   const StoreStats before = stats_;

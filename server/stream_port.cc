@@ -7,6 +7,22 @@ namespace plov::server {
 using cluster::PartReader;
 using fabric::PortEvent;
 
+std::vector<int> StreamPort::fds() const {
+  std::vector<int> fds;
+  for (const Endpoint& endpoint : endpoints_) fds.push_back(endpoint.port->fd());
+  return fds;
+}
+
+bool StreamPort::Arm() {
+  bool armed = true;
+  for (const Endpoint& endpoint : endpoints_) armed = endpoint.port->Arm() && armed;
+  return armed;
+}
+
+void StreamPort::Disarm() {
+  for (const Endpoint& endpoint : endpoints_) endpoint.port->Disarm();
+}
+
 bool StreamPort::Step() {
   bool did = false;
   for (Endpoint& endpoint : endpoints_) {

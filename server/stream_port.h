@@ -30,6 +30,11 @@ class StreamPort {
   // One listener's; outlives the last Step.
   void AddPort(fabric::Port* port) { endpoints_.push_back({port, {}}); }
 
+  // To sleep, as of a fabric::Port.
+  std::vector<int> fds() const;
+  bool Arm();
+  void Disarm();
+
   // Takes what has come, at most one event of each port. False when there was nothing.
   bool Step();
   // Of those that were not messages of this stream; their senders' connections were closed.

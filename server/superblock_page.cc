@@ -33,9 +33,7 @@ void SuperblockPage::SetStash(const verify::StashMemory& stash) {
   Publish();
 }
 
-void SuperblockPage::GoOnBeyond(uint64_t version) {
-  Pass(version + kVersionStep);
-}
+void SuperblockPage::GoOnBeyond(uint64_t version) { Pass(version + kVersionStep); }
 
 void SuperblockPage::SetLast(uint64_t version) {
   last_version_ = version;

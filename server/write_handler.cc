@@ -16,14 +16,14 @@ Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, R
   if (!store_->Owns(request.key)) return Outcome::kBroken;
   peer->batch->write = {request.operation, request.value_bytes, request.key};
   WriteReply write;
-  bool rests = log_ && log_->holds_replies();
+  bool rests = commit_ != nullptr;
   if (!Answered(peer, request, &write)) {
     const uint64_t now_us = peer->batch->times.slice_us();
     const Growth& growth = store_->growth();
     peer->batch->writing.room.may_wait =
         growth.draining() && peer->confirmed_version >= growth.awaited_version();
     peer->batch->writing.client_id = peer->logged_owner;
-    Outcome outcome = log_ ? log_->Ask(request, &write) : Outcome::kDone;
+    Outcome outcome = commit_ != nullptr ? commit_->Ask(request, &write) : Outcome::kDone;
     if (outcome != Outcome::kDone) return outcome;
     if (write.status != Code::kOk) {  // nothing is written until the disk is
       rests = false;
@@ -39,7 +39,7 @@ Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, R
     if (outcome != Outcome::kDone) return outcome;
     peer->session->Remember(request.sequence, write);
   }
-  if (rests) peer->batch->rests_on = log_->log().last_batch();
+  if (rests) peer->batch->rests_on = commit_->rests_on();
   reply->status = write.status;
   reply->version = write.version;
   return Outcome::kDone;

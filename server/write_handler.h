@@ -1,5 +1,5 @@
-// WriteHandler: a shard's answer to PUT and DELETE: at most once (server/sessions.h), when the log takes
-// it (server/shard_log.h), large values by a READ of the client's memory.
+// WriteHandler: a shard's answer to PUT and DELETE: at most once (server/sessions.h), when log or replicas take
+// it (server/shard_commit.h), large values by a READ of the client's memory.
 //
 // Threads: the shard's.
 #pragma once
@@ -10,8 +10,8 @@
 #include "fabric/fabric.h"
 #include "server/batch.h"
 #include "server/endpoint.h"
+#include "server/shard_commit.h"
 #include "server/shard_counters.h"
-#include "server/shard_log.h"
 #include "server/slice.h"
 #include "server/store.h"
 #include "verify/message.h"
@@ -24,7 +24,7 @@ class WriteHandler {
   WriteHandler(Store* store, const Slices* slices, ShardCounters* counters)
       : store_(store), slices_(slices), counters_(counters) {}
   // Before the first write, if at all.
-  void LogTo(ShardLog* log) { log_ = log; }
+  void CommitBy(ShardCommit* commit) { commit_ = commit; }
 
   // The request at hand of the peer's batch: its reply, when the outcome is kDone.
   Batch::Outcome Handle(Endpoint* endpoint, fabric::PeerId id, Peer* peer, verify::Reply* reply);
@@ -41,7 +41,7 @@ class WriteHandler {
   Store* store_;
   const Slices* slices_;
   ShardCounters* counters_;
-  ShardLog* log_ = nullptr;
+  ShardCommit* commit_ = nullptr;
 };
 
 }  // namespace plov::server

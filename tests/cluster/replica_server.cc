@@ -158,8 +158,14 @@ void ReplicaServer::Tick() {
   }
   CatchUpNow();
   replica_->Tick(now_us());
+  // Some time after it was found, and again when the primary's epoch has changed since.
+  for (Question& question : questions_) {
+    const bool has_ended = question.asked && question.asked->epoch != replica_->epoch();
+    if (has_ended && replica_->serves()) question.asked.reset();
+    if (!question.asked && world_->Draw(2) == 0) question.asked = replica_->Ask(now_us());
+  }
   std::erase_if(questions_, [&](const Question& question) {
-    if (!replica_->MayAnswer(question.asked, now_us())) return false;
+    if (!question.asked || !replica_->MayAnswer(*question.asked, now_us())) return false;
     world_->Answer(name_, question.client, question.at_least, question.found);
     return true;
   });
@@ -211,7 +217,7 @@ void ReplicaServer::TakeWrite(uint64_t write, uint64_t client) {
 
 void ReplicaServer::TakeQuestion(uint64_t client, uint64_t at_least) {
   if (!replica_->serves()) return;
-  questions_.push_back({client, at_least, replica_->Ask(now_us()), memory_->published});
+  questions_.push_back({client, at_least, memory_->published});
 }
 
 }  // namespace plov::test

@@ -70,8 +70,8 @@ class ReplicaServer : public cluster::ReplicaHost {
   struct Question {
     uint64_t client;
     uint64_t at_least;
-    cluster::Replica::Question asked;
     uint64_t found;
+    std::optional<cluster::Replica::Question> asked = {};
   };
 
   uint64_t now_us() const;

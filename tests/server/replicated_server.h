@@ -1,8 +1,9 @@
-// ReplicatedServer: a server of this process with one replica of a shard: its store and sessions, what the fabric and
-// the coordinator need, and clients that write without a connection.
+// ReplicatedServer: a server of this process with one replica of a shard in warm memory, connected to the others over
+// shared memory; its clients' messages are written by the test.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,10 +15,12 @@
 #include "cuckoo/table_pass.h"
 #include "fabric/random.h"
 #include "server/clock.h"
-#include "server/replicated_store.h"
+#include "server/shard.h"
+#include "server/shard_replication.h"
 #include "tests/cluster/one_at_a_time.h"
 #include "tests/cluster/sim_coordinator.h"
 #include "tests/cluster/values.h"
+#include "tests/server/shard_world.h"
 #include "tests/server/stream_listener.h"
 
 namespace plov::server {
@@ -27,8 +30,8 @@ inline constexpr uint32_t kReplicatedShard = 7;
 // All servers' time. It goes on with theirs, and stands still while they have no turns: whoever had none is not silent.
 class TurnClock {
  public:
-  uint64_t now_us() const { return now_us_; }
-  void Tick() {
+  static uint64_t now_us() { return now_us_; }
+  static void Tick() {
     const uint64_t real_us = MonotonicUs();
     now_us_ += std::min(real_us - real_us_, kTurnUsMax);
     real_us_ = real_us;
@@ -36,25 +39,25 @@ class TurnClock {
 
  private:
   static constexpr uint64_t kTurnUsMax = 2000;
-  uint64_t real_us_ = MonotonicUs();
-  uint64_t now_us_ = 1'000'000'000;
+  static inline uint64_t real_us_ = MonotonicUs();
+  static inline uint64_t now_us_ = 1'000'000'000;
 };
 
-class ReplicatedServer : public ReplicatedStore::Owner {
+class ReplicatedServer {
  public:
   using Items = std::map<std::string, std::pair<std::string, uint64_t>>;  // value and version
 
-  ReplicatedServer(std::string name, const std::string& folder, const TurnClock* clock,
-                   test::SimEnsemble* ensemble, std::mutex* mutex)
-      : clock_(clock),
-        name_(std::move(name)),
+  ReplicatedServer(std::string name, const std::string& folder, test::SimEnsemble* ensemble,
+                   std::mutex* mutex)
+      : name_(std::move(name)),
         uri_("shm:" + folder + "/" + name_),
+        memory_path_(folder + "/" + name_ + ".memory"),
         coordinator_(ensemble->Connect(), mutex),
         oaths_(*ClusterRegion::Create(test::kClusterId, 1)),
         agent_(
             *cluster::ConfigurationAgent::Create(&coordinator_, test::kClusterId, [this](uint32_t) {
               const std::lock_guard lock(wake_mutex_);
-              if (replicated_) replicated_->Wake();
+              if (replication_ != nullptr) replication_->replicated().Wake();
             })) {}
 
   const std::string& name() const { return name_; }
@@ -70,46 +73,56 @@ class ReplicatedServer : public ReplicatedStore::Owner {
     return config;
   }
 
-  // Its process begins. What it knew of sessions is lost in any case; without memory it has another incarnation.
+  // Its process begins. Without memory it has another incarnation.
   void Start(std::optional<cluster::Replica::Memory> memory) {
-    if (!memory) {
-      incarnation_ = fabric::RandomId();
-      store_ = *Store::Create({.memory_bytes = memory_bytes, .hash_seed = 0x5eed});
-    }
     const bool is_born = memory && memory->tail.end() == cluster::Position{};
-    sessions_.emplace(memory && !is_born);
+    if (!memory) incarnation_ = fabric::RandomId();
+    if (!memory || is_born) std::filesystem::remove(memory_path_);
+    auto store = Store::Create(
+        {.memory_bytes = memory_bytes, .hash_seed = 0x5eed, .warm_path = memory_path_});
+    ASSERT_TRUE(store) << store.error().message;
     listener_.emplace(uri_);
-    const ShardReplica::Server server{&coordinator_, agent_.get(), oaths_.get(), &dialers_};
+    port_ = std::make_unique<FakePort>();
     const std::lock_guard lock(wake_mutex_);
-    replicated_.emplace(store_.get(), &*sessions_, this, server,
-                        ShardReplica::Options{.config = Config(),
-                                              .shard = kReplicatedShard,
-                                              .self = member(),
-                                              .memory = std::move(memory)},
-                        clock_->now_us());
-    replicated_->AddPort(listener_->Expose(kReplicatedShard));
+    shard_.emplace(std::move(*store));
+    shard_->AddPort(port_.get());
+    auto replication = std::make_unique<ShardReplication>(
+        shard_->store_to_restore(), shard_->sessions_to_restore(),
+        ShardReplication::Options{
+            .server = {&coordinator_, agent_.get(), oaths_.get(), &dialers_},
+            .replica = {.config = Config(),
+                        .shard = kReplicatedShard,
+                        .self = member(),
+                        .memory = std::move(memory)},
+            .sessions = {1, 2},
+            .catch_up = [this](const cluster::Member& primary) { CatchUp(primary); },
+            .start_anew = [this](const char*) { starts_anew_ = true; },
+            .close_clients = [this] { shard_->CloseClients(); },
+            .now_us = TurnClock::now_us});
+    replication_ = replication.get();
+    shard_->CommitBy(std::move(replication));
+    replication_->replicated().AddPort(listener_->Expose(kReplicatedShard));
   }
   // And ends. What is left: its memory, if it was a member.
   std::optional<cluster::Replica::Memory> Kill() {
     std::optional<cluster::Replica::Memory> left;
-    const std::lock_guard lock(wake_mutex_);
     if (replica().is_member()) left = {replica().tail(), *replica().held()};
+    const std::lock_guard lock(wake_mutex_);
     clients_.clear();
     source_.reset();
     pass_.reset();
-    replicated_.reset();
-    store_->EndLog();
+    replication_ = nullptr;
+    shard_.reset();
     listener_.reset();
     oaths_->ClearOath(kReplicatedShard);
     return left;
   }
 
   void Step() {
-    if (!replicated_ || is_stopped) return;
+    if (!shard_ || is_stopped) return;
     (*listener_)->HandleEvents();
-    replicated_->Step(clock_->now_us());
-    store_->OnIdle();
-    store_->growth().OnConfirmed(UINT64_MAX);  // nobody READs
+    shard_->Turn();
+    TakeReplies();
     if (starts_anew_) {
       starts_anew_ = false;
       ++lives_begun_anew;
@@ -119,48 +132,44 @@ class ReplicatedServer : public ReplicatedStore::Owner {
     if (source_) StepCatchUp();
   }
 
-  bool is_up() const { return replicated_.has_value(); }
-  const cluster::Replica& replica() const { return replicated_->replica(); }
+  bool is_up() const { return shard_.has_value(); }
+  const cluster::Replica& replica() const { return replication_->replicated().replica(); }
   bool serves() const { return is_up() && !is_stopped && replica().serves(); }
-  bool takes_writes() const { return is_up() && !is_stopped && replicated_->takes_writes(); }
-  void HandOverTo(uint64_t incarnation) { replicated_->HandOverTo(incarnation); }
+  bool takes_writes() const {
+    return is_up() && !is_stopped && replication_->replicated().takes_writes();
+  }
+  void HandOverTo(uint64_t incarnation) { replication_->replicated().HandOverTo(incarnation); }
   uint64_t entries_published() const { return replica().tail().published().number; }
 
-  // Of a client: its reply, once that may be sent. nullopt: it is not, and the client sends it again, as `retry`.
-  std::optional<WriteReply> Write(uint64_t client, verify::Request request) {
-    if (!takes_writes()) return std::nullopt;
+  // Of a client, whose requests have sequences: sends it unless that is done already; its reply, once there is one. A connection that was closed is
+  // opened again.
+  std::optional<Replied> Send(uint64_t client, const verify::Request& request) {
+    if (!is_up()) return std::nullopt;
     auto [found, is_new] = clients_.try_emplace(client);
     Client& at = found->second;
-    if (is_new) at.session = sessions_->Enter(client, client);
-    if (!is_new && at.sequence == request.sequence) {
-      return at.rests_on <= replicated_->log().durable() ? std::optional(at.reply) : std::nullopt;
+    if (is_new) {
+      at.peer = ++last_peer_;
+      port_->Script(fabric::PortEvent::Kind::kOpened, at.peer, client);
     }
-    WriteReply reply;
-    switch (at.session->Find(request.sequence, request.retry, &reply)) {
-      case Session::State::kNew:
-        if (!store_->MayWrite(request)) return std::nullopt;
-        if (!replicated_->HasRoom(verify::LoggedBytes(request.key.size(), request.value.size()))) {
-          return std::nullopt;
-        }
-        reply = Apply(client, request);
-        at.session->Remember(request.sequence, reply);
-        break;
-      case Session::State::kDone:
-        break;
-      case Session::State::kForgotten:
-        reply = {Code::kUnknown, 0};
+    if (at.sequence != request.sequence) {
+      at.sequence = request.sequence;
+      at.reply.reset();
+      port_->Script(fabric::PortEvent::Kind::kMessage, at.peer, client, Encode(client, {request}));
     }
-    at.sequence = request.sequence;
-    at.reply = reply;
-    at.rests_on = replicated_->log().last_batch();
-    return std::nullopt;
+    return at.reply;
+  }
+
+  // To the last one; nullopt: there is none, or the connection was closed.
+  std::optional<Replied> Reply(uint64_t client) const {
+    const auto found = clients_.find(client);
+    return found == clients_.end() ? std::nullopt : found->second.reply;
   }
 
   // What the table has.
   Items items() {
     Items items;
-    cuckoo::TablePass pass(store_->table_to_read(), [&](const verify::Bucket& bucket) {
-      const verify::MaskedItem item = store_->HitOf(bucket)->item;
+    cuckoo::TablePass pass(store()->table_to_read(), [&](const verify::Bucket& bucket) {
+      const verify::MaskedItem item = store()->HitOf(bucket)->item;
       std::string key(item.key_bytes(), 0), value(item.value_bytes(), 0);
       items[std::string(item.CopyKey(key.data()))] = {std::string(item.CopyValue(value.data())),
                                                       item.version()};
@@ -184,67 +193,62 @@ class ReplicatedServer : public ReplicatedStore::Owner {
 
  private:
   struct Client {
-    Session* session = nullptr;
-    uint64_t sequence = 0;  // of the last write
-    WriteReply reply;
-    uint64_t rests_on = 0;
+    fabric::PeerId peer = 0;
+    uint64_t sequence = 0;  // of the last one
+    std::optional<Replied> reply;
   };
 
-  WriteReply Apply(uint64_t client, const verify::Request& request) {
-    if (request.operation == verify::Operation::kDelete) {
-      return store_->Delete(request, clock_->now_us(), client);
-    }
-    Store::Writing writing;
-    writing.client_id = client;
-    while (true) {
-      if (const auto reply = store_->Write(request, clock_->now_us(), &writing)) return *reply;
-    }
-  }
+  Store* store() { return shard_->store_to_restore(); }
 
-  void CloseClients() override {
-    for (const auto& [id, client] : clients_) sessions_->Leave(id);
-    clients_.clear();
+  void TakeReplies() {
+    for (const auto& [peer, message] : std::exchange(port_->sent, {})) {
+      for (auto& [id, client] : clients_) {
+        if (client.peer == peer) client.reply = Decode(id, message).front();
+      }
+    }
+    for (const fabric::PeerId peer : std::exchange(port_->closed, {})) {
+      std::erase_if(clients_, [&](const auto& client) { return client.second.peer == peer; });
+    }
   }
-  void StartAnew(const char*) override { starts_anew_ = true; }
 
   // As READs would have it: some items at a time, while the primary goes on writing.
-  void CatchUp(const cluster::Member& primary) override {
+  void CatchUp(const cluster::Member& primary) {
     source_ = primary;
+    is_read_ = false;
     server_of(primary.server)->pass_.reset();
   }
   void StepCatchUp() {
     ReplicatedServer* from = server_of(source_->server);
     if (!from->is_up() || from->is_stopped || from->member() != *source_) return;
-    if (!from->pass_) {
-      from->pass_.emplace(from->store_->table_to_read(),
-                          [this, from](const verify::Bucket& bucket) {
-                            const verify::MaskedItem item = from->store_->HitOf(bucket)->item;
-                            std::string key(item.key_bytes(), 0), value(item.value_bytes(), 0);
-                            replicated_->Take({.version = item.version(),
-                                               .flags = item.flags(),
-                                               .expiry = item.expiry(),
-                                               .key = item.CopyKey(key.data()),
-                                               .value = item.CopyValue(value.data())},
-                                              clock_->now_us());
-                          });
-    }
+    ReplicatedStore& replicated = replication_->replicated();
     if (!is_read_) {
-      is_read_ = from->pass_->Step(16) == cuckoo::TablePass::Progress::kOver;
+      if (!from->pass_) {
+        from->pass_.emplace(from->store()->table_to_read(), [this, from](const auto& bucket) {
+          const verify::MaskedItem item = from->store()->HitOf(bucket)->item;
+          std::string key(item.key_bytes(), 0), value(item.value_bytes(), 0);
+          replication_->replicated().Take({.version = item.version(),
+                                           .flags = item.flags(),
+                                           .expiry = item.expiry(),
+                                           .key = item.CopyKey(key.data()),
+                                           .value = item.CopyValue(value.data())},
+                                          TurnClock::now_us());
+        });
+      }
+      is_read_ = from->pass_->Step(4) == cuckoo::TablePass::Progress::kOver;
       return;
     }
-    if (from->store_->pending() > 0) return;
-    is_read_ = false;
+    if (from->store()->pending() > 0) return;
     from->pass_.reset();
     source_.reset();
-    Sessions::Pass sessions(&*from->sessions_);
+    Sessions::Pass sessions(from->shard_->sessions_to_restore());
     while (sessions.Step()) continue;
-    replicated_->TakeSessions(sessions.Take(), sessions.are_all());
-    replicated_->EndCatchUp();
+    replicated.TakeSessions(sessions.Take(), sessions.are_all());
+    replicated.EndCatchUp();
   }
 
-  const TurnClock* clock_;
   std::string name_;
   std::string uri_;
+  std::string memory_path_;
   test::OneAtATime coordinator_;
   std::unique_ptr<ClusterRegion> oaths_;
   Dialers dialers_{[] {}};
@@ -252,14 +256,14 @@ class ReplicatedServer : public ReplicatedStore::Owner {
   bool starts_anew_ = false;
   std::optional<cluster::Member> source_;  // that it catches up from
   bool is_read_ = false;
-  std::unique_ptr<Store> store_ =
-      *Store::Create({.memory_bytes = memory_bytes, .hash_seed = 0x5eed});
-  std::optional<Sessions> sessions_;
-  std::map<uint64_t, Client> clients_;
+  std::map<uint64_t, Client> clients_;  // that are connected
+  fabric::PeerId last_peer_ = 0;
   std::optional<StreamListener> listener_;
-  std::optional<cuckoo::TablePass> pass_;  // of who joins
+  std::unique_ptr<FakePort> port_;
   std::mutex wake_mutex_;
-  std::optional<ReplicatedStore> replicated_;
+  std::optional<Shard> shard_;
+  ShardReplication* replication_ = nullptr;
+  std::optional<cuckoo::TablePass> pass_;               // of who joins
   std::unique_ptr<cluster::ConfigurationAgent> agent_;  // the last, so that it ends first
 };
 

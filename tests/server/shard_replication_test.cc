@@ -2,7 +2,7 @@
 // its turns at all of them. Which orders of events are right is for tests/cluster; here it is shown that everything is
 // connected: what is written is in all tables, whoever dies, stops or comes is noticed, and no write is lost or done
 // twice whoever decides on it.
-#include "server/replicated_store.h"
+#include "server/shard_replication.h"
 
 #include <gtest/gtest.h>
 
@@ -51,13 +51,13 @@ class Writer {
   void BeginSome(std::mt19937_64* random) {
     static constexpr Operation kOperations[] = {Operation::kAdd, Operation::kAdd, Operation::kPut,
                                                 Operation::kReplace, Operation::kDelete};
-    const std::string key = std::to_string(id_) + "/" + std::to_string((*random)() % 20);
+    const std::string key = std::to_string(id_) + "/" + std::to_string((*random)() % 60);
     const size_t bytes = (*random)() % 8 == 0 ? 3000 : 20;
     Begin(kOperations[(*random)() % 5], key, std::to_string((*random)()) + std::string(bytes, 'v'));
   }
   // At whoever takes writes.
   void Go(ReplicatedServer* server) {
-    const auto reply = server->Write(id_, *request_);
+    const auto reply = server->Send(id_, *request_);
     if (sent_to_ != server) request_->retry = sent_to_ != nullptr;
     sent_to_ = server;
     if (!reply) return;
@@ -88,13 +88,13 @@ class Writer {
   uint64_t done_ = 0;
 };
 
-class ReplicatedStoreTest : public ::testing::Test {
+class ShardReplicationTest : public ::testing::Test {
  protected:
   // a1 is the primary, b1 has joined it; c1 is not there yet.
   void SetUp() override {
     for (const char* name : {"a1", "b1", "c1"}) {
       servers_.push_back(
-          std::make_unique<ReplicatedServer>(name, folder_.path(), &clock_, &ensemble_, &mutex_));
+          std::make_unique<ReplicatedServer>(name, folder_.path(), &ensemble_, &mutex_));
       servers_.back()->server_of = [this](const std::string& one) { return ServerOf(one); };
     }
     for (const auto& one : servers_) {
@@ -118,7 +118,7 @@ class ReplicatedStoreTest : public ::testing::Test {
   }
 
   void Turn() {
-    clock_.Tick();
+    TurnClock::Tick();
     for (const auto& server : servers_) server->Step();
   }
   bool Await(const std::function<bool()>& condition) {
@@ -200,7 +200,6 @@ class ReplicatedStoreTest : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  TurnClock clock_;
   std::mutex mutex_;
   test::SimEnsemble ensemble_{1};
   std::vector<std::unique_ptr<ReplicatedServer>> servers_;
@@ -208,13 +207,13 @@ class ReplicatedStoreTest : public ::testing::Test {
   std::mt19937_64 random_{test::NumberFrom("PLOV_SEED", 1)};
 };
 
-TEST_F(ReplicatedStoreTest, WhatIsWrittenIsInAllTables) {
+TEST_F(ShardReplicationTest, WhatIsWrittenIsInAllTables) {
   Write(200);
   ExpectAllHaveAll();
   EXPECT_TRUE(a().ShowsOath(a().replica().epoch()));
 }
 
-TEST_F(ReplicatedStoreTest, NothingIsInTheTableBeforeAllHoldIt) {
+TEST_F(ShardReplicationTest, NothingIsInTheTableBeforeAllHoldIt) {
   b().is_stopped = true;
   Writer& writer = writers_[0];
   writer.Begin(Operation::kPut, "key", "value");
@@ -231,7 +230,7 @@ TEST_F(ReplicatedStoreTest, NothingIsInTheTableBeforeAllHoldIt) {
   EXPECT_EQ(a().items().size(), 1u);
 }
 
-TEST_F(ReplicatedStoreTest, PrimaryThatDiesIsReplaced) {
+TEST_F(ShardReplicationTest, PrimaryThatDiesIsReplaced) {
   Write(50);
   GoOn();
   a().Kill();
@@ -241,7 +240,7 @@ TEST_F(ReplicatedStoreTest, PrimaryThatDiesIsReplaced) {
   ExpectAllHaveAll();
 }
 
-TEST_F(ReplicatedStoreTest, PrimaryThatIsStoppedIsReplacedAndComesBack) {
+TEST_F(ShardReplicationTest, PrimaryThatIsStoppedIsReplacedAndComesBack) {
   Write(50);
   GoOn();
   const uint64_t epoch = a().replica().epoch();
@@ -258,7 +257,34 @@ TEST_F(ReplicatedStoreTest, PrimaryThatIsStoppedIsReplacedAndComesBack) {
   EXPECT_TRUE(b().serves());
 }
 
-TEST_F(ReplicatedStoreTest, MemberThatDiesIsDroppedAndWritesGoOn) {
+// What a primary answers without a READ of the client's is a READ of its own (rule S8).
+TEST_F(ShardReplicationTest, FormerPrimaryAnswersNothing) {
+  Writer& writer = writers_[0];
+  writer.Begin(Operation::kPut, "key", "old");
+  Finish();
+  verify::Request get;
+  get.operation = Operation::kGet;
+  get.key = "key";
+  get.sequence = 1;
+  std::optional<Replied> reply;
+  ASSERT_TRUE(Await([&] { return (reply = a().Send(77, get)).has_value(); }));
+  EXPECT_EQ(reply->value, "old");
+  a().is_stopped = true;
+  ASSERT_TRUE(Await([&] { return b().serves(); }));
+  writer.Begin(Operation::kPut, "key", "new");
+  Finish();
+  get.sequence = 2;
+  EXPECT_FALSE(a().Send(77, get));
+  a().is_stopped = false;
+  ASSERT_TRUE(Await([&] {
+    EXPECT_FALSE(a().is_up() && a().Reply(77));
+    return a().lives_begun_anew > 0;
+  }));
+  ASSERT_TRUE(Await([&] { return (reply = b().Send(77, get)).has_value(); }));
+  EXPECT_EQ(reply->value, "new");
+}
+
+TEST_F(ShardReplicationTest, MemberThatDiesIsDroppedAndWritesGoOn) {
   Write(50);
   b().Kill();
   Write(50);
@@ -266,7 +292,7 @@ TEST_F(ReplicatedStoreTest, MemberThatDiesIsDroppedAndWritesGoOn) {
   EXPECT_EQ(MembersAt(&a()), 1u);
 }
 
-TEST_F(ReplicatedStoreTest, NewReplicaJoinsWhileItIsWrittenAndTakesOver) {
+TEST_F(ShardReplicationTest, NewReplicaJoinsWhileItIsWrittenAndTakesOver) {
   Write(200);
   c().Start(std::nullopt);
   ASSERT_TRUE(Await([&] {
@@ -282,7 +308,7 @@ TEST_F(ReplicatedStoreTest, NewReplicaJoinsWhileItIsWrittenAndTakesOver) {
   ExpectAllHaveAll();
 }
 
-TEST_F(ReplicatedStoreTest, ShardIsHandedOverAndBack) {
+TEST_F(ShardReplicationTest, ShardIsHandedOverAndBack) {
   for (int round = 0; round < 4; ++round) {
     Write(20);
     GoOn();
@@ -298,7 +324,7 @@ TEST_F(ReplicatedStoreTest, ShardIsHandedOverAndBack) {
   EXPECT_EQ(a().lives_begun_anew + b().lives_begun_anew, 0);
 }
 
-TEST_F(ReplicatedStoreTest, MemoryThatComesBackIsAMemberAgain) {
+TEST_F(ShardReplicationTest, MemoryThatComesBackIsAMemberAgain) {
   for (int round = 0; round < 3; ++round) {
     ASSERT_TRUE(Await([&] { return a().serves() || b().serves(); }));
     ReplicatedServer& primary = a().serves() ? a() : b();
@@ -313,14 +339,16 @@ TEST_F(ReplicatedStoreTest, MemoryThatComesBackIsAMemberAgain) {
   }
 }
 
-TEST_F(ReplicatedStoreTest, WhoHasNoMemoryForWhatIsPublishedBeginsAnew) {
+TEST_F(ShardReplicationTest, WhoHasNoMemoryForWhatIsPublishedBeginsAnew) {
   c().memory_bytes = size_t{16} << 20;
   c().Start(std::nullopt);
   ASSERT_TRUE(Await([&] { return MembersAt(&c()) == 3; }));
-  Writer& writer = writers_[0];
-  const std::string value(1 << 20, 'v');
-  for (int i = 0; i < 24; ++i) {
-    writer.Begin(Operation::kPut, "key" + std::to_string(i), value);
+  const std::string value(24'000, 'v');
+  for (int i = 0; i < 250; ++i) {
+    for (Writer& writer : writers_) {
+      const std::string key = std::to_string(writer.id()) + "/" + std::to_string(i);
+      writer.Begin(Operation::kPut, key, value);
+    }
     Finish();
   }
   EXPECT_TRUE(Await([&] { return c().lives_begun_anew > 0; }));
@@ -329,7 +357,7 @@ TEST_F(ReplicatedStoreTest, WhoHasNoMemoryForWhatIsPublishedBeginsAnew) {
 }
 
 // Whatever happens, every write is done once, and what it answered is so.
-TEST_F(ReplicatedStoreTest, NoWriteIsLostOrDoneTwice) {
+TEST_F(ShardReplicationTest, NoWriteIsLostOrDoneTwice) {
   c().Start(std::nullopt);
   const uint64_t faults = test::NumberFrom("PLOV_FAULTS", 12);
   for (uint64_t fault = 0; fault < faults; ++fault) {

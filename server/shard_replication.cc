@@ -1,0 +1,65 @@
+#include "server/shard_replication.h"
+
+#include <utility>
+
+namespace plov::server {
+
+namespace {
+
+// Writes that other replicas do not hold yet.
+constexpr size_t kStagedMax = 4096;
+
+}  // namespace
+
+ShardReplication::ShardReplication(Store* store, Sessions* sessions, Options options)
+    : store_(store),
+      options_(std::move(options)),
+      replicated_(store, sessions, this, options_.server, std::move(options_.replica),
+                  options_.now_us()) {}
+
+Batch::Outcome ShardReplication::Ask(const verify::Request& request, WriteReply*) const {
+  using enum Batch::Outcome;
+  if (!replicated_.takes_writes())
+    return kLogs;  // until there are enough replicas, or its client's connection ends
+  if (!store_->MayWrite(request) || store_->pending() >= kStagedMax) return kLogs;
+  const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
+  return replicated_.HasRoom(verify::LoggedBytes(request.key.size(), value_bytes)) ? kDone : kLogs;
+}
+
+// One question for all that was read in this turn. Those of an epoch that has ended, while this is the primary still, are
+// asked again; where it is not, their clients are gone.
+bool ShardReplication::Step() {
+  const bool did = replicated_.Step(options_.now_us());
+  const bool are_of_epoch =
+      unsettled_.empty() || unsettled_.front().question.epoch == replicated_.replica().epoch();
+  if (!are_of_epoch && replicated_.serves()) {
+    for (const Unsettled& one : std::exchange(unsettled_, {})) unasked_.push_back(one.waiting);
+  }
+  if (unasked_.empty()) return did;
+  const auto question = replicated_.Ask();
+  for (const Waiting& waiting : std::exchange(unasked_, {})) {
+    unsettled_.push_back({waiting, question});
+  }
+  return true;
+}
+
+std::optional<Waiting> ShardReplication::NextSettled() {
+  while (!unsettled_.empty()) {
+    const auto [waiting, question] = unsettled_.front();
+    const Peer* peer = waiting.peer();
+    const bool is_there = peer != nullptr && peer->batch != nullptr;
+    if (is_there && !replicated_.MayAnswer(question)) return std::nullopt;
+    unsettled_.pop_front();
+    if (is_there) return waiting;
+  }
+  return std::nullopt;
+}
+
+int ShardReplication::SleepMs() const {
+  if (replicated_.has_waiting()) return 1;
+  const uint64_t now_us = options_.now_us();
+  const uint64_t tick_us = replicated_.next_tick_us();
+  return tick_us <= now_us ? 0 : static_cast<int>((tick_us - now_us + 999) / 1000);
+}
+
+}  // namespace plov::server
