@@ -94,10 +94,7 @@ def test_it_needs_a_client_that_works(server):
         client.scan()
 
 
-def test_threads_that_share_it_are_told(client):
-    """One at a time may wait; each item comes once, whoever gets it."""
-    items = fill(client, 2_000, size=1_000)
-    scan = client.scan()
+def take_by_threads(scan):
     seen, failures = [], []
 
     def take():
@@ -118,30 +115,19 @@ def test_threads_that_share_it_are_told(client):
     for thread in threads:
         thread.join()
     assert failures == []
-    assert sorted(seen) == sorted(items)
+    return sorted(seen)
+
+
+def test_threads_that_share_it_are_told(client):
+    """One at a time may wait; each item comes once, whoever gets it."""
+    items = fill(client, 2_000, size=1_000)
+    assert take_by_threads(client.scan()) == sorted(items)
 
 
 def test_threads_that_share_it_all_see_its_end(client):
-    fill(client, 1)
+    items = fill(client, 1)
     for _ in range(100):
-        scan = client.scan()
-        seen = []
-
-        def take():
-            while True:
-                try:
-                    seen.append(next(scan)[0])
-                except plov.UsageError:
-                    pass
-                except StopIteration:
-                    return
-
-        threads = [threading.Thread(target=take) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(seen) == 1
+        assert take_by_threads(client.scan()) == sorted(items)
 
 
 def test_it_ends_when_its_server_does(own_server):
