@@ -116,7 +116,7 @@ bool ReplicaServer::CanPropose() const {
 void ReplicaServer::Propose(const Held& base, const Shard& next) { proposal_ = {base, next}; }
 
 bool ReplicaServer::Publish(const Entry& entry) {
-  if (world_->has_faults_ && world_->Draw(1000) == 0 && world_->MayLose(*this)) {
+  if (world_->has_faults_ && world_->Draw(100) == 0 && world_->MayLose(*this)) {
     ++world_->counts_.full;
     return false;
   }
