@@ -89,6 +89,7 @@ void Sessions::Follow() {
   }
   idle_.clear();
   sessions_.clear();
+  dropped_ = evicted_;
 }
 
 // Null: there is none.

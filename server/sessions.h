@@ -162,7 +162,7 @@ class Sessions {
   std::unordered_map<SessionOwner, Registration, SessionOwnerHash> sessions_;
   std::list<SessionOwner> idle_;  // oldest first
   bool evicted_;                  // a session was dropped, nobody remembers whose
-  bool dropped_ = false;          // one that was restored
+  bool dropped_ = false;          // one that was restored, or before Follow
   bool knows_all_ = false;        // if none was: all that was ever applied
   std::list<Restored> restored_;  // who has not come back yet; who wrote last is last
   std::unordered_map<uint64_t, std::list<Restored>::iterator> restored_by_owner_;

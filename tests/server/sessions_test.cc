@@ -271,6 +271,18 @@ TEST(Sessions, WhatClientsLeftAndWhatAnotherServerDecidedIsOneSession) {
   EXPECT_EQ(Find(*sessions.Enter(3, 79), 1, kRetry), State::kNew) << "nothing of it was applied";
 }
 
+TEST(Sessions, WhatWasDroppedBeforeAnotherServerDecidedStaysUnknown) {
+  Sessions sessions;
+  for (uint64_t id = 1; id <= kIdleSessionsMax + 1; ++id) {
+    sessions.Enter(id, id)->Remember(1, ReplyOf(1));
+    sessions.Leave(id);
+  }
+  sessions.Follow();
+  sessions.EndRestore(true);
+  EXPECT_EQ(Find(*sessions.Enter(1, 1), 1, kRetry), State::kForgotten);
+  EXPECT_EQ(Find(*sessions.Enter(2, 2), 1, kRetry), State::kDone);
+}
+
 using Known = std::vector<verify::LoggedSession>;
 
 // What a snapshot has of them.
