@@ -257,6 +257,23 @@ TEST_F(ShardReplicationTest, PrimaryThatIsStoppedIsReplacedAndComesBack) {
   EXPECT_TRUE(b().serves());
 }
 
+// Where the others are silent there may be another primary (rule S8). Their leases have ended.
+TEST_F(ShardReplicationTest, WhatIsReadIsNotAnsweredWhileOthersAreSilent) {
+  b().is_stopped = true;
+  const uint64_t silent_from = TurnClock::now_us() + 30'000;
+  ASSERT_TRUE(Await([&] { return TurnClock::now_us() >= silent_from; }));
+  verify::Request get;
+  get.operation = Operation::kGet;
+  get.key = "key";
+  get.sequence = 1;
+  for (int i = 0; i < 3; ++i) {
+    const auto reply = a().Send(77, get);
+    EXPECT_FALSE(reply && MembersAt(&a()) == 2);
+    Turn();
+  }
+  EXPECT_TRUE(Await([&] { return a().Send(77, get).has_value(); })) << "b1 is dropped";
+}
+
 // What a primary answers without a READ of the client's is a READ of its own (rule S8).
 TEST_F(ShardReplicationTest, FormerPrimaryAnswersNothing) {
   Writer& writer = writers_[0];
