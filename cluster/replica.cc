@@ -235,7 +235,13 @@ void Replica::Receive(const HandOver& hand_over, uint64_t now_us) {
 }
 
 bool Replica::takes_writes() const {
-  return serves() && !lead_->successor && held_->shard.in_sync.size() >= settings_.min_replicas;
+  return takes_entries() && held_->shard.in_sync.size() >= settings_.min_replicas;
+}
+
+std::optional<uint64_t> Replica::joining() const {
+  const Follower* joining = lead_ ? lead_->followers.joining() : nullptr;
+  if (joining == nullptr || !joining->follows) return std::nullopt;
+  return joining->replica.incarnation;
 }
 
 void Replica::HandOverTo(uint64_t incarnation) {
@@ -330,7 +336,7 @@ void Replica::Advance(uint64_t now_us) {
 }
 
 Position Replica::Write(std::string data, uint64_t now_us) {
-  assert(takes_writes());
+  assert(takes_entries());
   const Position before = tail_.end();
   const Position at = tail_.Add(epoch(), std::move(data)).at;
   bool all_follow = true;

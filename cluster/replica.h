@@ -128,14 +128,18 @@ class Replica {
   // Whether it is the primary and has published all that it began with, unless it was deposed and has not heard of it.
   bool serves() const { return lead_ && lead_->serves; }
 
+  // Whether Write may be called; and whether for clients, for whom there have to be enough replicas.
+  bool takes_entries() const { return serves() && !lead_->successor; }
   bool takes_writes() const;
+  // The replica that joins, once it has this primary's stream: the next entry is among what it gets. nullopt: there is none.
+  std::optional<uint64_t> joining() const;
 
   // Makes another member the primary, without the wait of S4: takes no more writes, and when all is published clears
   // its oath and closes its readers' connections, on which leases rest. It stays a member. Nothing happens unless it
   // serves and `incarnation` is a member; it may be called again.
   void HandOverTo(uint64_t incarnation);
 
-  // A primary's next entry, which is published later, or never. Only while takes_writes(). Returns its place.
+  // A primary's next entry, which is published later, or never. Only while takes_entries(). Returns its place.
   Position Write(std::string data, uint64_t now_us);
 
   // S8: what was found, before or after Ask, may be answered once MayAnswer: it was so when it was found, or when it was

@@ -1,16 +1,26 @@
 #include "server/replicated_log.h"
 
 #include <cstring>
-#include <span>
 
 namespace plov::server {
 
+namespace {
+
+std::byte ByteOf(EntryHolds holds) { return std::byte{static_cast<uint8_t>(holds)}; }
+
+}  // namespace
+
+std::byte* ReplicatedLog::Extend(size_t bytes) {
+  const size_t begin = entry_.size();
+  entry_.resize(begin + bytes);
+  return std::as_writable_bytes(std::span(entry_)).data() + begin;
+}
+
 uint64_t ReplicatedLog::Append(const verify::Logged& operation, log::Piece value) {
+  if (entry_.empty()) *Extend(verify::kWordBytes) = ByteOf(EntryHolds::kOperations);
   const bool is_long = value.bytes > 0;
   const size_t value_bytes = is_long ? value.bytes : operation.value.size();
-  const size_t begin = entry_.size();
-  entry_.resize(begin + verify::LoggedBytes(operation.key.size(), value_bytes));
-  std::byte* to = std::as_writable_bytes(std::span(entry_)).data() + begin;
+  std::byte* to = Extend(verify::LoggedBytes(operation.key.size(), value_bytes));
   const size_t at = verify::EncodeLoggedHead(operation, value_bytes, to);
   if (is_long) {
     std::memcpy(to + at, value.memory.get(), value_bytes);
@@ -18,6 +28,13 @@ uint64_t ReplicatedLog::Append(const verify::Logged& operation, log::Piece value
     std::memcpy(to + at, operation.value.data(), value_bytes);
   }
   return last_ + 1;
+}
+
+void ReplicatedLog::AppendSessions(std::span<const verify::LoggedSession> sessions, bool are_all) {
+  *Extend(verify::kWordBytes) = ByteOf(are_all ? EntryHolds::kAllSessions : EntryHolds::kSessions);
+  for (const verify::LoggedSession& session : sessions) {
+    verify::EncodeLoggedSession(session, Extend(verify::kLoggedSessionBytes));
+  }
 }
 
 }  // namespace plov::server

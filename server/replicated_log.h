@@ -1,18 +1,27 @@
 // ReplicatedLog: a shard's operations as the entries of its stream (cluster/stream.h): what is appended in one turn is
-// one entry, in the bytes of a log's batch, and durable is what all replicas hold.
+// one entry, and durable is what all replicas hold.
 //
-// A batch's number is its entry's.
+// An entry is a word whose first byte says what it holds, and operations as in a log's batch; or, for a replica that joins, sessions
+// as in a block of a snapshot. A batch's number is its entry's.
 //
 // Threads: the shard's.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "log/commit_log.h"
 
 namespace plov::server {
+
+enum class EntryHolds : uint8_t {
+  kOperations = 1,
+  kSessions = 2,
+  kAllSessions = 3,  // of a client without one no write was ever applied
+};
 
 class ReplicatedLog final : public log::CommitLog {
  public:
@@ -21,6 +30,9 @@ class ReplicatedLog final : public log::CommitLog {
   uint64_t durable() const override { return durable_; }
   uint64_t RequestSync() override { return last_batch(); }
   size_t open_bytes() const { return entry_.size(); }
+
+  // An entry of its own: needs open_bytes() 0, and a TakeEntry at once.
+  void AppendSessions(std::span<const verify::LoggedSession> sessions, bool are_all);
 
   // The stream has so many entries, all of them published.
   void Begin(uint64_t entries) { last_ = durable_ = entries; }
@@ -32,6 +44,8 @@ class ReplicatedLog final : public log::CommitLog {
   void SetDurable(uint64_t entry) { durable_ = entry; }
 
  private:
+  std::byte* Extend(size_t bytes);
+
   std::string entry_;  // open
   uint64_t last_ = 0;  // that was taken
   uint64_t durable_ = 0;

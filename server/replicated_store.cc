@@ -1,6 +1,6 @@
 #include "server/replicated_store.h"
 
-#include <span>
+#include <utility>
 
 namespace plov::server {
 
@@ -36,6 +36,7 @@ bool ReplicatedStore::Step(uint64_t now_us) {
   bool did = PassOn(now_us);
   did |= replica_.Step(now_us);
   if (!logs_ && replica().serves()) BeginToLog();
+  did |= SendSessions(now_us);
   return ApplyAwaiting(now_us) || did;
 }
 
@@ -69,6 +70,12 @@ bool ReplicatedStore::Publish(const Entry& entry) {
 
 bool ReplicatedStore::Apply(std::string_view entry, uint64_t now_us) {
   auto rest = std::as_bytes(std::span(entry));
+  if (rest.size() < verify::kWordBytes) return false;
+  const EntryHolds holds{std::to_integer<uint8_t>(rest.front())};
+  rest = rest.subspan(verify::kWordBytes);
+  if (holds != EntryHolds::kOperations) {
+    return ApplySessions(rest, holds == EntryHolds::kAllSessions);
+  }
   while (!rest.empty()) {
     const auto operation = verify::TakeLogged(&rest);
     if (!operation || operation->kind == Logged::Kind::kSuperseded) return false;
@@ -78,33 +85,58 @@ bool ReplicatedStore::Apply(std::string_view entry, uint64_t now_us) {
   return true;
 }
 
+// Of no use to who has them.
+bool ReplicatedStore::ApplySessions(std::span<const std::byte> sessions, bool are_all) {
+  if (!catches_up_) return true;
+  has_sessions_ = true;
+  knows_all_sessions_ = are_all;
+  while (!sessions.empty()) {
+    const auto session = verify::TakeLoggedSession(&sessions);
+    if (!session) return false;
+    sessions_->Restore(*session);
+  }
+  return true;
+}
+
+// Each session as it is at some time before the entry: its later writes are entries, too.
+bool ReplicatedStore::SendSessions(uint64_t now_us) {
+  const auto joining = logs_ ? replica().joining() : std::nullopt;
+  if (joining != joining_) {
+    joining_ = joining;
+    pass_.reset();
+    if (joining) pass_.emplace(sessions_);
+  }
+  if (!pass_ || !replica().takes_entries()) return false;
+  if (pass_->Step()) return true;
+  PassOn(now_us);
+  log_.AppendSessions(pass_->Take(), pass_->are_all());
+  pass_.reset();
+  return PassOn(now_us);
+}
+
 void ReplicatedStore::CatchUp(const cluster::Member& primary, const cluster::Position& since) {
   catches_up_ = true;
-  is_caught_up_ = since == cluster::Position{};  // there is nothing
-  if (!is_caught_up_) owner_->CatchUp(primary);
+  has_items_ = has_sessions_ = since == cluster::Position{};  // there is nothing
+  if (!has_items_) owner_->CatchUp(primary);
 }
 
 bool ReplicatedStore::Take(const Logged& item, uint64_t now_us) {
   return store_->Apply(item, now_us) == Code::kOk;
 }
 
-void ReplicatedStore::TakeSessions(const std::vector<verify::LoggedSession>& sessions,
-                                   bool are_all) {
-  for (const verify::LoggedSession& session : sessions) sessions_->Restore(session);
-  knows_all_sessions_ = are_all;
-}
-
 bool ReplicatedStore::ApplyAwaiting(uint64_t now_us) {
-  if (!catches_up_ || !is_caught_up_) return false;
+  if (!catches_up_ || !has_items_) return false;
+  bool did = false;
   for (int i = 0; i < kAppliedPerStep && !awaiting_.empty(); ++i) {
     const Entry entry = std::move(awaiting_.front());
     awaiting_.pop_front();
+    did = true;
     if (!Apply(*entry.data, now_us)) {
       replica_.GiveUp("it cannot store what is published");
       return true;
     }
   }
-  if (!awaiting_.empty()) return true;
+  if (!awaiting_.empty() || !has_sessions_) return did;
   catches_up_ = false;
   replica_.CaughtUp();
   return true;
@@ -116,6 +148,7 @@ void ReplicatedStore::Deposed() {
   owner_->CloseClients();
   sessions_->Follow();
   store_->EndLog();
+  pass_.reset();
   waiting_bytes_ = 0;
   logs_ = false;
 }

@@ -9,9 +9,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "server/replicated_log.h"
 #include "server/sessions.h"
@@ -30,7 +31,7 @@ class ReplicatedStore final : private ReplicaOwner {
     // The connections of all clients end: what they wrote may not be done by this server, and nothing that is stored
     // from now on is READ as good on them.
     virtual void CloseClients() = 0;
-    // A new replica: the items and sessions that the primary has, by Take and TakeSessions; then EndCatchUp.
+    // A new replica: the items that the primary has, by Take; then EndCatchUp. (Sessions come as an entry.)
     virtual void CatchUp(const cluster::Member& primary) = 0;
     // The memory is of no use any more: this is to go, and another one is to come, with a new store.
     virtual void StartAnew(const char* why) = 0;
@@ -54,10 +55,8 @@ class ReplicatedStore final : private ReplicaOwner {
 
   // Of Owner::CatchUp: what entries did since, and while it was taken, is done after it. False: it cannot be stored.
   bool Take(const verify::Logged& item, uint64_t now_us);
-  // As they were when the primary had published all that it had written, after what was in them began to be taken.
-  // are_all: of a client that is not among them nothing was ever applied before.
-  void TakeSessions(const std::vector<verify::LoggedSession>& sessions, bool are_all);
-  void EndCatchUp() { is_caught_up_ = true; }
+  // All items that the primary had when it was asked.
+  void EndCatchUp() { has_items_ = true; }
 
   // As of cluster::Replica. Ask is of what was found since the last Step.
   cluster::Replica::Question Ask() { return replica_.Ask(now_us_, log_.last_batch()); }
@@ -87,8 +86,10 @@ class ReplicatedStore final : private ReplicaOwner {
 
   bool PassOn(uint64_t now_us);
   bool Apply(std::string_view entry, uint64_t now_us);
+  bool ApplySessions(std::span<const std::byte> sessions, bool are_all);
   bool ApplyAwaiting(uint64_t now_us);
   void BeginToLog();
+  bool SendSessions(uint64_t now_us);
 
   Store* store_;
   Sessions* sessions_;
@@ -99,8 +100,10 @@ class ReplicatedStore final : private ReplicaOwner {
   ReplicatedLog log_;
   size_t waiting_bytes_ = 0;  // of entries that were passed on, and are not published
   bool knows_all_sessions_;
+  std::optional<uint64_t> joining_;  // whom sessions are sent
+  std::optional<Sessions::Pass> pass_;
   bool catches_up_ = false;
-  bool is_caught_up_ = false;
+  bool has_items_ = false, has_sessions_ = false;
   std::deque<cluster::Entry> awaiting_;  // published, while it catches up
   ShardReplica replica_;
 };

@@ -220,7 +220,6 @@ class ReplicatedServer {
   void StepCatchUp() {
     ReplicatedServer* from = server_of(source_->server);
     if (!from->is_up() || from->is_stopped || from->member() != *source_) return;
-    ReplicatedStore& replicated = replication_->replicated();
     if (!is_read_) {
       if (!from->pass_) {
         from->pass_.emplace(from->store()->table_to_read(), [this, from](const auto& bucket) {
@@ -237,13 +236,9 @@ class ReplicatedServer {
       is_read_ = from->pass_->Step(4) == cuckoo::TablePass::Progress::kOver;
       return;
     }
-    if (from->store()->pending() > 0) return;
     from->pass_.reset();
     source_.reset();
-    Sessions::Pass sessions(from->shard_->sessions_to_restore());
-    while (sessions.Step()) continue;
-    replicated.TakeSessions(sessions.Take(), sessions.are_all());
-    replicated.EndCatchUp();
+    replication_->replicated().EndCatchUp();
   }
 
   std::string name_;
