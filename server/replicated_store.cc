@@ -48,7 +48,7 @@ bool ReplicatedStore::PassOn(uint64_t now_us) {
   return true;
 }
 
-// Those whose former primary's oaths are gone may write here.
+// No other server's oath stands, and all entries are published: clients write here from now on.
 void ReplicatedStore::BeginToLog() {
   logs_ = true;
   log_.Begin(replica().tail().end().number);

@@ -4,7 +4,7 @@
 // and is in the table when all replicas hold it (rule S3). The others apply the entries that are published, items and
 // sessions alike, so that each is what the primary was, and can go on from there.
 //
-// Threads: one, the shard's.
+// Threads: one, the shard's, but for Wake.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // ShardReplication: a shard's side of its replicas: who is not the primary serves no clients, a write's reply waits until
 // all replicas hold it, and what was read here until it is certain that this was still the primary (rules S3, S8).
 //
-// Threads: the shard's, but for Wake.
+// Threads: the shard's.
 #pragma once
 
 #include <cstdint>

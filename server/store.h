@@ -252,6 +252,8 @@ class Store : private cuckoo::GrowingTable::Records {
   void Relocate(uint64_t offset, size_t record_bytes);
 
   void DrawArrivalMasks(Writing* writing);
+  // The place of a record that nothing leads to.
+  void GiveBack(const Writing::Place& place);
   // The log, in server/store_log.cc.
   void CopyForLog(Writing* writing);
   void LogPut(const verify::Request& request, const verify::ItemView& item, Writing* writing);

@@ -150,10 +150,7 @@ void Store::LogTo(log::CommitLog* log, log::CommitMode mode, WarmTail* tail) {
 
 void Store::EndLog() {
   while (!pending_.empty()) {
-    if (const auto& place = pending_.first().place) {
-      records_.Unpin(place->offset, place->record_bytes);
-      records_.Free(place->offset, place->record_bytes);
-    }
+    if (const auto& place = pending_.first().place) GiveBack(*place);
     pending_.RemoveFirst();
   }
   log_ = nullptr;

@@ -88,9 +88,13 @@ void Store::Settle(Writing* writing, size_t bytes) {
 
 void Store::Abandon(Writing* writing) {
   if (!writing->place) return;
-  records_.Unpin(writing->place->offset, writing->place->record_bytes);
-  records_.Free(writing->place->offset, writing->place->record_bytes);
+  GiveBack(*writing->place);
   writing->place.reset();
+}
+
+void Store::GiveBack(const Writing::Place& place) {
+  records_.Unpin(place.offset, place.record_bytes);
+  records_.Free(place.offset, place.record_bytes);
 }
 
 // The version is drawn here and not in Prepare, so that versions of a key grow in the order of its
