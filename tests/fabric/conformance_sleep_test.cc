@@ -1,8 +1,11 @@
 // Conformance: sleeping and waking. A lost wake-up is a poll() that outlasts kWaitMax; the sides
 // dawdle for random moments between their last look and their sleep, where wake-ups get lost.
 
+#include <algorithm>
 #include <atomic>
-#include <random>
+#include <memory>
+#include <thread>
+#include <vector>
 
 #include "tests/fabric/conformance.h"
 #include "verify/seal.h"
@@ -22,11 +25,12 @@ void Dawdle(uint64_t step) {
   }
 }
 
-// Answers `count` messages, asleep in between; false when a wake-up was lost or nobody ever slept.
+// Answers `count` messages, asleep in between; false when a wake-up or the connection was lost, or nobody ever slept.
 bool Answer(Port* port, size_t count) {
   size_t sleeps = 0;
   for (size_t answered = 0; answered < count;) {
     if (const auto event = port->Poll()) {
+      if (event->kind == Kind::kClosed) return false;
       if (event->kind != Kind::kMessage) continue;
       const std::vector<std::byte> message(event->message.begin(), event->message.end());
       port->Send(event->peer, message);
@@ -54,6 +58,7 @@ bool Ask(Connection* client, size_t count, uint64_t seed) {
         if (!Same(*reply, message)) return false;
         break;
       }
+      if (!client->alive()) return false;
       Dawdle(seed + asked);
       if (!client->Arm()) continue;
       ++sleeps;
@@ -63,35 +68,41 @@ bool Ask(Connection* client, size_t count, uint64_t seed) {
   return sleeps > 0;
 }
 
-}  // namespace
-
-TEST_P(FabricConformance, NoWakeUpIsLostBetweenTwoSleepers) {
-  const auto rounds = static_cast<size_t>(Rounds(20'000));
-  TestServer server = Serve();
-  const auto client = server.Connect();
-  std::atomic<bool> answered = false;
-  std::thread port([&] { answered.store(Answer(&server.port(), rounds)); });
-  EXPECT_TRUE(Ask(client.get(), rounds, 1));
-  port.join();
-  EXPECT_TRUE(answered.load());
-}
-
-TEST_P(FabricConformance, NoWakeUpIsLostAmongManySleepers) {
-  constexpr size_t kClients = 4;
-  const auto rounds = static_cast<size_t>(Rounds(3000));
-  TestServer server = Serve();
+// Between so many clients and a port; false when a connection was lost, which is no wake-up: an emulated device on a
+// host that has no time for it loses some.
+bool AreWoken(TestServer server, size_t count, size_t rounds) {
   std::vector<std::unique_ptr<Connection>> clients;
-  for (uint64_t id = 0; id < kClients; ++id) clients.push_back(server.Connect(0, id));
+  for (uint64_t id = 0; id < count; ++id) clients.push_back(server.Connect(0, id));
   std::atomic<size_t> satisfied = 0;
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < kClients; ++i) {
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {
       if (Ask(clients[i].get(), rounds, i * 1'000'000)) satisfied.fetch_add(1);
     });
   }
-  EXPECT_TRUE(Answer(&server.port(), kClients * rounds));
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(satisfied.load(), kClients);
+  const bool answered = Answer(&server.port(), count * rounds);
+  threads.clear();
+  const bool are_connected = std::ranges::all_of(clients, [](auto& one) { return one->alive(); });
+  if (!are_connected) return false;
+  EXPECT_TRUE(answered);
+  EXPECT_EQ(satisfied.load(), count);
+  return true;
+}
+
+constexpr int kTries = 3;
+
+}  // namespace
+
+TEST_P(FabricConformance, NoWakeUpIsLostBetweenTwoSleepers) {
+  const auto rounds = static_cast<size_t>(Rounds(20'000));
+  int tries = 0;
+  while (!AreWoken(Serve(), 1, rounds)) ASSERT_LT(++tries, kTries) << "connections are lost";
+}
+
+TEST_P(FabricConformance, NoWakeUpIsLostAmongManySleepers) {
+  const auto rounds = static_cast<size_t>(Rounds(3000));
+  int tries = 0;
+  while (!AreWoken(Serve(), 4, rounds)) ASSERT_LT(++tries, kTries) << "connections are lost";
 }
 
 TEST_P(FabricConformance, PortWithNothingToDoIsNotReadable) {
