@@ -7,6 +7,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$root/build-mutants
 binaries=$folder/build
 readonly root folder binaries
+# shellcheck source=tests/seconds.sh
+source "$root/tests/seconds.sh"
 jobs=$(nproc)
 readonly jobs
 
@@ -40,7 +42,7 @@ programs=(plovd)
 
 usage() {
   cat << 'END'
-usage: tests/mutants.sh [--list] [--only NAME]... [--seconds BOUND]
+usage: tests/mutants.sh [--list] [--only NAME]... [--for DURATION] [--seconds BOUND]
 
 Makes each mistake of tests/mutants/ in plov and shows what notices it. A copy of the sources in
 build-mutants/tree/ has all of them, and the environment variable PLOV_MUTANT chooses one; it is
@@ -53,6 +55,7 @@ and at last how many were caught. What the catchers printed is in build-mutants/
 
   --list           prints the mutants, each with what plov does wrong
   --only NAME      this one only; may be given again
+  --for DURATION   in a random order; those that are not begun within 90s, 10m or 8h are left out
   --seconds BOUND  how long simulator and torture tool may look for one; 10 unless given
   --help           this text
 
@@ -86,6 +89,7 @@ make_tree() {
 }
 
 only=()
+for_seconds=0
 seconds=10
 only_list=false
 while (($# > 0)); do
@@ -95,9 +99,13 @@ while (($# > 0)); do
       usage
       exit 0
       ;;
-    --only | --seconds)
+    --only | --seconds | --for)
       if (($# < 2)); then status=2 die "$1 needs a value"; fi
-      if [[ $1 == --only ]]; then only+=("$2"); else seconds=$2; fi
+      case "$1" in
+        --only) only+=("$2") ;;
+        --seconds) seconds=$2 ;;
+        --for) for_seconds=$(seconds_of "$2") || status=2 die "--for $2: 90s, 10m or 8h" ;;
+      esac
       shift
       ;;
     *)
@@ -125,6 +133,7 @@ for name in "${only[@]}"; do
   [[ " ${names[*]} " == *" $name "* ]] || status=2 die "there is no mutant $name; see --list"
 done
 if ((${#only[@]} > 0)); then names=("${only[@]}"); fi
+if ((for_seconds > 0)); then mapfile -t names < <(printf '%s\n' "${names[@]}" | shuf); fi
 
 child=""
 workers=()
@@ -244,6 +253,7 @@ work() {
   workers=()
   end_with_children
   for name in "${names[@]}"; do
+    if ((for_seconds > 0 && SECONDS > for_seconds)); then break; fi
     if ! mkdir "$folder/log/taken/$name" 2> /dev/null; then continue; fi
     try_mutant "$name" || survivors=$((survivors + 1))
   done
@@ -264,5 +274,6 @@ for id in "${workers[@]}"; do
   survivors=$((survivors + status))
 done
 workers=()
-echo "$((${#names[@]} - survivors)) of ${#names[@]} mutants caught"
+tried=$(find "$folder/log/taken" -mindepth 1 -maxdepth 1 | wc -l)
+echo "$((tried - survivors)) of $tried mutants caught, of ${#names[@]}"
 ((survivors == 0))

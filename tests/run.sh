@@ -4,7 +4,7 @@ set -euo pipefail
 
 usage() {
   cat << 'END'
-usage: tests/run.sh [--quick] [--long DURATION] [--packages]
+usage: tests/run.sh [--quick] [--within DURATION] [--long DURATION] [--packages]
 
 Installs what is missing (tests/install.sh test), then builds and tests plov: with g++ in build/,
 as a consumer of the installed tree, with clang++-19 under the address and undefined-behaviour
@@ -15,6 +15,8 @@ failed and the skipped tests, and at last the sums. Tests over RDMA run on a dev
 in a virtual machine, and where there is neither that is said last.
 
   --quick          only g++ and its tests, without virtual machines
+  --within DURATION
+                   of the mutants, which come last, tries in a random order as many as there is time for
   --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
                    fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
   --packages       also builds Debian packages of what is committed, twice, and installs, upgrades and
@@ -32,11 +34,19 @@ source "$root/tests/seconds.sh"
 
 quick=false
 packages=false
+within_seconds=0
 long_seconds=0
 while (($# > 0)); do
   case "$1" in
     --quick) quick=true ;;
     --packages) packages=true ;;
+    --within)
+      shift
+      if ! within_seconds=$(seconds_of "${1-}"); then
+        usage >&2
+        exit 2
+      fi
+      ;;
     --long)
       shift
       if ! long_seconds=$(seconds_of "${1-}"); then
@@ -56,7 +66,7 @@ while (($# > 0)); do
   shift
 done
 
-readonly quick packages long_seconds
+readonly quick packages within_seconds long_seconds
 jobs=$(nproc)
 # Tests wait a fifth of their time: half as many more at a time than there are processors.
 test_jobs=$((jobs + jobs / 2))
@@ -64,6 +74,8 @@ readonly jobs test_jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
 readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seconds=900
 readonly mutant_seconds=3600 fuzz_seconds=1800 package_seconds=3600
+# Expected: with less there is no time to try a mutant.
+readonly mutant_build_seconds=480
 
 child=""
 session=""
@@ -290,8 +302,17 @@ fuzz() {
 
 # The tests of the tests: each mutant that is caught has passed.
 mutants() {
+  local bound=() left
+  if ((within_seconds > 0)); then
+    left=$((within_seconds - SECONDS))
+    if ((left < mutant_build_seconds)); then
+      record skipped mutants 0 0 1 "; no time was left of --within: tests/mutants.sh tries them all"
+      return
+    fi
+    bound=(--for "${left}s")
+  fi
   counted mutants "$root/build-mutants/log/run.log" "$mutant_seconds" ' caught by ' ' SURVIVED ' \
-    bash "$root/tests/mutants.sh"
+    bash "$root/tests/mutants.sh" "${bound[@]}"
 }
 
 # What finds more the longer it looks.
