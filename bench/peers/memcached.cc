@@ -15,7 +15,7 @@ namespace plov::bench {
 
 namespace {
 
-constexpr uint64_t kBytesPerItem = 256;
+constexpr uint64_t kItemBytesMax = 256;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kMiBAtLeast = 128;
 
@@ -31,7 +31,7 @@ class Memcached final : public Peer {
   // It keeps the user that it is started as, also root: one that changes its user would no longer end
   // with the tool (PR_SET_PDEATHSIG), and only the tool's user reaches its socket.
   std::expected<void, Error> Open(const std::string& socket) {
-    const uint64_t mib = kMiBAtLeast + work().count() * kBytesPerItem / kMiB;
+    const uint64_t mib = kMiBAtLeast + work().count() * kItemBytesMax / kMiB;
     const passwd* user = ::getpwuid(::geteuid());
     PeerProgram program{.name = "memcached",
                         .package = "memcached",
