@@ -1,6 +1,8 @@
 #include "client/cluster.h"
 
 #include <algorithm>
+#include <chrono>
+#include <numeric>
 #include <ranges>
 #include <utility>
 
@@ -12,14 +14,33 @@ using fabric::Deadline;
 namespace {
 
 constexpr std::string_view kScheme = "cluster:";
+// For a seed's first attempt; and how long a server that did not answer is asked no more while there are others.
+constexpr Clock::duration kFirstJoin = std::chrono::milliseconds(100);
+constexpr Clock::duration kSourceRest = std::chrono::seconds(1);
 
-Cluster::Shard ShardOf(const verify::ClusterMap& map, const verify::ClusterMap::Shard& shard) {
-  const auto& primary = shard.in_sync[shard.primary];
+// By the slower of two clocks: of a map's lease, what a client may take for its own (rule C4).
+uint64_t LeaseOf(const verify::ClusterMap& map) {
+  constexpr uint64_t kPpm = 1'000'000;
+  const uint64_t part = kPpm - std::min<uint64_t>(map.rate_error_ppm, kPpm);
+  return map.lease_us / kPpm * part + map.lease_us % kPpm * part / kPpm;
+}
+
+Cluster::Shard ShardOf(const SeededMap& seeded, const verify::ClusterMap::Shard& shard) {
+  const verify::ClusterMap& map = seeded.map;
+  std::vector<Oaths::Expected> oaths;
+  for (const auto& member : shard.in_sync) {
+    oaths.push_back(
+        {.uris = map.servers[member.server].uris,
+         .oath = verify::Oath(seeded.cluster_id, shard.number, shard.epoch, member.incarnation)});
+  }
   return {.slot_first = shard.slot_first,
           .slot_last = shard.slot_last,
           .epoch = shard.epoch,
-          .target = {.uris = map.servers[primary.server].uris,
-                     .part = Target::Part{.shard = shard.number, .hash_seed = map.hash_seed}}};
+          .target = {.uris = map.servers[shard.in_sync[shard.primary].server].uris,
+                     .part = Target::Part{.shard = shard.number, .hash_seed = map.hash_seed},
+                     .epoch = shard.epoch,
+                     .oaths = std::move(oaths),
+                     .lease_us = LeaseOf(map)}};
 }
 
 }  // namespace
@@ -32,34 +53,53 @@ std::vector<std::string> Cluster::SeedsOf(std::string_view uri) {
   return seeds;
 }
 
-std::expected<Cluster, Error> Cluster::Join(std::vector<std::string> seeds, Deadline deadline) {
-  Cluster cluster(std::move(seeds));
-  Error error{Code::kInvalidArgument, ""};
-  for (size_t i = 0; i < cluster.seed_count_; ++i) {
-    const std::string& seed = cluster.sources_[i];
-    const Deadline now = Clock::now();
-    const auto share = (deadline - now) / static_cast<int64_t>(cluster.seed_count_ - i);
-    const auto seeded = FetchMap(seed, now + share);
-    if (seeded) {
-      cluster.Take(*seeded);
-      return cluster;
+// One that is stopped takes all the time that it is given: little at first, and more in each round.
+std::expected<Cluster, Error> Cluster::Join(const std::vector<std::string>& seeds,
+                                            Deadline deadline) {
+  Cluster cluster(seeds);
+  std::vector<Error> errors(seeds.size());
+  std::vector<size_t> silent(seeds.size());
+  std::iota(silent.begin(), silent.end(), size_t{0});
+  for (auto time = kFirstJoin; !silent.empty(); time *= 2) {
+    for (const size_t i : std::exchange(silent, {})) {
+      const Deadline end = seeds.size() == 1 ? deadline : std::min(deadline, Clock::now() + time);
+      const auto seeded = FetchMap(seeds[i], end);
+      if (seeded) {
+        cluster.Take(*seeded);
+        return cluster;
+      }
+      errors[i] = seeded.error();
+      if (Clock::now() >= end && end < deadline) silent.push_back(i);
     }
-    if (seeded.error().code != Code::kInvalidArgument) error.code = Code::kUnavailable;
-    error.message += (i == 0 ? "no server of the cluster answers: " : "; ") + seed + ": " +
-                     seeded.error().message;
+  }
+  Error error{Code::kInvalidArgument, "no server of the cluster answers: "};
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    if (errors[i].code != Code::kInvalidArgument) error.code = Code::kUnavailable;
+    error.message += (i == 0 ? "" : "; ") + seeds[i] + ": " + errors[i].message;
   }
   return std::unexpected(std::move(error));
 }
 
 const std::vector<Cluster::Shard>& Cluster::AskAny(Deadline deadline) {
   for (size_t left = sources_.size(); left > 0 && Clock::now() < deadline; --left) {
-    next_source_ = (next_source_ + 1) % sources_.size();
-    const auto seeded = FetchMap(sources_[next_source_], deadline);
+    Source* source = NextSource();
+    const auto seeded = FetchMap(source->uri, deadline);
+    if (!seeded && Clock::now() >= deadline) source->rests_until = deadline + kSourceRest;
     if (!seeded || !Fits(*seeded)) continue;
     Take(*seeded);
     break;
   }
   return shards_;
+}
+
+// One that was silent has the time that others need only when there are no others.
+Cluster::Source* Cluster::NextSource() {
+  const Deadline now = Clock::now();
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    next_source_ = (next_source_ + 1) % sources_.size();
+    if (sources_[next_source_].rests_until <= now) break;
+  }
+  return &sources_[next_source_];
 }
 
 bool Cluster::Fits(const SeededMap& seeded) const {
@@ -78,17 +118,21 @@ void Cluster::Take(const SeededMap& seeded) {
   shards_.resize(seeded.map.shards.size());
   for (size_t i = 0; i < shards_.size(); ++i) {
     const auto& shard = seeded.map.shards[i];
-    if (shard.epoch >= shards_[i].epoch) shards_[i] = ShardOf(seeded.map, shard);
+    if (shard.epoch >= shards_[i].epoch) shards_[i] = ShardOf(seeded, shard);
   }
   TakeSources(seeded.map);
 }
 
 // The user's seeds stay whatever a map says.
 void Cluster::TakeSources(const verify::ClusterMap& map) {
-  sources_.resize(seed_count_);
-  for (const auto& server : map.servers) {
-    sources_.insert(sources_.end(), server.uris.begin(), server.uris.end());
-  }
+  std::vector<Source> former = std::exchange(sources_, {});
+  const auto add = [&](const std::string& uri) {
+    if (std::ranges::find(sources_, uri, &Source::uri) != sources_.end()) return;
+    const auto known = std::ranges::find(former, uri, &Source::uri);
+    sources_.push_back(known == former.end() ? Source{uri} : *known);
+  };
+  std::ranges::for_each(seeds_, add);
+  for (const auto& server : map.servers) std::ranges::for_each(server.uris, add);
 }
 
 }  // namespace plov

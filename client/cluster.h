@@ -33,7 +33,7 @@ class Cluster {
 
   // Asks the seeds until one answers. kUnavailable when none does, with each and why; kInvalidArgument
   // when all are servers of their own.
-  static std::expected<Cluster, Error> Join(std::vector<std::string> seeds,
+  static std::expected<Cluster, Error> Join(const std::vector<std::string>& seeds,
                                             fabric::Deadline deadline);
 
   // By their slots; always as many, with the same slots and numbers.
@@ -46,14 +46,20 @@ class Cluster {
   uint64_t fetches() const { return fetches_; }
 
  private:
-  explicit Cluster(std::vector<std::string> seeds) : sources_(std::move(seeds)) {}
+  struct Source {
+    std::string uri;
+    fabric::Deadline rests_until = {};
+  };
+
+  explicit Cluster(const std::vector<std::string>& seeds) : seeds_(seeds) {}
 
   bool Fits(const SeededMap& seeded) const;
   void Take(const SeededMap& seeded);
   void TakeSources(const verify::ClusterMap& map);
+  Source* NextSource();
 
-  std::vector<std::string> sources_;  // URIs; the seeds first
-  size_t seed_count_ = sources_.size();
+  std::vector<std::string> seeds_;  // URIs
+  std::vector<Source> sources_;     // the seeds first; each once
   size_t next_source_ = 0;
   uint64_t cluster_id_ = 0;
   std::vector<Shard> shards_;

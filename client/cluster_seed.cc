@@ -22,14 +22,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenMaps{1};
 
-std::expected<std::unique_ptr<fabric::Connection>, Error> ConnectToMap(const std::string& uri,
-                                                                       Deadline deadline) {
-  return fabric::Connection::Connect(uri, {.shard = fabric::kShardMax,
-                                           .format_version = verify::kFormatVersion,
-                                           .reads_only = true,
-                                           .deadline = deadline});
-}
-
 // READs one after the other on a connection; nothing of theirs outlives it, as it goes first.
 class SeedReader {
  public:
@@ -90,6 +82,14 @@ std::expected<SeededMap, Error> ReadSeed(SeedReader* reader, const std::string& 
 
 }  // namespace
 
+std::expected<std::unique_ptr<fabric::Connection>, Error> ConnectToMap(const std::string& uri,
+                                                                       Deadline deadline) {
+  return fabric::Connection::Connect(uri, {.shard = fabric::kShardMax,
+                                           .format_version = verify::kFormatVersion,
+                                           .reads_only = true,
+                                           .deadline = deadline});
+}
+
 std::expected<SeededMap, Error> FetchMap(const std::string& uri, Deadline deadline) {
   auto connection = ConnectToMap(uri, deadline);
   if (!connection && connection.error().code == Code::kNoShard) {
@@ -101,12 +101,16 @@ std::expected<SeededMap, Error> FetchMap(const std::string& uri, Deadline deadli
   return ReadSeed(&reader, uri, deadline);
 }
 
+Error IsOfCluster(const std::string& uri) {
+  return {Code::kInvalidArgument,
+          "the server at " + uri + " is one of a cluster: connect to cluster:" + uri};
+}
+
 std::expected<void, Error> CheckInNoCluster(const std::string& uri, Deadline deadline) {
   const auto connection = ConnectToMap(uri, deadline);
   if (!connection && connection.error().code == Code::kNoShard) return {};
   if (!connection) return std::unexpected(connection.error());
-  return Fail(Code::kInvalidArgument,
-              "the server at " + uri + " is one of a cluster: connect to cluster:" + uri);
+  return std::unexpected(IsOfCluster(uri));
 }
 
 }  // namespace plov

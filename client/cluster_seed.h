@@ -6,12 +6,18 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <string>
 
 #include "fabric/fabric.h"
 #include "verify/cluster_map.h"
 
 namespace plov {
+
+// To what a server of a cluster shows beside its shards, map and oaths; it only READs. kNoShard: it is in no cluster; others
+// as of fabric::Connection::Connect.
+std::expected<std::unique_ptr<fabric::Connection>, Error> ConnectToMap(const std::string& uri,
+                                                                       fabric::Deadline deadline);
 
 struct SeededMap {
   uint64_t cluster_id = 0;
@@ -23,7 +29,9 @@ struct SeededMap {
 // them. Cost: a connection and about 4 READs; blocks until the deadline at most.
 std::expected<SeededMap, Error> FetchMap(const std::string& uri, fabric::Deadline deadline);
 
-// kInvalidArgument: the server is one of a cluster. Else as FetchMap.
+// kInvalidArgument: what is said of a server of a cluster to who takes it for one of its own.
+Error IsOfCluster(const std::string& uri);
+// IsOfCluster, if it is. Else as FetchMap.
 std::expected<void, Error> CheckInNoCluster(const std::string& uri, fabric::Deadline deadline);
 
 }  // namespace plov

@@ -78,6 +78,7 @@ std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view u
   engine->peers_ = std::move(*peers);
   engine->writes_.Attach(engine->peers_.get());
   engine->started_.Attach(engine->peers_.get());
+  engine->WatchOaths();
   for (const auto& peer : engine->peers_->all()) engine->Attach(peer.get());
   return engine;
 }
@@ -97,6 +98,12 @@ void Engine::Attach(Peer* peer) {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->connection().fd(), &event);
   }
+}
+
+void Engine::WatchOaths() {
+  if (!peers_->is_cluster()) return;
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peers_->oath_links().fd(), &event);
 }
 
 // Nothing of a former life is left: gets and writes are given the next one at once.
@@ -199,13 +206,14 @@ Deadline Engine::NextEvent(Deadline otherwise) const {
 }
 
 void Engine::Expire(Deadline now) {
+  peers_->LookAtOaths(now);
   TakeDead();
   gets_.Expire(now);
   writes_.Expire(now);
 }
 
 bool Engine::ArmAll() {
-  bool armed = true;
+  bool armed = peers_->oath_links().Arm();
   for (const Peers::Live& one : peers_->live()) armed = one.link->connection().Arm() && armed;
   return armed;
 }

@@ -106,6 +106,7 @@ class Engine {
   bool Reconnect();
   void BringUp(Peer* peer, std::unique_ptr<Life> next);
   void Attach(Peer* peer);
+  void WatchOaths();
   // Whether any peer was found dead; what it has answered before counts.
   bool TakeDead();
   void TakeDown(Peer* peer);

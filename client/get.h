@@ -32,12 +32,15 @@ struct Get {
     kAsked,    // and will answer
     kStale,    // the superblock is to be READ, then the lookup begun again
     kParked,   // until its shard is up
+    kLooks,    // found is what it will be once the oaths have been seen
     kHit,      // ended: `item` is it
     kAbsent,   // ended
     kFailed,   // ended: `error` says why
   };
 
   using Range = cuckoo::Lookup::Want;
+
+  static constexpr uint64_t kNoLook = UINT64_MAX;  // nobody has asked for one
 
   bool ended() const { return state >= State::kHit; }
 
@@ -61,7 +64,9 @@ struct Get {
   std::optional<std::span<std::byte>> into;
   size_t split_bytes = 0;  // of the record that came: value bytes that went to `into`
 
-  Reads::Id read = 0;  // kReading
+  Reads::Id read = 0;          // kReading
+  State found = State::kFree;  // kLooks
+  uint64_t look = kNoLook;     // the round in which the oaths are to be seen; 0: that is not needed
   uint32_t pause_us = 0;
   Deadline resume_at;      // kPaused
   uint64_t begun_us = 0;   // of BootUs, before the first READ; 0: not known

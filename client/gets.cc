@@ -55,6 +55,7 @@ Action Gets::Start(Get* get, const GetShard& shard, uint64_t hash) {
   get->held = false;
   get->link = shard.link;
   get->region = shard.region;
+  if (!shard.link->oaths().none()) BeginLook(get);
   return get->lookup.Start(&shard.context, get->key, hash, now_us_);
 }
 
@@ -243,9 +244,9 @@ void Gets::Act(Get* get, Action action) {
       get->resume_at = fabric::Clock::now() + std::chrono::microseconds(get->pause_us);
       return;
     case Action::kHit:
-      return End(get, Get::State::kHit);
+      return EndFound(get, Get::State::kHit);
     case Action::kAbsent:
-      return End(get, Get::State::kAbsent);
+      return EndFound(get, Get::State::kAbsent);
     case Action::kAskServer:
       get->state = Get::State::kAsk;
       ++asked_;
@@ -346,6 +347,42 @@ void Gets::Free(Get* get) {
 void Gets::Fail(Get* get, Error error) {
   get->error = std::move(error);
   End(get, Get::State::kFailed);
+}
+
+void Gets::EndFound(Get* get, Get::State state) {
+  if (get->link->oaths().none()) return End(get, state);
+  EndIfOathsStand(get, state);
+}
+
+// In the same doorbell as the first READ.
+void Gets::BeginLook(Get* get) {
+  const OathLinks& links = peers_->oath_links();
+  get->look = peers_->loads() ? Get::kNoLook : get->link->oaths().Begin(links.round());
+}
+
+void Gets::EndIfOathsStand(Get* get, Get::State state) {
+  const Oaths& oaths = get->link->oaths();
+  auto seen = Oaths::Seen::kBroken;
+  if (peers_->loads()) {
+    if (oaths.Stand()) seen = Oaths::Seen::kStand;
+  } else {
+    if (get->look == Get::kNoLook) BeginLook(get);
+    seen = oaths.SeenSince(get->look);
+  }
+  if (seen == Oaths::Seen::kStand) return End(get, state);
+  if (seen == Oaths::Seen::kNotYet) {
+    get->state = Get::State::kLooks;
+    get->found = state;
+    return;
+  }
+  get->link->Depose();
+  Park(get, shards_[peers_->ShardOf(get->lookup.hash())]);
+}
+
+void Gets::EndLooking() {
+  for (Get& get : gets_) {
+    if (get.state == Get::State::kLooks) EndIfOathsStand(&get, get.found);
+  }
 }
 
 // The place is busy until the callback has seen the value's bytes.

@@ -152,6 +152,11 @@ class Gets {
   void Want(Get* get);
   void OnRefreshed(const Link* link, const Link::Refreshed& refreshed);
   bool Ask(Get* get);
+  // It was found by READs: it ends once it is certain that they were the primary's.
+  void EndFound(Get* get, Get::State state);
+  [[gnu::noinline]] void BeginLook(Get* get);
+  [[gnu::noinline]] void EndIfOathsStand(Get* get, Get::State state);
+  void EndLooking();
   void End(Get* get, Get::State state);
   void EndOfMany(Get* get);
   // Tells GetMany's caller what `make` returns.
@@ -175,6 +180,7 @@ class Gets {
   void BeginGroup(size_t first, size_t count_max);
   void ForgetAhead();
   void EndGroup(size_t first);
+  static bool Stands(const GetShard* shard);
   [[gnu::noinline]] void GoOn(size_t index, const LoadGroup::Slot& slot);
   [[gnu::noinline]] bool IsCurrent(Link* link, uint32_t expiry);
 

@@ -60,7 +60,18 @@ void Gets::ForgetAhead() {
   hashed_ = many_ == nullptr ? 0 : many_->next;
 }
 
+// Whether what was READ is the primary's. A key that is none has no shard.
+bool Gets::Stands(const GetShard* shard) {
+  if (shard == nullptr || shard->link == nullptr) return true;
+  if (shard->link->oaths().Stand()) return true;
+  shard->link->Depose();
+  return false;
+}
+
 void Gets::EndGroup(size_t first) {
+  if (peers_->is_cluster()) {
+    group_->BeginAnewIf([](const GetShard* shard) { return !Stands(shard); });
+  }
   size_t index = first, left = 0;
   for (const LoadGroup::Slot& slot : group_->slots()) {
     const verify::ItemView& item = slot.item;

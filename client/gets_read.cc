@@ -127,7 +127,7 @@ bool Gets::PostReads() {
     get->state = Get::State::kReading;
   }
   wanting_.Sweep();
-  bool moved = false;
+  bool moved = peers_->oath_links().Look();
   for (const Peers::Live& one : peers_->live()) moved = one.link->PostReads() || moved;
   return Collect() || moved;
 }
@@ -143,7 +143,9 @@ bool Gets::Collect() {
                 [this, link](const Link::Refreshed& refreshed) { OnRefreshed(link, refreshed); }) ||
             moved;
   }
-  return moved;
+  if (!peers_->oath_links().Collect()) return moved;
+  EndLooking();
+  return true;
 }
 
 // A dead peer is handled by connecting anew: the lookup begins again there.
@@ -174,7 +176,7 @@ void Gets::PrefetchWays(const Get& get) {
 void Gets::Step(Get* get) {
   if (get->error.code != Code::kOk) return FailLoad(get);
   const Action action = Feed(get);
-  if (action == Action::kHit) return End(get, Get::State::kHit);
+  if (action == Action::kHit) return EndFound(get, Get::State::kHit);
   if (action == Action::kRead) return Want(get);
   Act(get, action);
 }

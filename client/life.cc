@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "client/attempts.h"
 #include "client/cluster_seed.h"
 #include "fabric/random.h"
 
 namespace plov {
-
-using fabric::Clock;
 
 namespace {
 
@@ -21,10 +20,18 @@ std::expected<void, Error> CheckWholeServer(const std::string& uri, uint32_t sha
   return CheckInNoCluster(uri, deadline);
 }
 
+// A server of a cluster does not have all shards, and closes the connections to those that others serve.
+Error WhyNotWhole(const std::string& uri, Error error, Deadline deadline) {
+  const bool may_be = error.code == Code::kNoShard || error.code == Code::kUnavailable;
+  return may_be && ConnectToMap(uri, deadline) ? IsOfCluster(uri) : error;
+}
+
 }  // namespace
 
-Life::Life(const Target& target, const ClientOptions& options, Callbacks* callbacks)
+Life::Life(const Target& target, const ClientOptions& options, OathLinks* oath_links,
+           Callbacks* callbacks)
     : callbacks_(callbacks),
+      oath_links_(oath_links),
       identity_{fabric::RandomId(), options.administers, {}},
       locations_(options.location_cache_bytes) {
   if (target.part) writes_.emplace_back(callbacks_);
@@ -34,17 +41,17 @@ Life::Life(const Target& target, const ClientOptions& options, Callbacks* callba
 std::expected<bool, Error> Life::Connect(const Target& target, Deadline deadline) {
   Error error{Code::kUnavailable, "it has no server that this client may connect to"};
   for (size_t i = 0; i < target.uris.size(); ++i) {
-    const Deadline now = Clock::now();
-    const auto share = (deadline - now) / static_cast<int64_t>(target.uris.size() - i);
-    auto links = ConnectShards(target.uris[i], target, now + share);
+    auto links =
+        ConnectShards(target.uris[i], target, NextAttemptEnd(deadline, target.uris.size() - i));
     const bool is_another = !links && links.error().code == Code::kUnknown;
     if (is_another && !links_.empty()) return false;
     if (!links) {
       error = std::move(links.error());
       continue;
     }
-    if (!IsThis(*links, target.part.has_value())) return false;
+    if (!IsThis(*links, target)) return false;
     Adopt(std::move(*links));
+    epoch_ = target.epoch;
     return true;
   }
   return std::unexpected(std::move(error));
@@ -53,7 +60,7 @@ std::expected<bool, Error> Life::Connect(const Target& target, Deadline deadline
 std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, const Target& target,
                                                       Deadline deadline) {
   if (!target.part) return ConnectServer(uri, deadline);
-  auto link = ConnectPart(uri, *target.part, deadline);
+  auto link = ConnectPart(uri, target, deadline);
   if (!link) return std::unexpected(std::move(link.error()));
   Links links;
   links.push_back(std::move(*link));
@@ -61,11 +68,16 @@ std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, co
 }
 
 std::expected<std::unique_ptr<Link>, Error> Life::ConnectPart(const std::string& uri,
-                                                              const Target::Part& part,
+                                                              const Target& target,
                                                               Deadline deadline) {
+  const Target::Part& part = *target.part;
+  auto oaths = Oaths::Connect(part.shard, target.oaths, target.lease_us, oath_links_, deadline);
+  if (!oaths) return std::unexpected(std::move(oaths.error()));
   auto link = Link::Connect(uri, part.shard, &identity_, deadline);
   if (!link) return link;
   if ((*link)->view().hash_seed != part.hash_seed) return Fail(Code::kProtocol, kOtherCluster);
+  if (auto seen = oaths->See(oath_links_, deadline); !seen) return std::unexpected(seen.error());
+  (*link)->RestOn(std::move(*oaths));
   return link;
 }
 
@@ -76,12 +88,7 @@ std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, De
   uint32_t shard_count = 1;
   for (uint32_t shard = 0; shard < shard_count; ++shard) {
     auto link = Link::Connect(uri, shard, &identity_, deadline);
-    if (!link && link.error().code == Code::kNoShard) {
-      if (auto alone = CheckInNoCluster(uri, deadline); !alone) {
-        return std::unexpected(alone.error());
-      }
-    }
-    if (!link) return std::unexpected(std::move(link.error()));
+    if (!link) return std::unexpected(WhyNotWhole(uri, std::move(link.error()), deadline));
     links.push_back(std::move(*link));
     const cuckoo::ShardView& view = links.back()->view();
     const cuckoo::ShardView& first = links.front()->view();
@@ -98,15 +105,15 @@ std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, De
 
 // The same memory; or a server with the log of the one before, which knows what that one applied: the
 // seed is drawn by a store that begins empty, and goes on with its log. A cluster has one seed for all.
-bool Life::IsThis(const Links& fresh, bool is_part) const {
-  if (links_.empty()) return true;
+bool Life::IsThis(const Links& fresh, const Target& target) const {
+  if (links_.empty() || target.epoch > epoch_) return true;
   const auto agree = [&](uint64_t cuckoo::ShardView::*member) {
     return std::ranges::equal(
         links_, fresh, {}, [&](const auto& link) { return link->view().*member; },
         [&](const auto& link) { return link->view().*member; });
   };
   return agree(&cuckoo::ShardView::incarnation) ||
-         (!is_part && agree(&cuckoo::ShardView::hash_seed));
+         (!target.part && agree(&cuckoo::ShardView::hash_seed));
 }
 
 // Locations are forgotten within a life, too: a server that took damaged memory over has dropped

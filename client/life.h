@@ -4,7 +4,8 @@
 // Rule R9 of plov(7).
 //
 // Within a life the connections may end and be made anew. Then lookups begin again, remembered
-// locations are forgotten, and unanswered writes are sent again under the same client id.
+// locations are forgotten, and unanswered writes are sent again under the same client id. A shard of a cluster goes
+// on with the next primary: that has all that the former one has acknowledged, and knows who wrote it.
 #pragma once
 
 #include <plov/client.h>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "client/link.h"
+#include "client/oaths.h"
 #include "client/write_queue.h"
 #include "cuckoo/location_cache.h"
 
@@ -34,13 +36,18 @@ struct Target {
 
   std::vector<std::string> uris = {};  // of one server, of which the first that answers counts
   std::optional<Part> part = {};
+  // Of a Part: its configuration, and what shows that it is held. None: whoever answers is taken for the primary.
+  uint64_t epoch = 0;
+  std::vector<Oaths::Expected> oaths = {};
+  uint64_t lease_us = 0;
   bool operator==(const Target&) const = default;
 };
 
 class Life {
  public:
-  // Of whoever answers first; the shard of a Part has a queue for its writes at once.
-  Life(const Target& target, const ClientOptions& options, Callbacks* callbacks);
+  // Of whoever answers first; the shard of a Part has a queue for its writes at once. All outlive it.
+  Life(const Target& target, const ClientOptions& options, OathLinks* oath_links,
+       Callbacks* callbacks);
 
   // Connects, all shards or none. False, and nothing is changed, when another life answers, or one that
   // knows somebody else by the client id: this one is over.
@@ -70,15 +77,16 @@ class Life {
   std::expected<Links, Error> ConnectShards(const std::string& uri, const Target& target,
                                             Deadline deadline);
   std::expected<std::unique_ptr<Link>, Error> ConnectPart(const std::string& uri,
-                                                          const Target::Part& part,
-                                                          Deadline deadline);
+                                                          const Target& target, Deadline deadline);
   std::expected<Links, Error> ConnectServer(const std::string& uri, Deadline deadline);
-  bool IsThis(const Links& fresh, bool is_part) const;
+  bool IsThis(const Links& fresh, const Target& target) const;
   void Adopt(Links fresh);
 
   Callbacks* callbacks_;
+  OathLinks* oath_links_;
   Identity identity_;
   Links links_;
+  uint64_t epoch_ = 0;             // of a Part, that they were made in
   std::deque<WriteQueue> writes_;  // by shard
   cuckoo::LocationCache locations_;
   uint64_t former_late_reads_ = 0;  // of connections that ended

@@ -18,8 +18,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "client/oaths.h"
 #include "client/reads.h"
 #include "client/server_clock.h"
 #include "cuckoo/geometry.h"
@@ -61,13 +63,23 @@ class Link {
   std::expected<void, Error> Open(Deadline deadline);
 
   fabric::Connection& connection() { return *connection_; }
-  bool alive() const { return connection_->alive(); }
+  // False once what is READ on it may be a former primary's, too.
+  bool alive() const { return connection_->alive() && !is_deposed_; }
   uint32_t shard() const { return shard_; }
   const cuckoo::ShardView& view() const { return view_; }
   const ServerClock& clock() const { return clock_; }
 
   // The region, where READs are loads; else empty.
   std::span<const std::byte> region() const { return region_; }
+
+  // Of a shard of a cluster: what is READ here is the shard's while these stand. They were seen after it was connected,
+  // and before the first READ of an item.
+  void RestOn(Oaths oaths) { oaths_ = std::move(oaths); }
+  const Oaths& oaths() const { return oaths_; }
+  // They do not stand.
+  void Depose() { is_deposed_ = true; }
+  // Nobody looks at them any more.
+  void LeaveOaths() { oaths_ = {}; }
 
   // READs. None may be added while the superblock is READ; see stale().
   Reads& reads() { return reads_; }
@@ -139,6 +151,7 @@ class Link {
   std::optional<Error> Wait(Deadline deadline, Deadline idle_since);
 
   uint32_t shard_;
+  bool is_deposed_ = false;
   uint64_t client_id_;
   Reads reads_;
   std::unique_ptr<fabric::Connection> connection_;  // ends before the memory that it READs into
@@ -146,6 +159,7 @@ class Link {
   cuckoo::ShardView view_;
   ServerClock clock_;
 
+  Oaths oaths_;
   ReadBuffer read_now_;
   bool stale_ = false;
   bool reading_superblock_ = false;

@@ -73,6 +73,12 @@ class LoadGroup {
   void Begin(std::string_view key, uint64_t hash, const GetShard* shard);
   // Of a key that is none, or whose shard is not up: never plain.
   void BeginAnew(std::string_view key, uint64_t hash, const GetShard* shard);
+  // Of shards of which that is so, whatever was READ.
+  void BeginAnewIf(auto&& condition) {
+    for (Slot& slot : all()) {
+      if (condition(slot.shard)) slot.state = State::kBeginAnew;
+    }
+  }
   // Afterwards each slot has ended or is not plain. Views and regions are those of Begin.
   [[gnu::flatten]] void Read();
 

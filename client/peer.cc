@@ -17,12 +17,14 @@ constexpr std::chrono::microseconds kAttemptLast = std::chrono::milliseconds(200
 
 }  // namespace
 
-Peer::Peer(Target target, uint32_t first_shard, const ClientOptions& options, Callbacks* callbacks)
+Peer::Peer(Target target, uint32_t first_shard, const ClientOptions& options, OathLinks* oath_links,
+           Callbacks* callbacks)
     : target_(std::move(target)),
       first_shard_(first_shard),
       options_(options),
+      oath_links_(oath_links),
       callbacks_(callbacks),
-      life_(std::make_unique<Life>(target_, options, callbacks)),
+      life_(std::make_unique<Life>(target_, options, oath_links, callbacks)),
       attempt_max_(kAttemptFirst) {}
 
 void Peer::MoveTo(const Target& target) {
@@ -30,6 +32,7 @@ void Peer::MoveTo(const Target& target) {
   target_ = target;
   next_attempt_ = {};
   backoff_ = {};
+  is_silent_ = false;
 }
 
 // Memory may run out before anything has changed.
@@ -37,6 +40,7 @@ void Peer::TakeDown() {
   down_ = {Code::kUnavailable, "the server went away"};
   is_up_ = false;
   next_attempt_ = {};
+  for (const auto& link : life_->links()) link->LeaveOaths();
 }
 
 std::expected<std::unique_ptr<Life>, Error> Peer::Attempt(Deadline deadline) {
@@ -44,7 +48,7 @@ std::expected<std::unique_ptr<Life>, Error> Peer::Attempt(Deadline deadline) {
   std::unique_ptr<Life> next;
   auto connected = life_->Connect(target_, deadline);
   if (connected && !*connected) {
-    next = std::make_unique<Life>(target_, options_, callbacks_);
+    next = std::make_unique<Life>(target_, options_, oath_links_, callbacks_);
     connected = next->Connect(target_, deadline);
   }
   if (!connected) {

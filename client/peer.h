@@ -19,7 +19,8 @@ namespace plov {
 class Peer {
  public:
   // first_shard: the number of its first shard among the client's.
-  Peer(Target target, uint32_t first_shard, const ClientOptions& options, Callbacks* callbacks);
+  Peer(Target target, uint32_t first_shard, const ClientOptions& options, OathLinks* oath_links,
+       Callbacks* callbacks);
 
   const Target& target() const { return target_; }
   uint32_t first_shard() const { return first_shard_; }
@@ -65,6 +66,7 @@ class Peer {
   Target target_;
   uint32_t first_shard_;
   ClientOptions options_;
+  OathLinks* oath_links_;
   Callbacks* callbacks_;
   std::unique_ptr<Life> life_;
   bool is_up_ = false;

@@ -1,5 +1,6 @@
 #include "client/peers.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace plov {
@@ -15,7 +16,12 @@ constexpr std::chrono::milliseconds kFirstAttemptMax{200};
 // Attempts that get no answer have one part of so many of the time.
 constexpr int kRestParts = 10;
 constexpr std::chrono::milliseconds kAskMax{50};
-constexpr std::chrono::milliseconds kBetweenAsks{200};
+// Between two questions for the map that did not help: a configuration follows another within milliseconds, or the time in
+// which a server is taken for dead.
+constexpr Clock::duration kBetweenAsksMin = std::chrono::milliseconds(4);
+constexpr Clock::duration kBetweenAsksMax = std::chrono::milliseconds(50);
+// A reply takes less, but for a primary whose members change.
+constexpr std::chrono::milliseconds kBetweenLooks{10};
 
 constexpr auto kNoMember = "the cluster's map names no shard of a server at ";
 
@@ -34,7 +40,8 @@ std::expected<std::unique_ptr<Peers>, Error> Peers::Connect(const std::string& u
 }
 
 std::expected<void, Error> Peers::ConnectServer(const std::string& uri, Deadline deadline) {
-  auto peer = std::make_unique<Peer>(Target{.uris = {uri}}, 0, options_, callbacks_);
+  auto peer =
+      std::make_unique<Peer>(Target{.uris = {uri}}, 0, options_, oath_links_.get(), callbacks_);
   const auto connected = peer->Attempt(deadline);
   if (!connected) return ConnectMember(uri, connected.error(), deadline);
   Reserve(peer->shard_count());
@@ -53,10 +60,11 @@ std::expected<void, Error> Peers::ConnectMember(const std::string& uri, const Er
   return {};
 }
 
-std::expected<void, Error> Peers::ConnectCluster(std::vector<std::string> seeds,
+std::expected<void, Error> Peers::ConnectCluster(const std::vector<std::string>& seeds,
                                                  Deadline deadline) {
-  auto cluster = Cluster::Join(std::move(seeds), deadline);
+  auto cluster = Cluster::Join(seeds, deadline);
   if (!cluster) return std::unexpected(std::move(cluster.error()));
+  if (auto opened = oath_links_->Open(); !opened) return opened;
   cluster_ = std::move(*cluster);
   AddPeers();
   ConnectAll(deadline);
@@ -64,8 +72,10 @@ std::expected<void, Error> Peers::ConnectCluster(std::vector<std::string> seeds,
 }
 
 Target Peers::TargetOf(const Cluster::Shard& shard) const {
-  if (member_.empty() || std::ranges::count(shard.target.uris, member_) > 0) return shard.target;
-  return {.uris = {}, .part = shard.target.part};
+  if (member_.empty()) return shard.target;
+  const bool is_here = std::ranges::count(shard.target.uris, member_) > 0;
+  return {.uris = is_here ? shard.target.uris : std::vector<std::string>(),
+          .part = shard.target.part};
 }
 
 void Peers::AddPeers() {
@@ -77,7 +87,8 @@ void Peers::AddPeers() {
   for (const Cluster::Shard& shard : shards) {
     slots_.resize(size_t{shard.slot_last} + 1, static_cast<uint16_t>(peers_.size()));
     const auto first = static_cast<uint32_t>(peers_.size());
-    peers_.push_back(std::make_unique<Peer>(TargetOf(shard), first, options_, callbacks_));
+    peers_.push_back(
+        std::make_unique<Peer>(TargetOf(shard), first, options_, oath_links_.get(), callbacks_));
   }
 }
 
@@ -126,13 +137,16 @@ void Peers::FindLive() {
   for (uint32_t shard = 0; shard < shard_count_; ++shard) {
     if (Link* link = shards_[shard].link) live_.push_back({link, shard});
   }
-  loads_ = std::ranges::none_of(live_, [](const Live& one) { return one.link->region().empty(); });
+  loads_ = std::ranges::none_of(live_, [](const Live& one) {
+    return one.link->region().empty() || !one.link->oaths().loads();
+  });
 }
 
 void Peers::FindNextTry() {
   next_try_ = Deadline::max();
   for (const auto& peer : peers_) {
     if (!peer->is_up()) next_try_ = std::min(next_try_, TryTime(*peer));
+    if (Rests(*peer)) next_try_ = std::min(next_try_, next_ask_);
   }
 }
 
@@ -141,7 +155,17 @@ Deadline Peers::TryTime(const Peer& peer) const {
   return peer.is_silent() ? std::max(peer.next_attempt(), rest_end_) : peer.next_attempt();
 }
 
+bool Peers::Rests(const Peer& peer) const {
+  return cluster_ && !peer.is_up() && peer.is_silent() && IsWanted(peer);
+}
+
 Peer* Peers::NextToTry(Deadline now) {
+  // Others may have taken over from one that is not tried for a while.
+  if (now >= next_try_ && now >= next_ask_ &&
+      std::ranges::any_of(peers_, [this](const auto& peer) { return Rests(*peer); })) {
+    AskCluster();
+    FindNextTry();
+  }
   for (size_t i = 0; now >= next_try_ && i < peers_.size(); ++i) {
     last_tried_ = (last_tried_ + 1) % peers_.size();
     Peer* peer = peers_[last_tried_].get();
@@ -162,6 +186,7 @@ void Peers::AfterAttempt(const Peer& peer, Deadline begun) {
     other->TryNext(peer.is_up() ? Deadline{} : peer.next_attempt());
   }
   const Deadline now = Clock::now();
+  if (peer.is_up()) between_asks_ = {};
   if (!peer.is_up() && now >= next_ask_) AskCluster();
   if (peer.is_silent()) rest_end_ = Clock::now() + kRestParts * (now - begun);
   FindNextTry();
@@ -171,7 +196,29 @@ void Peers::AskCluster() {
   const Deadline end = Clock::now() + std::min<Clock::duration>(options_.timeout, kAskMax);
   const auto& shards = cluster_->AskAny(end);
   for (size_t i = 0; i < peers_.size(); ++i) peers_[i]->MoveTo(TargetOf(shards[i]));
-  next_ask_ = Clock::now() + kBetweenAsks;
+  between_asks_ = std::clamp(2 * between_asks_, kBetweenAsksMin, kBetweenAsksMax);
+  next_ask_ = Clock::now() + between_asks_;
+}
+
+void Peers::LookAtOaths(Deadline now) {
+  if (!cluster_) return;
+  oath_links_->Sweep();
+  const bool is_due = now >= next_look_;
+  if (is_due) next_look_ = now + kBetweenLooks;
+  for (const Live& one : live_) {
+    const Oaths& oaths = one.link->oaths();
+    if (!oaths.alive()) one.link->Depose();
+    if (!is_due || !one.link->awaits_reply()) continue;
+    if (!oaths.StoodLast(loads_)) one.link->Depose();
+    if (!loads_) oaths.Want(oath_links_->round());
+  }
+}
+
+Deadline Peers::NextEvent(Deadline otherwise) const {
+  const bool looks = cluster_ && std::ranges::any_of(live_, [](const Live& one) {
+                       return one.link->awaits_reply();
+                     });
+  return std::min({otherwise, next_try_, looks ? next_look_ : Deadline::max()});
 }
 
 void Peers::AddTo(ClientStats* stats) const {

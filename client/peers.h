@@ -74,6 +74,8 @@ class Peers {
   }
   // Whether READs are loads.
   bool loads() const { return loads_; }
+  // Of all shards.
+  OathLinks& oath_links() const { return *oath_links_; }
 
   // To be called once the peer is up, or not up any more. Needs no memory where Reserve had enough for the
   // peer's shards.
@@ -87,7 +89,10 @@ class Peers {
   // that does not answer is tried for a small share of the time only; and where a shard could not be
   // reached, the cluster is asked where it is now.
   void AfterAttempt(const Peer& peer, Deadline begun);
-  Deadline NextEvent(Deadline otherwise) const { return std::min(otherwise, next_try_); }
+  // Of a cluster. What a shard owes a reply to waits for ever if its primary is stopped, and another one is there: whoever
+  // cannot see all oaths is deposed. To be called while nothing comes.
+  void LookAtOaths(Deadline now);
+  Deadline NextEvent(Deadline otherwise) const;
 
   void AddTo(ClientStats* stats) const;
 
@@ -102,7 +107,8 @@ class Peers {
       : options_(options), callbacks_(callbacks) {}
 
   std::expected<void, Error> ConnectServer(const std::string& uri, Deadline deadline);
-  std::expected<void, Error> ConnectCluster(std::vector<std::string> seeds, Deadline deadline);
+  std::expected<void, Error> ConnectCluster(const std::vector<std::string>& seeds,
+                                            Deadline deadline);
   std::expected<void, Error> ConnectMember(const std::string& uri, const Error& error,
                                            Deadline deadline);
   bool IsWanted(const Peer& peer) const { return member_.empty() || !peer.target().uris.empty(); }
@@ -114,9 +120,12 @@ class Peers {
   void FindLive();
   void FindNextTry();
   Deadline TryTime(const Peer& peer) const;
+  // It did not answer, and is not tried for a while.
+  bool Rests(const Peer& peer) const;
 
   ClientOptions options_;
   Callbacks* callbacks_;
+  std::unique_ptr<OathLinks> oath_links_ = std::make_unique<OathLinks>();  // outlives the peers
   std::optional<Cluster> cluster_;
   std::vector<std::unique_ptr<Peer>> peers_;
   uint64_t hash_seed_ = 0;
@@ -130,6 +139,8 @@ class Peers {
   Deadline next_try_ = Deadline::max();
   Deadline rest_end_{};  // servers that do not answer are not tried before
   Deadline next_ask_{};
+  fabric::Clock::duration between_asks_{};
+  Deadline next_look_{};
 };
 
 }  // namespace plov

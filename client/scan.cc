@@ -55,6 +55,7 @@ std::expected<ScanSummary, Error> Scan::Run() {
     incarnation_ = link().view().incarnation;
     const Outcome step = ScanShard();
     if (!step) return std::unexpected(step.error());
+    if (auto seen = SeeOaths(); !seen) return std::unexpected(seen.error());
     if (*step == Step::kStop) break;
   }
   return summary_;
@@ -191,6 +192,17 @@ std::expected<void, Error> Scan::Resume() {
     return Fail(Code::kUnavailable, "the server was restarted during the scan");
   }
   return {};
+}
+
+// What was READ up to now is the primary's if all oaths stand now. One that comes back with its memory has been READ
+// rightly, too.
+std::expected<void, Error> Scan::SeeOaths() {
+  for (uint32_t resumes = 0;; ++resumes) {
+    const auto seen = link().oaths().See(&peers_->oath_links(), fabric::Clock::now() + timeout_);
+    if (seen || seen.error().code != Code::kUnavailable || resumes == kResumesMax) return seen;
+    link().Depose();
+    if (auto resumed = Resume(); !resumed) return resumed;
+  }
 }
 
 std::expected<void, Error> Scan::Refresh() {

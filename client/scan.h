@@ -62,6 +62,7 @@ class Scan {
   Outcome ScanItem(verify::Bucket* bucket);
   Outcome NextTable(uint64_t done_generation, bool retired);
   std::expected<void, Error> Resume();
+  std::expected<void, Error> SeeOaths();
   std::expected<std::span<std::byte>, Error> Read(uint64_t offset, uint32_t bytes);
   bool IsExpired(uint32_t expiry);
   Link& link() { return *peers_->link(shard_); }

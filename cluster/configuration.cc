@@ -80,6 +80,7 @@ void TakeConfig(Fields* fields, Config* config) {
   config->rate_error_ppm = fields->Number32("rate_error_ppm", 0, kRateErrorPpmMax);
   if (config->min_replicas > config->replicas)
     fields->Wrong("min_replicas", "is more than replicas");
+  if (fields->Has("session_key")) config->session_key = fields->Hex("session_key");
 }
 
 void TakeServer(Fields* fields, Server* server) {
@@ -109,19 +110,40 @@ void TakeShard(Fields* fields, Shard* shard) {
   }
 }
 
+void TakePlacement(Fields* fields, Placement* placement) {
+  placement->servers = fields->Texts("servers", kMembersMax, kNameBytesMax);
+  std::set<std::string> servers;
+  for (const std::string& server : placement->servers) {
+    if (!IsName(server)) fields->Wrong("servers", "has what is no name");
+    if (!servers.insert(server).second) fields->Wrong("servers", "has a server twice");
+  }
+}
+
+void TakeEmptyStart(Fields* fields, EmptyStart* start) {
+  start->member = {fields->Name("server"), fields->Id("incarnation")};
+  start->is_taken = fields->Number("taken", 0, 1) == 1;
+}
+
 }  // namespace
 
+// The first that cuckoo::ShardOf would give it.
+uint32_t FirstSlotOf(uint32_t number, uint32_t shards) {
+  return static_cast<uint32_t>((uint64_t{number} * kSlots + shards - 1) / shards);
+}
+
 std::string Encode(const Config& config) {
-  return Text({{"format", kFormat},
-               {"cluster", IdText(config.cluster_id)},
-               {"hash_seed", IdText(config.hash_seed)},
-               {"shards", config.shards},
-               {"replicas", config.replicas},
-               {"min_replicas", config.min_replicas},
-               {"lease_ms", static_cast<uint64_t>(config.lease.count())},
-               {"detect_ms", static_cast<uint64_t>(config.detect.count())},
-               {"drop_ms", static_cast<uint64_t>(config.drop.count())},
-               {"rate_error_ppm", config.rate_error_ppm}});
+  Json object = {{"format", kFormat},
+                 {"cluster", IdText(config.cluster_id)},
+                 {"hash_seed", IdText(config.hash_seed)},
+                 {"shards", config.shards},
+                 {"replicas", config.replicas},
+                 {"min_replicas", config.min_replicas},
+                 {"lease_ms", static_cast<uint64_t>(config.lease.count())},
+                 {"detect_ms", static_cast<uint64_t>(config.detect.count())},
+                 {"drop_ms", static_cast<uint64_t>(config.drop.count())},
+                 {"rate_error_ppm", config.rate_error_ppm}};
+  if (config.session_key != 0) object["session_key"] = IdText(config.session_key);
+  return Text(object);
 }
 
 std::string Encode(const Server& server) {
@@ -146,6 +168,19 @@ std::string Encode(const Shard& shard) {
                {"proposal", IdText(shard.proposal)}});
 }
 
+std::string Encode(const Placement& placement) {
+  Json servers = Json::array();
+  for (const std::string& server : placement.servers) servers.push_back(server);
+  return Text({{"cluster", IdText(placement.cluster_id)}, {"servers", servers}});
+}
+
+std::string Encode(const EmptyStart& start) {
+  return Text({{"cluster", IdText(start.cluster_id)},
+               {"server", start.member.server},
+               {"incarnation", IdText(start.member.incarnation)},
+               {"taken", start.is_taken ? 1 : 0}});
+}
+
 std::expected<Config, Error> DecodeConfig(std::string_view data) {
   return Decode<Config>("config", data, TakeConfig);
 }
@@ -156,6 +191,14 @@ std::expected<Server, Error> DecodeServer(std::string_view data) {
 
 std::expected<Shard, Error> DecodeShard(std::string_view data) {
   return Decode<Shard>("shard", data, TakeShard);
+}
+
+std::expected<Placement, Error> DecodePlacement(std::string_view data) {
+  return Decode<Placement>("placement", data, TakePlacement);
+}
+
+std::expected<EmptyStart, Error> DecodeEmptyStart(std::string_view data) {
+  return Decode<EmptyStart>("empty start", data, TakeEmptyStart);
 }
 
 std::expected<void, Error> CheckCluster(uint64_t cluster_id, uint64_t ours) {

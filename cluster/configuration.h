@@ -1,8 +1,11 @@
 // The values that a cluster keeps with its coordinator: what is in them, and which are accepted.
 //
 //   config       what all servers and clients of the cluster have in common; changed rarely
-//   servers/ID   ephemeral: a server that runs, for whoever places replicas; decides nothing
+//   servers/ID   where a server was when it was started last; decides nothing
+//   running/ID   ephemeral: that server runs, as far as the coordinator knows; decides nothing
+//   placement/N  which servers are to have a replica of a shard
 //   shards/N     the configuration of a shard, by epochs: the truth (cluster/configuration_register.h)
+//   empty/N      who may begin that shard with nothing, once (cluster/empty_start.h)
 //
 // They are JSON objects. Numbers that count are JSON integers; random 64-bit numbers are strings of 16 hex digits, so
 // that tools which take every number for a double leave them as they are. Fields that are not known are ignored.
@@ -45,6 +48,8 @@ struct Config {
   std::chrono::milliseconds detect{0};  // a silent primary is suspected
   std::chrono::milliseconds drop{0};    // a silent backup is dropped
   uint32_t rate_error_ppm = 0;          // by which two hosts' clocks may differ in rate, at most
+  // Random: what the numbers are drawn by under which servers know each other's clients. 0: there are no replicas.
+  uint64_t session_key = 0;
 
   bool operator==(const Config&) const = default;
 };
@@ -81,14 +86,36 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
+struct Placement {
+  uint64_t cluster_id = 0;
+  std::vector<std::string> servers;  // 1..kMembersMax, none twice
+
+  bool operator==(const Placement&) const = default;
+};
+
+struct EmptyStart {
+  uint64_t cluster_id = 0;
+  Member member;
+  bool is_taken = false;
+
+  bool operator==(const EmptyStart&) const = default;
+};
+
+// Of shard `number` of `shards`, that divide all slots evenly.
+uint32_t FirstSlotOf(uint32_t number, uint32_t shards);
+
 std::string Encode(const Config& config);
 std::string Encode(const Server& server);
 std::string Encode(const Shard& shard);
+std::string Encode(const Placement& placement);
+std::string Encode(const EmptyStart& start);
 
 // kProtocol with the name of the field, when a value is missing, of another type or out of range.
 std::expected<Config, Error> DecodeConfig(std::string_view data);
 std::expected<Server, Error> DecodeServer(std::string_view data);
 std::expected<Shard, Error> DecodeShard(std::string_view data);
+std::expected<Placement, Error> DecodePlacement(std::string_view data);
+std::expected<EmptyStart, Error> DecodeEmptyStart(std::string_view data);
 
 // kProtocol, "data of another cluster": the root is the wrong one, or it was created anew.
 std::expected<void, Error> CheckCluster(uint64_t cluster_id, uint64_t ours);

@@ -102,6 +102,11 @@ class Coordinator {
   virtual State state() const = 0;
 };
 
+// What `path` holds from now on, persistent, whatever it held; nothing is written where it holds that already. Errors: as of
+// Get, Set and Create.
+std::expected<void, Error> Put(Coordinator* coordinator, const std::string& path,
+                               const std::string& data);
+
 struct Options {
   std::chrono::milliseconds timeout{2000};  // of each call, and of Open
   // How long a server may be silent until its ephemeral nodes go; ZooKeeper takes 2 to 20 of its ticks.

@@ -27,6 +27,7 @@ class Fields {
     return {element, within_ + within + ".", wrong_};
   }
 
+  bool Has(const char* name) const { return object_.is_object() && object_.contains(name); }
   // Zero and nothing where something is wrong.
   uint64_t Number(const char* name, uint64_t min, uint64_t max);
   uint32_t Number32(const char* name, uint32_t min, uint32_t max);

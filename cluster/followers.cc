@@ -37,6 +37,12 @@ void Followers::HeardAll(uint64_t now_us) {
   for (Follower& one : all_) one.heard_us = now_us;
 }
 
+void Followers::Heard(const std::string& server, uint64_t now_us) {
+  for (Follower& one : all_) {
+    if (one.replica.server == server) one.heard_us = now_us;
+  }
+}
+
 Follower* Followers::Find(uint64_t incarnation) {
   const auto found = std::ranges::find(all_, incarnation,
                                        [](const Follower& one) { return one.replica.incarnation; });

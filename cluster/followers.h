@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cluster/stream.h"
@@ -15,6 +16,7 @@ struct Follower {
   bool is_joining = false;  // it is in no configuration yet
   bool follows = false;     // it has this primary's entries in the place of its own
   bool has_caught_up = false;
+  bool leaves = false;    // it has asked to be dropped
   uint64_t held = 0;      // it holds all up to this number
   uint64_t heard_us = 0;  // when it was heard of last
   uint64_t sent_us = 0;   // it has acknowledged, in this epoch, what was sent then
@@ -31,6 +33,8 @@ class Followers {
 
   // None of them is silent: the primary itself has not asked.
   void HeardAll(uint64_t now_us);
+  // Those of this server are not.
+  void Heard(const std::string& server, uint64_t now_us);
 
   const std::vector<Follower>& all() const { return all_; }
   Follower* Find(uint64_t incarnation);

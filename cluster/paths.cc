@@ -43,9 +43,14 @@ bool IsBelow(std::string_view path, std::string_view above) {
 
 std::set<std::string> WatchedAbove(const std::set<std::string>& watched, std::string_view path) {
   std::set<std::string> above;
-  std::ranges::copy_if(watched, std::inserter(above, above.end()),
-                       [path](const std::string& each) { return IsBelow(path, each); });
-  return above;
+  while (true) {
+    if (const auto found = watched.find(std::string(path)); found != watched.end()) {
+      above.insert(*found);
+    }
+    if (path.empty()) return above;
+    const size_t slash = path.rfind('/');
+    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+  }
 }
 
 }  // namespace plov::cluster

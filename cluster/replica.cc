@@ -191,6 +191,7 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
                       .follows = follows_,
                       .has_gap = has_gap,
                       .has_caught_up = has_caught_up_,
+                      .leaves = leaves_,
                       .end = tail_.end().number,
                       .sent_us = sent_us_});
 }
@@ -207,16 +208,25 @@ void Replica::Receive(const Ack& ack, uint64_t now_us) {
   Follower* from = lead_ && ack.epoch == epoch() ? lead_->followers.Find(ack.from) : nullptr;  // S5
   if (from == nullptr) return;
   from->heard_us = now_us;
-  if (!ack.follows) return SendTo(*from, tail_.published(), true, now_us);
+  if (!ack.follows) return SendTo(*from, tail_.published(), true, Stamp(now_us));
   from->follows = true;
   from->has_caught_up |= ack.has_caught_up;
+  from->leaves |= ack.leaves;
   from->held = std::max(from->held, ack.end);
   from->sent_us = std::max(from->sent_us, ack.sent_us);
   if (ack.has_gap) {
     const auto before = tail_.At(ack.end);
-    SendTo(*from, before.value_or(tail_.published()), !before, now_us);
+    SendTo(*from, before.value_or(tail_.published()), !before, Stamp(now_us));
   }
   Advance(now_us);
+}
+
+void Replica::HearPart(uint64_t now_us) {
+  if (!lead_ && follows_) heard_us_ = now_us;
+}
+
+void Replica::HearOf(const std::string& server, uint64_t now_us) {
+  if (lead_) lead_->followers.Heard(server, now_us);
 }
 
 void Replica::Receive(const Join& join, uint64_t now_us) {
@@ -225,7 +235,7 @@ void Replica::Receive(const Join& join, uint64_t now_us) {
   if (std::ranges::find(members, join.replica.server, &Member::server) != members.end()) return;
   lead_->followers.Add(join.replica, now_us);
   const Follower* joining = lead_->followers.Find(join.replica.incarnation);
-  if (joining != nullptr) SendTo(*joining, tail_.published(), true, now_us);
+  if (joining != nullptr) SendTo(*joining, tail_.published(), true, Stamp(now_us));
 }
 
 void Replica::Receive(const HandOver& hand_over, uint64_t now_us) {
@@ -246,7 +256,20 @@ std::optional<uint64_t> Replica::joining() const {
 
 void Replica::HandOverTo(uint64_t incarnation) {
   const Follower* to = serves() ? lead_->followers.Find(incarnation) : nullptr;
-  if (to != nullptr && !to->is_joining && to->follows) lead_->successor = incarnation;
+  const bool can = to != nullptr && !to->is_joining && to->follows && !to->leaves;
+  if (can) lead_->successor = incarnation;
+}
+
+const Follower* Replica::MemberThatStays() const {
+  const auto& all = lead_->followers.all();
+  const auto found = std::ranges::find_if(
+      all, [](const Follower& one) { return !one.is_joining && one.follows && !one.leaves; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool Replica::has_left() const {
+  if (is_given_up_ || !is_member()) return true;
+  return lead_ ? MemberThatStays() == nullptr : held_->shard.in_sync.size() == 1;
 }
 
 void Replica::HandOverNow(uint64_t now_us) {
@@ -263,6 +286,7 @@ void Replica::HandOverNow(uint64_t now_us) {
 
 void Replica::Tick(uint64_t now_us) {
   if (is_given_up_) return;
+  if (leaves_ && held_ && !is_member()) return GiveUp("it was to go");
   if ((!held_ || is_new_) && now_us >= asked_us_ + settings_.detect_us) {
     asked_us_ = now_us;
     host_->ReadConfiguration();
@@ -270,6 +294,9 @@ void Replica::Tick(uint64_t now_us) {
   }
   const bool is_silent = now_us > heard_us_ + settings_.detect_us;
   if (lead_) {
+    const bool chooses = leaves_ && !lead_->successor;
+    const Follower* successor = chooses ? MemberThatStays() : nullptr;
+    if (successor != nullptr) HandOverTo(successor->replica.incarnation);
     if (now_us >= lead_->beat_us + settings_.beat_us) Beat(now_us);
     ChangeMembers(now_us);
     Advance(now_us);
@@ -288,8 +315,8 @@ void Replica::ChangeMembers(uint64_t now_us) {
   for (const Follower& one : lead_->followers.all()) {
     // One that still catches up delays nobody.
     const bool is_waited_for = !one.is_joining || one.has_caught_up;
-    if (now_us <= one.heard_us + (is_waited_for ? settings_.drop_us : settings_.detect_us))
-      continue;
+    const uint64_t silence_us = is_waited_for ? settings_.drop_us : settings_.detect_us;
+    if (!one.leaves && now_us <= one.heard_us + silence_us) continue;
     if (one.is_joining) return lead_->followers.Remove(one.replica.incarnation);
     std::erase(next.in_sync, one.replica);
     return Propose(Change::kDrop, next, now_us);
@@ -302,8 +329,12 @@ void Replica::ChangeMembers(uint64_t now_us) {
   }
 }
 
+uint64_t Replica::Stamp(uint64_t now_us) {
+  return lead_->sent_us = std::max(now_us, lead_->sent_us + 1);
+}
+
 void Replica::SendTo(const Follower& follower, const Position& before, bool is_first,
-                     uint64_t now_us) {
+                     uint64_t sent_us) {
   host_->Send(follower.replica.server,
               Append{.epoch = epoch(),
                      .from = self_.server,
@@ -312,17 +343,18 @@ void Replica::SendTo(const Follower& follower, const Position& before, bool is_f
                      .before = before,
                      .entries = tail_.After(before.number),
                      .published = tail_.published().number,
-                     .sent_us = now_us,
+                     .sent_us = sent_us,
                      .held = follower.sent_us == 0 ? held_ : std::nullopt});
 }
 
 void Replica::Beat(uint64_t now_us) {
   // After a pause of its own.
   if (now_us > lead_->beat_us + settings_.drop_us / 2) lead_->followers.HeardAll(now_us);
-  lead_->beat_us = lead_->sent_us = now_us;
+  lead_->beat_us = now_us;
+  const uint64_t sent_us = lead_->sent_all_us = Stamp(now_us);
   for (const Follower& one : lead_->followers.all()) {
     const Position& before = one.follows ? tail_.end() : tail_.published();
-    SendTo(one, before, !one.follows, now_us);
+    SendTo(one, before, !one.follows, sent_us);
   }
 }
 
@@ -339,19 +371,24 @@ Position Replica::Write(std::string data, uint64_t now_us) {
   assert(takes_entries());
   const Position before = tail_.end();
   const Position at = tail_.Add(epoch(), std::move(data)).at;
+  const uint64_t sent_us = Stamp(now_us);
   bool all_follow = true;
+  // Also to one that has not acknowledged its first message yet: it would miss what is published until it has.
   for (const Follower& one : lead_->followers.all()) {
-    if (one.follows) SendTo(one, before, false, now_us);
+    SendTo(one, before, false, sent_us);
     all_follow = all_follow && one.follows;
   }
-  if (all_follow) lead_->sent_us = now_us;
+  if (all_follow) lead_->sent_all_us = sent_us;
   Advance(now_us);
   return at;
 }
 
-Replica::Question Replica::Ask(uint64_t now_us, uint64_t rests_on) {
-  if (lead_ && lead_->sent_us != now_us) Beat(now_us);
-  return {epoch(), now_us, rests_on};
+Replica::Question Replica::Ask(uint64_t rests_on) const {
+  return {epoch(), lead_ ? lead_->sent_us : 0, rests_on};
+}
+
+void Replica::Press(const Question& question, uint64_t now_us) {
+  if (lead_ && question.epoch == epoch() && lead_->sent_all_us <= question.sent_us) Beat(now_us);
 }
 
 bool Replica::MayAnswer(const Question& question, uint64_t now_us) const {
@@ -360,7 +397,7 @@ bool Replica::MayAnswer(const Question& question, uint64_t now_us) const {
   const uint64_t lease_us =
       settings_.lease_us - settings_.lease_us * settings_.rate_error_ppm / 1'000'000;
   const auto& followers = lead_->followers;
-  return followers.AllHeardSince(question.asked_us) ||
+  return followers.AllHeardSince(question.sent_us) ||
          (lease_us > 0 && followers.AllHeardSince(now_us - lease_us));
 }
 

@@ -113,6 +113,10 @@ class Replica {
   void Receive(const StreamMessage& message, uint64_t now_us) {
     std::visit([&](const auto& one) { Receive(one, now_us); }, message);
   }
+  // A part of a message has come, or was taken by a server: who sends it, or takes it, is not silent however long the
+  // message is.
+  void HearPart(uint64_t now_us);
+  void HearOf(const std::string& server, uint64_t now_us);
   void CaughtUp() { has_caught_up_ = true; }
   // Its memory is of no use any more: ReplicaHost::StartAnew follows, and nothing after that.
   void GiveUp(const char* why);
@@ -136,22 +140,30 @@ class Replica {
 
   // Makes another member the primary, without the wait of S4: takes no more writes, and when all is published clears
   // its oath and closes its readers' connections, on which leases rest. It stays a member. Nothing happens unless it
-  // serves and `incarnation` is a member; it may be called again.
+  // serves and `incarnation` is a member that stays; it may be called again.
   void HandOverTo(uint64_t incarnation);
+
+  // It is to go, as its server is to end or the shard is moved: a primary hands over to a member that stays, any other
+  // asks to be dropped, and what is no member gives up. Until then it goes on as ever, so that nobody waits for it.
+  void Leave() { leaves_ = true; }
+  // Nothing is better by its going on: it is in no configuration, or no other member stays.
+  bool has_left() const;
 
   // A primary's next entry, which is published later, or never. Only while takes_entries(). Returns its place.
   Position Write(std::string data, uint64_t now_us);
 
   // S8: what was found, before or after Ask, may be answered once MayAnswer: it was so when it was found, or when it was
-  // asked. Where the epoch has ended and this has been the primary all the time, it is asked again; else it is never
+  // asked. It waits for an acknowledgement of what is sent after Ask: of entries, or of what Press sends where there are
+  // none. Where the epoch has ended and this has been the primary all the time, it is asked again; else it is never
   // answered.
   // rests_on: the number of the newest entry that the answer rests on, where that is not published, as a refusal may.
   struct Question {
     uint64_t epoch;
-    uint64_t asked_us;
+    uint64_t sent_us;  // of all that was sent before
     uint64_t rests_on;
   };
-  Question Ask(uint64_t now_us, uint64_t rests_on = 0);
+  Question Ask(uint64_t rests_on = 0) const;
+  void Press(const Question& question, uint64_t now_us);
   bool MayAnswer(const Question& question, uint64_t now_us) const;
 
  private:
@@ -165,8 +177,9 @@ class Replica {
   struct Lead {
     bool serves;
     uint64_t publishes_from_us;
-    uint64_t beat_us;                   // the last one
-    uint64_t sent_us = 0;               // the last message that all followers were sent
+    uint64_t beat_us;          // the last one
+    uint64_t sent_us = 0;      // the last message; of two the later one has the greater time
+    uint64_t sent_all_us = 0;  // the last one that all followers were sent
     std::optional<uint64_t> successor;  // its incarnation
     Followers followers;
   };
@@ -184,12 +197,15 @@ class Replica {
   void Propose(Change change, const Shard& next, uint64_t now_us);
   void TakeOver(Change change, uint64_t now_us);
   void HandOverNow(uint64_t now_us);
+  const Follower* MemberThatStays() const;
   // Its proposal was accepted.
   void Enter(const Held& held, const Proposal& proposal, uint64_t now_us);
   // A silent follower is dropped, one that has caught up is added.
   void ChangeMembers(uint64_t now_us);
   void Beat(uint64_t now_us);
-  void SendTo(const Follower& follower, const Position& before, bool is_first, uint64_t now_us);
+  // The time of a message that is sent now.
+  uint64_t Stamp(uint64_t now_us);
+  void SendTo(const Follower& follower, const Position& before, bool is_first, uint64_t sent_us);
   // Publishes what all hold, and serves when that is everything.
   void Advance(uint64_t now_us);
 
@@ -200,6 +216,7 @@ class Replica {
   bool is_new_;  // it has nothing of the shard's history
   bool is_given_up_ = false;
   bool has_caught_up_ = false;
+  bool leaves_ = false;
   std::optional<Held> held_;
   uint64_t oath_ = 0;
   bool follows_ = false;   // it has the tail of the epoch's primary

@@ -27,6 +27,8 @@ class PartWriter {
   // message: not empty.
   explicit PartWriter(std::vector<std::byte> message) : message_(std::move(message)) {}
 
+  // Some of it was sent, and not all.
+  bool has_begun() const { return at_ > 0 && !done(); }
   bool done() const { return at_ == message_.size(); }
   // The next part, of at most bytes_max, which is more than a head; until Taken it is the same one.
   std::span<const std::byte> Next(size_t bytes_max);

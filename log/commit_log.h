@@ -39,6 +39,10 @@ class CommitLog {
   virtual uint64_t Append(const verify::Logged& operation, Piece value = {}) = 0;
   // The last batch that has an operation, open or passed on; 0: there is none.
   virtual uint64_t last_batch() const = 0;
+  // The one that the next operation goes to.
+  virtual uint64_t open_batch() const = 0;
+  // When the newest operation was appended, microseconds since 1970; 0: that is not known.
+  virtual uint64_t latest_time_us() const { return 0; }
   // The greatest batch that is durable. Acquire.
   virtual uint64_t durable() const = 0;
   // What was appended so far becomes durable soon. Returns the batch to wait for.

@@ -64,12 +64,12 @@ class GroupCommit final : public CommitLog {
 
   // The batch that the next operation will be in, or one before it that has none: one that only attests is not
   // waited for, and when it is lost its number is given to what comes next.
-  uint64_t open_batch() const {
+  uint64_t open_batch() const override {
     return open_.head.operations > 0 ? open_number_ : last_operations_ + 1;
   }
   uint64_t last_batch() const override;
   // The latest time of all batches so far, and the present: later ones may be earlier, for clocks are set back.
-  uint64_t latest_time_us() const;
+  uint64_t latest_time_us() const override;
   // True while something is appended and not yet durable.
   bool pending() const { return durable() < last_batch(); }
 

@@ -44,10 +44,14 @@ std::vector<std::string> OwnServer::Arguments() const {
                                         std::to_string(options_.memory_bytes),
                                         "--max-value",
                                         std::to_string(options_.max_value_bytes),
-                                        "--shards",
+                                        options_.member ? "--max-shards" : "--shards",
                                         std::to_string(options_.shards),
                                         "--bucket-bytes",
                                         BucketBytesText(bucket_bytes)};
+  if (options_.member) {
+    const auto& [coordinator, id] = *options_.member;
+    arguments.insert(arguments.end(), {"--cluster", coordinator, "--id", id});
+  }
   if (options_.huge_pages) arguments.emplace_back("--hugepages");
   if (options_.is_warm) arguments.insert(arguments.end(), {"--warm", path("memory")});
   return arguments;

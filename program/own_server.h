@@ -32,6 +32,12 @@ struct OwnServerOptions {
   // Clients and checker have better uses for a processor than a server's waiting; measured on two.
   uint32_t spin_us = 5;
   bool huge_pages = false;
+  // Of a cluster with replicas: its coordinator, and the server's ID. It may have `shards` replicas.
+  struct Member {
+    std::string coordinator;
+    std::string id;
+  };
+  std::optional<Member> member = {};
 };
 
 enum class Life {

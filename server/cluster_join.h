@@ -7,10 +7,11 @@
 
 namespace plov::server {
 
-// Reads the file of --cluster, once: who changes it restarts the servers. Of a single server nothing changes. URIs
-// that were given with --listen stay.
+// Reads what the coordinator of --cluster holds, once: of a file, who changes it restarts the servers. Of a single
+// server nothing changes. URIs that were given with --listen stay.
 //
-// kInvalidArgument, kNotFound, kProtocol: one line that says what is wrong with the file, with --id or with --memory.
+// kInvalidArgument, kNotFound, kProtocol, and those of the coordinator: one line that says what is wrong with it, with
+// --id or with --memory.
 std::expected<void, Error> JoinCluster(Options* options);
 
 }  // namespace plov::server

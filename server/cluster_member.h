@@ -1,29 +1,15 @@
 // ClusterMember: what one server of a cluster is to host, and what it shows, by what the coordinator holds.
 #pragma once
 
-#include <cstdint>
 #include <expected>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "cluster/configuration.h"
-#include "cluster/coordinator.h"
+#include "cluster/values.h"
 #include "server/cluster_view.h"
 #include "server/shard_set.h"
 
 namespace plov::server {
-
-// All that the coordinator holds of a cluster, each value by itself as the decoders accept it.
-struct ClusterValues {
-  cluster::Config config;
-  std::map<std::string, cluster::Server> servers;  // by ID
-  std::map<uint32_t, cluster::Shard> shards;       // by number
-};
-
-// Errors: of the coordinator, and kProtocol: there is no config, a value makes no sense or is another cluster's, a
-// name below shards/ is no number.
-std::expected<ClusterValues, Error> ReadCluster(cluster::Coordinator* coordinator);
 
 struct ClusterMember {
   std::vector<std::string> uris;  // where the coordinator says that it serves
@@ -31,8 +17,16 @@ struct ClusterMember {
   ClusterView view;
 };
 
-// Of the server of this ID. kProtocol when the values do not make a cluster that this release can serve: every slot
-// in one shard, every shard with one replica, on a server that is there. kNotFound: no server has the ID.
-std::expected<ClusterMember, Error> MemberOf(const ClusterValues& values, const std::string& id);
+// The map that readers get. kProtocol: the values make none: not every slot is in one shard, a shard's server is not
+// known.
+std::expected<verify::ClusterMap, Error> MapOf(const cluster::Values& values);
+
+// The shards of which a server of this ID is to have a replica. kProtocol: one of them has no configuration.
+std::expected<std::vector<ShardSet::Hosted>, Error> PlacedOn(const cluster::Values& values,
+                                                             const std::string& id);
+
+// Of the server of this ID, where nobody but an operator changes the values. kProtocol when they do not make a cluster
+// that this release can serve so: also when a shard has more replicas than one. kNotFound: no server has the ID.
+std::expected<ClusterMember, Error> MemberOf(const cluster::Values& values, const std::string& id);
 
 }  // namespace plov::server

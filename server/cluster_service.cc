@@ -17,8 +17,9 @@ std::expected<std::unique_ptr<ClusterService>, Error> ClusterService::Create(
     const ClusterView& view) {
   auto region = ClusterRegion::Create(view.cluster_id, fabric::RandomId());
   if (!region) return std::unexpected(region.error());
-  if (auto published = (*region)->Publish(view.map); !published) {
-    return std::unexpected(published.error());
+  if (!view.map.shards.empty()) {
+    auto published = (*region)->Publish(view.map);
+    if (!published) return std::unexpected(published.error());
   }
   auto epoll = fabric::CreateEpoll({});
   if (!epoll) return std::unexpected(epoll.error());

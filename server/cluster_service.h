@@ -5,6 +5,7 @@
 
 #include <expected>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fabric/fabric.h"
@@ -16,14 +17,19 @@ namespace plov::server {
 
 class ClusterService {
  public:
-  // The map is published. view: outlives it. kNoSpace, kTooLarge, kSystem.
+  // The map is published, if there is one. view: outlives it. kNoSpace, kTooLarge, kSystem.
   static std::expected<std::unique_ptr<ClusterService>, Error> Create(const ClusterView& view);
 
   // Under fabric::kShardMax, before the first client comes; the listener goes first. Errors as of Expose.
   std::expected<void, Error> ExposeOn(fabric::Listener* listener);
 
-  // The shards whose primary this server is serve from now on: shows their oaths.
+  // Of the view's map, the shards whose primary this server is serve from now on: shows their oaths.
   void ShowOaths();
+  // As of ClusterRegion.
+  std::expected<void, Error> Publish(verify::ClusterMap map) {
+    return region_->Publish(std::move(map));
+  }
+  ClusterRegion* oaths() { return region_.get(); }
 
   // Readers come, and who does more than READ goes: HandleEvents has work when fd() is readable.
   int fd() const { return epoll_.get(); }

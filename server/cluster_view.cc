@@ -22,9 +22,9 @@ std::string NumbersOf(const ShardSet& shards) {
 
 }  // namespace
 
-std::string ClusterView::Lines(const ShardSet& shards) const {
-  return fmt::format("cluster.id {:016x}\ncluster.server {}\ncluster.shards {}\n", cluster_id,
-                     server_id, NumbersOf(shards));
+std::string ClusterView::Lines(const ShardSet* shards) const {
+  const auto lines = fmt::format("cluster.id {:016x}\ncluster.server {}\n", cluster_id, server_id);
+  return shards == nullptr ? lines : lines + fmt::format("cluster.shards {}\n", NumbersOf(*shards));
 }
 
 }  // namespace plov::server

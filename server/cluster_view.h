@@ -12,10 +12,10 @@ namespace plov::server {
 struct ClusterView {
   std::string server_id;
   uint64_t cluster_id = 0;
-  verify::ClusterMap map;  // its version is the publisher's
+  verify::ClusterMap map;  // its version is the publisher's; without shards: it is not known yet
 
-  // Lines of "name value": cluster.id, cluster.server and cluster.shards, those that it hosts.
-  std::string Lines(const ShardSet& shards) const;
+  // Lines of "name value": cluster.id, cluster.server and cluster.shards, those that it hosts; null: they come and go.
+  std::string Lines(const ShardSet* shards) const;
 };
 
 }  // namespace plov::server

@@ -1,5 +1,5 @@
 // CommandQueue: what operators ask of a running server (`plov config`, `plov drain`), on its way from the
-// thread of shard 0, which never waits for it, to the main thread, which answers.
+// thread of a shard, which never waits for it, to the main thread, which answers.
 //
 // Threads: Post is the shard's, Take and Answer are the main thread's.
 #pragma once

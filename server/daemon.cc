@@ -22,6 +22,8 @@ constexpr int kWatchParts = 4;
 constexpr std::chrono::seconds kStatusEvery{5};
 constexpr std::chrono::milliseconds kDrainEvery{50};
 constexpr std::chrono::hours kDrainMax{24};
+constexpr std::chrono::seconds kLeaveMax{5};
+constexpr std::chrono::milliseconds kLeaveEvery{10};
 
 std::string Counted(uint64_t clients) {
   return fmt::format("{} {}", clients, clients == 1 ? "client" : "clients");
@@ -45,7 +47,9 @@ Daemon::Daemon(Server* server, Settings* settings, LogOutput* output)
 void Daemon::Run(int signal_fd) {
   std::vector<pollfd> poll_fds = {{signal_fd, POLLIN, 0}, {server_->commands()->fd(), POLLIN, 0}};
   ClusterService* const cluster = server_->cluster();
-  if (cluster != nullptr) poll_fds.push_back({cluster->fd(), POLLIN, 0});
+  ClusterReplicas* const replicas = server_->replicas();
+  poll_fds.push_back({cluster == nullptr ? -1 : cluster->fd(), POLLIN, 0});
+  poll_fds.push_back({replicas == nullptr ? -1 : replicas->fd(), POLLIN, 0});
   const size_t first = poll_fds.size();
   for (const auto& listener : server_->listeners()) poll_fds.push_back({listener->fd(), POLLIN, 0});
   while (!ends_) {
@@ -57,7 +61,8 @@ void Daemon::Run(int signal_fd) {
     if (ends_ || ::poll(poll_fds.data(), poll_fds.size(), wait_ms) <= 0) continue;  // or EINTR
     if (poll_fds[0].revents != 0) TakeSignals(signal_fd);
     if (poll_fds[1].revents != 0) AnswerCommands();
-    if (cluster != nullptr && poll_fds[2].revents != 0) cluster->HandleEvents();
+    if (poll_fds[2].revents != 0) cluster->HandleEvents();
+    if (poll_fds[3].revents != 0) replicas->HandleEvents();
     for (size_t i = first; i < poll_fds.size(); ++i) {
       if (poll_fds[i].revents != 0) TakeNotices(server_->listeners()[i - first].get());
     }
@@ -68,7 +73,17 @@ void Daemon::TakeSignals(int signal_fd) {
   signalfd_siginfo signal{};
   if (::read(signal_fd, &signal, sizeof(signal)) != sizeof(signal)) return;
   if (signal.ssi_signo == SIGHUP) return Reload();
-  ends_ = true;
+  End();
+}
+
+void Daemon::End() {
+  ClusterReplicas* const replicas = server_->replicas();
+  if (replicas == nullptr || leave_by_) {
+    ends_ = true;
+    return;
+  }
+  replicas->Leave();
+  leave_by_ = Clock::now() + kLeaveMax;
 }
 
 void Daemon::Reload() {
@@ -170,8 +185,12 @@ Daemon::Clock::time_point Daemon::DoDue(Clock::time_point now) {
   Clock::time_point next = Clock::time_point::max();
   if (drain_.state() != Drain::State::kServing) {
     LookAtDrain(now);
-    ends_ = ends_ || drain_.IsOver(server_->facts().administrators, now);
+    if (!leave_by_ && drain_.IsOver(server_->facts().administrators, now)) End();
     next = now + kDrainEvery;
+  }
+  if (leave_by_) {
+    ends_ = ends_ || now >= *leave_by_ || server_->replicas()->has_left();
+    next = std::min(next, now + kLeaveEvery);
   }
   if (watch_every_ > Clock::duration()) {
     if (now >= watch_at_) {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <expected>
+#include <optional>
 #include <string>
 
 #include "server/command_queue.h"
@@ -48,6 +49,8 @@ class Daemon {
   Answer OnResume(const std::string& argument);
   Answer OnStatus(const std::string& argument);
   void LookAtDrain(Clock::time_point now);
+  // Ends it, once others have what it had replicas of; at once where it is asked again.
+  void End();
   // Does what is due; returns when it is to be called again, Clock::time_point::max() for never.
   Clock::time_point DoDue(Clock::time_point now);
 
@@ -57,7 +60,8 @@ class Daemon {
   Drain drain_;
   uint64_t drain_told_ = 0;  // clients left, in the log
   bool ends_ = false;
-  Clock::duration watch_every_;  // zero: there is no watchdog
+  std::optional<Clock::time_point> leave_by_;  // once it waits for others to take over
+  Clock::duration watch_every_;                // zero: there is no watchdog
   Clock::time_point watch_at_;
   Clock::time_point status_at_;
   std::string status_;  // as it was said last

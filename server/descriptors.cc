@@ -16,8 +16,9 @@ constexpr uint64_t kOfConnection = 2;
 constexpr uint64_t kOfProcess = 128;
 
 uint64_t NeededBy(const ServerOptions& options) {
-  // The map of a cluster is exposed as one more shard is.
-  const uint64_t exposed = options.shards.hosted.size() + (options.cluster ? 1 : 0);
+  // The map of a cluster is exposed as one more shard is, and so is where a replica hears of its primary.
+  const uint64_t of_shard = options.replication ? 2 : 1;
+  const uint64_t exposed = options.shards_max() * of_shard + (options.cluster ? 1 : 0);
   return kOfProcess + exposed * (kOfShard + kOfShardAndUri * options.uris.size() +
                                  kOfConnection * options.clients_max);
 }

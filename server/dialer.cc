@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fabric/random.h"
@@ -14,7 +15,7 @@ namespace {
 
 // For one that does not answer; less than after what a silent primary is suspected, so that its successor is found.
 constexpr std::chrono::milliseconds kConnectTime{200};
-// Between two rounds: what is dialled may be closed at once.
+// Between two tries: what is dialled may be closed at once.
 constexpr std::chrono::milliseconds kRest{50};
 
 }  // namespace
@@ -32,7 +33,10 @@ void Dialer::SetUris(std::vector<std::string> uris) {
 
 void Dialer::Ask(uint32_t shard) {
   const std::lock_guard lock(mutex_);
-  if (!dialled_.contains(shard) && wanted_.insert(shard).second) asked_.notify_one();
+  if (dialled_.contains(shard)) return;
+  const auto tried = tried_.find(shard);
+  const auto due = tried == tried_.end() ? fabric::Clock::time_point() : tried->second + kRest;
+  if (wanted_.emplace(shard, due).second) asked_.notify_one();
 }
 
 std::unique_ptr<fabric::Connection> Dialer::Take(uint32_t shard) {
@@ -41,10 +45,12 @@ std::unique_ptr<fabric::Connection> Dialer::Take(uint32_t shard) {
   return found.empty() ? nullptr : std::move(found.mapped());
 }
 
-// Not every failure is logged: it goes on until the server is there.
+// Not every failure is logged: it is tried again until the server is there. One that is, and does not have the shard, has
+// had it, or will.
 std::unique_ptr<fabric::Connection> Dialer::Connect(const std::vector<std::string>& uris,
                                                     uint32_t shard) {
   std::string trouble;
+  bool is_there = false;
   for (const std::string& uri : uris) {
     auto connection =
         fabric::Connection::Connect(uri, {.shard = shard,
@@ -57,36 +63,50 @@ std::unique_ptr<fabric::Connection> Dialer::Connect(const std::vector<std::strin
       return std::move(*connection);
     }
     const bool is_away = connection.error().code == Code::kUnavailable;
+    is_there = connection.error().code == Code::kNoShard;
     trouble = is_away ? "nobody answers at " + uri : connection.error().message;
   }
-  if (trouble_.empty()) spdlog::warn("no connection to server {}: {}", name_, trouble);
-  trouble_ = std::move(trouble);
+  if (trouble_.empty() && !is_there) spdlog::warn("no connection to server {}: {}", name_, trouble);
+  if (!is_there) trouble_ = std::move(trouble);
   return nullptr;
+}
+
+std::optional<uint32_t> Dialer::NextDue(fabric::Clock::time_point* next) const {
+  const auto first =
+      std::ranges::min_element(wanted_, {}, [](const auto& one) { return one.second; });
+  if (first == wanted_.end()) return std::nullopt;
+  *next = first->second;
+  return first->second <= fabric::Clock::now() ? std::optional(first->first) : std::nullopt;
 }
 
 void Dialer::Run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (asked_.wait(lock, stop, [this] { return !wanted_.empty(); })) {
-    const std::set<uint32_t> round = wanted_;
-    const std::vector<std::string> uris = uris_;
-    bool has_any = false;
-    for (const uint32_t shard : round) {
-      if (stop.stop_requested()) return;
-      lock.unlock();
-      auto connection = Connect(uris, shard);
-      if (connection) has_any = true;
-      lock.lock();
-      if (!connection) continue;
-      wanted_.erase(shard);
-      dialled_[shard] = std::move(connection);
+  while (!stop.stop_requested()) {
+    auto next = fabric::Clock::time_point::max();
+    const auto shard = NextDue(&next);
+    if (!shard && wanted_.empty()) {
+      asked_.wait(lock, stop, [this] { return !wanted_.empty(); });
+    } else if (!shard) {
+      const size_t count = wanted_.size();
+      asked_.wait_until(lock, stop, next, [&] { return wanted_.size() > count; });
+    } else {
+      Try(*shard, &lock);
     }
-    if (has_any) {
-      lock.unlock();
-      wake_();
-      lock.lock();
-    }
-    asked_.wait_for(lock, stop, kRest, [] { return false; });
   }
+}
+
+void Dialer::Try(uint32_t shard, std::unique_lock<std::mutex>* lock) {
+  const std::vector<std::string> uris = uris_;
+  lock->unlock();
+  auto connection = Connect(uris, shard);
+  lock->lock();
+  wanted_.erase(shard);
+  tried_[shard] = fabric::Clock::now();
+  if (connection == nullptr) return;
+  dialled_[shard] = std::move(connection);
+  lock->unlock();
+  wake_();
+  lock->lock();
 }
 
 }  // namespace plov::server

@@ -10,7 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -28,13 +28,17 @@ class Dialer {
 
   // Where it is from now on.
   void SetUris(std::vector<std::string> uris);
-  // A connection to what the server exposes under this number is wanted; it is tried until it comes about.
+  // A connection to what the server exposes under this number is wanted: it is tried once, soon.
   void Ask(uint32_t shard);
   // Null: there is none yet. Whoever takes it is its thread.
   std::unique_ptr<fabric::Connection> Take(uint32_t shard);
 
  private:
   void Run(const std::stop_token& stop);
+  // Under the mutex: one that is due, or when the next is.
+  std::optional<uint32_t> NextDue(fabric::Clock::time_point* next) const;
+  // Under the lock, which it gives up meanwhile.
+  void Try(uint32_t shard, std::unique_lock<std::mutex>* lock);
   std::unique_ptr<fabric::Connection> Connect(const std::vector<std::string>& uris, uint32_t shard);
 
   const std::string name_;
@@ -42,7 +46,8 @@ class Dialer {
   std::mutex mutex_;
   std::vector<std::string> uris_;
   std::condition_variable_any asked_;
-  std::set<uint32_t> wanted_;
+  std::map<uint32_t, fabric::Clock::time_point> wanted_;  // and not before
+  std::map<uint32_t, fabric::Clock::time_point> tried_;
   std::map<uint32_t, std::unique_ptr<fabric::Connection>> dialled_;
   std::string trouble_;  // that the log has heard of; of the thread
   std::jthread thread_;  // the last, so that it ends first

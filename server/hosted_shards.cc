@@ -59,6 +59,16 @@ uint64_t FirstHashSeed(const ShardSet& set, const DurableLog* log) {
 
 }  // namespace
 
+StoreOptions StoreOptionsOf(const ServerOptions& options) {
+  return {.memory_bytes = options.PartOf(options.memory_bytes),
+          .bucket_bytes = options.bucket_bytes,
+          .value_bytes_max = options.value_bytes_max,
+          .huge_pages = options.huge_pages,
+          .extent = ExtentFor(options),
+          .shard_count = options.shards.count,
+          .clock_offset_us = ClockOffsetUs()};
+}
+
 std::expected<std::unique_ptr<HostedShards>, Error> HostedShards::Open(
     const ServerOptions& options, const fabric::Admission* admission) {
   std::unique_ptr<HostedShards> hosted(new HostedShards(options.shards));
@@ -95,15 +105,8 @@ std::expected<void, Error> HostedShards::OpenLog(const ServerOptions& options) {
 
 std::expected<void, Error> HostedShards::OpenStores(const ServerOptions& options,
                                                     const fabric::Admission* admission) {
-  StoreOptions store_options{.memory_bytes = set_.PartOf(options.memory_bytes),
-                             .bucket_bytes = options.bucket_bytes,
-                             .value_bytes_max = options.value_bytes_max,
-                             .huge_pages = options.huge_pages,
-                             .extent = ExtentFor(options),
-                             .shard = 0,
-                             .shard_count = set_.count,
-                             .hash_seed = FirstHashSeed(set_, log_.get()),
-                             .clock_offset_us = ClockOffsetUs()};
+  StoreOptions store_options = StoreOptionsOf(options);
+  store_options.hash_seed = FirstHashSeed(set_, log_.get());
   std::vector<std::string> paths;
   for (const auto& [number, slots] : set_.hosted) {
     store_options.shard = number;

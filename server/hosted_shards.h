@@ -16,6 +16,9 @@
 
 namespace plov::server {
 
+// Of each shard that the server hosts or has a replica of, but for its number, slots, hash seed and file.
+StoreOptions StoreOptionsOf(const ServerOptions& options);
+
 class HostedShards {
  public:
   // With what memory and log hold. Errors as of Server::Create. admission: whom the shards show the counts of; they

@@ -52,8 +52,11 @@ po::options_description Described() {
       ("listen", po::value<std::vector<std::string>>()->value_name("URI"),
        "where to serve, shm:NAME, shm:/path or rdma://HOST:PORT; may be repeated (shm:default)")
       ("shards", text("N"), "parts of keys and memory, each served by one thread at a time (1)")
-      ("cluster", text("static:FILE"), "be a server of the cluster that this file describes, with the shards that it gives this one")
+      ("cluster", text("zk://HOST,.../ROOT|static:FILE"), "be a server of a cluster: one with replicas, whose servers agree by ZooKeeper (plov cluster create), or one that this file describes")
+      ("cluster-auth", text("FILE"), "with zk://, a line user:password, who may change the cluster")
       ("id", text("ID"), "which of the cluster's servers this one is")
+      ("zone", text("NAME"), "with zk://, where this server is: its rack, say")
+      ("max-shards", text("N"), "with zk://, most shards that it may have a replica of, among which --memory is divided (those placed on it when it starts)")
       ("threads", text("N"), "most threads that serve the shards, 0 for fewer than processors (0)")
       ("memory", text("SIZE"), "memory for tables and items, all shards together (1G)")
       ("bucket-bytes", text("auto|64|128"), "size of a bucket: with 128 items of up to 96 bytes are inline; auto: as suits the items (auto)")
@@ -130,32 +133,54 @@ std::expected<void, Error> FillSizes(const Given& given, ServerOptions* server) 
   return {};
 }
 
+std::expected<void, Error> FillReplicas(const Given& given, Options* options) {
+  if (!given.Has("listen")) {
+    return Invalid(given.NameOf("cluster") + " needs --listen: where the others find this server");
+  }
+  for (const char* option : {"warm", "log"}) {
+    if (given.Has(option)) {
+      return Invalid(given.NameOf(option) +
+                     " and replicas do not go together yet: what a server "
+                     "loses, it gets from the others");
+    }
+  }
+  if (given.Has("cluster-auth")) options->cluster_auth = given.As<std::string>("cluster-auth");
+  if (given.Has("zone")) options->zone = given.As<std::string>("zone");
+  const auto shards = SizeOf(given, "max-shards", 1, cluster::kSlots, options->shards_max);
+  if (!shards) return std::unexpected(shards.error());
+  options->shards_max = static_cast<uint32_t>(*shards);
+  if (!options->zone.empty() && !cluster::IsName(options->zone)) {
+    return Invalid(given.NameOf("zone") + " is not a name of 1 to 64 letters, digits, . _ -");
+  }
+  return {};
+}
+
 std::expected<void, Error> FillCluster(const Given& given, Options* options) {
-  if (given.Has("id") && !given.Has("cluster")) {
-    return Invalid(given.NameOf("id") + " is for a server with --cluster");
+  for (const char* option : {"id", "cluster-auth", "zone", "max-shards"}) {
+    if (given.Has(option) && !given.Has("cluster")) {
+      return Invalid(given.NameOf(option) + " is for a server with --cluster");
+    }
   }
   if (!given.Has("cluster")) return {};
   if (!given.Has("id")) {
     return Invalid(given.NameOf("cluster") + " needs --id: which of its servers this one is");
   }
   if (given.Has("shards")) {
-    return Invalid(given.NameOf("shards") +
-                   ": the file of --cluster says which shards a server has");
+    return Invalid(given.NameOf("shards") + ": the cluster says which shards a server has");
   }
   options->cluster = given.As<std::string>("cluster");
   options->id = given.As<std::string>("id");
   if (!cluster::IsName(options->id)) {
     return Invalid(given.NameOf("id") + " is not a name of 1 to 64 letters, digits, . _ -");
   }
-  if (options->cluster.starts_with("zk:")) {
-    return Invalid(given.NameOf("cluster") +
-                   ": this release's plovd takes static:FILE alone: replicas, and take-over with "
-                   "ZooKeeper, are not built yet");
+  if (options->has_replicas()) return FillReplicas(given, options);
+  for (const char* option : {"cluster-auth", "zone", "max-shards"}) {
+    if (given.Has(option)) return Invalid(given.NameOf(option) + " is for --cluster zk://...");
   }
   constexpr std::string_view kStatic = "static:";
   if (!options->cluster.starts_with(kStatic) || options->cluster.size() == kStatic.size()) {
-    return Invalid(
-        fmt::format("{} {} is not static:FILE", given.NameOf("cluster"), options->cluster));
+    return Invalid(fmt::format("{} {} is neither zk://HOST,.../ROOT nor static:FILE",
+                               given.NameOf("cluster"), options->cluster));
   }
   return {};
 }

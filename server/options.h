@@ -14,12 +14,18 @@ struct Options {
 
   Action action = Action::kServe;
   ServerOptions server;
-  std::string cluster;  // static:FILE, whose servers are by ID; empty: a single server
+  std::string cluster;  // its coordinator's URI; empty: a single server
+  std::string cluster_auth;
   std::string id;
-  std::string metrics;  // HOST:PORT; empty: nowhere
+  std::string zone;
+  uint32_t shards_max = 0;  // 0: as many as are placed on it when it starts
+  std::string metrics;      // HOST:PORT; empty: nowhere
   std::string log_level = "info";
   std::string log_output = "stderr";         // or "journal", or a file
   std::map<std::string, std::string> given;  // what was given, by option, as text
+
+  // Whether the cluster's servers agree on replicas, which nobody can with a file.
+  bool has_replicas() const { return cluster.starts_with("zk:"); }
 };
 
 // kInvalidArgument with one line that says what is wrong. The cluster is not looked at (server/cluster_join.h).

@@ -117,7 +117,9 @@ int Serve(plov::server::Options options, int argc, const char* const* argv) {
   Warn(few_descriptors);
   auto exporter = ServeMetrics(options.metrics, **server);
   if (!exporter) return Complain(exporter.error(), kExitCannotServe);
-  (*server)->Start();
+  if (auto started = (*server)->Start(); !started) {
+    return Complain(started.error(), kExitCannotServe);
+  }
   for (const auto& listener : (*server)->listeners()) {
     fmt::print("plovd: ready on {}\n", listener->uri());
   }

@@ -30,6 +30,11 @@ uint64_t ReplicatedLog::Append(const verify::Logged& operation, log::Piece value
   return last_ + 1;
 }
 
+void ReplicatedLog::AppendItems(std::span<const std::byte> operations) {
+  *Extend(verify::kWordBytes) = ByteOf(EntryHolds::kItems);
+  std::memcpy(Extend(operations.size()), operations.data(), operations.size());
+}
+
 void ReplicatedLog::AppendSessions(std::span<const verify::LoggedSession> sessions, bool are_all) {
   *Extend(verify::kWordBytes) = ByteOf(are_all ? EntryHolds::kAllSessions : EntryHolds::kSessions);
   for (const verify::LoggedSession& session : sessions) {

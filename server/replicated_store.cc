@@ -1,18 +1,14 @@
 #include "server/replicated_store.h"
 
+#include <spdlog/spdlog.h>
+
+#include <optional>
 #include <utility>
 
 namespace plov::server {
 
 using cluster::Entry;
 using verify::Logged;
-
-namespace {
-
-// Of what was published while a replica caught up, what is applied in one turn.
-constexpr int kAppliedPerStep = 64;
-
-}  // namespace
 
 ReplicatedStore::ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
                                  const ShardReplica::Server& server, ShardReplica::Options options,
@@ -36,8 +32,8 @@ bool ReplicatedStore::Step(uint64_t now_us) {
   bool did = PassOn(now_us);
   did |= replica_.Step(now_us);
   if (!logs_ && replica().serves()) BeginToLog();
-  did |= SendSessions(now_us);
-  return ApplyAwaiting(now_us) || did;
+  if (std::exchange(has_caught_up_, false)) replica_.CaughtUp();
+  return SendToJoining() || did;
 }
 
 bool ReplicatedStore::PassOn(uint64_t now_us) {
@@ -63,83 +59,100 @@ bool ReplicatedStore::Publish(const Entry& entry) {
     store_->PublishDurable(SIZE_MAX);
     return true;
   }
-  if (!catches_up_) return Apply(*entry.data, now_us_);
-  awaiting_.push_back(entry);
-  return true;
-}
-
-bool ReplicatedStore::Apply(std::string_view entry, uint64_t now_us) {
-  auto rest = std::as_bytes(std::span(entry));
+  auto rest = std::as_bytes(std::span(*entry.data));
   if (rest.size() < verify::kWordBytes) return false;
   const EntryHolds holds{std::to_integer<uint8_t>(rest.front())};
   rest = rest.subspan(verify::kWordBytes);
-  if (holds != EntryHolds::kOperations) {
-    return ApplySessions(rest, holds == EntryHolds::kAllSessions);
-  }
-  while (!rest.empty()) {
-    const auto operation = verify::TakeLogged(&rest);
+  if (holds == EntryHolds::kOperations) return ApplyOperations(rest);
+  if (!catches_up_) return true;  // it is for another one
+  if (holds == EntryHolds::kItems) return ApplyItems(rest);
+  return ApplySessions(rest, holds == EntryHolds::kAllSessions);
+}
+
+bool ReplicatedStore::ApplyOperations(std::span<const std::byte> operations) {
+  while (!operations.empty()) {
+    const auto operation = verify::TakeLogged(&operations);
     if (!operation || operation->kind == Logged::Kind::kSuperseded) return false;
-    if (store_->Apply(*operation, now_us) != Code::kOk) return false;
+    if (store_->Apply(*operation, now_us_) != Code::kOk) return false;
     sessions_->Restore(*operation);
+    const bool may_go = operation->kind == Logged::Kind::kDelete || operation->expiry != 0;
+    if (catches_up_ && may_go) gone_[std::string(operation->key)] = operation->version;
   }
   return true;
 }
 
-// Of no use to who has them.
+bool ReplicatedStore::ApplyItems(std::span<const std::byte> items) {
+  while (!items.empty()) {
+    const auto item = verify::TakeLogged(&items);
+    if (!item || item->kind != Logged::Kind::kPut) return false;
+    if (!IsOlder(*item) && store_->Apply(*item, now_us_) != Code::kOk) return false;
+  }
+  return true;
+}
+
+bool ReplicatedStore::IsOlder(const Logged& item) const {
+  const auto gone = gone_.find(std::string(item.key));
+  return (gone != gone_.end() && gone->second > item.version) || store_->HasNewer(item);
+}
+
+// They come last.
 bool ReplicatedStore::ApplySessions(std::span<const std::byte> sessions, bool are_all) {
-  if (!catches_up_) return true;
-  has_sessions_ = true;
   knows_all_sessions_ = are_all;
   while (!sessions.empty()) {
     const auto session = verify::TakeLoggedSession(&sessions);
     if (!session) return false;
     sessions_->Restore(*session);
   }
-  return true;
-}
-
-// Each session as it is at some time before the entry: its later writes are entries, too.
-bool ReplicatedStore::SendSessions(uint64_t now_us) {
-  const auto joining = logs_ ? replica().joining() : std::nullopt;
-  if (joining != joining_) {
-    joining_ = joining;
-    pass_.reset();
-    if (joining) pass_.emplace(sessions_);
-  }
-  if (!pass_ || !replica().takes_entries()) return false;
-  if (pass_->Step()) return true;
-  PassOn(now_us);
-  log_.AppendSessions(pass_->Take(), pass_->are_all());
-  pass_.reset();
-  return PassOn(now_us);
-}
-
-void ReplicatedStore::CatchUp(const cluster::Member& primary, const cluster::Position& since) {
-  catches_up_ = true;
-  has_items_ = has_sessions_ = since == cluster::Position{};  // there is nothing
-  if (!has_items_) owner_->CatchUp(primary);
-}
-
-bool ReplicatedStore::Take(const Logged& item, uint64_t now_us) {
-  return store_->Apply(item, now_us) == Code::kOk;
-}
-
-bool ReplicatedStore::ApplyAwaiting(uint64_t now_us) {
-  if (!catches_up_ || !has_items_) return false;
-  bool did = false;
-  for (int i = 0; i < kAppliedPerStep && !awaiting_.empty(); ++i) {
-    const Entry entry = std::move(awaiting_.front());
-    awaiting_.pop_front();
-    did = true;
-    if (!Apply(*entry.data, now_us)) {
-      replica_.GiveUp("it cannot store what is published");
-      return true;
-    }
-  }
-  if (!awaiting_.empty() || !has_sessions_) return did;
   catches_up_ = false;
-  replica_.CaughtUp();
+  has_caught_up_ = true;
+  gone_.clear();
   return true;
+}
+
+ReplicatedStore::Joining::Joining(Store* store, const Sessions* sessions, ReplicatedLog* log,
+                                  uint64_t whom)
+    : replica(whom), feed([] {}, [] {}), snapshot(store, sessions, log, &feed) {
+  feed.Ask();
+  feed.Want();
+}
+
+// What is in the snapshot is as it is after it was asked for, and so after the replica had the stream: later writes are
+// entries, too.
+bool ReplicatedStore::SendToJoining() {
+  const auto whom = logs_ ? replica().joining() : std::nullopt;
+  if (!whom || (joining_ != nullptr && joining_->replica != *whom)) joining_.reset();
+  if (!whom || !replica().takes_entries()) return false;
+  if (joining_ == nullptr) joining_ = std::make_unique<Joining>(store_, sessions_, &log_, *whom);
+  if (joining_->is_sent) return false;
+  log::SnapshotFeed& feed = joining_->feed;
+  const bool did = joining_->snapshot.Step();
+  if (!HasRoom(log::SnapshotBlock::kBytes)) return did;
+  if (auto block = feed.TakeFull()) {
+    PassOn(now_us_);
+    log_.AppendItems(block->content().subspan(verify::kSnapshotBlockHeadBytes));
+    feed.Free(std::move(*block));
+    return PassOn(now_us_);
+  }
+  if (feed.state() != log::SnapshotFeed::State::kOver) return did;
+  joining_->is_sent = true;
+  if (const auto total = feed.total()) {
+    SendSessions(*total);
+  } else {
+    spdlog::error("a replica cannot join: an item of its shard is damaged; plov doctor says more");
+  }
+  return true;
+}
+
+void ReplicatedStore::SendSessions(const verify::SnapshotFooter& total) {
+  PassOn(now_us_);
+  log_.AppendSessions(joining_->feed.TakeSessions(), total.sessions_are_all);
+  PassOn(now_us_);
+}
+
+// Who joins a stream that is empty has all.
+void ReplicatedStore::CatchUp(const cluster::Member&, const cluster::Position& since) {
+  catches_up_ = since != cluster::Position{};
+  has_caught_up_ = !catches_up_;
 }
 
 // What was not published, and what sessions say of it, may be so yet: if this replica stays a member, then with its own
@@ -148,7 +161,7 @@ void ReplicatedStore::Deposed() {
   owner_->CloseClients();
   sessions_->Follow();
   store_->EndLog();
-  pass_.reset();
+  joining_.reset();
   waiting_bytes_ = 0;
   logs_ = false;
 }

@@ -4,19 +4,25 @@
 // and is in the table when all replicas hold it (rule S3). The others apply the entries that are published, items and
 // sessions alike, so that each is what the primary was, and can go on from there.
 //
+// A replica that joins has all entries from some time on. What was before comes among them: the primary takes a snapshot
+// (server/shard_snapshot.h) and sends its items, and then its sessions, as entries. An item is no newer than an operation
+// that came before it, so the newest version counts, also of what is not there any more.
+//
 // Threads: one, the shard's, but for Wake.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
+#include "log/snapshot_feed.h"
 #include "server/replicated_log.h"
 #include "server/sessions.h"
 #include "server/shard_replica.h"
+#include "server/shard_snapshot.h"
 #include "server/store.h"
 
 namespace plov::server {
@@ -31,8 +37,6 @@ class ReplicatedStore final : private ReplicaOwner {
     // The connections of all clients end: what they wrote may not be done by this server, and nothing that is stored
     // from now on is READ as good on them.
     virtual void CloseClients() = 0;
-    // A new replica: the items that the primary has, by Take; then EndCatchUp. (Sessions come as an entry.)
-    virtual void CatchUp(const cluster::Member& primary) = 0;
     // The memory is of no use any more: this is to go, and another one is to come, with a new store.
     virtual void StartAnew(const char* why) = 0;
   };
@@ -44,6 +48,8 @@ class ReplicatedStore final : private ReplicaOwner {
 
   // Whether clients are served, and whether the store takes writes: until the Step that follows.
   bool serves() const { return logs_ && replica().serves(); }
+  // Writes wait for the snapshot that a replica that joins is sent.
+  bool is_behind() const { return joining_ != nullptr && joining_->snapshot.is_behind(); }
   bool takes_writes() const { return logs_ && replica().takes_writes(); }
   // Of one more write; of any when nothing waits. bytes: verify::LoggedBytes.
   bool HasRoom(size_t bytes) const;
@@ -53,13 +59,10 @@ class ReplicatedStore final : private ReplicaOwner {
   // Passes on what was written, takes what has come, and publishes. False when there was nothing to do.
   bool Step(uint64_t now_us);
 
-  // Of Owner::CatchUp: what entries did since, and while it was taken, is done after it. False: it cannot be stored.
-  bool Take(const verify::Logged& item, uint64_t now_us);
-  // All items that the primary had when it was asked.
-  void EndCatchUp() { has_items_ = true; }
-
-  // As of cluster::Replica. Ask is of what was found since the last Step.
-  cluster::Replica::Question Ask() { return replica_.Ask(now_us_, log_.last_batch()); }
+  // As of cluster::Replica. Ask is of what was found since the last Step, and before the next, in which what was written is
+  // sent.
+  cluster::Replica::Question Ask() const { return replica().Ask(log_.last_batch()); }
+  void Press(const cluster::Replica::Question& question) { replica_.Press(question, now_us_); }
   bool MayAnswer(const cluster::Replica::Question& question) const {
     return replica().MayAnswer(question, now_us_);
   }
@@ -68,11 +71,13 @@ class ReplicatedStore final : private ReplicaOwner {
     replica_.HandOverTo(incarnation);
   }
   // As of ShardReplica.
+  void Prefer(uint64_t incarnation) { replica_.Prefer(incarnation); }
+  void Leave() { replica_.Leave(); }
+  bool has_left() const { return replica_.has_left(); }
   void AddPort(fabric::Port* port) { replica_.AddPort(port); }
   std::vector<int> fds() const { return replica_.fds(); }
   bool Arm() { return replica_.Arm(); }
   void Disarm() { replica_.Disarm(); }
-  bool has_waiting() const { return replica_.has_waiting(); }
   uint64_t next_tick_us() const { return replica_.next_tick_us(); }
   void Wake() { replica_.Wake(); }
   const cluster::Replica& replica() const { return replica_.replica(); }
@@ -84,12 +89,24 @@ class ReplicatedStore final : private ReplicaOwner {
   void Deposed() override;
   void StartAnew(const char* why) override { owner_->StartAnew(why); }
 
+  // What a primary sends to a replica that joins.
+  struct Joining {
+    Joining(Store* store, const Sessions* sessions, ReplicatedLog* log, uint64_t replica);
+
+    uint64_t replica;
+    log::SnapshotFeed feed;
+    ShardSnapshot snapshot;
+    bool is_sent = false;
+  };
+
   bool PassOn(uint64_t now_us);
-  bool Apply(std::string_view entry, uint64_t now_us);
+  bool ApplyOperations(std::span<const std::byte> operations);
+  bool ApplyItems(std::span<const std::byte> items);
   bool ApplySessions(std::span<const std::byte> sessions, bool are_all);
-  bool ApplyAwaiting(uint64_t now_us);
+  bool IsOlder(const verify::Logged& item) const;
   void BeginToLog();
-  bool SendSessions(uint64_t now_us);
+  bool SendToJoining();
+  void SendSessions(const verify::SnapshotFooter& total);
 
   Store* store_;
   Sessions* sessions_;
@@ -100,11 +117,11 @@ class ReplicatedStore final : private ReplicaOwner {
   ReplicatedLog log_;
   size_t waiting_bytes_ = 0;  // of entries that were passed on, and are not published
   bool knows_all_sessions_;
-  std::optional<uint64_t> joining_;  // whom sessions are sent
-  std::optional<Sessions::Pass> pass_;
+  std::unique_ptr<Joining> joining_;
   bool catches_up_ = false;
-  bool has_items_ = false, has_sessions_ = false;
-  std::deque<cluster::Entry> awaiting_;  // published, while it catches up
+  bool has_caught_up_ = false;
+  // While it catches up: what was deleted, or may expire, with the versions of that.
+  std::unordered_map<std::string, uint64_t> gone_;
   ShardReplica replica_;
 };
 

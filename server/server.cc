@@ -1,12 +1,12 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 
+#include "server/description.h"
 #include "verify/superblock.h"
 
 namespace plov::server {
@@ -27,7 +27,7 @@ uint64_t StagingBytes(uint32_t value_bytes_max) {
 
 // As many as asked for, else as many as leave a processor to clients on this host.
 size_t ThreadsOf(const ServerOptions& options) {
-  const size_t shards = options.shards.hosted.size();
+  const size_t shards = options.shards_max();
   if (shards == 0) return 0;
   if (options.threads != 0) return std::min<size_t>(options.threads, shards);
   return std::clamp<size_t>(fabric::ProcessorCount() - 1, 1, shards);
@@ -36,7 +36,7 @@ size_t ThreadsOf(const ServerOptions& options) {
 }  // namespace
 
 std::expected<std::unique_ptr<Server>, Error> Server::Create(const ServerOptions& options) {
-  std::unique_ptr<Server> server(new Server);
+  std::unique_ptr<Server> server(new Server(options));
   if (auto opened = server->Open(options); !opened) return std::unexpected(opened.error());
   return server;
 }
@@ -50,38 +50,45 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
   if (!hosted) return std::unexpected(hosted.error());
   hosted_ = std::move(*hosted);
   memory_bytes_ = options.memory_bytes;
-  Describe(options);
-  KeepSlow(options.slow_write);
+  for (size_t i = 0; i < shards().size(); ++i) {
+    shards()[i]->Describe(DescriptionOf(options, *shards()[i], hosted_->number_of(i)));
+  }
   if (options.cluster) {
     auto service = ClusterService::Create(view_.emplace(*options.cluster));
     if (!service) return std::unexpected(service.error());
     cluster_ = std::move(*service);
   }
   if (auto listened = Listen(options); !listened) return listened;
-  auto commands = CommandQueue::Create([this] {
-    if (!shards().empty()) shards().front()->Wake();
-  });
+  auto commands = CommandQueue::Create([this] { ForEachShard(&Shard::Wake); });
   if (!commands) return std::unexpected(commands.error());
   commands_ = std::move(*commands);
   if (!shards().empty()) shards().front()->CommandTo(commands_.get());
-  auto threads = ShardThreads::Create(shards(), ThreadsOf(options));
+  auto threads = ShardThreads::Create(ThreadsOf(options));
   if (!threads) return std::unexpected(threads.error());
   threads_ = std::move(*threads);
+  for (const auto& shard : shards()) {
+    if (auto added = threads_->Add(shard.get()); !added) return added;
+  }
   SetSpin(options.spin_us);
+  KeepSlow(options.slow_write);
+  return options.replication ? OpenReplicas() : std::expected<void, Error>();
+}
+
+std::expected<void, Error> Server::OpenReplicas() {
+  auto replicas = ClusterReplicas::Create({.options = &options_,
+                                           .service = cluster_.get(),
+                                           .listeners = &listeners_,
+                                           .threads = threads_.get(),
+                                           .admission = admission_.get(),
+                                           .commands = commands_.get()});
+  if (!replicas) return std::unexpected(replicas.error());
+  replicas_ = std::move(*replicas);
   return {};
 }
 
-void Server::Describe(const ServerOptions& options) {
-  for (size_t i = 0; i < shards().size(); ++i) {
-    Shard* const shard = shards()[i].get();
-    std::string text = fmt::format("version {}\npid {}\npage_kind {}\n", PLOV_VERSION, ::getpid(),
-                                   static_cast<int>(shard->region().page_kind()));
-    if (options.cluster) {
-      text += fmt::format("cluster.shard {}\n{}", hosted_->number_of(i),
-                          options.cluster->Lines(options.shards));
-    }
-    shard->Describe(text + options.given);
-  }
+void Server::ForEachShard(const std::function<void(Shard*)>& use) const {
+  for (const auto& shard : shards()) use(shard.get());
+  if (replicas_ != nullptr) replicas_->ForEachShard(use);
 }
 
 std::expected<void, Error> Server::Listen(const ServerOptions& options) {
@@ -110,30 +117,32 @@ std::expected<void, Error> Server::ExposeOn(fabric::Listener* listener) {
   return cluster_ == nullptr ? std::expected<void, Error>() : cluster_->ExposeOn(listener);
 }
 
-void Server::Start() {
+std::expected<void, Error> Server::Start() {
   hosted_->Start();
   threads_->Start();
+  if (replicas_ != nullptr) return replicas_->Start();
   if (cluster_ != nullptr) cluster_->ShowOaths();
+  return {};
 }
 
 std::vector<verify::Counters> Server::ReadCounters() const {
   std::vector<verify::Counters> all;
   std::array<std::byte, kPageBytes> page;
-  for (const auto& shard : shards()) {
+  ForEachShard([&](const Shard* shard) {
     verify::CopyFromShared(
         page.data(), verify::WordsAt(shard->region().data(), verify::kCountersOffset), page.size());
     if (auto counters = verify::ReadCounters(page)) all.push_back(std::move(*counters));
-  }
+  });
   return all;
 }
 
 Server::Facts Server::facts() const {
   Facts facts{.clients = admission_->clients(), .administrators = admission_->administrators()};
-  for (const auto& shard : shards()) {
+  ForEachShard([&facts](const Shard* shard) {
     facts.items += shard->counter(verify::Counter::kItems);
     facts.memory_used_bytes += shard->counter(verify::Counter::kMemoryUsedBytes);
     facts.memory_committed_bytes += shard->counter(verify::Counter::kMemoryCommittedBytes);
-  }
+  });
   return facts;
 }
 
@@ -144,6 +153,7 @@ void Server::SetSpin(uint32_t spin_us) {
 
 void Server::KeepSlow(std::chrono::microseconds threshold) {
   for (const auto& shard : shards()) shard->KeepSlow(threshold);
+  if (replicas_ != nullptr) replicas_->KeepSlow(threshold);
 }
 
 void Server::SetSnapshots(const log::Snapshots::Options& options) {
@@ -153,13 +163,15 @@ void Server::SetSnapshots(const log::Snapshots::Options& options) {
 std::expected<void, Error> Server::RaiseMemory(size_t bytes) {
   if (bytes == memory_bytes_) return {};
   size_t mapped_bytes = SIZE_MAX;  // of the shard that has least
-  for (const auto& shard : shards()) {
-    if (shard->region().is_whole()) {
-      return Fail(Code::kInvalidArgument,
-                  "memory was taken whole at the start, as huge pages and RDMA want it: restart "
-                  "with another --memory");
-    }
+  bool is_whole = false;
+  ForEachShard([&](const Shard* shard) {
+    is_whole = is_whole || shard->region().is_whole();
     mapped_bytes = std::min(mapped_bytes, shard->region().memory().size());
+  });
+  if (is_whole) {
+    return Fail(Code::kInvalidArgument,
+                "memory was taken whole at the start, as huge pages and RDMA want it: restart "
+                "with another --memory");
   }
   if (bytes < memory_bytes_) {
     return Fail(
@@ -167,20 +179,22 @@ std::expected<void, Error> Server::RaiseMemory(size_t bytes) {
         fmt::format("memory is {} bytes, and only grows while plovd runs: restart with less",
                     memory_bytes_));
   }
-  const size_t count = std::max<size_t>(shards().size(), 1);
-  if (bytes / count > mapped_bytes) {
+  const size_t part = options_.PartOf(bytes);
+  if (part > mapped_bytes) {
     return Fail(Code::kInvalidArgument,
                 fmt::format("memory cannot be more than {} bytes, for which this server has "
                             "addresses: restart with a larger --memory",
-                            mapped_bytes * count));
+                            mapped_bytes * std::max<size_t>(options_.shards_max(), 1)));
   }
   memory_bytes_ = bytes;
-  for (const auto& shard : shards()) shard->RaiseBudget(bytes / count);
+  for (const auto& shard : shards()) shard->RaiseBudget(part);
+  if (replicas_ != nullptr) replicas_->RaiseBudget(part);
   return {};
 }
 
 Server::~Server() {
   threads_.reset();
+  if (replicas_ != nullptr) replicas_->End();
   if (hosted_ != nullptr) hosted_->EndLog();
 }
 

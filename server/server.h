@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fabric/fabric.h"
+#include "server/cluster_replicas.h"
 #include "server/cluster_service.h"
 #include "server/hosted_shards.h"
 #include "server/server_options.h"
@@ -25,8 +27,8 @@ class Server {
   static std::expected<std::unique_ptr<Server>, Error> Create(const ServerOptions& options);
   ~Server();
 
-  // Starts the shards' threads; from here on clients are served while HandleEvents is called.
-  void Start();
+  // Starts the shards' threads; from here on clients are served while HandleEvents is called. Errors: of replicas.
+  std::expected<void, Error> Start();
 
   // Clients come here: HandleEvents of each, when its fd is readable.
   const std::vector<std::unique_ptr<fabric::Listener>>& listeners() const { return listeners_; }
@@ -34,6 +36,8 @@ class Server {
   CommandQueue* commands() { return commands_.get(); }
   // And who READs a cluster's map: HandleEvents, likewise. Null: of a single server.
   ClusterService* cluster() { return cluster_.get(); }
+  // And what becomes of replicas: likewise.
+  ClusterReplicas* replicas() { return replicas_.get(); }
 
   // Whether every thread that serves shards is; see ShardThread::IsAlive.
   bool IsAlive() { return threads_->IsAlive(); }
@@ -60,13 +64,15 @@ class Server {
   std::vector<verify::Counters> ReadCounters() const;
 
  private:
-  Server() = default;
+  explicit Server(const ServerOptions& options) : options_(options) {}
   std::expected<void, Error> Open(const ServerOptions& options);
   std::expected<void, Error> Listen(const ServerOptions& options);
   std::expected<void, Error> ExposeOn(fabric::Listener* listener);
-  void Describe(const ServerOptions& options);
+  std::expected<void, Error> OpenReplicas();
+  void ForEachShard(const std::function<void(Shard*)>& use) const;
   const std::vector<std::unique_ptr<Shard>>& shards() const { return hosted_->all(); }
 
+  const ServerOptions options_;
   std::optional<ClusterView> view_;
   // Destroyed in reverse: threads first, then listeners and their ports, then the memory.
   std::shared_ptr<fabric::Admission> admission_;
@@ -76,6 +82,7 @@ class Server {
   std::unique_ptr<ClusterService> cluster_;
   std::vector<std::unique_ptr<fabric::Listener>> listeners_;
   std::unique_ptr<ShardThreads> threads_;
+  std::unique_ptr<ClusterReplicas> replicas_;
 };
 
 }  // namespace plov::server

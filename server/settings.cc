@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "server/description.h"
 #include "server/descriptors.h"
 #include "server/host_memory.h"
 
@@ -14,34 +15,34 @@ namespace plov::server {
 
 namespace {
 
-using Outcome = std::expected<void, Error>;
+using Applied = std::expected<void, Error>;
 
 struct Setting {
   const char* name;  // the option's
   std::string (*shown)(const Options& options);
   void (*take)(Options* options, const Options& from);
   // Makes it so: `options` has the new value.
-  Outcome (*apply)(Server* server, const Options& options);
+  Applied (*apply)(Server* server, const Options& options);
 };
 
 // One whose value is where `field` of Options has it.
 template <auto field>
-constexpr Setting SettingOf(const char* name, Outcome (*apply)(Server*, const Options&)) {
+constexpr Setting SettingOf(const char* name, Applied (*apply)(Server*, const Options&)) {
   return {name, [](const Options& options) { return fmt::to_string(field(options)); },
           [](Options* options, const Options& from) { field(*options) = field(from); }, apply};
 }
 
-Outcome ApplyLogLevel(Server*, const Options& options) {
+Applied ApplyLogLevel(Server*, const Options& options) {
   spdlog::set_level(spdlog::level::from_str(options.log_level));
   return {};
 }
 
-Outcome ApplySpin(Server* server, const Options& options) {
+Applied ApplySpin(Server* server, const Options& options) {
   server->SetSpin(options.server.spin_us);
   return {};
 }
 
-Outcome ApplyClients(Server* server, const Options& options) {
+Applied ApplyClients(Server* server, const Options& options) {
   server->SetClientLimits({.clients = options.server.clients_max,
                            .clients_per_user = options.server.clients_per_user_max});
   const std::string warning = RaiseDescriptorLimit(options.server);
@@ -49,12 +50,12 @@ Outcome ApplyClients(Server* server, const Options& options) {
   return {};
 }
 
-Outcome ApplySnapshots(Server* server, const Options& options) {
+Applied ApplySnapshots(Server* server, const Options& options) {
   server->SetSnapshots(options.server.log.snapshots);
   return {};
 }
 
-Outcome ApplyMemory(Server* server, const Options& options) {
+Applied ApplyMemory(Server* server, const Options& options) {
   if (auto raised = server->RaiseMemory(options.server.memory_bytes); !raised) return raised;
   const std::string warning =
       WarnOfHostMemory(options.server, server->facts().memory_committed_bytes);
@@ -62,7 +63,7 @@ Outcome ApplyMemory(Server* server, const Options& options) {
   return {};
 }
 
-Outcome ApplySlowWrite(Server* server, const Options& options) {
+Applied ApplySlowWrite(Server* server, const Options& options) {
   server->KeepSlow(options.server.slow_write);
   return {};
 }
@@ -139,11 +140,11 @@ std::expected<std::string, Error> Settings::Get(const std::string& name) const {
     if (!name.empty() && name != setting.name) continue;
     text += fmt::format("{} {}\n", setting.name, setting.shown(now_));
   }
-  if (name.empty() && now_.server.cluster) text += now_.server.cluster->Lines(now_.server.shards);
+  if (name.empty() && now_.server.cluster) text += ClusterLines(now_.server);
   return text;
 }
 
-Outcome Settings::Set(const std::string& name, const std::string& value) {
+Applied Settings::Set(const std::string& name, const std::string& value) {
   const Setting* setting = Find(name);
   if (setting == nullptr) return NoSuch(name);
   const auto parsed = ParseOption(now_, name, value);

@@ -14,6 +14,7 @@
 
 #include "cluster/configuration_agent.h"
 #include "cluster/replica.h"
+#include "fabric/os.h"
 #include "server/cluster_region.h"
 #include "server/dialers.h"
 #include "server/stream_link.h"
@@ -57,11 +58,9 @@ class ShardReplica final : private cluster::ReplicaHost {
   // Of each listener, exposed under StreamShardOf(shard); before the first Step.
   void AddPort(fabric::Port* port) { port_.AddPort(port); }
   // To sleep, as of the ports.
-  std::vector<int> fds() const { return port_.fds(); }
-  bool Arm() { return !has_news_.load(std::memory_order_relaxed) && port_.Arm(); }
+  std::vector<int> fds() const;
+  bool Arm();
   void Disarm() { port_.Disarm(); }
-  // Whether something waits until another server has taken what came before it.
-  bool has_waiting() const;
 
   // Takes what has come, sends what is due. False when there was nothing to do.
   bool Step(uint64_t now_us);
@@ -75,10 +74,16 @@ class ShardReplica final : private cluster::ReplicaHost {
   cluster::Position Write(std::string data, uint64_t now_us) {
     return replica_.Write(std::move(data), now_us);
   }
-  cluster::Replica::Question Ask(uint64_t now_us, uint64_t rests_on) {
-    return replica_.Ask(now_us, rests_on);
+  void Press(const cluster::Replica::Question& question, uint64_t now_us) {
+    replica_.Press(question, now_us);
   }
   void HandOverTo(uint64_t incarnation) { replica_.HandOverTo(incarnation); }
+  // Hands over to this member, by its incarnation, when it is the primary and no configuration has followed for a while,
+  // or leaves; 0: to none. Any thread.
+  void Prefer(uint64_t incarnation) { preferred_.store(incarnation, std::memory_order_relaxed); }
+  // As of the Replica's, which does it in the Steps that follow. Any thread, as the next.
+  void Leave() { leaves_.store(true, std::memory_order_relaxed); }
+  bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
   void CaughtUp() { replica_.CaughtUp(); }
   void GiveUp(const char* why) { replica_.GiveUp(why); }
 
@@ -97,6 +102,12 @@ class ShardReplica final : private cluster::ReplicaHost {
   void StartAnew(const char* why) override { owner_->StartAnew(why); }
 
   void TakeNews(uint64_t now_us);
+  void Tell(const cluster::Outcome& outcome) const;
+  // Another epoch has begun.
+  void OnEpoch(uint64_t now_us);
+  void LookAtPreferred(uint64_t now_us);
+  // Null: it is not known where the server is.
+  StreamLink* LinkTo(const std::string& server);
 
   Server server_;
   ReplicaOwner* owner_;
@@ -105,9 +116,17 @@ class ShardReplica final : private cluster::ReplicaHost {
   cluster::Member self_;
   size_t waiting_bytes_max_;
   uint64_t beat_us_;
+  uint64_t steady_us_;  // of an epoch, before it hands over to who is preferred
+  uint64_t epoch_ = 0;  // that it has seen last, and since when
+  uint64_t epoch_since_us_ = 0;
   uint64_t now_us_;  // of this Step
   uint64_t tick_us_;
   std::atomic<bool> has_news_{true};
+  std::atomic<uint64_t> preferred_{0};
+  std::atomic<bool> leaves_{false};
+  std::atomic<bool> has_left_{false};
+  fabric::Fd
+      links_epoll_;  // none, where there is no descriptor for it: then what waits goes with the ticks
   std::map<std::string, StreamLink> links_;
   cluster::Replica replica_;
   StreamPort port_;

@@ -22,24 +22,25 @@ Batch::Outcome ShardReplication::Ask(const verify::Request& request, WriteReply*
   if (!replicated_.takes_writes())
     return kLogs;  // until there are enough replicas, or its client's connection ends
   if (!store_->MayWrite(request) || store_->pending() >= kStagedMax) return kLogs;
+  if (replicated_.is_behind()) return kLogs;
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
   return replicated_.HasRoom(verify::LoggedBytes(request.key.size(), value_bytes)) ? kDone : kLogs;
 }
 
-// One question for all that was read in this turn. Those of an epoch that has ended, while this is the primary still, are
-// asked again; where it is not, their clients are gone.
+// One question for all that was read in this turn; what was written in it is sent after that. Those of an epoch that has
+// ended, while this is the primary still, are asked again; where it is not, their clients are gone.
 bool ShardReplication::Step() {
-  const bool did = replicated_.Step(options_.now_us());
-  const bool are_of_epoch =
-      unsettled_.empty() || unsettled_.front().question.epoch == replicated_.replica().epoch();
-  if (!are_of_epoch && replicated_.serves()) {
-    for (const Unsettled& one : std::exchange(unsettled_, {})) unasked_.push_back(one.waiting);
-  }
-  if (unasked_.empty()) return did;
+  const bool asks = !unasked_.empty();
   const auto question = replicated_.Ask();
   for (const Waiting& waiting : std::exchange(unasked_, {})) {
     unsettled_.push_back({waiting, question});
   }
+  const bool did = replicated_.Step(options_.now_us());
+  if (asks) replicated_.Press(question);
+  const bool are_of_epoch =
+      unsettled_.empty() || unsettled_.front().question.epoch == replicated_.replica().epoch();
+  if (are_of_epoch || !replicated_.serves()) return did || asks;
+  for (const Unsettled& one : std::exchange(unsettled_, {})) unasked_.push_back(one.waiting);
   return true;
 }
 
@@ -56,7 +57,6 @@ std::optional<Waiting> ShardReplication::NextSettled() {
 }
 
 int ShardReplication::SleepMs() const {
-  if (replicated_.has_waiting()) return 1;
   const uint64_t now_us = options_.now_us();
   const uint64_t tick_us = replicated_.next_tick_us();
   return tick_us <= now_us ? 0 : static_cast<int>((tick_us - now_us + 999) / 1000);

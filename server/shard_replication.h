@@ -23,7 +23,6 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
     ShardReplica::Options replica;
     verify::LogId sessions;  // of the cluster; clients do not know it
     // As of ReplicatedStore::Owner.
-    std::function<void(const cluster::Member& primary)> catch_up;
     std::function<void(const char* why)> start_anew;
     std::function<void()> close_clients;
     uint64_t (*now_us)() = MonotonicUs;
@@ -60,7 +59,6 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   };
 
   void CloseClients() override { options_.close_clients(); }
-  void CatchUp(const cluster::Member& primary) override { options_.catch_up(primary); }
   void StartAnew(const char* why) override { options_.start_anew(why); }
 
   Store* store_;

@@ -37,9 +37,6 @@ struct ShardSet {
   bool Hosts(uint32_t number) const {
     return std::ranges::find(hosted, number, &Hosted::number) != hosted.end();
   }
-  // Of each hosted shard, of what all of them share.
-  size_t PartOf(size_t bytes) const { return hosted.empty() ? 0 : bytes / hosted.size(); }
-
   bool operator==(const ShardSet&) const = default;
 };
 

@@ -1,5 +1,6 @@
 // ShardSnapshot: the shard's part of a snapshot: reads the store and the sessions a slice at a time, between the
-// store's writes, and gives them to who writes them (log/snapshots.h). Rules S1 to S4 of plov(7).
+// store's writes, and gives them to who writes them (log/snapshots.h) or sends them to a new replica
+// (server/replicated_store.h). Rules S1 to S4 of plov(7).
 //
 // What is written after the beginning is left to the log, and S3 waits for that: so an item is taken as it was
 // at the beginning or not at all. Damage ends the snapshot: the log, which has the item, stays.
@@ -13,7 +14,7 @@
 #include <optional>
 
 #include "cuckoo/table_pass.h"
-#include "log/group_commit.h"
+#include "log/commit_log.h"
 #include "log/snapshot_feed.h"
 #include "server/sessions.h"
 #include "server/store.h"
@@ -24,7 +25,7 @@ namespace plov::server {
 class ShardSnapshot {
  public:
   // All outlive it.
-  ShardSnapshot(Store* store, const Sessions* sessions, log::GroupCommit* log,
+  ShardSnapshot(Store* store, const Sessions* sessions, log::CommitLog* log,
                 log::SnapshotFeed* feed)
       : store_(store), sessions_(sessions), log_(log), feed_(feed) {}
   ~ShardSnapshot() { Drop(); }
@@ -56,7 +57,7 @@ class ShardSnapshot {
 
   Store* store_;
   const Sessions* sessions_;
-  log::GroupCommit* log_;
+  log::CommitLog* log_;
   log::SnapshotFeed* feed_;
   std::optional<cuckoo::TablePass> pass_;
   bool is_read_ = false;  // all was met, and the sessions are taken

@@ -152,7 +152,30 @@ void ShardThread::TakeGiven() {
   const std::lock_guard lock(mutex_);
   for (Shard* shard : given_) shards_.push_back({.shard = shard});
   given_.clear();
+  if (unwanted_ != nullptr) RemoveUnwanted();
   has_given_.store(false, std::memory_order_relaxed);
+}
+
+// Under mutex_.
+void ShardThread::RemoveUnwanted() {
+  has_removed_ = std::erase_if(shards_, [this](const Served& served) {
+                   return served.shard == unwanted_;
+                 }) > 0;
+  if (has_removed_) {
+    Unwatch(*unwanted_);
+    shard_count_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  unwanted_ = nullptr;
+  looked_.notify_one();
+}
+
+bool ShardThread::Remove(Shard* shard) {
+  std::unique_lock lock(mutex_);
+  unwanted_ = shard;
+  has_given_.store(true, std::memory_order_release);  // pairs with TakeGiven
+  fabric::Ring(bell_.get());
+  looked_.wait(lock, [this] { return unwanted_ == nullptr; });
+  return has_removed_;
 }
 
 std::expected<void, Error> ShardThread::Take(Shard* shard) {

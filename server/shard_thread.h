@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -43,6 +44,9 @@ class ShardThread {
   // A shard that nobody serves, which outlives it and has all its ports. kSystem: it is not taken. Any
   // thread.
   std::expected<void, Error> Take(Shard* shard);
+  // Whether it was among its shards; it has no turns any more then. Waits for a turn of the thread, which runs. One
+  // other thread.
+  bool Remove(Shard* shard);
   // Its shards, or half of its work, to another thread; each that this one cannot take stays.
   void GiveAll(ShardThread* to);
   void GiveHalf(ShardThread* to);
@@ -71,6 +75,7 @@ class ShardThread {
   void Unwatch(const Shard& shard);
   void Push(Shard* shard);
   void TakeGiven();
+  void RemoveUnwanted();
   bool Give(const Served& served, ShardThread* to);
 
   OnWindow on_window_;
@@ -91,8 +96,12 @@ class ShardThread {
   std::atomic<bool> stop_ = false;  // relaxed; the bell is what is waited for
 
   std::mutex mutex_;
-  std::vector<Shard*> given_;            // under mutex_
-  std::atomic<bool> has_given_ = false;  // set under the mutex, read without: acquire and release
+  std::vector<Shard*> given_;  // under mutex_, as the next three
+  Shard* unwanted_ = nullptr;  // that Remove waits for
+  bool has_removed_ = false;
+  std::condition_variable looked_;  // for unwanted_
+  std::atomic<bool> has_given_ =
+      false;  // something of these; set under the mutex, read without: acquire and release
 };
 
 }  // namespace plov::server

@@ -20,8 +20,7 @@ constexpr std::chrono::milliseconds kLittleFor{100};
 
 }  // namespace
 
-std::expected<std::unique_ptr<ShardThreads>, Error> ShardThreads::Create(
-    const std::vector<std::unique_ptr<Shard>>& shards, size_t count) {
+std::expected<std::unique_ptr<ShardThreads>, Error> ShardThreads::Create(size_t count) {
   std::unique_ptr<ShardThreads> all(new ShardThreads);
   all->members_.resize(count);
   for (Member& member : all->members_) {
@@ -35,11 +34,17 @@ std::expected<std::unique_ptr<ShardThreads>, Error> ShardThreads::Create(
     if (!thread) return std::unexpected(thread.error());
     member.thread = std::move(*thread);
   }
-  for (const auto& shard : shards) {
-    auto taken = all->members_.front().thread->Take(shard.get());
-    if (!taken) return std::unexpected(taken.error());
-  }
   return all;
+}
+
+std::expected<void, Error> ShardThreads::Add(Shard* shard) {
+  return members_.front().thread->Take(shard);
+}
+
+// Each thread is asked for it until one has it: between two it may be with neither.
+void ShardThreads::Remove(Shard* shard) {
+  const auto removes = [shard](const Member& member) { return member.thread->Remove(shard); };
+  while (std::ranges::none_of(members_, removes)) continue;
 }
 
 ShardThreads::~ShardThreads() {

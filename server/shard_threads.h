@@ -6,7 +6,7 @@
 // of it to a thread that has little; one that has had little for a while gives all to another that
 // has little, too, and sleeps. Neither changes what a client sees, but how long it takes.
 //
-// Threads: one creates, starts and destroys it.
+// Threads: one creates, starts and destroys it, adds shards and removes them.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,17 @@ namespace plov::server {
 
 class ShardThreads {
  public:
-  // The shards outlive it and have all their ports. count: 1 at least. kSystem.
-  static std::expected<std::unique_ptr<ShardThreads>, Error> Create(
-      const std::vector<std::unique_ptr<Shard>>& shards, size_t count);
+  // kSystem.
+  static std::expected<std::unique_ptr<ShardThreads>, Error> Create(size_t count);
   // Ends all threads, each after its turn.
   ~ShardThreads();
 
   void Start();
+  // One more shard, which has all its ports and stays until this ends or it was removed; before or after Start. Needs a
+  // thread. kSystem: it is not served.
+  std::expected<void, Error> Add(Shard* shard);
+  // It has no turns any more. After Start.
+  void Remove(Shard* shard);
   // Any thread.
   void SetSpin(uint32_t spin_us);
   // Whether each of them is; see ShardThread::IsAlive.

@@ -117,6 +117,8 @@ class Store : private cuckoo::GrowingTable::Records {
   void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
   // The same of an entry that the shard's primary published; readers may be connected.
   Code Apply(const verify::Logged& operation, uint64_t now_us);
+  // Whether its key has a newer item.
+  bool HasNewer(const verify::Logged& operation);
   // From now on every write is appended to the log, which takes it: the caller asks first whether it has room. It
   // outlives the last write. strict: a write is in the table only once PublishDurable has put it there,
   // and decides until then what becomes of the next write of its key, which needs MayWrite. `tail`: of
@@ -259,7 +261,6 @@ class Store : private cuckoo::GrowingTable::Records {
   void LogPut(const verify::Request& request, const verify::ItemView& item, Writing* writing);
   // Returns its version.
   uint64_t LogDelete(const verify::Request& request, uint64_t client_id);
-  bool HasNewer(const verify::Logged& operation);
   // While the tail of warm memory is kept: in strict it is not, for the log has all that is published.
   bool keeps_tail() const { return tail_ != nullptr && !defers_; }
   bool NoteExpired(const Target& target);

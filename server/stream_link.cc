@@ -1,12 +1,13 @@
 #include "server/stream_link.h"
 
+#include <tuple>
 #include <utility>
 
 namespace plov::server {
 
 void StreamLink::Send(std::vector<std::byte> message) {
   const size_t bytes = message.size();
-  if (!is_up()) Connect();
+  Connect();
   const bool has_room = waiting_.empty() || waiting_bytes_ + bytes <= waiting_bytes_max_;
   if (!is_up() || !has_room) return;
   waiting_.push_back({cluster::PartWriter(std::move(message)), bytes});
@@ -16,7 +17,7 @@ void StreamLink::Send(std::vector<std::byte> message) {
 
 bool StreamLink::Step() {
   if (!is_up()) {
-    Connect();
+    Take();
     return is_up();
   }
   if (!connection_->alive()) {
@@ -27,12 +28,18 @@ bool StreamLink::Step() {
   }
   bool did = false;
   while (connection_->Receive()) did = true;  // there is room for more
+  if (did && !waiting_.empty() && waiting_.front().parts.has_begun()) has_moved_ = true;
   return SendParts() || did;
 }
 
 void StreamLink::Connect() {
+  if (!is_up()) Take();
+  if (!is_up()) dialer_->Ask(shard_);
+}
+
+void StreamLink::Take() {
   connection_ = dialer_->Take(shard_);
-  if (connection_ == nullptr) dialer_->Ask(shard_);
+  if (is_up() && epoll_fd_ >= 0) std::ignore = fabric::Watch(epoll_fd_, connection_->fd());
 }
 
 bool StreamLink::SendParts() {

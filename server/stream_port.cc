@@ -59,7 +59,10 @@ void StreamPort::OnPart(Endpoint* endpoint, const PortEvent& event) {
   if (result == PartReader::Result::kMore || result == PartReader::Result::kWhole) {
     endpoint->port->Send(event.peer, std::array<std::byte, verify::kWordBytes>{});
   }
-  if (result == PartReader::Result::kMore) return;
+  if (result == PartReader::Result::kMore) {
+    has_moved_ = true;
+    return;
+  }
   if (result == PartReader::Result::kWhole) {
     if (const auto message = cluster::Decode(id_, peer->second.message()))
       return receive_(*message);

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cluster/stream_message.h"
@@ -37,6 +38,8 @@ class StreamPort {
 
   // Takes what has come, at most one event of each port. False when there was nothing.
   bool Step();
+  // Whether a part of a message that is not whole has come since this was asked last.
+  bool HasMoved() { return std::exchange(has_moved_, false); }
   // Of those that were not messages of this stream; their senders' connections were closed.
   uint64_t garbage() const { return garbage_; }
 
@@ -54,6 +57,7 @@ class StreamPort {
   Receive receive_;
   std::vector<Endpoint> endpoints_;
   uint64_t garbage_ = 0;
+  bool has_moved_ = false;
 };
 
 }  // namespace plov::server

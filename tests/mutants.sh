@@ -33,6 +33,7 @@ catchers=(
   "link           link_test          tests/client/link_test"
   "client         client_test        tests/client/client_test"
   "cluster-client cluster_client_test tests/client/cluster_client_test"
+  "cluster-late   cluster_late_test  tests/client/cluster_late_test"
   "torture        plov_torture_cli   torture/plov-torture --duration SECONDS"
   "system         system_test        tests/system/system_test"
   "hostile        hostile_test       tests/hostile/hostile_test"

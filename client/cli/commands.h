@@ -53,6 +53,7 @@ Outcome Backup(const Options& options, program::Output* output);
 Outcome Restore(const Options& options, program::Output* output);
 Outcome Config(const Options& options, program::Output* output);
 Outcome Drain(const Options& options, program::Output* output);
+Outcome Cluster(const Options& options, program::Output* output);
 Outcome Shell(const Options& options, program::Output* output);
 Outcome Doctor(const Options& options, program::Output* output);
 

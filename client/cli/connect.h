@@ -4,6 +4,7 @@
 #include <plov/client.h>
 
 #include <chrono>
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <string>
@@ -11,6 +12,10 @@
 #include "client/cli/options.h"
 
 namespace plov::cli {
+
+// As many as one client has under way to one shard (510), so that a batch that meets a stopped server fails within one
+// timeout; larger ones were not faster.
+inline constexpr size_t kBatchItemsMax = 500;
 
 // The client that a shell keeps for the next command of the same server and timeout.
 struct KeptClient {

@@ -27,8 +27,6 @@ namespace plov::cli {
 
 namespace {
 
-// As many as one client has under way to one shard (510), as in load.
-constexpr size_t kBatchItemsMax = 500;
 constexpr size_t kAnswerBytesMax = 16;
 
 class Flusher {

@@ -28,9 +28,6 @@ namespace plov::cli {
 
 namespace {
 
-// As many as one client has under way to one shard (510), so that a batch that meets a stopped
-// server fails within one timeout; larger ones were not faster.
-constexpr size_t kBatchItemsMax = 500;
 constexpr size_t kBatchBytesMax = size_t{4} << 20;
 constexpr size_t kItemBytesMax = verify::kKeyBytesMax + verify::kValueBytesMax;
 constexpr size_t kLineBytesMax = 2 * kItemBytesMax + 1;

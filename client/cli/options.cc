@@ -45,9 +45,9 @@ po::options_description CommandOptions() {
   po::options_description options(
       "Options of put (--if-version also of delete, --ttl of touch), of load (--json-lines), of "
       "scan (--values), of flush (--yes), of stats (--watch, --prometheus), of top (--interval, "
-      "--count), of snapshot (--no-wait), of drain "
+      "--count), of snapshot (--no-wait, also of cluster), of drain "
       "(--cancel), of log list (--shard, --snapshot), of restore (--until-version, "
-      "--until-time) and of doctor (--memory, --log)",
+      "--until-time), of doctor (--memory, --log) and of cluster (the others)",
       100);
   // clang-format off
   options.add_options()
@@ -68,7 +68,7 @@ po::options_description CommandOptions() {
       ("interval", po::value<std::string>()->value_name("DURATION"),
        "look at the server as often as this (1s)")
       ("count", po::value<std::string>()->value_name("N"), "end after so many looks (never)")
-      ("no-wait", po::bool_switch(), "do not wait for the snapshot")
+      ("no-wait", po::bool_switch(), "do not wait for the snapshot, or until shards have moved")
       ("cancel", po::bool_switch(), "let the server go on as before")
       ("memory", po::value<std::string>()->value_name("SIZE"),
        "hold the machine against a server with this much, as 512M or 2G (1G)")
@@ -79,7 +79,23 @@ po::options_description CommandOptions() {
       ("until-version", po::value<std::vector<std::string>>()->value_name("SHARD:VERSION"),
        "nothing of this shard that is later; may be given for each shard")
       ("until-time", po::value<std::string>()->value_name("TIME"),
-       "nothing that is later, as 2026-11-25T20:15:30, with a Z for UTC, or @SECONDS");
+       "nothing that is later, as 2026-11-25T20:15:30, with a Z for UTC, or @SECONDS")
+      ("auth", po::value<std::string>()->value_name("FILE"),
+       "a line user:password, as the servers' --cluster-auth")
+      ("shards", po::value<std::string>()->value_name("N"), "parts of the cluster's keys (16)")
+      ("replicas", po::value<std::string>()->value_name("N"),
+       "servers that have each shard (2, or 1 with one server)")
+      ("min-replicas", po::value<std::string>()->value_name("N"),
+       "with fewer of them there are no writes (1)")
+      ("lease", po::value<std::string>()->value_name("DURATION|off"),
+       "how long a client may read without a look at the other replicas; off: never (250ms)")
+      ("detect", po::value<std::string>()->value_name("DURATION"),
+       "a primary that is silent for so long is replaced (300ms)")
+      ("drop", po::value<std::string>()->value_name("DURATION"),
+       "another replica that is silent for so long is left behind (80ms)")
+      ("from", po::value<std::string>()->value_name("ID"), "the server whose replica moves")
+      ("to", po::value<std::string>()->value_name("ID"), "the server that is to have the shard")
+      ("lose-data", po::bool_switch(), "what the shard held may be lost");
   // clang-format on
   return options;
 }
@@ -169,6 +185,34 @@ std::expected<void, Error> FillIntervals(const po::variables_map& given, Options
   options->interval = *interval;
   if (given.count("watch") > 0) options->watch = *watch;
   if (given.count("count") > 0) options->count = *count;
+  return {};
+}
+
+// What makes no sense as a whole is for whoever creates the cluster to say.
+std::expected<void, Error> FillCluster(const po::variables_map& given, ClusterOptions* cluster) {
+  cluster->auth_file = ValueOf(given, "auth").value_or("");
+  cluster->from = ValueOf(given, "from").value_or("");
+  cluster->to = ValueOf(given, "to").value_or("");
+  cluster->loses_data = given["lose-data"].as<bool>();
+  for (const auto& [name, number] :
+       {std::pair("shards", &cluster->shards), std::pair("min-replicas", &cluster->min_replicas)}) {
+    const auto value = NumberOf<uint32_t>(given, name, 1);
+    if (!value) return std::unexpected(value.error());
+    if (given.count(name) > 0) *number = *value;
+  }
+  const auto replicas = NumberOf<uint32_t>(given, "replicas", 1);
+  if (!replicas) return std::unexpected(replicas.error());
+  if (given.count("replicas") > 0) cluster->replicas = *replicas;
+  const bool is_off = ValueOf(given, "lease") == "off";
+  if (is_off) cluster->lease = microseconds(0);
+  for (const auto& [name, time] :
+       {std::pair("lease", &cluster->lease), std::pair("detect", &cluster->detect),
+        std::pair("drop", &cluster->drop)}) {
+    if (is_off && time == &cluster->lease) continue;
+    const auto value = DurationOf(given, name, *time, kTimeoutMax);
+    if (!value) return std::unexpected(value.error());
+    *time = *value;
+  }
   return {};
 }
 
@@ -294,6 +338,9 @@ std::expected<Options, Error> Digest(const po::variables_map& given, std::vector
   options.log_folder = ValueOf(given, "log").value_or("");
   if (given.count("log") > 0 && options.log_folder.empty())
     return Invalid("--log '' is not a folder");
+  if (auto filled = FillCluster(given, &options.cluster); !filled) {
+    return std::unexpected(filled.error());
+  }
   return options;
 }
 

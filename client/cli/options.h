@@ -17,6 +17,20 @@ namespace plov::cli {
 
 struct KeptClient;
 
+// Of cluster.
+struct ClusterOptions {
+  std::string auth_file = {};
+  uint32_t shards = 16;
+  std::optional<uint32_t> replicas = {};  // 2, or 1 where there is one server
+  uint32_t min_replicas = 1;
+  std::chrono::microseconds lease = std::chrono::milliseconds(250);  // 0: none
+  std::chrono::microseconds detect = std::chrono::milliseconds(300);
+  std::chrono::microseconds drop = std::chrono::milliseconds(80);
+  std::string from = {};  // of move, and the next
+  std::string to = {};
+  bool loses_data = false;
+};
+
 struct Options {
   enum class Action { kRun, kHelp, kVersion };
 
@@ -49,6 +63,7 @@ struct Options {
   bool log_snapshot = false;
   std::vector<std::string> until_versions = {};  // of restore, as they were given
   std::optional<std::string> until_time = {};    // likewise
+  ClusterOptions cluster = {};
 };
 
 // words: behind the program's name. defaults: what holds where they do not say otherwise.

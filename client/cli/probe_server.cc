@@ -78,9 +78,10 @@ void ProbeCluster(Client* client, Findings* findings) {
   const std::string_view text = texts->front();
   const std::string_view id = verify::TextValue(text, "cluster.id");
   if (id.empty()) return;
-  findings->Ok("cluster", fmt::format("{}, server {} with shards {}", id,
-                                      verify::TextValue(text, "cluster.server"),
-                                      verify::TextValue(text, "cluster.shards")));
+  const std::string_view shards = verify::TextValue(text, "cluster.shards");
+  findings->Ok("cluster",
+               fmt::format("{}, server {}{}{}", id, verify::TextValue(text, "cluster.server"),
+                           shards.empty() ? "" : " with shards ", shards));
 }
 
 // Whether all servers of the cluster are up: one that answers is enough for a client.

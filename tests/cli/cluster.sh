@@ -41,10 +41,19 @@ refused_with() {
 
 refused '--cluster needs --id' --cluster "static:$good"
 refused '--id is for a server with --cluster' --id a1
-refused '--shards: the file of --cluster says' --cluster "static:$good" --id a1 --shards 2
-refused 'takes static:FILE alone: replicas.* are not built yet' --cluster zk://127.0.0.1/plov --id a1
-refused 'etcd://x is not static:FILE' --cluster etcd://x --id a1
-refused 'static: is not static:FILE' --cluster static: --id a1
+refused '--shards: the cluster says' --cluster "static:$good" --id a1 --shards 2
+refused 'etcd://x is neither zk://HOST,.../ROOT nor static:FILE' --cluster etcd://x --id a1
+refused 'static: is neither zk://HOST,.../ROOT nor static:FILE' --cluster static: --id a1
+refused '--zone is for --cluster zk://' --cluster "static:$good" --id a1 --zone r1
+refused '--cluster-auth is for --cluster zk://' --cluster "static:$good" --id a1 --cluster-auth "$work/auth"
+refused '--zone is for a server with --cluster' --zone r1
+refused '--cluster needs --listen' --cluster zk://127.0.0.1:1/plov --id a1
+zk=(--cluster zk://127.0.0.1:1/plov --id a1 --listen "shm:$work/zk")
+refused '--warm and replicas do not go together yet' "${zk[@]}" --warm "$work/warm"
+refused '--log and replicas do not go together yet' "${zk[@]}" --log "$work/log"
+refused '--zone is not a name' "${zk[@]}" --zone 'r 1'
+refused 'no-such-file' "${zk[@]}" --cluster-auth "$work/no-such-file"
+refused 'answers at 127.0.0.1:1 within' "${zk[@]}"
 refused 'there is no such file' --cluster "static:$work/none.json" --id a1
 refused 'has no c1: it has a1, b1' --cluster "static:$good" --id c1
 refused '--id is not a name of 1 to 64 letters' --cluster "static:$good" --id ''
@@ -54,7 +63,7 @@ refused_with 'line 3: is no JSON' '3s/,/,,/'
 refused_with 'has no "config"' 's/"config"/"konfig"/'
 refused_with 'config: .*format: is 2, of a later release' 's/"format": 1/"format": 2/'
 refused_with 'config: .*hash_seed: is not a text of 16 hex digits' 's/00000000000005ed/5ed/'
-refused_with 'config: replicas is 2: replicas are not built yet' 's/"replicas": 1/"replicas": 2/'
+refused_with 'config: replicas is 2: without a coordinator' 's/"replicas": 1/"replicas": 2/'
 refused_with 'shards/1: the config has 1 shards, so the last one is 0' 's/"shards": 2/"shards": 1/'
 refused_with 'shards/2: is missing: the config has 3 shards' 's/"shards": 2/"shards": 3/'
 refused_with 'shards: slots 8000 to 8191 belong to no shard' 's/8191/7999/'
@@ -62,14 +71,33 @@ refused_with 'shards/1: slot 8192 is another shard' 's/8191/8192/'
 refused_with 'shards: slots 16383 to 16383 belong to no shard' 's/16383/16382/'
 refused_with 'shards/1: .*slot_last: is not an integer of 0 to 16383' 's/16383/16384/'
 refused_with 'shards/01: is not a shard.s number' 's#shards/1#shards/01#'
-refused_with 'shards/0: has 2 replicas, 0 of them joining: replicas are not built yet' \
+refused_with 'shards/0: has 2 replicas, 0 of them joining: without a coordinator' \
   's/("in_sync": \[)(.*000010"\})/\1\2, {"server": "b1", "incarnation": "0000000000000012"}/'
-refused_with 'shards/0: has 2 replicas, 1 of them joining: replicas are not built yet' \
+refused_with 'shards/0: has 2 replicas, 1 of them joining: without a coordinator' \
   '/shards\/0/,$s/("joining": \[)/\1{"server": "c1", "incarnation": "0000000000000012"}/'
 refused_with 'shards/1: its primary b1 is not below servers/' 's#servers/b1#servers/d1#'
 refused_with 'servers/a1: .*uris: is not an array of 1 to' 's#\["shm:.*/a1"\]#[]#'
 refused_with 'shards/1: data of another cluster' '/shards\/1/s/c1000001/c1000002/'
 refused_with "no fabric for 'tcp:x'" 's#shm:[^"]*/a1#tcp:x#'
+
+# plov cluster: what is wrong with the command line, a file that nobody but an operator changes, nobody who answers.
+# ends STATUS TEXT WORD...
+ends() {
+  local expected=$1 text=$2 status=0
+  shift 2
+  timeout 60 "$plov" --timeout 500ms cluster "$@" > "$work/out" 2> "$work/err" || status=$?
+  [[ $status == "$expected" ]] || fail "plov cluster $*: status $status"
+  says "$text"
+}
+ends 2 "no command 'cluster frob'" frob zk://127.0.0.1:1/plov
+ends 2 'usage: plov cluster create URI ID...' create zk://127.0.0.1:1/plov
+ends 2 'usage: plov cluster status URI' status zk://127.0.0.1:1/plov a1
+ends 2 'force needs --to ID.*--lose-data' force zk://127.0.0.1:1/plov 0 --to a1
+ends 2 "'x' is not a shard.s number" force zk://127.0.0.1:1/plov x --to a1 --lose-data
+ends 2 "--shards 'x' is not a number" create zk://127.0.0.1:1/plov a1 --shards x
+ends 2 '--lease: ' create zk://127.0.0.1:1/plov a1 --lease never
+ends 3 'answers at 127.0.0.1:1 within 500 ms' status zk://127.0.0.1:1/plov
+ends 2 'is not zk://HOST' status "static:$good"
 
 # What it says of itself, where it is asked for nothing but that.
 command -v curl > /dev/null || exit 77

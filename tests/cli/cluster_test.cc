@@ -110,7 +110,7 @@ class ClusterOfThree : public ::testing::Test {
 
   TemporaryFolder folder_;
   const std::string file_ = folder_.path() + "/cluster.json";
-  const server::ClusterValues values_ = ValuesOf(
+  const cluster::Values values_ = ValuesOf(
       {{"a1", UriOf("a1")}, {"b1", UriOf("b1")}, {"c1", UriOf("c1")}},
       {{0, 4999, "a1"}, {5000, 8191, "b1"}, {8192, 12'000, "a1"}, {12'001, kSlots - 1, "b1"}});
   std::map<std::string, Child> servers_;

@@ -14,8 +14,8 @@
 #include "cuckoo/hash.h"
 #include "fabric/fabric.h"
 #include "fabric/random.h"
-#include "server/cluster_region.h"
 #include "server/shard_thread.h"
+#include "tests/support/plovd.h"
 #include "tests/support/probe.h"
 #include "verify/words.h"
 
@@ -47,8 +47,25 @@ void ServeForEver(fabric::Listener* listener, server::ShardThread* thread) {
 
 }  // namespace
 
+ClusterWorld::ClusterWorld() {
+  for (size_t server = 0; server < kServers; ++server) {
+    uris_.push_back(UriIn(folder_.path(), "s" + std::to_string(server) + ".sock"));
+  }
+}
+
 ClusterWorld::~ClusterWorld() {
   for (auto& child : children_) child.reset();
+}
+
+void ClusterWorld::PlaceReplicas(const std::vector<uint16_t>& servers, uint64_t epoch,
+                                 std::chrono::microseconds lease) {
+  Place(std::vector<uint16_t>(kShards, servers.front()), epoch);
+  map_.lease_us = static_cast<uint64_t>(lease.count());
+  for (auto& shard : map_.shards) {
+    shard.in_sync.clear();
+    for (const uint16_t server : servers)
+      shard.in_sync.push_back({.incarnation = 1, .server = server});
+  }
 }
 
 void ClusterWorld::Place(const std::vector<uint16_t>& server_of_shard, uint64_t epoch) {
@@ -74,43 +91,61 @@ int ClusterWorld::Serve(size_t server) const {
   auto thread = Must(server::ShardThread::Create());
   std::vector<std::unique_ptr<server::Shard>> shards;
   for (const auto& place : map_.shards) {
-    const bool is_here =
-        place.in_sync[0].server == server && std::ranges::count(fault.withholds, place.number) == 0;
-    if (!is_here) continue;
+    if (!IsMember(server, place) || std::ranges::count(fault.withholds, place.number) > 0) continue;
     shards.push_back(std::make_unique<server::Shard>(
         Must(server::Store::Create({.memory_bytes = kMemoryBytes,
                                     .shard = place.number,
                                     .shard_count = kShards,
                                     .hash_seed = fault.hash_seed,
                                     .warm_path = WarmPathOf(server, place.number)}))));
+    // A replica has heard of all that was ever applied.
+    if (place.in_sync.size() > 1) shards.back()->sessions_to_restore()->EndRestore(true);
     const auto& region = shards.back()->region();
     shards.back()->AddPort(Must(
         listener->Expose(place.number, {region.memory(), region.fd(), shards.back()->claims()})));
     Must(thread->Take(shards.back().get()));
   }
-  auto cluster = Must(server::ClusterRegion::Create(fault.cluster_id, fabric::RandomId()));
-  if (fault.shows_map) Must(cluster->Publish(map_));
-  const auto memory = cluster->region().memory();
-  if (!fault.region.empty()) {
-    verify::CopyToShared(verify::WordsAt(memory.data(), 0), 0, fault.region.data(),
-                         std::min(fault.region.size(), verify::kMapsOffset));
-  }
   if (fault.shows_cluster) {
-    Must(listener->Expose(fabric::kShardMax, {memory, cluster->region().fd(), nullptr}));
+    const server::Region& region = regions_[server]->region();
+    Must(listener->Expose(fabric::kShardMax, {region.memory(), region.fd(), nullptr}));
   }
-  std::ofstream(UriOf(server).substr(4) + ".ready") << "\n";
+  std::ofstream(ReadyPathOf(server)) << "\n";
   ServeForEver(listener.get(), thread.get());
   return 0;
 }
 
 void ClusterWorld::Start(size_t server) {
-  const std::string ready = UriOf(server).substr(4) + ".ready";
+  const std::string ready = ReadyPathOf(server);
   std::filesystem::remove(ready);
+  const Faults& fault = faults[server];
+  regions_[server] = Must(server::ClusterRegion::Create(fault.cluster_id, fabric::RandomId()));
+  if (fault.shows_map) Hold(server);
+  if (!fault.region.empty()) {
+    verify::CopyToShared(verify::WordsAt(regions_[server]->region().data(), 0), 0,
+                         fault.region.data(), std::min(fault.region.size(), verify::kMapsOffset));
+  }
   children_[server] =
       std::make_unique<Child>(Child::Fork([this, server] { return Serve(server); }));
   if (!Eventually([&] { return std::filesystem::exists(ready); }, std::chrono::seconds(60))) {
     throw std::runtime_error("a server of the cluster does not start");
   }
+}
+
+bool ClusterWorld::IsMember(size_t server, const verify::ClusterMap::Shard& shard) {
+  return std::ranges::count(shard.in_sync, server, &verify::ClusterMap::Member::server) > 0;
+}
+
+void ClusterWorld::Hold(size_t server) {
+  Must(regions_[server]->Publish(map_));
+  for (const auto& shard : map_.shards) {
+    if (IsMember(server, shard)) {
+      regions_[server]->ShowOath(shard.number, shard.epoch, shard.in_sync.front().incarnation);
+    }
+  }
+}
+
+void ClusterWorld::ClearOaths(size_t server) {
+  for (uint32_t shard = 0; shard < kShards; ++shard) regions_[server]->ClearOath(shard);
 }
 
 void ClusterWorld::Kill(size_t server) {
@@ -127,8 +162,8 @@ std::string ClusterWorld::WarmPathOf(size_t server, uint32_t shard) const {
   return folder_.path() + "/warm." + std::to_string(server) + "." + std::to_string(shard);
 }
 
-std::string ClusterWorld::UriOf(size_t server) const {
-  return "shm:" + folder_.path() + "/s" + std::to_string(server) + ".sock";
+std::string ClusterWorld::ReadyPathOf(size_t server) const {
+  return folder_.path() + "/ready." + std::to_string(server);
 }
 
 std::string ClusterWorld::Uri(const std::vector<size_t>& servers) const {

@@ -4,17 +4,23 @@
 
 #include <plov/client.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "server/cluster_region.h"
 #include "tests/support/child.h"
 #include "tests/support/folder.h"
+#include "tests/support/probe.h"
 #include "verify/cluster_map.h"
 
 namespace plov::test {
+
+inline const ClientOptions kPatient{.timeout = std::chrono::seconds(30)};
+inline const ClientOptions kHasty{.timeout = std::chrono::milliseconds(300) * Slowness()};
 
 class ClusterWorld {
  public:
@@ -33,19 +39,27 @@ class ClusterWorld {
     std::vector<uint32_t> withholds = {};  // shards that it does not have, whatever the map says
   };
 
+  ClusterWorld();
   ~ClusterWorld();
 
   // The server of each shard, by its place in `servers`, and the epoch of all shards. Servers that start
   // from now on publish it.
   void Place(const std::vector<uint16_t>& server_of_shard, uint64_t epoch);
+  // The same where each shard has replicas on these servers, of which the first is the primary. They have stores of
+  // their own: what a client finds tells which of them it has asked.
+  void PlaceReplicas(const std::vector<uint16_t>& servers, uint64_t epoch,
+                     std::chrono::microseconds lease = {});
 
   void Start(size_t server);
+  // It holds the configuration of the last Place: publishes the map, shows its oaths.
+  void Hold(size_t server);
+  void ClearOaths(size_t server);
   void Kill(size_t server);
   // Its memory is lost.
   void Forget(size_t server) const;
   void Signal(size_t server, int signal) const { children_[server]->Signal(signal); }
 
-  std::string UriOf(size_t server) const;
+  const std::string& UriOf(size_t server) const { return uris_[server]; }
   // "cluster:" and their URIs.
   std::string Uri(const std::vector<size_t>& servers) const;
   Client Connect(const std::vector<size_t>& servers, const ClientOptions& options = {}) const;
@@ -61,10 +75,15 @@ class ClusterWorld {
   static constexpr size_t kServers = 3;
 
   int Serve(size_t server) const;
+  static bool IsMember(size_t server, const verify::ClusterMap::Shard& shard);
   std::string WarmPathOf(size_t server, uint32_t shard) const;
+  std::string ReadyPathOf(size_t server) const;
 
   TemporaryFolder folder_{TemporaryFolder::Where::kTmpfs};
+  std::vector<std::string> uris_;
   verify::ClusterMap map_;
+  std::vector<std::unique_ptr<server::ClusterRegion>> regions_{
+      kServers};  // of the last Start; shared with the child
   std::vector<std::unique_ptr<Child>> children_{kServers};
 };
 

@@ -25,8 +25,11 @@ constexpr uint32_t kPollsMax = 12;
 
 class LateConnection final : public Connection {
  public:
-  LateConnection(std::unique_ptr<Connection> real, uint64_t client_id)
-      : real_(std::move(real)), client_id_(client_id), made_after_cuts_(Late().cuts) {}
+  LateConnection(std::unique_ptr<Connection> real, const ConnectOptions& options)
+      : real_(std::move(real)),
+        client_id_(options.client_id),
+        reads_oaths_(options.shard == kShardMax),
+        made_after_cuts_(Late().cuts) {}
 
   const Limits& limits() const override { return real_->limits(); }
 
@@ -38,8 +41,12 @@ class LateConnection final : public Connection {
       const bool beside = std::ranges::any_of(
           flying_, [&](const Flying& other) { return superblock || IsSuperblock(other.op); });
       if (beside) Late().overlaps.fetch_add(1);
-      flying_.push_back(
-          {op, {}, random_() % 2 == 0, static_cast<uint32_t>(random_() % kPollsMax), view_});
+      const bool sees_at_once = random_() % 2 == 0;
+      flying_.push_back({op,
+                         {},
+                         Late().oaths_see_last ? !reads_oaths_ : sees_at_once,
+                         static_cast<uint32_t>(random_() % kPollsMax),
+                         view_});
       if (flying_.back().early) flying_.back().status = Perform(op);
     }
     return count;
@@ -50,8 +57,8 @@ class LateConnection final : public Connection {
     std::shuffle(flying_.begin(), flying_.end(), random_);
     std::erase_if(flying_, [&](Flying& one) {
       if (count == completions.size()) return false;
-      const bool held =
-          IsSuperblock(one.op) ? !Late().superblocks_complete : !Late().reads_complete;
+      bool held = IsSuperblock(one.op) ? !Late().superblocks_complete : !Late().reads_complete;
+      if (reads_oaths_) held = held || !Late().oaths_complete;
       if (held && real_->alive()) return false;
       if (Late().on && one.polls_left > 0 && real_->alive()) {
         --one.polls_left;
@@ -136,6 +143,7 @@ class LateConnection final : public Connection {
   std::unique_ptr<Connection> real_;
   std::array<std::byte, 128> reply_;
   uint64_t client_id_;
+  bool reads_oaths_;
   uint64_t made_after_cuts_;
   std::mt19937_64 random_{1};
   std::vector<Flying> flying_;
@@ -149,12 +157,14 @@ std::expected<std::unique_ptr<Connection>, Error> Connection::Connect(
     std::string_view uri, const ConnectOptions& options) {
   auto real = shm::Connect(uri == "switch:" ? Late().target : uri, options);
   if (!real) return real;
-  return std::make_unique<LateConnection>(std::move(*real), options.client_id);
+  return std::make_unique<LateConnection>(std::move(*real), options);
 }
 
 std::expected<std::unique_ptr<Listener>, Error> Listener::Listen(std::string_view uri,
                                                                  const ListenOptions& options) {
   return shm::Listen(uri, options);
 }
+
+bool Listener::Pins(std::string_view) { return false; }
 
 }  // namespace plov::fabric

@@ -13,6 +13,9 @@ struct LateFabric {
   std::atomic<bool> on = true;
   std::atomic<bool> superblocks_complete = true;  // false: their READs do not
   std::atomic<bool> reads_complete = true;        // false: those of others do not
+  std::atomic<bool> oaths_complete = true;        // false: those of a cluster's oaths do not
+  std::atomic<bool> oaths_see_last =
+      false;  // these see what is there when they complete, others when they begin
   std::atomic<int> torn_superblocks = 0;          // READs of them still to be torn
   std::atomic<bool> endless_superblocks = false;  // each READ of one brings another version
   std::atomic<bool> endless_replies = false;      // there is always one more, for nobody

@@ -4,26 +4,28 @@
 #include <string_view>
 
 #include "tests/cluster/ensemble_world.h"
+#include "tests/support/folder.h"
 
 namespace plov::test {
 
-Ensemble* world = nullptr;
+program::OwnEnsemble* world = nullptr;
 
 namespace {
 
 constexpr int kSkipped = 77;
 
 int Run() {
-  if (const std::string missing = Ensemble::Missing(); !missing.empty()) {
+  if (const std::string missing = program::OwnEnsemble::Missing(); !missing.empty()) {
     std::printf("skipped: %s\n", missing.c_str());
     return kSkipped;
   }
-  Ensemble ensemble;
-  if (!ensemble.AwaitReady()) {
+  const TemporaryFolder folder;
+  const auto ensemble = program::OwnEnsemble::Start(folder.path());
+  if (!ensemble || !(*ensemble)->AwaitReady()) {
     std::printf("the ensemble does not start\n");
     return 1;
   }
-  world = &ensemble;
+  world = ensemble->get();
   return RUN_ALL_TESTS();
 }
 

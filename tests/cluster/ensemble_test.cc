@@ -256,14 +256,14 @@ TEST(Zk, StoppedEnsembleIsNoticedAndComesBack) {
   ASSERT_TRUE(IsCreated(coordinator.get(), "a", Lifetime::kPersistent));
   coordinator->Watch("a");
   ASSERT_TRUE(Await([&] { return coordinator->Get("a").has_value(); }));
-  world->SignalAll(SIGSTOP);
+  world->StopAll();
   EXPECT_EQ(coordinator->Set("a", "2", 0).error().code, Code::kUnknown);
   ASSERT_TRUE(Await([&] { return coordinator->state().kind != State::Kind::kConnected; }));
   EXPECT_THAT(coordinator->Set("a", "2", 0).error().code,
               AnyOf(Code::kUnknown, Code::kUnavailable));
   EXPECT_THAT(coordinator->Get("a").error().code, AnyOf(Code::kTimeout, Code::kUnavailable));
   coordinator->TakeHints();
-  world->SignalAll(SIGCONT);
+  world->ContinueAll();
   EXPECT_TRUE(AwaitHint(coordinator.get(), "a"));
   ASSERT_TRUE(Await([&] { return coordinator->Get("a").has_value(); }));
   EXPECT_TRUE(Await(
@@ -274,10 +274,10 @@ TEST(Zk, StoppedEnsembleIsNoticedAndComesBack) {
 
 TEST(Zk, ClientOfAStoppedEnsembleEndsAtOnce) {
   auto coordinator = Opened("/plov/ends", kHasty);
-  world->SignalAll(SIGSTOP);
+  world->StopAll();
   EXPECT_EQ(coordinator->Create("a", "1", Lifetime::kPersistent).error().code, Code::kUnknown);
   coordinator.reset();
-  world->SignalAll(SIGCONT);
+  world->ContinueAll();
   EXPECT_TRUE(world->AwaitReady());
 }
 
@@ -369,17 +369,17 @@ TEST(Zk, NoVerdictIsWrongWhenMembersAreKilledAndStopped) {
     ASSERT_TRUE(killed);
     world->Kill(*killed);
     EXPECT_TRUE(proposing.AwaitAccepted(50));
-    world->Start(*killed);
+    ASSERT_TRUE(world->Start(*killed));
     ASSERT_TRUE(world->AwaitReady());
     const auto stopped = world->Leader();
     ASSERT_TRUE(stopped);
-    world->Signal(*stopped, SIGSTOP);
+    world->Stop(*stopped);
     EXPECT_TRUE(proposing.AwaitAccepted(50));  // the others have another leader
-    world->Signal(*stopped, SIGCONT);
+    world->Continue(*stopped);
     ASSERT_TRUE(world->AwaitReady());
-    world->SignalAll(SIGSTOP);
+    world->StopAll();
     std::this_thread::sleep_for(kQuick.session_timeout / 2);
-    world->SignalAll(SIGCONT);
+    world->ContinueAll();
     EXPECT_TRUE(proposing.AwaitAccepted(50));
     ASSERT_TRUE(world->AwaitReady());
   }

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "tests/cluster/ensemble.h"
+#include "program/own_ensemble.h"
 
 namespace plov::test {
 
 // Ready, and so again at the end of each test.
-extern Ensemble* world;
+extern program::OwnEnsemble* world;
 
 // Has a session until it ends, then another one. Returns its exit status.
 int RunClient(const std::string& uri);

@@ -115,6 +115,26 @@ class ReplicaRules : public ::testing::Test {
                                         .min_replicas = 1};
 };
 
+// A primary that waits for nobody publishes what it writes at once: a replica that joins gets that, too, before it has
+// acknowledged anything.
+TEST_F(ReplicaRules, WhoJoinsMissesNothingThatIsWrittenMeanwhile) {
+  Replica a = Make(kA, HeldOf(1, "a", {kA}));
+  a.Tick(1000);
+  ASSERT_TRUE(host_.proposed);
+  a.Heard(Accepted(HeldOf(2, "a", {kA})), 1010);
+  a.Tick(5000);
+  ASSERT_TRUE(a.serves());
+  a.Receive(cluster::Join{2, kB}, 5001);
+  a.Write("one", 5002);
+  a.Write("two", 5003);
+  Host host;
+  Replica b(kB, settings_, {}, &host, 5000);
+  b.Learn(HeldOf(2, "a", {kA}), 5000);
+  for (const Append& append : host_.appends) b.Receive(append, 5004);
+  EXPECT_EQ(host.given_up, "");
+  EXPECT_EQ(b.tail().end(), a.tail().end());
+}
+
 TEST_F(ReplicaRules, OathIsClearedBeforeItProposes) {
   Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
   c.Receive(First(1, "a", kC), 10);
@@ -183,13 +203,15 @@ TEST_F(ReplicaRules, QuestionEndsWithItsEpoch) {
   Replica b = Primary();
   b.Receive(AckOf(2, 0, 1100), 1200);
   b.Tick(2200);
-  const auto question = b.Ask(5000);
+  b.Tick(5000);
+  const auto question = b.Ask();
+  b.Press(question, 5000);
   EXPECT_FALSE(b.MayAnswer(question, 5000));
   b.Receive(AckOf(2, 0, 5000), 5010);
   EXPECT_FALSE(b.MayAnswer(question, 5000 + 901)) << "neither after it nor within a lease";
   EXPECT_TRUE(b.MayAnswer(question, 5010));
   b.Receive(AckOf(2, 0, 5001), 5020);
-  EXPECT_TRUE(b.MayAnswer(question, 9000));
+  EXPECT_TRUE(b.MayAnswer(question, 9000)) << "sent after it, though at the same time";
   b.Learn(HeldOf(3, "c", {kB, kC}), 9100);
   b.Tick(9600);
   b.Heard(Accepted(HeldOf(4, "b", {kB, kC})), 9700);
@@ -407,11 +429,24 @@ TEST_F(ReplicaRules, AnswerWaitsForTheWriteThatItRestsOn) {
   Replica b = Primary();
   b.Receive(AckOf(2, 0, 1100), 1200);
   const Position at = b.Write("put k if absent", 2210);
-  const auto question = b.Ask(2220, at.number);  // the same of another client: it is there already
+  const auto question = b.Ask(at.number);  // the same of another client: it is there already
   b.Receive(AckOf(2, 0, 2221), 2230);
   EXPECT_FALSE(b.MayAnswer(question, 2230));
   b.Receive(AckOf(2, 1, 2222), 2240);
   EXPECT_TRUE(b.MayAnswer(question, 2240));
+}
+
+TEST_F(ReplicaRules, AnswerToAWriteNeedsNoMessageButItsOwn) {
+  settings_.lease_us = 0;
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1200);
+  const auto question = b.Ask(1);
+  host_.appends.clear();
+  b.Write("put k", 2210);
+  b.Press(question, 2210);
+  ASSERT_EQ(host_.appends.size(), 1u);
+  b.Receive(AckOf(2, 1, host_.appends.front().sent_us), 2230);
+  EXPECT_TRUE(b.MayAnswer(question, 2230));
 }
 
 TEST_F(ReplicaRules, NothingIsHandedOverToOneThatWasNotHeard) {
@@ -455,6 +490,93 @@ TEST_F(ReplicaRules, SilentMemberIsDroppedAlsoBeforeItServes) {
   EXPECT_EQ(host_.oath, 0u) << "the lease of the first oath still runs";
   b.Tick(2200);
   EXPECT_EQ(host_.oath, 3u);
+}
+
+TEST_F(ReplicaRules, WhoTakesALongMessageIsNotSilent) {
+  settings_.drop_us = 80;
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1110);
+  host_.proposed.reset();
+  for (uint64_t now = 1120; now <= 1500; now += 10) {
+    b.HearOf("c", now);
+    b.Tick(now);
+  }
+  EXPECT_FALSE(host_.proposed);
+  for (uint64_t now = 1510; now <= 1600; now += 10) b.Tick(now);
+  EXPECT_TRUE(host_.proposed);
+}
+
+TEST_F(ReplicaRules, WhoSendsALongMessageIsNotSilent) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  for (uint64_t now = 20; now <= 1000; now += 100) {
+    c.HearPart(now);
+    c.Tick(now);
+  }
+  EXPECT_FALSE(host_.proposed);
+  c.Tick(1400);
+  EXPECT_TRUE(host_.proposed);
+}
+
+TEST_F(ReplicaRules, MemberThatLeavesIsDroppedAtOnce) {
+  settings_.lease_us = 0;
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1110);
+  b.Tick(1120);
+  ASSERT_TRUE(b.serves());
+  host_.proposed.reset();
+  b.Tick(1130);
+  EXPECT_FALSE(host_.proposed);
+  Ack ack = AckOf(2, 0, 1120);
+  ack.leaves = true;
+  b.Receive(ack, 1140);
+  b.Tick(1150);
+  ASSERT_TRUE(host_.proposed);
+  EXPECT_EQ(host_.proposed->in_sync, std::vector{kB});
+}
+
+TEST_F(ReplicaRules, WhoLeavesAcknowledgesUntilItIsDropped) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
+  c.Receive(First(1, "a", kC), 10);
+  EXPECT_FALSE(c.has_left());
+  c.Leave();
+  EXPECT_FALSE(c.has_left());
+  c.Receive(Beat(1, "a", kC), 20);
+  EXPECT_TRUE(host_.acks.back().second.leaves);
+  EXPECT_TRUE(host_.acks.back().second.follows);
+  EXPECT_EQ(host_.oath, 1u);
+  c.Learn(HeldOf(2, "a", {kA}), 30);
+  EXPECT_TRUE(c.has_left());
+}
+
+TEST_F(ReplicaRules, PrimaryThatLeavesHandsOverToWhoStays) {
+  settings_.lease_us = 0;
+  Replica b = Primary();
+  b.Receive(AckOf(2, 0, 1100), 1110);
+  b.Tick(1120);
+  b.Leave();
+  EXPECT_FALSE(b.has_left());
+  b.Tick(1130);
+  ASSERT_TRUE(host_.hand_over);
+  EXPECT_EQ(host_.hand_over->to, kC.incarnation);
+  EXPECT_EQ(host_.oath, 0u);
+  EXPECT_FALSE(b.has_left());
+}
+
+TEST_F(ReplicaRules, NobodyHandsOverToOneThatLeaves) {
+  settings_.lease_us = 0;
+  Replica b = Primary();
+  Ack ack = AckOf(2, 0, 1100);
+  ack.leaves = true;
+  b.Receive(ack, 1110);
+  b.HandOverTo(kC.incarnation);
+  b.Receive(ack, 1115);
+  EXPECT_FALSE(host_.hand_over) << "whoever asks for it";
+  b.Leave();
+  b.Tick(1120);
+  b.Tick(1130);
+  EXPECT_FALSE(host_.hand_over);
+  EXPECT_TRUE(b.has_left()) << "there is nothing to wait for";
 }
 
 }  // namespace

@@ -66,8 +66,14 @@ void ReplicaServer::Start() {
   agent_ = std::make_shared<Agent>(&world_->ensemble_);
 }
 
+void ReplicaServer::Leave() {
+  leaves_ = true;
+  replica_->Leave();
+}
+
 void ReplicaServer::Die(bool keeps_memory) {
   is_up_ = false;
+  leaves_ = false;
   memory_->answers = false;
   if (keeps_memory && replica_->is_member()) {
     left_ = Replica::Memory{replica_->tail(), *replica_->held()};
@@ -158,11 +164,19 @@ void ReplicaServer::Tick() {
   }
   CatchUpNow();
   replica_->Tick(now_us());
+  // Where its memory is needed by nobody it may end without it.
+  if (leaves_ && replica_->has_left() && !replica_->is_member()) {
+    ++world_->counts_.have_left;
+    Die(false);
+    return world_->has_faults_ ? void() : Start();
+  }
   // Some time after it was found, and again when the primary's epoch has changed since.
   for (Question& question : questions_) {
     const bool has_ended = question.asked && question.asked->epoch != replica_->epoch();
     if (has_ended && replica_->serves()) question.asked.reset();
-    if (!question.asked && world_->Draw(2) == 0) question.asked = replica_->Ask(now_us());
+    if (question.asked || world_->Draw(2) == 0) continue;
+    question.asked = replica_->Ask();
+    replica_->Press(*question.asked, now_us());
   }
   std::erase_if(questions_, [&](const Question& question) {
     if (!question.asked || !replica_->MayAnswer(*question.asked, now_us())) return false;

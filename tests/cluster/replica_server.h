@@ -56,6 +56,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   void Start();  // with what is left
   void HandOverToSome();
   void Die(bool keeps_memory);
+  void Leave();
 
  private:
   friend class ReplicaWorld;
@@ -90,6 +91,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   bool is_up_ = false;
   bool is_stopped_ = false;
   bool starts_anew_ = false;
+  bool leaves_ = false;
   bool wants_configuration_ = false;
   std::optional<std::pair<cluster::Held, cluster::Shard>> proposal_;
   std::optional<std::pair<cluster::Member, cluster::Position>> catches_up_;

@@ -29,9 +29,9 @@ void RunSeeds(uint64_t lease_us, bool loses_memory) {
   }
   std::printf(
       "epochs %lu, writes %lu; GETs %lu, of them leased %lu, of a former primary's memory %lu, by "
-      "message %lu, refused %lu; memory lost %lu, full %lu, kept %lu; handed over %lu\n",
+      "message %lu, refused %lu; memory lost %lu, full %lu, kept %lu; handed over %lu, left %lu\n",
       sum.epochs, sum.acknowledged, sum.gets, sum.leased, sum.deposed_gets, sum.answered,
-      sum.refused, sum.lost, sum.full, sum.came_back, sum.handed_over);
+      sum.refused, sum.lost, sum.full, sum.came_back, sum.handed_over, sum.have_left);
   for (const auto count : kReplicaCounts) {
     const bool is_of_loss = count == &ReplicaCounts::lost || count == &ReplicaCounts::full;
     const bool is_none =

@@ -134,7 +134,7 @@ void ReplicaWorld::Heal() {
 void ReplicaWorld::Fault() {
   ReplicaServer* one = servers_[Draw(servers_.size())].get();
   ReplicaServer* other = servers_[Draw(servers_.size())].get();
-  switch (Draw(11)) {
+  switch (Draw(12)) {
     case 0:
     case 1:
       return Heal();
@@ -158,6 +158,9 @@ void ReplicaWorld::Fault() {
       }
       return;
     case 9:
+      if (one->is_up_) one->Leave();
+      return;
+    case 10:
       if (!one->is_up_) return one->Start();
       ++counts_.came_back;
       return one->Die(true);

@@ -48,13 +48,13 @@ struct ReplicaCounts {
   uint64_t epochs = 0, acknowledged = 0, gets = 0, leased = 0, answered = 0;
   uint64_t refused = 0;       // GETs, for an oath or a READ that failed
   uint64_t deposed_gets = 0;  // that a former primary's memory answered
-  uint64_t lost = 0, full = 0, came_back = 0, handed_over = 0;
+  uint64_t lost = 0, full = 0, came_back = 0, handed_over = 0, have_left = 0;
 };
 inline constexpr uint64_t ReplicaCounts::*kReplicaCounts[] = {
     &ReplicaCounts::epochs,       &ReplicaCounts::acknowledged, &ReplicaCounts::gets,
     &ReplicaCounts::leased,       &ReplicaCounts::answered,     &ReplicaCounts::refused,
     &ReplicaCounts::deposed_gets, &ReplicaCounts::lost,         &ReplicaCounts::full,
-    &ReplicaCounts::came_back,    &ReplicaCounts::handed_over};
+    &ReplicaCounts::came_back,    &ReplicaCounts::handed_over,  &ReplicaCounts::have_left};
 
 class ReplicaWorld {
  public:

@@ -57,6 +57,7 @@ std::vector<StreamMessage> Messages() {
           AppendWithConfiguration(),
           Ack{.epoch = 7, .from = 0xb, .follows = true, .end = 44, .sent_us = 1'000'000},
           Ack{.epoch = 7, .from = 0xb, .has_gap = true, .has_caught_up = true},
+          Ack{.epoch = 7, .from = 0xb, .follows = true, .leaves = true},
           Join{7, {"c1", 0xc}},
           HandOver{7, 0xb}};
 }

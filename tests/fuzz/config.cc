@@ -20,7 +20,7 @@ namespace {
 void CheckOptions(const server::Options& options) {
   const server::ServerOptions& server = options.server;
   Check(server.shards.count >= 1 && server.shards.count <= server::kServerShardsMax, "--shards");
-  Check(server.shards.PartOf(server.memory_bytes) >= size_t{16} << 20, "--memory per shard");
+  Check(server.PartOf(server.memory_bytes) >= size_t{16} << 20, "--memory per shard");
   Check(server.bucket_bytes == 0 || server.bucket_bytes == 64 || server.bucket_bytes == 128,
         "--bucket-bytes");
   Check(server.value_bytes_max >= 1 && server.value_bytes_max <= verify::kValueBytesMax,

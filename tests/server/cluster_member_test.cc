@@ -21,13 +21,13 @@ using ::testing::HasSubstr;
 using verify::kSlots;
 
 // Four shards that are not in the order of their slots; c1 has none.
-ClusterValues Whole() {
+cluster::Values Whole() {
   return test::ValuesOf(
       {{"a1", "shm:/a"}, {"b1", "shm:/b"}, {"c1", "shm:/c"}},
       {{8192, 9000, "a1"}, {0, 4999, "b1"}, {9001, kSlots - 1, "a1"}, {5000, 8191, "b1"}});
 }
 
-std::string Refused(const ClusterValues& values, const std::string& id = "a1") {
+std::string Refused(const cluster::Values& values, const std::string& id = "a1") {
   const auto member = MemberOf(values, id);
   return member ? "accepted" : member.error().message;
 }
@@ -41,7 +41,7 @@ TEST(ClusterMember, HostsTheShardsOfItsId) {
                           .cluster_id = kClusterNumber,
                           .hash_seed = kClusterSeed};
   EXPECT_EQ(member->shards, expected);
-  EXPECT_EQ(member->view.Lines(member->shards),
+  EXPECT_EQ(member->view.Lines(&member->shards),
             "cluster.id fedcba9876543210\ncluster.server a1\ncluster.shards 0,2\n");
 }
 
@@ -50,14 +50,15 @@ TEST(ClusterMember, MayHostNone) {
   ASSERT_TRUE(member) << member.error().message;
   EXPECT_TRUE(member->shards.hosted.empty());
   EXPECT_TRUE(member->shards.is_of_cluster());
-  EXPECT_THAT(member->view.Lines(member->shards), HasSubstr("cluster.shards none\n"));
+  EXPECT_THAT(member->view.Lines(&member->shards), HasSubstr("cluster.shards none\n"));
   EXPECT_EQ(member->view.map, MemberOf(Whole(), "a1")->view.map);
 }
 
 TEST(ClusterMember, NumbersThatFollowEachOtherAreShownAsARange) {
   const ClusterView view{"a1", 1, {}};
-  EXPECT_THAT(view.Lines(ShardSet{.hosted = {{0}, {1}, {2}, {5}, {7}, {8}}, .count = 9}),
-              HasSubstr("cluster.shards 0-2,5,7-8\n"));
+  const ShardSet shards{.hosted = {{0}, {1}, {2}, {5}, {7}, {8}}, .count = 9};
+  EXPECT_THAT(view.Lines(&shards), HasSubstr("cluster.shards 0-2,5,7-8\n"));
+  EXPECT_EQ(view.Lines(nullptr), "cluster.id 0000000000000001\ncluster.server a1\n");
 }
 
 TEST(ClusterMember, ShowsTheWholeMap) {
@@ -90,7 +91,7 @@ TEST(ClusterMember, AnIdThatIsNoneNamesThoseThatAre) {
 }
 
 TEST(ClusterMember, SlotsHaveToBeCoveredOnce) {
-  ClusterValues values = Whole();
+  cluster::Values values = Whole();
   values.shards[3].slot_first = 5001;
   EXPECT_EQ(Refused(values), "shards: slots 5000 to 5000 belong to no shard");
   values = Whole();
@@ -105,7 +106,7 @@ TEST(ClusterMember, SlotsHaveToBeCoveredOnce) {
 }
 
 TEST(ClusterMember, ReplicasAreRefused) {
-  ClusterValues values = Whole();
+  cluster::Values values = Whole();
   values.shards[1].in_sync.push_back({"a1", 5});
   EXPECT_THAT(Refused(values), HasSubstr("shards/1: has 2 replicas, 0 of them joining"));
   values = Whole();
@@ -113,11 +114,11 @@ TEST(ClusterMember, ReplicasAreRefused) {
   EXPECT_THAT(Refused(values), HasSubstr("shards/1: has 2 replicas, 1 of them joining"));
   values = Whole();
   values.config.replicas = 2;
-  EXPECT_THAT(Refused(values), HasSubstr("config: replicas is 2: replicas are not built yet"));
+  EXPECT_THAT(Refused(values), HasSubstr("config: replicas is 2: without a coordinator"));
 }
 
 TEST(ClusterMember, ShardsHaveToBeThoseOfTheConfigOnServersThatAreThere) {
-  ClusterValues values = Whole();
+  cluster::Values values = Whole();
   values.shards.erase(3);
   EXPECT_EQ(Refused(values), "shards/3: is missing: the config has 4 shards");
   values = Whole();
@@ -201,7 +202,7 @@ TEST_F(ClusterJoin, SaysWhatIsWrongWithTheFile) {
   WriteWith("\"shards/2\"", "\"shards/99999999999\"");
   EXPECT_THAT(Refusal(), HasSubstr("shards/99999999999: is not a shard's number"));
   WriteWith("\"shards/2\"", "\"shards/2/x\"");
-  EXPECT_THAT(Refusal(), HasSubstr("has no \"shards/2\""));
+  EXPECT_THAT(Refusal(), HasSubstr("shards/2: is missing"));
   WriteWith("\"slot_first\":8192", "\"slot_first\":16384");
   EXPECT_THAT(Refusal(), HasSubstr("shards/0: "));
   WriteWith("\"shards/1\": {\"cluster\":\"fedc", "\"shards/1\": {\"cluster\":\"fedd");

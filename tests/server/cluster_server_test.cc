@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -64,7 +63,7 @@ class RunningServer {
 class ClusterServer : public ::testing::Test {
  protected:
   // b1 has the first half of the slots, a1 the rest in two shards; c1 has none.
-  ClusterValues Values() const {
+  cluster::Values Values() const {
     return test::ValuesOf({{"a1", UriOf("a1")}, {"b1", UriOf("b1")}, {"c1", UriOf("c1")}},
                           {{0, 8191, "b1"}, {8192, 12'000, "a1"}, {12'001, kSlots - 1, "a1"}});
   }
@@ -231,10 +230,6 @@ TEST_F(ClusterServer, CommandsOfOperatorsAreAnswered) {
 // Starts on what another start has left.
 class ClusterRestart : public ClusterServer {
  protected:
-  // One thread makes the logger before the shards' threads use it: the thread sanitizer sees nothing of what its
-  // library, which is not compiled with it, orders.
-  ClusterRestart() { spdlog::default_logger(); }
-
   ServerOptions With(bool warm, bool log, const std::string& id = "a1") const {
     ServerOptions options = OptionsFor(id);
     if (warm) options.warm_path = folder_.path() + "/warm";

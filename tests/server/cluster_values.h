@@ -21,20 +21,18 @@ struct ShardOfServer {
 };
 using Servers = std::vector<std::pair<std::string, std::string>>;
 
-inline server::ClusterValues ValuesOf(const Servers& servers,
-                                      const std::vector<ShardOfServer>& shards) {
+inline cluster::Values ValuesOf(const Servers& servers, const std::vector<ShardOfServer>& shards) {
   using std::chrono::milliseconds;
-  server::ClusterValues values{.config = {.cluster_id = kClusterNumber,
-                                          .hash_seed = kClusterSeed,
-                                          .shards = static_cast<uint32_t>(shards.size()),
-                                          .replicas = 1,
-                                          .min_replicas = 1,
-                                          .lease = milliseconds(250),
-                                          .detect = milliseconds(300),
-                                          .drop = milliseconds(80),
-                                          .rate_error_ppm = 100'000},
-                               .servers = {},
-                               .shards = {}};
+  cluster::Values values;
+  values.config = {.cluster_id = kClusterNumber,
+                   .hash_seed = kClusterSeed,
+                   .shards = static_cast<uint32_t>(shards.size()),
+                   .replicas = 1,
+                   .min_replicas = 1,
+                   .lease = milliseconds(250),
+                   .detect = milliseconds(300),
+                   .drop = milliseconds(80),
+                   .rate_error_ppm = 100'000};
   for (const auto& [id, uri] : servers) {
     values.servers[id] = {.cluster_id = kClusterNumber, .life = 1, .uris = {uri}, .zone = {}};
   }
@@ -53,7 +51,7 @@ inline server::ClusterValues ValuesOf(const Servers& servers,
 }
 
 // As the file of static: has them.
-inline std::string FileOf(const server::ClusterValues& values) {
+inline std::string FileOf(const cluster::Values& values) {
   std::string text = "{\"config\": " + cluster::Encode(values.config);
   for (const auto& [id, server] : values.servers) {
     text += ",\n\"servers/" + id + "\": " + cluster::Encode(server);

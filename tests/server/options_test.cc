@@ -162,8 +162,27 @@ TEST_F(OptionsTest, AClusterIsNamedWithAnIdThere) {
   EXPECT_FALSE(options.server.cluster);
   EXPECT_THAT(Refusal({"--cluster=static:f"}), HasSubstr("--cluster needs --id"));
   EXPECT_THAT(Refusal({"--id=a1"}), HasSubstr("--id is for a server with --cluster"));
-  EXPECT_THAT(Refusal({"--cluster=zk://h/x", "--id=a1"}), HasSubstr("takes static:FILE alone"));
+  EXPECT_THAT(Refusal({"--cluster=zk://h/x", "--id=a1"}), HasSubstr("needs --listen"));
   EXPECT_THAT(Refusal({"--cluster=static:f", "--id=a1", "--shards=2"}), HasSubstr("--shards: "));
+}
+
+TEST_F(OptionsTest, AClusterWithReplicasIsNamedByItsCoordinator) {
+  const Options options = MustParse({"--cluster=zk://h/x", "--id=a1", "--listen=shm:a1",
+                                     "--zone=r1", "--cluster-auth=/nonexistent", "--max-shards=7"});
+  EXPECT_TRUE(options.has_replicas());
+  EXPECT_EQ(options.zone, "r1");
+  EXPECT_EQ(options.shards_max, 7u);
+  EXPECT_EQ(options.cluster_auth, "/nonexistent");
+  for (const char* option : {"--warm=f", "--log=f"}) {
+    EXPECT_THAT(Refusal({"--cluster=zk://h/x", "--id=a1", "--listen=shm:a1", option}),
+                HasSubstr("and replicas do not go together yet"));
+  }
+  EXPECT_THAT(Refusal({"--cluster=static:f", "--id=a1", "--zone=r1"}), HasSubstr("--zone is for"));
+  EXPECT_THAT(Refusal({"--cluster=static:f", "--id=a1", "--max-shards=2"}),
+              HasSubstr("--max-shards is for"));
+  EXPECT_THAT(Refusal({"--cluster=zk://h/r", "--id=a1", "--listen=shm:a", "--max-shards=0"}),
+              HasSubstr("--max-shards 0 is outside 1 to 16384"));
+  EXPECT_THAT(Refusal({"--zone=r1"}), HasSubstr("--zone is for a server with --cluster"));
 }
 
 TEST_F(OptionsTest, ImpossibleSizesAreRefusedWithTheirRange) {

@@ -88,17 +88,15 @@ class ReplicatedServer {
     shard_->AddPort(port_.get());
     auto replication = std::make_unique<ShardReplication>(
         shard_->store_to_restore(), shard_->sessions_to_restore(),
-        ShardReplication::Options{
-            .server = {&coordinator_, agent_.get(), oaths_.get(), &dialers_},
-            .replica = {.config = Config(),
-                        .shard = kReplicatedShard,
-                        .self = member(),
-                        .memory = std::move(memory)},
-            .sessions = {1, 2},
-            .catch_up = [this](const cluster::Member& primary) { CatchUp(primary); },
-            .start_anew = [this](const char*) { starts_anew_ = true; },
-            .close_clients = [this] { shard_->CloseClients(); },
-            .now_us = TurnClock::now_us});
+        ShardReplication::Options{.server = {&coordinator_, agent_.get(), oaths_.get(), &dialers_},
+                                  .replica = {.config = Config(),
+                                              .shard = kReplicatedShard,
+                                              .self = member(),
+                                              .memory = std::move(memory)},
+                                  .sessions = {1, 2},
+                                  .start_anew = [this](const char*) { starts_anew_ = true; },
+                                  .close_clients = [this] { shard_->CloseClients(); },
+                                  .now_us = TurnClock::now_us});
     replication_ = replication.get();
     shard_->CommitBy(std::move(replication));
     replication_->replicated().AddPort(listener_->Expose(kReplicatedShard));
@@ -109,8 +107,6 @@ class ReplicatedServer {
     if (replica().is_member()) left = {replica().tail(), *replica().held()};
     const std::lock_guard lock(wake_mutex_);
     clients_.clear();
-    source_.reset();
-    pass_.reset();
     replication_ = nullptr;
     shard_.reset();
     listener_.reset();
@@ -129,7 +125,6 @@ class ReplicatedServer {
       Kill();
       Start(std::nullopt);
     }
-    if (source_) StepCatchUp();
   }
 
   bool is_up() const { return shard_.has_value(); }
@@ -189,7 +184,6 @@ class ReplicatedServer {
   bool is_stopped = false;
   int lives_begun_anew = 0;
   size_t memory_bytes = size_t{32} << 20;  // of the next life
-  std::function<ReplicatedServer*(const std::string&)> server_of;
 
  private:
   struct Client {
@@ -211,36 +205,6 @@ class ReplicatedServer {
     }
   }
 
-  // As READs would have it: some items at a time, while the primary goes on writing.
-  void CatchUp(const cluster::Member& primary) {
-    source_ = primary;
-    is_read_ = false;
-    server_of(primary.server)->pass_.reset();
-  }
-  void StepCatchUp() {
-    ReplicatedServer* from = server_of(source_->server);
-    if (!from->is_up() || from->is_stopped || from->member() != *source_) return;
-    if (!is_read_) {
-      if (!from->pass_) {
-        from->pass_.emplace(from->store()->table_to_read(), [this, from](const auto& bucket) {
-          const verify::MaskedItem item = from->store()->HitOf(bucket)->item;
-          std::string key(item.key_bytes(), 0), value(item.value_bytes(), 0);
-          replication_->replicated().Take({.version = item.version(),
-                                           .flags = item.flags(),
-                                           .expiry = item.expiry(),
-                                           .key = item.CopyKey(key.data()),
-                                           .value = item.CopyValue(value.data())},
-                                          TurnClock::now_us());
-        });
-      }
-      is_read_ = from->pass_->Step(4) == cuckoo::TablePass::Progress::kOver;
-      return;
-    }
-    from->pass_.reset();
-    source_.reset();
-    replication_->replicated().EndCatchUp();
-  }
-
   std::string name_;
   std::string uri_;
   std::string memory_path_;
@@ -249,8 +213,6 @@ class ReplicatedServer {
   Dialers dialers_{[] {}};
   uint64_t incarnation_ = fabric::RandomId();
   bool starts_anew_ = false;
-  std::optional<cluster::Member> source_;  // that it catches up from
-  bool is_read_ = false;
   std::map<uint64_t, Client> clients_;  // that are connected
   fabric::PeerId last_peer_ = 0;
   std::optional<StreamListener> listener_;
@@ -258,7 +220,6 @@ class ReplicatedServer {
   std::mutex wake_mutex_;
   std::optional<Shard> shard_;
   ShardReplication* replication_ = nullptr;
-  std::optional<cuckoo::TablePass> pass_;               // of who joins
   std::unique_ptr<cluster::ConfigurationAgent> agent_;  // the last, so that it ends first
 };
 

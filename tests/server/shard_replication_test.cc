@@ -95,7 +95,6 @@ class ShardReplicationTest : public ::testing::Test {
     for (const char* name : {"a1", "b1", "c1"}) {
       servers_.push_back(
           std::make_unique<ReplicatedServer>(name, folder_.path(), &ensemble_, &mutex_));
-      servers_.back()->server_of = [this](const std::string& one) { return ServerOf(one); };
     }
     for (const auto& one : servers_) {
       for (const auto& other : servers_) one->dialers()->Set(other->name(), {other->uri()});
@@ -113,9 +112,6 @@ class ShardReplicationTest : public ::testing::Test {
   ReplicatedServer& a() { return *servers_[0]; }
   ReplicatedServer& b() { return *servers_[1]; }
   ReplicatedServer& c() { return *servers_[2]; }
-  ReplicatedServer* ServerOf(const std::string& name) {
-    return std::ranges::find(servers_, name, &ReplicatedServer::name)->get();
-  }
 
   void Turn() {
     TurnClock::Tick();
@@ -322,6 +318,24 @@ TEST_F(ShardReplicationTest, NewReplicaJoinsWhileItIsWrittenAndTakesOver) {
   b().Kill();
   ASSERT_TRUE(Await([&] { return c().serves(); }));
   Write(20);
+  ExpectAllHaveAll();
+}
+
+// The primary still has its former life among those that join.
+TEST_F(ShardReplicationTest, WhoEndsWhileItJoinsJoinsAgain) {
+  for (int i = 0; i < 3; ++i) {
+    c().Start(std::nullopt);
+    ASSERT_TRUE(Await([&] {
+      GoOn();
+      return a().replica().joining().has_value();
+    }));
+    c().Kill();
+  }
+  c().Start(std::nullopt);
+  ASSERT_TRUE(Await([&] {
+    GoOn();
+    return MembersAt(&a()) == 3 && MembersAt(&c()) == 3;
+  }));
   ExpectAllHaveAll();
 }
 

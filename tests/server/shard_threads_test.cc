@@ -53,7 +53,8 @@ class ShardThreadsTest : public ::testing::Test {
       shards_.push_back(std::make_unique<Shard>(Store::Create(StoreWorld::SmallOptions()).value()));
       shards_.back()->AddPort(&ports_[i]);
     }
-    threads_ = ShardThreads::Create(shards_, kThreads).value();
+    threads_ = ShardThreads::Create(kThreads).value();
+    for (const auto& shard : shards_) EXPECT_TRUE(threads_->Add(shard.get()));
     threads_->SetSpin(50);
     threads_->Start();
   }
@@ -141,6 +142,20 @@ TEST(ThreadLoad, AWaitGoesOnIntoTheNextWindow) {
   const ThreadLoad::Window window = load.End(begin + milliseconds(8));
   EXPECT_DOUBLE_EQ(window.busy, 0);
   EXPECT_DOUBLE_EQ(window.shards_at_once, 0);
+}
+
+TEST_F(ShardThreadsTest, RemovedShardHasNoTurnsUntilItIsAddedAgain) {
+  SetBusy(true);
+  Await([&] { return ThreadsInUse() > 1; });
+  for (size_t i = 0; i < kShards; ++i) {
+    threads_->Remove(shards_[i].get());
+    const uint64_t polls = ports_[i].polls;
+    std::this_thread::sleep_for(milliseconds(20));
+    EXPECT_EQ(ports_[i].polls, polls) << i;
+    ASSERT_TRUE(threads_->Add(shards_[i].get()));
+    Await([&] { return ports_[i].polls > polls; });
+  }
+  SetBusy(false);
 }
 
 }  // namespace

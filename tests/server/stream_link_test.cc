@@ -51,6 +51,7 @@ class Receiver {
     while (port_->Step()) continue;
   }
   uint64_t garbage() const { return port_->garbage(); }
+  bool HasMoved() { return port_->HasMoved(); }
 
   std::vector<StreamMessage> received;
 
@@ -76,14 +77,17 @@ class StreamLinkTest : public ::testing::Test {
     return Await([&] { return receiver_->received.size() >= count; });
   }
   bool AwaitUp() {
-    return Await([&] { return link_.is_up(); });
+    return Await([&] {
+      link_.Connect();
+      return link_.is_up();
+    });
   }
   void Send(const StreamMessage& message) { link_.Send(Encode(kStream, message)); }
 
   test::TemporaryFolder folder_;
   std::string uri_ = "shm:" + folder_.path() + "/b1";
   Dialer dialer_{"b1", {uri_}, [] {}};
-  StreamLink link_{&dialer_, kStreamShard, kWaitingBytesMax};
+  StreamLink link_{&dialer_, kStreamShard, -1, kWaitingBytesMax};
   std::optional<Receiver> receiver_;
 };
 
@@ -106,6 +110,22 @@ TEST_F(StreamLinkTest, MessagesOfEverySizeArriveInOrder) {
     ASSERT_EQ(std::get<Ack>(receiver_->received[i - 1]).end, i);
   }
   EXPECT_EQ(link_.waiting_bytes(), 0u);
+}
+
+// Replies to short ones tell nothing of who they are for.
+TEST_F(StreamLinkTest, OnlyLongMessagesMove) {
+  receiver_.emplace(uri_);
+  ASSERT_TRUE(AwaitUp());
+  for (size_t i = 1; i <= 100; ++i) {
+    Send(AppendOf(20'000));
+    Send(AppendOf(20'000));
+    ASSERT_TRUE(AwaitMessages(2 * i));
+  }
+  EXPECT_FALSE(link_.HasMoved());
+  EXPECT_FALSE(receiver_->HasMoved());
+  Send(AppendOf(size_t{4} << 20));
+  EXPECT_TRUE(Await([&] { return link_.HasMoved() && receiver_->HasMoved(); }));
+  ASSERT_TRUE(AwaitMessages(201));
 }
 
 TEST_F(StreamLinkTest, ServerThatComesLaterIsFound) {

@@ -17,23 +17,18 @@ namespace plov::test {
 
 std::string PlovdPath() { return PLOVD_PATH; }
 
-namespace {
-
-// The tests run over shared memory; with PLOV_TEST_RDMA=1 and PLOV_RDMA_ADDRESS, as in a machine of
-// tests/vm.sh, over RDMA. Ports are as good as fresh: a process's own, and few at a time.
-std::string UriIn(const std::string& folder) {
+// Ports are as good as fresh: a process's own, and few at a time.
+std::string UriIn(const std::string& folder, const std::string& name) {
   const char* rdma = std::getenv("PLOV_TEST_RDMA");
   const char* address = std::getenv("PLOV_RDMA_ADDRESS");
-  if (rdma == nullptr || address == nullptr) return "shm:" + folder + "/s.sock";
+  if (rdma == nullptr || address == nullptr) return "shm:" + folder + "/" + name;
   static std::atomic<uint32_t> servers = 0;
   const uint32_t number = static_cast<uint32_t>(::getpid()) * 16 + servers.fetch_add(1);
   return "rdma://" + std::string(address) + ":" + std::to_string(20'000 + number % 40'000);
 }
 
-}  // namespace
-
 Plovd::Plovd(std::vector<std::string> options)
-    : uri_(UriIn(folder_.path())), options_(std::move(options)) {
+    : uri_(UriIn(folder_.path(), "s.sock")), options_(std::move(options)) {
   Start();
 }
 

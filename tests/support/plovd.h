@@ -15,6 +15,10 @@ namespace plov::test {
 // The program under test.
 std::string PlovdPath();
 
+// Where a server of a test listens: over shared memory, by this name in the folder; with PLOV_TEST_RDMA=1 and
+// PLOV_RDMA_ADDRESS, as in a machine of tests/vm.sh, over RDMA.
+std::string UriIn(const std::string& folder, const std::string& name);
+
 class Plovd {
  public:
   // Starts and waits for "ready"; throws std::runtime_error with the log when it does not come.

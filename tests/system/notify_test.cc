@@ -131,7 +131,8 @@ TEST(Notify, AHangUpIsSaidBeforeAndAfterIt) {
 TEST(Watchdog, IsFedWhileTheTableGrows) {
   Manager manager("200000");
   Plovd server({"--memory", "256M"});
-  Client client = server.Connect();
+  // Of all PUTs together, on a busy machine.
+  Client client = server.Connect({.timeout = std::chrono::minutes(2)});
   manager.Drop();
   std::vector<std::string> keys;
   for (int i = 0; i < 300'000; ++i) keys.push_back("key-" + std::to_string(i));

@@ -66,7 +66,9 @@ googletest() {
   if ((status != 0 || good == 0)); then
     if ((bad == 0)); then bad=1; fi
     echo "$program ended with $status:"
-    grep -vE '^\[ +(OK|RUN) +\]' "$work/log" | tail -n 100 | cut -c 1-400 # Keys and values can be long.
+    # Keys and values can be long. The last line is of the test that did not end, if one did not.
+    grep -vE '^\[ +(OK|RUN) +\]' "$work/log" | tail -n 100 | cut -c 1-400
+    grep -E '^\[ +(OK|RUN|FAILED) +\]' "$work/log" | tail -n 1
   fi
   passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + missed))
 }
@@ -130,6 +132,7 @@ test_system() {
   check "README's example" bash -euo pipefail -c command_line
   check "little locked memory" bash -euo pipefail -c little_locked_memory
   googletest "$build/tests/client/client_test" "$client_tests"
+  googletest "$build/tests/client/cluster_client_test" "OathsTest.FormerPrimary*"
   googletest "$build/tests/system/system_test" "$system_tests"
 }
 

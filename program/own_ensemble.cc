@@ -1,6 +1,7 @@
-#include "tests/cluster/ensemble.h"
+#include "program/own_ensemble.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -12,11 +13,12 @@
 #include <fstream>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fabric/os.h"
 
-namespace plov::test {
+namespace plov::program {
 
 namespace {
 
@@ -35,25 +37,31 @@ std::string Classpath() {
   return path;
 }
 
-sockaddr_in Loopback(uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+// Of 127.0.0.1.
+union Address {
+  sockaddr any;
+  sockaddr_in in;
+};
+
+Address Loopback(uint16_t port) {
+  Address address{};
+  address.in.sin_family = AF_INET;
+  address.in.sin_port = htons(port);
+  address.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return address;
 }
 
-// Ports that nobody listens on; they are held until all are chosen.
+// Ports that nobody listens on; they are held until all are chosen. Fewer: there are no more.
 std::vector<uint16_t> FreePorts(size_t count) {
   std::vector<fabric::Fd> held;
   std::vector<uint16_t> ports;
-  for (size_t i = 0; i < count; ++i) {
+  while (ports.size() < count) {
     held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = Loopback(0);
-    socklen_t bytes = sizeof(address);
-    ::bind(held.back().get(), reinterpret_cast<sockaddr*>(&address), bytes);
-    ::getsockname(held.back().get(), reinterpret_cast<sockaddr*>(&address), &bytes);
-    ports.push_back(ntohs(address.sin_port));
+    Address address = Loopback(0);
+    socklen_t bytes = sizeof(address.in);
+    if (::bind(held.back().get(), &address.any, bytes) != 0) break;
+    if (::getsockname(held.back().get(), &address.any, &bytes) != 0) break;
+    ports.push_back(ntohs(address.in.sin_port));
   }
   return ports;
 }
@@ -63,10 +71,8 @@ std::string Ask(uint16_t port, std::string_view word) {
   const fabric::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit{0, 500'000};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  const sockaddr_in address = Loopback(port);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return "";
-  }
+  const Address address = Loopback(port);
+  if (::connect(socket.get(), &address.any, sizeof(address.in)) != 0) return "";
   if (::send(socket.get(), word.data(), word.size(), MSG_NOSIGNAL) < 0) return "";
   std::string answer;
   std::array<char, 4096> part;
@@ -79,7 +85,7 @@ std::string Ask(uint16_t port, std::string_view word) {
 
 }  // namespace
 
-std::string Ensemble::Missing() {
+std::string OwnEnsemble::Missing() {
   if (::access(kJava, X_OK) != 0) return "no java: install default-jre-headless";
   if (!std::filesystem::exists(std::string(kJars) + "/zookeeper.jar")) {
     return "no ZooKeeper: install zookeeper";
@@ -87,8 +93,20 @@ std::string Ensemble::Missing() {
   return "";
 }
 
-Ensemble::Ensemble() {
+std::expected<std::unique_ptr<OwnEnsemble>, Error> OwnEnsemble::Start(const std::string& folder) {
+  std::unique_ptr<OwnEnsemble> ensemble(new OwnEnsemble(folder));
+  if (auto configured = ensemble->Configure(); !configured) {
+    return std::unexpected(configured.error());
+  }
+  for (size_t i = 0; i < kMembers; ++i) {
+    if (auto started = ensemble->Start(i); !started) return std::unexpected(started.error());
+  }
+  return ensemble;
+}
+
+std::expected<void, Error> OwnEnsemble::Configure() {
   const std::vector<uint16_t> ports = FreePorts(3 * kMembers);
+  if (ports.size() < 3 * kMembers) return Fail(Code::kSystem, "no free ports on 127.0.0.1");
   std::string servers;
   for (size_t i = 0; i < kMembers; ++i) {
     Member& member = members_[i];
@@ -100,31 +118,54 @@ Ensemble::Ensemble() {
                std::to_string(member.election_port) + "\n";
   }
   for (size_t i = 0; i < kMembers; ++i) {
-    std::filesystem::create_directory(FolderOf(i));
-    std::ofstream(FolderOf(i) + "/myid") << i + 1 << "\n";
-    std::ofstream(FolderOf(i) + "/log4j.properties")
+    const std::string folder = FolderOf(i);
+    std::error_code failed;
+    std::filesystem::create_directory(folder, failed);
+    if (failed) return Fail(Code::kSystem, folder + ": " + failed.message());
+    std::ofstream(folder + "/myid") << i + 1 << "\n";
+    std::ofstream(folder + "/log4j.properties")
         << "log4j.rootLogger=WARN, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n"
            "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
            "log4j.appender.out.layout.ConversionPattern=%d %p %c{1}: %m%n\n";
-    std::ofstream(FolderOf(i) + "/zoo.cfg")
-        << "tickTime=200\ninitLimit=50\nsyncLimit=5\ndataDir=" << FolderOf(i)
+    std::ofstream(folder + "/zoo.cfg")
+        << "tickTime=200\ninitLimit=50\nsyncLimit=5\ndataDir=" << folder
         << "\nclientPort=" << members_[i].client_port
         << "\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=srvr\n"
         << servers;
-    Start(i);
   }
+  return {};
 }
 
-void Ensemble::Start(size_t member) {
+std::expected<void, Error> OwnEnsemble::Start(size_t member) {
   const std::string folder = FolderOf(member);
-  members_[member].child = std::make_unique<Child>(
-      Child::Exec({kJava, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                   "-XX:-UsePerfData", "-cp", folder + Classpath(),
-                   "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder + "/zoo.cfg"},
-                  folder + "/output"));
+  const fabric::Fd output(
+      ::open((folder + "/output").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  std::vector<std::string> words = {kJava,
+                                    "-Xmx64m",
+                                    "-XX:+UseSerialGC",
+                                    "-XX:TieredStopAtLevel=1",
+                                    "-XX:-UsePerfData",
+                                    "-cp",
+                                    folder + Classpath(),
+                                    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                                    folder + "/zoo.cfg"};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  // The thread sanitizer, under which tests start it, does not know how Process::Start does it.
+  auto started = Process::Fork([&output, &arguments] {
+    ::setpgid(0, 0);
+    ::dup2(output.get(), STDOUT_FILENO);
+    ::dup2(output.get(), STDERR_FILENO);
+    ::execv(arguments[0], arguments.data());
+    return 127;
+  });
+  if (!started) return std::unexpected(started.error());
+  members_[member].process.emplace(std::move(*started));
+  return {};
 }
 
-std::string Ensemble::ModeOf(size_t member) const {
+std::string OwnEnsemble::ModeOf(size_t member) const {
   constexpr std::string_view kMode = "Mode: ";
   const std::string answer = Ask(members_[member].client_port, "srvr");
   const size_t at = answer.find(kMode);
@@ -133,14 +174,14 @@ std::string Ensemble::ModeOf(size_t member) const {
   return answer.substr(begin, answer.find('\n', begin) - begin);
 }
 
-std::optional<size_t> Ensemble::Leader() const {
+std::optional<size_t> OwnEnsemble::Leader() const {
   for (size_t i = 0; i < kMembers; ++i) {
     if (ModeOf(i) == "leader") return i;
   }
   return std::nullopt;
 }
 
-bool Ensemble::AwaitReady() const {
+bool OwnEnsemble::AwaitReady() const {
   const auto deadline = std::chrono::steady_clock::now() + kReadyLimit;
   while (std::chrono::steady_clock::now() < deadline) {
     int leaders = 0, followers = 0;
@@ -155,11 +196,15 @@ bool Ensemble::AwaitReady() const {
   return false;
 }
 
-void Ensemble::SignalAll(int signal) const {
-  for (size_t i = 0; i < kMembers; ++i) Signal(i, signal);
+void OwnEnsemble::StopAll() {
+  for (size_t i = 0; i < kMembers; ++i) Stop(i);
 }
 
-std::string Ensemble::Uri(size_t first) const {
+void OwnEnsemble::ContinueAll() {
+  for (size_t i = 0; i < kMembers; ++i) Continue(i);
+}
+
+std::string OwnEnsemble::Uri(size_t first) const {
   std::string uri = "zk://";
   for (size_t i = 0; i < kMembers; ++i) {
     uri += (i == 0 ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(PortOf((first + i) % kMembers));
@@ -167,8 +212,4 @@ std::string Ensemble::Uri(size_t first) const {
   return uri;
 }
 
-std::string Ensemble::UriOf(size_t member) const {
-  return "zk://127.0.0.1:" + std::to_string(PortOf(member));
-}
-
-}  // namespace plov::test
+}  // namespace plov::program

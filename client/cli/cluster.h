@@ -1,0 +1,43 @@
+// What the commands of `plov cluster` share.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands.h"
+#include "client/cli/options.h"
+#include "cluster/coordinator.h"
+#include "program/output.h"
+
+namespace plov::cli {
+
+// After a look at the coordinator that failed.
+inline constexpr std::chrono::milliseconds kAgain{500};
+
+// kInvalidArgument: the first word is no zk:// URI. Else as of cluster::Open.
+std::expected<std::unique_ptr<cluster::Coordinator>, Error> OpenCluster(const Options& options,
+                                                                        bool creates_root = false);
+
+// What is wrong with the command line is kInvalidArgument; the coordinator's errors are of the system.
+std::unexpected<Error> AboutCluster(Error error);
+
+// kInvalidArgument.
+std::expected<uint32_t, Error> ShardIn(const std::string& word);
+
+// "a1,b1".
+std::string Joined(const std::vector<std::string>& servers);
+
+// Until something may have changed, or a while has passed.
+void AwaitHint(cluster::Coordinator* coordinator);
+
+Outcome MoveShard(const Options& options, program::Output* output);
+Outcome DrainServer(const Options& options, program::Output* output);
+Outcome RepairCluster(const Options& options, program::Output* output);
+Outcome BalanceCluster(const Options& options, program::Output* output);
+Outcome RemoveServer(const Options& options, program::Output* output);
+
+}  // namespace plov::cli

@@ -1,0 +1,238 @@
+#include "server/cluster_replicas.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/random.h"
+#include "server/cluster_member.h"
+#include "server/hosted_shards.h"
+
+namespace plov::server {
+
+namespace {
+
+void LogLine(const char* line) { spdlog::warn("ZooKeeper's client: {}", line); }
+
+std::expected<std::unique_ptr<cluster::Coordinator>, Error> Connect(
+    const ReplicationOptions& options) {
+  return cluster::Open(options.coordinator, {.auth_file = options.auth_file, .log = LogLine});
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<ClusterReplicas>, Error> ClusterReplicas::Create(
+    const Server& server) {
+  std::unique_ptr<ClusterReplicas> replicas(new ClusterReplicas(server));
+  if (auto opened = replicas->Open(); !opened) return std::unexpected(opened.error());
+  return replicas;
+}
+
+std::expected<void, Error> ClusterReplicas::Open() {
+  const ReplicationOptions& replication = *server_.options->replication;
+  auto event = fabric::CreateEventFd();
+  if (!event) return std::unexpected(event.error());
+  event_ = std::move(*event);
+  auto page = Region::Create({.budget_bytes = kPageBytes});
+  if (!page) return std::unexpected(page.error());
+  if (!page->Commit(0, kPageBytes)) return Fail(Code::kNoSpace, page->WhyRefused());
+  stream_page_.emplace(std::move(*page));
+  auto connected = Connect(replication);
+  if (!connected) return std::unexpected(connected.error());
+  coordinator_ = std::make_unique<cluster::SharedCoordinator>(std::move(*connected));
+  for (auto* user : {&of_agent_, &of_watch_}) {
+    auto added = coordinator_->AddUser();
+    if (!added) return std::unexpected(added.error());
+    *user = std::move(*added);
+  }
+  dialers_ = std::make_unique<Dialers>([this] {
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, replica] : replicas_) replica.Wake();
+  });
+  auto agent = cluster::ConfigurationAgent::Create(of_agent_.get(), replication.config.cluster_id,
+                                                   [this](uint32_t number) { Wake(number); });
+  if (!agent) return std::unexpected(agent.error());
+  agent_ = std::move(*agent);
+  of_replicas_ = {
+      .options = server_.options,
+      .replica = {of_agent_.get(), agent_.get(), server_.service->oaths(), dialers_.get()},
+      .stream_page = &*stream_page_,
+      .listeners = server_.listeners,
+      .threads = server_.threads,
+      .admission = server_.admission,
+      .commands = server_.commands,
+      .wake = [this] { fabric::Ring(event_.get()); }};
+  store_ = StoreOptionsOf(*server_.options);
+  store_.hash_seed = replication.config.hash_seed;
+  slow_write_ = server_.options->slow_write;
+  return {};
+}
+
+std::expected<void, Error> ClusterReplicas::Start() {
+  for (const auto& [number, slots] : server_.options->replication->placed) {
+    placed_.emplace(number, slots);
+    Host(number, slots);
+    if (auto begun = replicas_.at(number).Begin({}); !begun) return begun;
+  }
+  cluster::Server self{.cluster_id = server_.options->cluster->cluster_id,
+                       .life = fabric::RandomId(),
+                       .uris = {},
+                       .zone = server_.options->replication->zone,
+                       .memory_bytes = server_.options->memory_bytes,
+                       .shards_max = server_.options->replication->shards_max};
+  for (const auto& listener : *server_.listeners) self.uris.push_back(listener->uri());
+  auto watch =
+      ClusterWatch::Create(of_watch_.get(), {server_.options->cluster->server_id, std::move(self)},
+                           [this] { fabric::Ring(event_.get()); });
+  if (!watch) return std::unexpected(watch.error());
+  watch_ = std::move(*watch);
+  return {};
+}
+
+void ClusterReplicas::HandleEvents() {
+  fabric::ClearEvent(event_.get());
+  const ClusterWatch::News news = watch_->Take();
+  if (news.values) Follow(*news.values);
+  if (leaves_) return;
+  RemoveEnded();
+  for (const auto& [number, slots] : placed_) Host(number, slots);
+  for (const auto& [number, held] : news.emptied) {
+    if (!replicas_.contains(number)) continue;
+    spdlog::info("shard {}: begins with nothing, in epoch {}", number, held.shard.epoch);
+    BeginAnew(number, held);
+  }
+  for (auto& [number, replica] : replicas_) {
+    if (!replica.is_alive() || replica.has_ended()) BeginAnew(number, {});
+  }
+}
+
+void ClusterReplicas::RemoveEnded() {
+  for (auto it = replicas_.begin(); it != replicas_.end();) {
+    auto& [number, replica] = *it;
+    const bool goes = !placed_.contains(number) && (!replica.is_alive() || replica.has_ended());
+    if (!goes) {
+      ++it;
+      continue;
+    }
+    spdlog::info("shard {}: has no replica here any more", number);
+    replica.End();
+    const std::lock_guard lock(mutex_);
+    it = replicas_.erase(it);
+  }
+}
+
+// What fails is tried again with the next event.
+void ClusterReplicas::BeginAnew(uint32_t number, const std::optional<cluster::Held>& empty) {
+  HostedReplica& replica = replicas_.at(number);
+  replica.End();
+  if (auto begun = replica.Begin(empty); !begun) {
+    spdlog::error("shard {}: has no replica here: {}", number, begun.error().message);
+  }
+}
+
+void ClusterReplicas::Follow(const cluster::Values& values) {
+  for (const auto& [id, server] : values.servers) {
+    if (id != server_.options->cluster->server_id) dialers_->Set(id, server.uris);
+  }
+  PublishMap(values);
+  if (leaves_) return;
+  const auto placed = PlacedOn(values, server_.options->cluster->server_id);
+  if (!placed) return spdlog::warn("the cluster's placement: {}", placed.error().message);
+  placed_.clear();
+  for (const auto& [shard, slots] : *placed) placed_.emplace(shard, slots);
+  for (const auto& [number, placement] : values.placements) {
+    if (replicas_.contains(number) && values.shards.contains(number)) {
+      FollowPlacement(number, values);
+    }
+  }
+}
+
+void ClusterReplicas::Host(uint32_t number, const cuckoo::SlotRange& slots) {
+  if (replicas_.contains(number)) return;
+  const bool was_full = std::exchange(is_full_, replicas_.size() >= server_.options->shards_max());
+  if (is_full_) {
+    if (was_full) return;
+    return spdlog::warn("shard {} is placed here, where there are {} already: --max-shards", number,
+                        replicas_.size());
+  }
+  StoreOptions store = store_;
+  store.shard = number;
+  store.slots = slots;
+  const std::lock_guard lock(mutex_);
+  replicas_.try_emplace(number, *of_replicas_, store, slow_write_);
+}
+
+void ClusterReplicas::FollowPlacement(uint32_t number, const cluster::Values& values) {
+  HostedReplica& replica = replicas_.at(number);
+  const auto& wanted = values.placements.at(number).servers;
+  const auto& in_sync = values.shards.at(number).in_sync;
+  const auto member_of = [&](const std::string& server) {
+    return std::ranges::find(in_sync, server, &cluster::Member::server);
+  };
+  const auto first = member_of(wanted.front());
+  replica.Prefer(first == in_sync.end() ? 0 : first->incarnation);
+  const bool are_all_in_sync = std::ranges::all_of(
+      wanted, [&](const std::string& server) { return member_of(server) != in_sync.end(); });
+  if (!placed_.contains(number) && are_all_in_sync) replica.Leave();
+}
+
+void ClusterReplicas::Wake(uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto replica = replicas_.find(number);
+  if (replica != replicas_.end()) replica->second.Wake();
+}
+
+// Until there is a newer one readers have the former, which is true of the epochs that it names.
+void ClusterReplicas::PublishMap(const cluster::Values& values) {
+  auto map = MapOf(values);
+  std::expected<void, Error> published;
+  if (!map) {
+    published = std::unexpected(map.error());
+  } else if (*map != map_) {
+    published = server_.service->Publish(*map);
+    if (published) map_ = std::move(*map);
+  }
+  const std::string trouble = published ? "" : published.error().message;
+  if (!published && trouble != trouble_) spdlog::warn("the map of the cluster: {}", trouble);
+  trouble_ = trouble;
+}
+
+void ClusterReplicas::Leave() {
+  leaves_ = true;
+  for (auto& [number, replica] : replicas_) replica.Leave();
+}
+
+bool ClusterReplicas::has_left() {
+  return std::ranges::all_of(replicas_, [](auto& one) { return one.second.has_left(); });
+}
+
+void ClusterReplicas::End() {
+  watch_.reset();
+  agent_.reset();
+  for (auto& [number, replica] : replicas_) {
+    if (replica.is_last()) {
+      spdlog::warn("shard {}: no other server has its items, which are lost: plov cluster force",
+                   number);
+    }
+    replica.Withdraw();
+  }
+  dialers_.reset();
+}
+
+void ClusterReplicas::ForEachShard(const std::function<void(Shard*)>& use) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, replica] : replicas_) replica.ForShard(use);
+}
+
+void ClusterReplicas::KeepSlow(std::chrono::microseconds threshold) {
+  slow_write_ = threshold;
+  for (auto& [number, replica] : replicas_) replica.KeepSlow(threshold);
+}
+
+void ClusterReplicas::RaiseBudget(size_t bytes) {
+  store_.memory_bytes = bytes;
+  for (auto& [number, replica] : replicas_) replica.RaiseBudget(bytes);
+}
+
+}  // namespace plov::server

@@ -1,0 +1,137 @@
+#include "server/hosted_replica.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "fabric/random.h"
+#include "server/description.h"
+
+namespace plov::server {
+
+std::expected<void, Error> HostedReplica::Begin(const std::optional<cluster::Held>& empty) {
+  auto store = Store::Create(store_);
+  if (!store) return std::unexpected(store.error());
+  auto shard = std::make_unique<Shard>(std::move(*store));
+  shard->Show(server_.admission);
+  shard->CommandTo(server_.commands);
+  shard->KeepSlow(slow_write_);
+  const uint32_t number = store_.shard;
+  leaves_.store(false, std::memory_order_relaxed);
+  shard->Describe(DescriptionOf(*server_.options, *shard, number));
+  const cluster::Config& config = server_.options->replication->config;
+  std::optional<cluster::Replica::Memory> memory;
+  cluster::Member self{server_.options->cluster->server_id, fabric::RandomId()};
+  if (empty) {
+    self = empty->shard.in_sync.front();
+    memory = {cluster::Tail({}), *empty};
+  }
+  auto replication = std::make_unique<ShardReplication>(
+      shard->store_to_restore(), shard->sessions_to_restore(),
+      ShardReplication::Options{
+          .server = server_.replica,
+          .replica = {.config = config, .shard = number, .self = self, .memory = std::move(memory)},
+          .sessions = {config.session_key, config.session_key},
+          .start_anew =
+              [this, number](const char* why) {
+                if (!leaves_.load(std::memory_order_relaxed)) {
+                  spdlog::warn("shard {}: begins anew, for {}", number, why);
+                }
+                has_ended_.store(true, std::memory_order_relaxed);
+                server_.wake();
+              },
+          .close_clients = [one = shard.get()] { one->CloseClients(); }});
+  ReplicatedStore* replicated = &replication->replicated();
+  shard->CommitBy(std::move(replication));
+  auto begun = Expose(shard.get(), replicated);
+  {
+    const std::lock_guard lock(mutex_);
+    shard_ = std::move(shard);
+    replicated_ = replicated;
+  }
+  if (begun) begun = server_.threads->Add(shard_.get());
+  if (!begun) Withdraw();
+  return begun;
+}
+
+std::expected<void, Error> HostedReplica::Expose(Shard* shard, ReplicatedStore* replicated) {
+  const Region& region = shard->region();
+  for (const auto& listener : *server_.listeners) {
+    auto port = listener->Expose(store_.shard, {region.memory(), region.fd(), shard->claims()});
+    if (!port) return std::unexpected(port.error());
+    shard->AddPort(*port);
+    port = listener->Expose(StreamShardOf(store_.shard), {.region = server_.stream_page->memory(),
+                                                          .region_fd = server_.stream_page->fd()});
+    if (!port) return std::unexpected(port.error());
+    replicated->AddPort(*port);
+  }
+  return {};
+}
+
+void HostedReplica::End() {
+  if (shard_ == nullptr) return;
+  server_.threads->Remove(shard_.get());
+  Withdraw();
+}
+
+// Its oath stays as it is, as one of a server that was killed does: it proposes nothing any more, and readers of the others
+// go on. Nobody wakes it when its ports go.
+void HostedReplica::Withdraw() {
+  std::unique_ptr<Shard> shard;
+  {
+    const std::lock_guard lock(mutex_);
+    shard = std::move(shard_);
+    replicated_ = nullptr;
+  }
+  for (const auto& listener : *server_.listeners) {
+    listener->Withdraw(store_.shard);
+    listener->Withdraw(StreamShardOf(store_.shard));
+  }
+  has_ended_.store(false, std::memory_order_relaxed);
+}
+
+bool HostedReplica::is_last() const {
+  if (shard_ == nullptr) return false;
+  const cluster::Replica& replica = replicated_->replica();
+  return replica.is_member() && replica.held()->shard.in_sync.size() == 1;
+}
+
+void HostedReplica::KeepSlow(std::chrono::microseconds threshold) {
+  slow_write_ = threshold;
+  if (shard_ != nullptr) shard_->KeepSlow(threshold);
+}
+
+void HostedReplica::RaiseBudget(size_t bytes) {
+  store_.memory_bytes = bytes;
+  if (shard_ != nullptr) shard_->RaiseBudget(bytes);
+}
+
+void HostedReplica::Prefer(uint64_t incarnation) {
+  const std::lock_guard lock(mutex_);
+  if (shard_ != nullptr) replicated_->Prefer(incarnation);
+}
+
+void HostedReplica::Leave() {
+  const std::lock_guard lock(mutex_);
+  leaves_.store(true, std::memory_order_relaxed);
+  if (shard_ != nullptr) replicated_->Leave();
+}
+
+bool HostedReplica::has_left() {
+  const std::lock_guard lock(mutex_);
+  return shard_ == nullptr || has_ended() || replicated_->has_left();
+}
+
+void HostedReplica::Wake() {
+  const std::lock_guard lock(mutex_);
+  if (shard_ == nullptr) return;
+  replicated_->Wake();
+  shard_->Wake();
+}
+
+void HostedReplica::ForShard(const std::function<void(Shard*)>& use) {
+  const std::lock_guard lock(mutex_);
+  if (shard_ != nullptr) use(shard_.get());
+}
+
+}  // namespace plov::server

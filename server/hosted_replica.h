@@ -1,0 +1,85 @@
+// HostedReplica: this server's replica of one shard, from life to life: each has memory, a place on the listeners and
+// turns of its own, and ends when its memory is of no use any more.
+//
+// Threads: the listeners', but for Wake and what is counted, which any thread may ask for.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/configuration_register.h"
+#include "fabric/fabric.h"
+#include "server/server_options.h"
+#include "server/shard.h"
+#include "server/shard_replication.h"
+#include "server/shard_threads.h"
+
+namespace plov::server {
+
+class HostedReplica {
+ public:
+  // What the replicas of a server share; outlives them.
+  struct Server {
+    const ServerOptions* options;
+    ShardReplica::Server replica;
+    const Region* stream_page;  // what other servers connect to has no memory of its own
+    const std::vector<std::unique_ptr<fabric::Listener>>* listeners;
+    ShardThreads* threads;
+    const fabric::Admission* admission;
+    CommandQueue* commands;
+    std::function<void()> wake;  // the listeners' thread: a life has ended
+  };
+  // store: of each life.
+  HostedReplica(const Server& server, StoreOptions store, std::chrono::microseconds slow_write)
+      : server_(server), store_(std::move(store)), slow_write_(slow_write) {}
+
+  // A life, when there is none: it joins the others. Or, where the shard has nothing yet, under the one incarnation that
+  // `empty` has. Errors as of Store::Create and Listener::Expose; then there is none.
+  std::expected<void, Error> Begin(const std::optional<cluster::Held>& empty);
+  // Ends the life, if there is one.
+  void End();
+  // The same where no thread serves shards any more.
+  void Withdraw();
+  // Then, before it: whether the shard's items are on no other server.
+  bool is_last() const;
+  bool is_alive() const { return shard_ != nullptr; }
+  // Its memory is of no use any more.
+  bool has_ended() const { return has_ended_.load(std::memory_order_relaxed); }
+
+  // As of Shard, of this life and those that follow.
+  void KeepSlow(std::chrono::microseconds threshold);
+  void RaiseBudget(size_t bytes);
+
+  // As of ShardReplica, of this life.
+  void Prefer(uint64_t incarnation);
+  // It is to go; whether there is nothing more to wait for, as of cluster::Replica.
+  void Leave();
+  bool has_left();
+
+  // There may be news of the agent's, or of a connection.
+  void Wake();
+  // Nothing where there is no life.
+  void ForShard(const std::function<void(Shard*)>& use);
+
+ private:
+  std::expected<void, Error> Expose(Shard* shard, ReplicatedStore* replicated);
+
+  const Server& server_;
+  StoreOptions store_;
+  std::chrono::microseconds slow_write_;
+  std::atomic<bool> has_ended_ = false;
+  std::atomic<bool> leaves_ = false;
+  std::mutex mutex_;  // held while shard_ and replicated_ change, and by others who use them
+  std::unique_ptr<Shard> shard_;
+  ReplicatedStore* replicated_ = nullptr;  // the shard's
+};
+
+}  // namespace plov::server

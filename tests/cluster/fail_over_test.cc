@@ -1,0 +1,351 @@
+// A whole cluster, as an operator makes it: an ensemble of ZooKeeper, `plov cluster create`, three plovd, and clients that
+// write and read while servers are killed and stopped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <plov/client.h>
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/cluster/ensemble_world.h"
+#include "tests/support/child.h"
+#include "tests/support/folder.h"
+
+namespace plov::test {
+
+int RunClient(const std::string&) { return 2; }
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr seconds kLimit{60};
+constexpr size_t kServers = 3;
+constexpr size_t kServersMax = 4;  // of which the last is not there at first
+
+bool Await(const std::function<bool()>& is_so) {
+  const auto deadline = std::chrono::steady_clock::now() + kLimit;
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  return true;
+}
+
+std::string ValueOf(Client* client, const std::string& key) {
+  const auto hit = client->Get(key);
+  if (!hit) return hit.error().message;
+  return *hit ? std::string((*hit)->value) : "none";
+}
+
+class FailOverTest : public ::testing::Test {
+ protected:
+  // Who is silent is taken for dead late: the machine may be busy.
+  FailOverTest() {
+    static int clusters = 0;
+    root_ = world->Uri() + "/plov/" + std::to_string(++clusters);
+    EXPECT_EQ(Cluster({"create", root_, "a1", "b1", "c1", "--shards", "4", "--replicas", "3",
+                       "--lease", "off", "--detect", "1s", "--drop", "500ms"}),
+              0)
+        << said_;
+    for (size_t i = 0; i < kServers; ++i) Start(i);
+    EXPECT_TRUE(AwaitWhole()) << said_;
+  }
+  // As the command line; its exit status, and what it said.
+  int Cluster(std::vector<std::string> words) {
+    words.insert(words.begin(), {PLOV_PATH, "--timeout", "10s", "cluster"});
+    const std::string file = folder_.path() + "/said";
+    const int status = Child::Exec(words, file).Wait();
+    said_ = TextOf(file);
+    return status;
+  }
+  bool AwaitWhole() {
+    return Await([&] { return Cluster({"status", root_}) == 0; });
+  }
+  // Those that run are in sync in all shards: on a busy machine one is left behind now and then.
+  bool AwaitInSync(const std::array<bool, kServers>& is_stopped) {
+    return Await([&] {
+      Cluster({"status", root_});
+      std::istringstream lines(said_);
+      for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("shard")) continue;
+        const std::string in_sync = InSyncOf(line);
+        for (size_t i = 0; i < kServers; ++i) {
+          if (!is_stopped[i] && !in_sync.contains(NameOf(i))) return false;
+        }
+      }
+      return true;
+    });
+  }
+  // Of a shard's line of the status.
+  static std::string InSyncOf(const std::string& line) {
+    const std::string in_sync = line.substr(line.find("in sync"));
+    return in_sync.substr(0, in_sync.find(", to be on"));
+  }
+  static std::string TextOf(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  std::string NameOf(size_t server) const { return std::string(1, char('a' + server)) + "1"; }
+  std::string UriOf(size_t server) const { return "shm:" + folder_.path() + "/" + NameOf(server); }
+  std::string LogOf(size_t server) const { return folder_.path() + "/" + NameOf(server) + ".log"; }
+
+  ~FailOverTest() override {
+    for (size_t i = 0; i < kServersMax; ++i) CheckLog(i);
+  }
+  void CheckLog(size_t server) {
+    EXPECT_THAT(TextOf(LogOf(server)), Not(HasSubstr("Sanitizer"))) << NameOf(server);
+  }
+  void Start(size_t server) {
+    servers_[server].reset();
+    CheckLog(server);
+    std::filesystem::remove(LogOf(server));
+    servers_[server] = std::make_unique<Child>(
+        Child::Exec({PLOVD_PATH, "--cluster", root_, "--id", NameOf(server), "--listen",
+                     UriOf(server), "--memory", "256M", "--max-shards", "8"},
+                    LogOf(server)));
+    EXPECT_TRUE(Await([&] { return TextOf(LogOf(server)).contains("plovd: ready on"); }))
+        << TextOf(LogOf(server));
+  }
+  // Of shard 0, by what the coordinator holds.
+  size_t PrimaryOf(const std::string& shard) {
+    EXPECT_NE(Cluster({"status", root_}), 3) << said_;
+    const size_t line = said_.find("shard " + shard + " ");
+    const size_t primary = said_.find("primary ", line);
+    EXPECT_NE(primary, std::string::npos) << said_;
+    return static_cast<size_t>(said_[primary + 8] - 'a');
+  }
+  Client Connect() {
+    ClientOptions options;
+    options.timeout = kLimit;
+    std::string uri = "cluster:";
+    for (size_t i = 0; i < kServersMax; ++i) uri += (i == 0 ? "" : ",") + UriOf(i);
+    auto client = Client::Connect(uri, options);
+    EXPECT_TRUE(client) << client.error().message;
+    return std::move(*client);
+  }
+
+  TemporaryFolder folder_;
+  std::string root_;
+  std::string said_;
+  std::array<std::unique_ptr<Child>, kServersMax> servers_;
+};
+
+// Writes and reads all the time; whatever is acknowledged is read, by this client at once and by another not before.
+class Load {
+ public:
+  explicit Load(std::function<Client()> connect) : connect_(std::move(connect)) {
+    threads_.emplace_back([this](const std::stop_token& stop) { Write(stop); });
+    threads_.emplace_back([this](const std::stop_token& stop) { Read(stop); });
+  }
+  uint64_t written() const { return written_.load(); }
+  uint64_t read() const { return read_.load(); }
+  // So many of each more.
+  bool AwaitMore(uint64_t count) {
+    const uint64_t written = written_.load() + count, read = read_.load() + count;
+    return Await([&] { return written_.load() >= written && read_.load() >= read; });
+  }
+
+ private:
+  static constexpr uint64_t kKeys = 64;
+
+  static std::string KeyOf(uint64_t number) { return "key" + std::to_string(number % kKeys); }
+
+  void Write(const std::stop_token& stop) {
+    Client client = connect_();
+    for (uint64_t number = 1; !stop.stop_requested(); ++number) {
+      const auto put = client.Put(KeyOf(number), std::to_string(number));
+      ASSERT_TRUE(put) << put.error().message;
+      written_.store(number);
+      ASSERT_EQ(ValueOf(&client, KeyOf(number)), std::to_string(number));
+    }
+  }
+  void Read(const std::stop_token& stop) {
+    Client client = connect_();
+    while (!stop.stop_requested()) {
+      const uint64_t written = written_.load();
+      if (written == 0) continue;
+      const std::string value = ValueOf(&client, KeyOf(written));
+      ASSERT_THAT(value, ContainsRegex("^[0-9]+$")) << "after " << written;
+      ASSERT_GE(std::stoull(value), written);
+      read_.fetch_add(1);
+    }
+  }
+
+  std::function<Client()> connect_;
+  std::atomic<uint64_t> written_ = 0, read_ = 0;
+  std::vector<std::jthread> threads_;
+};
+
+TEST_F(FailOverTest, NothingIsLostWhenServersAreKilledOneAfterTheOther) {
+  Load load([this] { return Connect(); });
+  ASSERT_TRUE(load.AwaitMore(100));
+  for (size_t i = 0; i < kServers + 1; ++i) {
+    servers_[i % kServers]->Signal(SIGKILL);
+    ASSERT_TRUE(load.AwaitMore(100)) << "without " << NameOf(i % kServers) << ":\n"
+                                     << TextOf(LogOf((i + 1) % kServers));
+    Start(i % kServers);
+    ASSERT_TRUE(AwaitWhole()) << said_ << TextOf(LogOf(i % kServers));
+    if (HasFailure()) break;
+  }
+  ASSERT_TRUE(load.AwaitMore(100));
+}
+
+// A server that is ended hands over what it is the primary of, and is in no configuration any more when it has ended.
+TEST_F(FailOverTest, ServersAreRestartedOneAfterTheOther) {
+  Load load([this] { return Connect(); });
+  ASSERT_TRUE(load.AwaitMore(100));
+  for (size_t i = 0; i < kServers; ++i) {
+    servers_[i]->Signal(SIGTERM);
+    EXPECT_EQ(servers_[i]->Wait(), 0);
+    EXPECT_NE(Cluster({"status", root_}), 3);
+    std::istringstream lines(said_);
+    for (std::string line; std::getline(lines, line);) {
+      const bool has_it = line.starts_with("shard") && InSyncOf(line).contains(NameOf(i));
+      EXPECT_FALSE(has_it) << line << "\n" << TextOf(LogOf(i));
+    }
+    ASSERT_TRUE(load.AwaitMore(100));
+    Start(i);
+    ASSERT_TRUE(AwaitWhole()) << said_;
+  }
+}
+
+// Whatever is moved, no client notices.
+TEST_F(FailOverTest, ShardsMoveUnderLoad) {
+  Load load([this] { return Connect(); });
+  ASSERT_TRUE(load.AwaitMore(100));
+  EXPECT_EQ(Cluster({"drain", root_, "a1"}), 3);
+  EXPECT_THAT(said_, HasSubstr("no server can take one more replica of shard 0"));
+  Start(3);
+  EXPECT_EQ(Cluster({"drain", root_, "a1"}), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("shard 0: a1,b1,c1 -> d1,b1,c1"));
+  EXPECT_EQ(Cluster({"status", root_}), 0) << said_;
+  EXPECT_THAT(said_, ContainsRegex("server a1 +running +0 of 8 shards"));
+  ASSERT_TRUE(load.AwaitMore(100));
+  EXPECT_EQ(Cluster({"remove", root_, "a1"}), 2);
+  EXPECT_THAT(said_, HasSubstr("server a1 runs"));
+  servers_[0]->Signal(SIGTERM);
+  EXPECT_EQ(servers_[0]->Wait(), 0);
+  EXPECT_TRUE(Await([&] { return Cluster({"remove", root_, "a1"}) == 0; })) << said_;
+  Start(0);
+  for (const char* shard : {"0", "1", "2", "3"}) {
+    EXPECT_EQ(Cluster({"move", root_, shard, "--from", "c1", "--to", "a1"}), 0) << said_;
+    EXPECT_EQ(Cluster({"move", root_, shard, "--to", "a1", "--no-wait"}), 0) << said_;
+  }
+  EXPECT_TRUE(Await([&] { return PrimaryOf("0") + PrimaryOf("1") + PrimaryOf("3") == 0; }))
+      << said_;
+  ASSERT_TRUE(load.AwaitMore(100));
+  servers_[1]->Signal(SIGKILL);
+  EXPECT_TRUE(Await([&] { return Cluster({"status", root_}) == 1; }));
+  EXPECT_TRUE(Await([&] {
+    return Cluster({"repair", root_}) == 0 && said_.contains("shard 0: a1,d1,b1 -> a1,d1,c1");
+  })) << said_;
+  EXPECT_EQ(Cluster({"balance", root_}), 0) << said_;
+  EXPECT_EQ(Cluster({"status", root_}), 0) << said_;
+  ASSERT_TRUE(load.AwaitMore(100));
+}
+
+// Its memory goes on answering READs, and shows its oath.
+TEST_F(FailOverTest, PrimaryThatIsStoppedIsNotBelieved) {
+  Client old = Connect();
+  for (int round = 0; round < 2; ++round) {
+    const std::string before = std::to_string(round), after = "after " + before;
+    ASSERT_TRUE(old.Put("key", before));
+    for (int i = 0; i < 32; ++i) ASSERT_TRUE(old.Put("other" + std::to_string(i), before));
+    std::array<bool, kServers> is_stopped{};
+    for (const char* shard : {"0", "1", "2", "3"}) {
+      ASSERT_TRUE(AwaitInSync(is_stopped)) << said_;
+      const size_t primary = PrimaryOf(shard);
+      if (is_stopped[primary] || std::ranges::count(is_stopped, true) == 2) continue;
+      is_stopped[primary] = true;
+      servers_[primary]->Signal(SIGSTOP);
+      Client other = Connect();
+      for (int i = 0; i < 32; ++i) ASSERT_TRUE(other.Put("other" + std::to_string(i), after));
+      ASSERT_TRUE(other.Put("key", after));
+      EXPECT_EQ(ValueOf(&old, "key"), after);
+      for (int i = 0; i < 32; ++i) EXPECT_EQ(ValueOf(&old, "other" + std::to_string(i)), after);
+    }
+    for (size_t i = 0; i < kServers; ++i) {
+      if (is_stopped[i]) servers_[i]->Signal(SIGCONT);
+    }
+    EXPECT_EQ(ValueOf(&old, "key"), after);
+    ASSERT_TRUE(AwaitWhole()) << said_;
+  }
+}
+
+TEST_F(FailOverTest, ThereIsOneClusterAtARoot) {
+  EXPECT_EQ(Cluster({"create", root_, "a1"}), 3);
+  EXPECT_THAT(said_, HasSubstr("there is a cluster already"));
+  EXPECT_EQ(Cluster({"force", root_, "4", "--to", "a1", "--lose-data"}), 2);
+  EXPECT_THAT(said_, HasSubstr("there is no shard 4: the cluster has 4 shards"));
+  EXPECT_EQ(Cluster({"force", root_, "0", "--to", "d1", "--lose-data"}), 2);
+  EXPECT_THAT(said_, HasSubstr("shard 0 is not placed on d1"));
+  EXPECT_EQ(
+      Child::Exec({PLOVD_PATH, "--cluster", root_, "--id", "d1", "--listen", UriOf(3)}, LogOf(3))
+          .Wait(),
+      2);
+  EXPECT_THAT(TextOf(LogOf(3)), HasSubstr("no shard has a replica on d1: they are on a1, b1, c1"));
+  for (size_t i = 0; i < kServers; ++i) {
+    const auto alone = Client::Connect(UriOf(i));
+    ASSERT_FALSE(alone);
+    EXPECT_THAT(alone.error().message, HasSubstr("is one of a cluster: connect to cluster:"));
+  }
+}
+
+TEST_F(FailOverTest, NothingNeedsTheCoordinator) {
+  Load load([this] { return Connect(); });
+  ASSERT_TRUE(load.AwaitMore(100));
+  world->StopAll();
+  const bool goes_on = load.AwaitMore(2000);
+  std::this_thread::sleep_for(seconds(6));  // sessions end
+  const bool goes_on_still = load.AwaitMore(2000);
+  world->ContinueAll();
+  EXPECT_TRUE(goes_on && goes_on_still);
+  ASSERT_TRUE(AwaitWhole()) << said_;
+  servers_[0]->Signal(SIGKILL);
+  EXPECT_TRUE(load.AwaitMore(100)) << "and servers are replaced again";
+}
+
+TEST_F(FailOverTest, WhatAllHaveLostBeginsAnewWhenItIsForced) {
+  Client client = Connect();
+  ASSERT_TRUE(client.Put("key", "value"));
+  for (size_t i = 0; i < kServers; ++i) servers_[i]->Signal(SIGKILL);
+  for (size_t i = 0; i < kServers; ++i) Start(i);
+  EXPECT_TRUE(Await([&] { return Cluster({"status", root_}) == 0; }));
+  EXPECT_EQ(Cluster({"force", root_, "0", "--to", "b1"}), 2);
+  EXPECT_THAT(said_, HasSubstr("--lose-data"));
+  for (const char* shard : {"0", "1", "2", "3"}) {
+    EXPECT_EQ(Cluster({"force", root_, shard, "--to", "b1", "--lose-data"}), 0) << said_;
+  }
+  EXPECT_TRUE(Await([&] {
+    return Cluster({"status", root_}) == 0 && said_.contains("shard 0     whole") &&
+           said_.contains("in sync b1,");
+  })) << said_;
+  Client fresh = Connect();
+  EXPECT_EQ(ValueOf(&fresh, "key"), "none");
+  ASSERT_TRUE(fresh.Put("key", "new"));
+  EXPECT_EQ(ValueOf(&fresh, "key"), "new");
+  for (size_t i = 0; i < kServers; ++i) {
+    servers_[i]->Signal(SIGTERM);
+    EXPECT_EQ(servers_[i]->Wait(), 0);
+  }
+  EXPECT_THAT(TextOf(LogOf(2)), HasSubstr("no other server has its items, which are lost"));
+}
+
+}  // namespace
+}  // namespace plov::test
