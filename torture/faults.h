@@ -21,14 +21,19 @@ enum class Fault : uint8_t {
   kFull,      // memory is filled up to the last PUT, and freed again
   kDeadline,  // some calls have deadlines of microseconds
   kClock,     // clients run in time namespaces; items expire
+  // Of a cluster of the tool's own:
+  kStopServer,  // SIGSTOP and SIGCONT, so long that others take over, or not
+  kMove,        // a shard's replica is placed on another server, or another one becomes the primary
+  kCoordinator,  // ZooKeeper is stopped or killed, or its leader is
 };
-inline constexpr size_t kFaults = 8;
+inline constexpr size_t kFaults = 11;
 
 using FaultSet = std::bitset<kFaults>;
 constexpr size_t IndexOf(Fault fault) { return static_cast<size_t>(fault); }
 
 inline constexpr std::array<std::string_view, kFaults> kFaultNames = {
-    "pause", "stop", "kill-client", "kill-server", "growth", "full", "deadline", "clock"};
+    "pause",    "stop",  "kill-client", "kill-server", "growth",   "full",
+    "deadline", "clock", "stop-server", "move",        "zookeeper"};
 
 // Those that need a server of the tool's own: no other server is killed, filled or made to grow.
 inline FaultSet OwnServerFaults() {
@@ -36,6 +41,14 @@ inline FaultSet OwnServerFaults() {
   return faults.set(IndexOf(Fault::kKillServer))
       .set(IndexOf(Fault::kGrowth))
       .set(IndexOf(Fault::kFull));
+}
+
+// Those that need a cluster of the tool's own.
+inline FaultSet ClusterFaults() {
+  FaultSet faults;
+  return faults.set(IndexOf(Fault::kStopServer))
+      .set(IndexOf(Fault::kMove))
+      .set(IndexOf(Fault::kCoordinator));
 }
 
 // "all", "none", or names with commas between. kInvalidArgument.

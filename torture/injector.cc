@@ -17,13 +17,16 @@ struct Share {
   Fault fault;
   int times;
 };
-constexpr Share kRound[] = {
-    {Fault::kStop, 4}, {Fault::kKillClient, 2}, {Fault::kFull, 1}, {Fault::kKillServer, 1}};
+constexpr Share kRound[] = {{Fault::kStop, 4},       {Fault::kKillClient, 2}, {Fault::kFull, 1},
+                            {Fault::kKillServer, 1}, {Fault::kStopServer, 2}, {Fault::kMove, 4},
+                            {Fault::kCoordinator, 1}};
 constexpr microseconds kBetweenMin = milliseconds(30);
 constexpr microseconds kBetweenMax = milliseconds(150);
 constexpr microseconds kStopMin{100};
 constexpr microseconds kStopMax = milliseconds(40);
 constexpr uint64_t kEmptyLifeOneIn = 3;
+// A server of a cluster is harmed when what was harmed before is whole again.
+constexpr std::chrono::seconds kWholeWithin{20};
 // A log is read whole at each start; beyond this the next life begins with an empty one.
 constexpr uint64_t kLogBytesMax = uint64_t{512} << 20;
 
@@ -53,7 +56,12 @@ std::expected<void, Error> Runner::Inject(Fault fault) {
       return {};
     case Fault::kKillClient:
       return fleet_.Replace(random_.Below(fleet_.size()));
+    case Fault::kStopServer:
+    case Fault::kMove:
+    case Fault::kCoordinator:
+      return InjectIntoCluster(fault);
     case Fault::kKillServer:
+      if (target_->cluster() != nullptr) return InjectIntoCluster(fault);
       if (!options_.log.empty()) return InjectKillLogged();
       // One in three, the first of them the second.
       if (++kills_ % kEmptyLifeOneIn == 2) return InjectEmptyLife();
@@ -71,12 +79,37 @@ std::expected<void, Error> Runner::Inject(Fault fault) {
 }
 
 void Runner::InjectStop() {
-  const bool server = target_->is_own() && random_.Below(2) == 0;
+  const bool has_one = target_->is_own() && target_->cluster() == nullptr;
+  const bool server = has_one && random_.Below(2) == 0;
   program::Process& process =
       server ? target_->process() : fleet_.process(random_.Below(fleet_.size()));
   process.Stop();
   std::this_thread::sleep_for(Draw(kStopMin, kStopMax));
   process.Continue();
+}
+
+std::expected<void, Error> Runner::InjectIntoCluster(Fault fault) {
+  OwnCluster* cluster = target_->cluster();
+  if (fault == Fault::kMove) {
+    cluster->Move(&random_);
+    return {};
+  }
+  if (fault == Fault::kCoordinator) return cluster->HarmCoordinator(&random_);
+  const auto end = Clock::now() + kWholeWithin;
+  while (!cluster->IsWhole()) {
+    if (Clock::now() < end) {
+      std::this_thread::sleep_for(milliseconds(20));
+      continue;
+    }
+    Wrong("the cluster does not become whole again");
+    return {};
+  }
+  if (fault == Fault::kStopServer) {
+    cluster->StopServer(&random_);
+    return {};
+  }
+  ++evidence_.server_lives;
+  return cluster->KillServer(&random_);
 }
 
 // The next life goes on with the memory, and the history goes on.

@@ -108,8 +108,8 @@ std::expected<Evidence, Error> Runner::Run() {
 bool Runner::IsOver() {
   if (Clock::now() >= end_ || auditor_.violations() > 0 || fleet_.has_lie()) return true;
   if (const auto exit = fleet_.UnexpectedExit()) Wrong(*exit);
-  if (evidence_.wrongs.empty() && target_->is_own() && target_->process().HasEnded()) {
-    Wrong("the server ended: " + target_->process().ending() + ": " + target_->log());
+  if (evidence_.wrongs.empty()) {
+    if (const auto ended = target_->Ended()) Wrong("the server ended: " + *ended);
   }
   return !evidence_.interrupt.empty() || !evidence_.wrongs.empty();
 }
@@ -121,6 +121,7 @@ std::expected<void, Error> Runner::Tick() {
     return {};
   }
   OpenKeys();
+  if (OwnCluster* cluster = target_->cluster()) cluster->IsWhole();
   if (Clock::now() >= next_progress_) {
     target_->Observe();
     ShowProgress();
@@ -201,7 +202,8 @@ Evidence Runner::Finish() {
     fmt::print(stderr, "plov-torture: the server does not answer, keys that begin with {} stay\n",
                KeyName(memory()->plan.run, history, 0).prefix());
   }
-  const bool was_running = target_->is_own() && !target_->process().HasEnded();
+  const bool was_running = target_->is_own() && !target_->Ended();
+  if (OwnCluster* cluster = target_->cluster()) evidence_.promotions = cluster->promotions();
   if (auto wrong = target_->Close(); wrong && was_running) Wrong(std::move(*wrong));
   for (const std::string& lie : fleet_.lies()) {
     Wrong(lie);

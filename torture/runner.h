@@ -63,6 +63,7 @@ class Runner {
   void Schedule();
   std::expected<void, Error> Inject(Fault fault);
   void InjectStop();
+  std::expected<void, Error> InjectIntoCluster(Fault fault);
   std::expected<void, Error> InjectKillServer();
   std::expected<void, Error> InjectKillLogged();
   std::expected<void, Error> InjectRestart();

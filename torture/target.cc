@@ -89,7 +89,7 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
     log_folder->TellServers(options.commit);
     log_folder_ = std::move(*log_folder);
   }
-  const bool warm = options.has(Fault::kKillServer);
+  const bool warm = options.has(Fault::kKillServer) && options.cluster == 0;
   auto folder = program::MakeFolder(warm ? program::Place::kMemory : program::Place::kDisk);
   if (!folder) return std::unexpected(folder.error());
   folder_ = *folder;
@@ -110,7 +110,28 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
       .shards = options.shards,
       .bucket_bytes = options.bucket_bytes,
       .is_warm = warm};
+  if (options.cluster > 0) return OpenCluster(own, options.cluster);
   return options.servers > 1 ? OpenTwo(own) : OpenOne(own);
+}
+
+std::expected<void, Error> Target::OpenCluster(const program::OwnServerOptions& options,
+                                               uint32_t servers) {
+  auto cluster = OwnCluster::Start({.plovd = options.plovd,
+                                    .folder = options.folder,
+                                    .servers = servers,
+                                    .shards = options.shards,
+                                    .memory_bytes = options.memory_bytes,
+                                    .max_value_bytes = options.max_value_bytes});
+  if (!cluster) return std::unexpected(cluster.error());
+  cluster_ = std::move(*cluster);
+  uri_ = cluster_->uri();
+  return {};
+}
+
+std::optional<std::string> Target::Ended() {
+  if (cluster_ != nullptr) return cluster_->Ended();
+  if (servers_.empty() || !process().HasEnded()) return std::nullopt;
+  return process().ending() + ": " + server().Log();
 }
 
 std::expected<void, Error> Target::OpenOne(const program::OwnServerOptions& options) {
@@ -254,6 +275,7 @@ bool Target::Delete(uint32_t history, uint64_t first, uint64_t keys) {
 std::optional<std::string> Target::Close() {
   std::optional<std::string> wrong;
   client_.reset();
+  if (cluster_ != nullptr) return cluster_->Close(kStopWithin);
   for (program::OwnServer& own : servers_) {
     if (!own.has_process() || own.process().HasEnded()) continue;
     program::Process& process = own.process();

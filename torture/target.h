@@ -13,6 +13,7 @@
 #include "program/own_server.h"
 #include "program/scratch.h"
 #include "torture/log_folder.h"
+#include "torture/own_cluster.h"
 #include "torture/server_tally.h"
 #include "torture/tool_options.h"
 
@@ -29,9 +30,12 @@ class Target {
   ~Target();
 
   const std::string& uri() const { return uri_; }
-  bool is_own() const { return !servers_.empty(); }
+  bool is_own() const { return !servers_.empty() || cluster_ != nullptr; }
+  // The tool's own cluster; null: it has none. Then all that follows of the tool's own server is not for it.
+  OwnCluster* cluster() { return cluster_.get(); }
   program::Process& process() { return server().process(); }  // of the tool's own
-  std::string log() const { return is_own() ? servers_[active_].Log() : std::string(); }
+  // What became of the tool's own servers, if one has ended by itself.
+  std::optional<std::string> Ended();
 
   // Kills and starts again the tool's own. With a log kWarm goes on with it.
   void Kill();
@@ -71,6 +75,8 @@ class Target {
   std::expected<void, Error> OpenOwn(const ToolOptions& options);
   std::expected<void, Error> OpenOne(const program::OwnServerOptions& options);
   std::expected<void, Error> OpenTwo(const program::OwnServerOptions& options);
+  std::expected<void, Error> OpenCluster(const program::OwnServerOptions& options,
+                                         uint32_t servers);
   program::OwnServer& server() { return servers_[active_]; }
   // Makes the name lead to a server.
   std::expected<void, Error> Point(size_t server);
@@ -87,6 +93,7 @@ class Target {
   std::optional<program::Janitor> janitor_;
   std::vector<program::OwnServer> servers_;  // none, one, or two that take turns
   size_t active_ = 0;
+  std::unique_ptr<OwnCluster> cluster_;
   uint64_t standbys_ = 0;  // that were started
   std::optional<Client> client_;
   ServerTally tally_;

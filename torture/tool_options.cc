@@ -29,6 +29,11 @@ constexpr uint64_t kMemoryBytesMin = uint64_t{16} << 20;
 constexpr uint64_t kMemoryBytesWithLog = uint64_t{64} << 20;
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 40;
 constexpr uint64_t kShardsMax = 256;
+constexpr uint32_t kClusterServersMax = 9;
+constexpr uint32_t kClusterShards = 4;
+constexpr uint64_t kClusterMemoryBytes = uint64_t{256} << 20;
+// So that replicas have room for what a default run stores.
+constexpr uint64_t kClusterValueBytes = uint64_t{64} << 10;
 
 po::options_description Described() {
   po::options_description options("Options", 100);
@@ -40,15 +45,16 @@ po::options_description Described() {
       ("keys", text("N"), "keys in use, up to 16777216 (50000)")
       ("hot-keys", text("N"), "how many of these get most operations (8)")
       ("value-bytes", text("MIN-MAX"), "sizes of values, 16 to 16M, as 16-1K (16-512K)")
-      ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full,deadline,clock (all that are possible)")
+      ("faults", text("LIST"), "all, none, or some of pause,stop,kill-client,kill-server,growth,full,deadline,clock,stop-server,move,zookeeper (all that are possible)")
       ("seed", text("N"), "seeds the choices of the clients (a random one, which is printed)")
       ("timeout", text("DURATION"), "what each call may take, up to 30s (500ms)")
       ("server", text("URI"), "a running server, shm:NAME, shm:/path or rdma://HOST:PORT, or cluster:URI,URI (one of its own)")
       ("listen", text("URI"), "where its own server listens (a socket in a new folder)")
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
-      ("memory", text("SIZE"), "memory of its own server (128M, with --log 64M)")
+      ("memory", text("SIZE"), "memory of its own server (128M, with --log 64M, of a cluster each 256M)")
       ("servers", text("1|2"), "servers of its own behind one name; 2 needs shared memory (2)")
-      ("shards", text("N"), "shards of its own server (1)")
+      ("cluster", text("N"), "N servers, 3 to 9, of a cluster of its own with replicas, and a ZooKeeper for them")
+      ("shards", text("N"), "shards of its own server (1, of a cluster 4)")
       ("bucket-bytes", text("auto|64|128"), "bucket size of its own server (in turn)")
       ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed")
       ("commit", text("strict|acked|async"), "of the log, as plovd (strict)")
@@ -83,20 +89,30 @@ std::expected<void, Error> FillValueBytes(const program::Given& given, ToolOptio
   return {};
 }
 
+// A cluster whose memory is full is not looked at yet: its replicas are full one after the other.
+FaultSet ImpossibleFaults(const ToolOptions& options) {
+  if (options.cluster > 0) return FaultSet().set(IndexOf(Fault::kFull));
+  return options.has_own_server() ? ClusterFaults() : ClusterFaults() | OwnServerFaults();
+}
+
 // By default all faults that are possible; those that are named must be.
 std::expected<void, Error> FillFaults(const program::Given& given, ToolOptions* options) {
   const std::string list = given.Has("faults") ? given.Text("faults") : "all";
   const auto faults = ParseFaults(list);
   if (!faults) return given.Invalid("--faults: " + faults.error().message);
-  options->faults = *faults;
-  if (options->has_own_server()) return {};
-  const FaultSet impossible = *faults & OwnServerFaults();
-  if (impossible.any() && list != "all") {
-    return given.Invalid(fmt::format(
-        "--faults {} needs a server of the tool's own, without --server", FaultText(impossible)));
+  const FaultSet impossible = *faults & ImpossibleFaults(*options);
+  options->faults = *faults & ~impossible;
+  if (impossible.none() || list == "all") return {};
+  if (options->cluster > 0) {
+    return given.Invalid(
+        fmt::format("--faults {} does not go with --cluster", FaultText(impossible)));
   }
-  options->faults &= ~OwnServerFaults();
-  return {};
+  const FaultSet of_cluster = impossible & ClusterFaults();
+  if (of_cluster.any()) {
+    return given.Invalid(fmt::format("--faults {} needs --cluster", FaultText(of_cluster)));
+  }
+  return given.Invalid(fmt::format("--faults {} needs a server of the tool's own, without --server",
+                                   FaultText(impossible)));
 }
 
 std::expected<void, Error> FillSeed(const program::Given& given, ToolOptions* options) {
@@ -126,6 +142,18 @@ std::expected<void, Error> FillLog(const program::Given& given, ToolOptions* opt
   return {};
 }
 
+std::expected<void, Error> FillCluster(const program::Given& given, ToolOptions* options) {
+  if (!given.Has("cluster")) return {};
+  for (const char* other : {"listen", "servers", "bucket-bytes", "log", "commit"}) {
+    if (given.Has(other)) return given.Invalid(fmt::format("--{} is without --cluster", other));
+  }
+  options->servers = 1;
+  options->shards = kClusterShards;
+  options->memory_bytes = kClusterMemoryBytes;
+  if (!given.Has("value-bytes")) options->value_bytes_max = kClusterValueBytes;
+  return given.Fill("cluster", 3, kClusterServersMax, &options->cluster);
+}
+
 std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* options) {
   options->server = given.Text("server");
   if (given.Has("server") && options->server.empty()) return given.Invalid("--server is empty");
@@ -133,8 +161,8 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
   options->listen = given.Text("listen");
   if (given.Has("listen") && options->listen.empty()) return given.Invalid("--listen is empty");
   if (options->listen.size() >= kTextBytes) return given.Invalid("--listen is too long");
-  for (const char* own :
-       {"plovd", "listen", "memory", "servers", "shards", "bucket-bytes", "log", "commit"}) {
+  for (const char* own : {"plovd", "listen", "memory", "servers", "cluster", "shards",
+                          "bucket-bytes", "log", "commit"}) {
     if (given.Has("server") && given.Has(own)) {
       return given.Invalid(
           fmt::format("--{} is for a server of the tool's own, without --server", own));
@@ -147,6 +175,7 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
     return given.Invalid("--servers 2 chooses where its servers listen, without --listen");
   }
   if (auto filled = FillLog(given, options); !filled) return filled;
+  if (auto filled = FillCluster(given, options); !filled) return filled;
   if (auto filled = given.Fill("shards", 1, kShardsMax, &options->shards); !filled) return filled;
   const uint64_t least = kMemoryBytesMin * options->shards;
   options->memory_bytes = std::max(options->memory_bytes, least);

@@ -32,6 +32,7 @@ struct ToolOptions {
   uint64_t memory_bytes = uint64_t{128} << 20;
   uint32_t shards = 1;
   uint32_t servers = 2;  // of its own, behind one name
+  uint32_t cluster = 0;  // servers of a cluster of its own, with replicas; 0: none
   uint32_t bucket_bytes = program::kBucketsInTurn;
   std::string log;  // a folder; empty: its server keeps none
   Commit commit = Commit::kStrict;

@@ -8,6 +8,10 @@ namespace plov::torture {
 
 namespace {
 
+// Of a cluster.
+constexpr uint64_t kClusterOperations = 100'000;
+constexpr uint64_t kClusterPromotions = 10;
+
 // Whether the run asked for it and did not get it, though it was possible. Growth is not looked at
 // here: it counts however it came.
 bool Lacks(const Evidence& evidence, Fault fault) {
@@ -40,6 +44,15 @@ std::vector<std::string> MissingOf(const Evidence& evidence) {
   const uint64_t answered =
       audited.total() - audited.of(Outcome::kRefused) - audited.of(Outcome::kUnknown);
   if (answered == 0) missing.emplace_back("no operation was checked: run longer");
+  if (evidence.options.cluster > 0 && answered < kClusterOperations) {
+    missing.push_back(fmt::format("fewer than {} operations were checked: run longer",
+                                  Grouped(kClusterOperations)));
+  }
+  if (evidence.options.cluster > 0 && evidence.promotions < kClusterPromotions) {
+    missing.push_back(
+        fmt::format("{} promotions were seen, of {} that a run has to have: run longer",
+                    evidence.promotions, kClusterPromotions));
+  }
   for (std::string& unseen : UnseenOf(evidence)) missing.push_back(std::move(unseen));
   for (size_t i = 0; i < kFaults; ++i) {
     if (!Lacks(evidence, static_cast<Fault>(i))) continue;

@@ -96,8 +96,10 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
              count(Count::kReconnects), count(Count::kRetries),
              Grouped(evidence.server.retries_answered));
   lines->Add("errors", "{}", ErrorText(counts));
-  lines->Add("faults", "{}; server lives: {}, fail-overs: {}", InjectedText(evidence),
-             Grouped(evidence.server_lives), Grouped(evidence.fail_overs));
+  const bool is_cluster = evidence.options.cluster > 0;
+  lines->Add("faults", "{}; server lives: {}, {}: {}", InjectedText(evidence),
+             Grouped(evidence.server_lives), is_cluster ? "promotions" : "fail-overs",
+             Grouped(is_cluster ? evidence.promotions : evidence.fail_overs));
   if (!evidence.options.log.empty()) {
     lines->Add("log", "commit {}: {} keys looked at after kills, {} of them had gone back",
                CommitName(evidence.options.commit), Grouped(evidence.surveyed),

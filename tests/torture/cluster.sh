@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# plov-torture --cluster: a short run in which servers are killed and stopped, shards move and ZooKeeper is away now and
+# then; options that cannot be. Called with the paths of plovd, plov and plov-torture.
+# shellcheck source=tests/torture/tool.sh
+source "$(dirname "${BASH_SOURCE[0]}")/tool.sh"
+
+# Wrong command lines.
+torture 2 --cluster 2 && says '\-\-cluster'
+torture 2 --cluster 3 --listen "$uri" && says '\-\-listen is without \-\-cluster'
+torture 2 --cluster 3 --server "$uri" && says 'own'
+torture 2 --cluster 3 --faults full,move && says '\-\-faults full does not go with \-\-cluster'
+torture 2 --faults stop,move,zookeeper && says '\-\-faults move,zookeeper needs \-\-cluster'
+
+if [[ ! -e /usr/share/java/zookeeper.jar ]] || ! command -v java > /dev/null; then
+  torture 3 --plovd "$plovd" --cluster 3 && says 'needs a ZooKeeper to start'
+  echo "cluster.sh: no ZooKeeper here: apt-get install zookeeper default-jre-headless"
+  exit 77
+fi
+
+# Nothing that was acknowledged is lost, and others take over.
+torture '0|4' --plovd "$plovd" --cluster 4 --duration 20s --keys 5000 --json "$work/v.json"
+verdict "v['counts']['violations'] == 0 and v['options']['cluster'] == 4"
+verdict "v['counts']['promotions'] > 0 and v['faults']['move'] > 0 and v['faults']['zookeeper'] > 0"
+verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server']"
+shows 'server lives: [0-9]*, promotions: [1-9]'

@@ -1,0 +1,193 @@
+#include "torture/own_cluster.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "cluster/planner.h"
+
+namespace plov::torture {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kStartWithin{60};
+constexpr milliseconds kLookEvery{20};
+// Less than what a silent server is suspected after, and more; and less than a session, and more.
+constexpr milliseconds kServerStopMin{50}, kServerStopMax{1500};
+constexpr milliseconds kCoordinatorMin{100}, kCoordinatorMax{3000};
+// Longer than plov cluster create has by default, as the machine may be busy with the load.
+constexpr milliseconds kDetect{600}, kDrop{300};
+constexpr uint32_t kRateErrorPpm = 100'000;
+
+void Rest(program::Random* random, milliseconds least, milliseconds most) {
+  const auto range = static_cast<uint64_t>((most - least).count());
+  std::this_thread::sleep_for(least + milliseconds(random->Below(range + 1)));
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<OwnCluster>, Error> OwnCluster::Start(const Options& options) {
+  if (const std::string missing = program::OwnEnsemble::Missing(); !missing.empty()) {
+    return Fail(Code::kUnavailable, "--cluster needs a ZooKeeper to start: " + missing);
+  }
+  std::unique_ptr<OwnCluster> own(new OwnCluster(options));
+  if (auto begun = own->Begin(); !begun) return std::unexpected(begun.error());
+  return own;
+}
+
+std::expected<void, Error> OwnCluster::Begin() {
+  const std::string folder = options_.folder + "/zk";
+  std::error_code failed;
+  std::filesystem::create_directory(folder, failed);
+  if (failed) return Fail(Code::kSystem, folder + ": " + failed.message());
+  auto ensemble = program::OwnEnsemble::Start(folder);
+  if (!ensemble) return std::unexpected(ensemble.error());
+  ensemble_ = std::move(*ensemble);
+  if (!ensemble_->AwaitReady()) {
+    return Fail(Code::kUnavailable, "ZooKeeper did not start: see " + folder);
+  }
+  root_ = ensemble_->Uri() + "/plov";
+  auto coordinator = cluster::Open(root_, {.creates_root = true});
+  if (!coordinator) return std::unexpected(coordinator.error());
+  coordinator_ = std::move(*coordinator);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < options_.servers; ++i) names.push_back(NameOf(i));
+  const auto created = cluster::CreateCluster(coordinator_.get(),
+                                              {.shards = options_.shards,
+                                               .replicas = options_.servers > 3 ? 3u : 2u,
+                                               .min_replicas = 1,
+                                               .detect = kDetect,
+                                               .drop = kDrop,
+                                               .rate_error_ppm = kRateErrorPpm},
+                                              names);
+  if (!created) return std::unexpected(created.error());
+  follower_.emplace(coordinator_.get());
+  for (size_t i = 0; i < options_.servers; ++i) {
+    const std::string own = options_.folder + "/" + NameOf(i);
+    std::filesystem::create_directory(own, failed);
+    if (failed) return Fail(Code::kSystem, own + ": " + failed.message());
+    servers_.emplace_back(
+        program::OwnServerOptions{.plovd = options_.plovd,
+                                  .folder = own,
+                                  .memory_bytes = options_.memory_bytes,
+                                  .max_value_bytes = options_.max_value_bytes,
+                                  .shards = options_.shards,
+                                  .member = program::OwnServerOptions::Member{root_, NameOf(i)}});
+    if (auto started = servers_[i].Start(program::Life::kFirst); !started) return started;
+  }
+  const auto end = std::chrono::steady_clock::now() + kStartWithin;
+  while (!IsWhole()) {
+    if (std::chrono::steady_clock::now() >= end) {
+      return Fail(Code::kUnavailable, "the cluster does not become whole: " + servers_[0].Log());
+    }
+    std::this_thread::sleep_for(kLookEvery);
+  }
+  promotions_ = 0;
+  return {};
+}
+
+std::string OwnCluster::uri() const {
+  std::string uri = "cluster:";
+  for (size_t i = 0; i < servers_.size(); ++i) uri += (i == 0 ? "" : ",") + servers_[i].uri();
+  return uri;
+}
+
+std::expected<void, Error> OwnCluster::KillServer(program::Random* random) {
+  program::OwnServer& server = servers_[random->Below(servers_.size())];
+  server.process().Kill();
+  Rest(random, milliseconds(0), kServerStopMax);
+  return server.Start(program::Life::kEmpty);
+}
+
+void OwnCluster::StopServer(program::Random* random) {
+  program::OwnServer& server = servers_[random->Below(servers_.size())];
+  server.process().Stop();
+  Rest(random, kServerStopMin, kServerStopMax);
+  server.process().Continue();
+}
+
+// One that cannot be is none.
+void OwnCluster::Move(program::Random* random) {
+  const auto values = follower_->Look();
+  if (!values) return;
+  const auto shard = static_cast<uint32_t>(random->Below(options_.shards));
+  const auto& placed = (*values)->placements.at(shard).servers;
+  const std::string from = placed[random->Below(placed.size())];
+  const std::string to = NameOf(random->Below(servers_.size()));
+  const bool is_there = std::ranges::find(placed, to) != placed.end();
+  const auto plan = cluster::PlanMove(**values, shard, is_there ? "" : from, to);
+  if (plan) std::ignore = cluster::Apply(coordinator_.get(), **values, *plan);
+}
+
+std::expected<void, Error> OwnCluster::HarmCoordinator(program::Random* random) {
+  const auto leader = ensemble_->Leader();
+  const size_t member = leader.value_or(0);
+  switch (random->Below(3)) {
+    case 0:
+      ensemble_->StopAll();
+      Rest(random, kCoordinatorMin, kCoordinatorMax);
+      ensemble_->ContinueAll();
+      return {};
+    case 1:
+      ensemble_->Stop(member);
+      Rest(random, kCoordinatorMin, kCoordinatorMax);
+      ensemble_->Continue(member);
+      return {};
+    default:
+      ensemble_->Kill(member);
+      Rest(random, milliseconds(0), kCoordinatorMin);
+      return ensemble_->Start(member);
+  }
+}
+
+bool OwnCluster::IsWhole() {
+  const auto values = follower_->Look();
+  if (!values) return false;
+  bool is_whole = true;
+  for (const auto& [number, shard] : (*values)->shards) {
+    std::string& primary = primaries_[number];
+    if (!primary.empty() && primary != shard.primary) ++promotions_;
+    primary = shard.primary;
+    const auto& placed = (*values)->placements.at(number).servers;
+    is_whole = is_whole && (*values)->empty_starts.at(number).is_taken &&
+               std::ranges::all_of(placed, [&](const std::string& server) {
+                 return (*values)->running.contains(server) &&
+                        std::ranges::find(shard.in_sync, server, &cluster::Member::server) !=
+                            shard.in_sync.end();
+               });
+  }
+  return is_whole;
+}
+
+std::optional<std::string> OwnCluster::Ended() {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    program::Process& process = servers_[i].process();
+    if (process.HasEnded()) return NameOf(i) + ": " + process.ending() + ": " + servers_[i].Log();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> OwnCluster::Close(milliseconds limit) {
+  std::optional<std::string> wrong;
+  follower_.reset();
+  coordinator_.reset();
+  for (program::OwnServer& server : servers_) {
+    if (server.has_process() && !server.process().HasEnded()) server.process().Terminate();
+  }
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (!servers_[i].has_process()) continue;
+    program::Process& process = servers_[i].process();
+    if (!process.Await(limit)) {
+      wrong = NameOf(i) + " did not stop in time";
+    } else if (process.ending() != "exit status 0") {
+      wrong = NameOf(i) + " stopped with " + process.ending();
+    }
+    process.Kill();
+  }
+  return wrong;
+}
+
+}  // namespace plov::torture

@@ -1,0 +1,73 @@
+// Own cluster: servers with replicas, and their ZooKeeper, that the tool starts and does harm to.
+//
+// One server is harmed at a time, and the next when all shards have their replicas again: so one replica in sync is left
+// of each, and nothing that was acknowledged may be lost.
+//
+// Threads: one, the main one (program/process.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/values.h"
+#include "program/own_ensemble.h"
+#include "program/own_server.h"
+#include "program/random.h"
+
+namespace plov::torture {
+
+class OwnCluster {
+ public:
+  struct Options {
+    std::string plovd;   // its path
+    std::string folder;  // there already
+    uint32_t servers = 0;
+    uint32_t shards = 0;
+    uint64_t memory_bytes = 0;  // of each server
+    uint64_t max_value_bytes = 0;
+  };
+  // Until all shards are whole. Errors: no ZooKeeper here, no plovd.
+  static std::expected<std::unique_ptr<OwnCluster>, Error> Start(const Options& options);
+
+  // "cluster:URI,...", of all servers.
+  std::string uri() const;
+
+  // Each does its harm, for as long as is drawn, and mends it; but for Move, which the servers follow later. Errors: a
+  // server does not start again.
+  std::expected<void, Error> KillServer(program::Random* random);
+  void StopServer(program::Random* random);
+  void Move(program::Random* random);
+  std::expected<void, Error> HarmCoordinator(program::Random* random);
+
+  // Follows what the coordinator has. Whether every shard has as many replicas in sync as it is placed on.
+  bool IsWhole();
+  // How often a shard has had another primary, as far as IsWhole has seen.
+  uint64_t promotions() const { return promotions_; }
+
+  // "b1: exit status 3", of a server that has ended by itself.
+  std::optional<std::string> Ended();
+  // Ends all; what went wrong, if anything.
+  std::optional<std::string> Close(std::chrono::milliseconds limit);
+
+ private:
+  explicit OwnCluster(const Options& options) : options_(options) {}
+  std::expected<void, Error> Begin();
+  std::string NameOf(size_t server) const { return std::string(1, char('a' + server)) + "1"; }
+
+  Options options_;
+  std::unique_ptr<program::OwnEnsemble> ensemble_;
+  std::string root_;
+  std::unique_ptr<cluster::Coordinator> coordinator_;
+  std::optional<cluster::ValuesFollower> follower_;
+  std::vector<program::OwnServer> servers_;
+  std::map<uint32_t, std::string> primaries_;
+  uint64_t promotions_ = 0;
+};
+
+}  // namespace plov::torture
