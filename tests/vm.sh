@@ -26,6 +26,7 @@ and with --two:
   --memory MIB          memory of each machine; 1024
   --cpus N              processors of each machine; 2
   --timeout SECONDS     ends each machine, its boot included; 600
+  --boot SECONDS        boots machines that have not come up by then once more, and a third time; 120
   --folder FOLDER       where COMMAND runs; the repository's root
   --kernel-log FILE     keeps the kernel's log (with --two FILE.1 and FILE.2)
   --disk FILE           a raw image that is a disk of the machine, the first one /dev/vda; may be
@@ -48,6 +49,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 memory=1024
 cpus=2
 seconds=600
+boot_seconds=120
 folder=$root
 kernel_log=""
 disks=() # what qemu is told of them
@@ -97,15 +99,16 @@ parse() {
         ;;
       --two) two=true ;;
       --prepare) prepare=true ;;
-      --memory | --cpus | --timeout | --folder | --kernel-log | --disk | --disk-log | --qemu-id)
+      --memory | --cpus | --timeout | --boot | --folder | --kernel-log | --disk | --disk-log | --qemu-id)
         (($# > 1)) || refuse "$1 takes an argument"
-        if [[ $1 == --[mct]* && ! $2 =~ ^[1-9][0-9]{0,5}$ ]]; then
+        if [[ $1 == --[mctb]* && ! $2 =~ ^[1-9][0-9]{0,5}$ ]]; then
           refuse "$1 takes a number from 1 to 999999"
         fi
         case "$1" in
           --memory) memory=$2 ;;
           --cpus) cpus=$2 ;;
           --timeout) seconds=$2 ;;
+          --boot) boot_seconds=$2 ;;
           --folder) folder=$(realpath -e "$2") || refuse "there is no folder $2" ;;
           --kernel-log) kernel_log=$(realpath -m "$2") ;;
           --qemu-id) qemu_id=$(realpath -m "$2") ;;
@@ -131,7 +134,7 @@ parse() {
     first=("$@")
     $prepare || ((${#first[@]} > 0)) || refuse "there is no COMMAND"
   fi
-  readonly root memory cpus seconds folder kernel_log disks qemu_id two prepare cache
+  readonly root memory cpus seconds boot_seconds folder kernel_log disks qemu_id two prepare cache
 }
 
 # Ends with 77 where there can be no machine.
@@ -225,6 +228,39 @@ start() {
   fi
 }
 
+# Boots the machines that the run has, from empty folders.
+start_all() {
+  rm -rf "$run/share" "$run/wire"
+  machines=() followers=()
+  mkdir "$run/share" "$run/share/both"
+  if $two; then : > "$run/share/two"; fi
+  if ((${#disks[@]} > 0)); then : > "$run/share/disks"; fi
+  echo "$cache/modules" > "$run/share/modules"
+  echo "$root/tests/vm/guest.sh" > "$run/share/guest"
+  start 1 "${first[@]}"
+  if $two; then
+    # The second machine plugs into the socket of the first.
+    while [[ ! -S $run/wire ]] && kill -0 "${machines[0]}" 2> /dev/null; do sleep 0.05; done
+    start 2 "${second[@]}"
+  fi
+}
+
+# are_up: waits until each machine has begun its command or has ended; false when its time to boot is over.
+are_up() {
+  local machine end=$((SECONDS + boot_seconds))
+  for machine in "${!machines[@]}"; do
+    while [[ ! -e $run/share/$((machine + 1))/started ]] && kill -0 "${machines[machine]}" 2> /dev/null; do
+      ((SECONDS < end)) || return 1
+      sleep 0.1
+    done
+  done
+}
+
+end_all() {
+  kill -TERM "${machines[@]}" 2> /dev/null || true
+  wait "${machines[@]}" "${followers[@]}" || true
+}
+
 # Waits until every machine has ended, and sets `statuses` to those of their qemus.
 await() {
   local -A numbers=() # of the machines that run, by process id
@@ -274,7 +310,7 @@ judge() {
 }
 
 main() {
-  local result=0 number
+  local result=0 number tries
   parse "$@"
   require_programs
   bash "$root/tests/vm/kernel.sh" "$cache" || exit
@@ -282,17 +318,14 @@ main() {
   tsc_khz=$(python3 "$root/tests/vm/tsc_khz.py" 2> /dev/null || true)
   run=$(mktemp -d -p "${TMPDIR:-/tmp}" plov-vm.XXXXXX)
   readonly run
-  mkdir "$run/share" "$run/share/both"
-  if $two; then : > "$run/share/two"; fi
-  if ((${#disks[@]} > 0)); then : > "$run/share/disks"; fi
-  echo "$cache/modules" > "$run/share/modules"
-  echo "$root/tests/vm/guest.sh" > "$run/share/guest"
-  start 1 "${first[@]}"
-  if $two; then
-    # The second machine plugs into the socket of the first.
-    while [[ ! -S $run/wire ]] && kill -0 "${machines[0]}" 2> /dev/null; do sleep 0.05; done
-    start 2 "${second[@]}"
-  fi
+  start_all
+  # An emulated kernel sometimes stands still for ever while it boots.
+  for tries in 1 2; do
+    if are_up; then break; fi
+    end_all
+    echo "vm.sh: boot $tries of 3 was not over after $boot_seconds seconds" >&2
+    start_all
+  done
   await
   for number in "${!statuses[@]}"; do
     judge "$number" "${statuses[number]}"

@@ -104,6 +104,25 @@ test_timeout() {
   shows err "vm.sh: machine 1: ended after 10 seconds"
 }
 
+# A machine that does not come up is booted again.
+test_boot() {
+  local real
+  real=$(PATH=$PATH:/usr/sbin:/sbin command -v qemu-system-x86_64) || real=/nowhere
+  mkdir "$work/bin"
+  cat > "$work/bin/qemu-system-x86_64" << END
+#!/bin/sh
+echo >> "$work/boots"
+if [ "\$(wc -l < "$work/boots")" -lt 3 ]; then exec sleep 1000; fi
+exec "$real" "\$@"
+END
+  chmod +x "$work/bin/qemu-system-x86_64"
+  PATH=$work/bin:$PATH run --boot 2 --timeout 300 sh -c 'echo up; exit 46'
+  expect 46
+  [[ $(< "$work/out") == up ]] || fail "out is: $(< "$work/out")"
+  shows err "vm.sh: boot 1 of 3 was not over after 2 seconds"
+  shows err "vm.sh: boot 2 of 3 was not over after 2 seconds"
+}
+
 # Both machines reach each other by RDMA over the wire, and netem takes hold of it; a failure of the
 # second is one of the run.
 test_two() {
@@ -196,7 +215,7 @@ test_usage() {
   shows out "usage: .*"
 }
 
-readonly themes=" status complaint death timeout two user missing offline usage "
+readonly themes=" status complaint death timeout boot two user missing offline usage "
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
 if [[ $# != 1 || $themes != *" $1 "* ]]; then
