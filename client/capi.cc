@@ -293,7 +293,8 @@ plov_code plov_stats(const plov_client* client, plov_client_stats* stats, size_t
                                  s.bucket_reads, s.record_reads, s.known_reads,   s.known_misses,
                                  s.torn_buckets, s.torn_records, s.confirmations, s.restarts,
                                  s.fallbacks,    s.corrupt,      s.reconnects,    s.retries,
-                                 s.refreshes,    s.late_reads,   s.map_fetches};
+                                 s.refreshes,    s.late_reads,   s.map_fetches,   s.deposed_gets,
+                                 s.deposed_stale};
   CopyStruct(stats, stats_bytes, all);
   return PLOV_OK;
 }

@@ -40,6 +40,7 @@ struct Get {
 
   using Range = cuckoo::Lookup::Want;
 
+  static constexpr Version kNotRefused = UINT64_MAX;
   static constexpr uint64_t kNoLook = UINT64_MAX;  // nobody has asked for one
 
   bool ended() const { return state >= State::kHit; }
@@ -67,6 +68,8 @@ struct Get {
   Reads::Id read = 0;          // kReading
   State found = State::kFree;  // kLooks
   uint64_t look = kNoLook;     // the round in which the oaths are to be seen; 0: that is not needed
+  // The version of what was READ of a primary that is none any more, 0: of no item.
+  Version refused = kNotRefused;
   uint32_t pause_us = 0;
   Deadline resume_at;      // kPaused
   uint64_t begun_us = 0;   // of BootUs, before the first READ; 0: not known

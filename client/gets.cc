@@ -46,6 +46,7 @@ void Gets::Place(Get* get, std::string_view key, Deadline deadline) {
   get->deadline = deadline;
   get->refreshes = 0;
   get->begun_us = 0;
+  get->refused = Get::kNotRefused;
   get->error.code = Code::kOk;
   ++begun_;
 }
@@ -204,6 +205,7 @@ bool Gets::StartQueued() {
     Place(get, next.key, next.deadline);
     get->sink = next.sink;
     get->of_many = next.of_many;
+    get->refused = next.refused;
     if (KeyIsGood(get->key)) {
       Restart(get);
     } else {
@@ -375,6 +377,9 @@ void Gets::EndIfOathsStand(Get* get, Get::State state) {
     get->found = state;
     return;
   }
+  if (get->refused == Get::kNotRefused) {
+    get->refused = state == Get::State::kHit ? get->item->version : 0;
+  }
   get->link->Depose();
   Park(get, shards_[peers_->ShardOf(get->lookup.hash())]);
 }
@@ -389,10 +394,18 @@ void Gets::EndLooking() {
 void Gets::End(Get* get, Get::State state) {
   if (get->holds || get->state == Get::State::kReading) LeaveServer(get);
   get->state = state;
+  if (get->refused != Get::kNotRefused) CountDeposed(*get);
   if (get->of_many) return EndOfMany(get);
   if (get->sink.done == nullptr) return;  // its caller takes the result
   callbacks_->Run([&] { get->sink.done(get->sink.context, get->sink.index, ResultOf(get)); });
   Free(get);
+}
+
+void Gets::CountDeposed(const Get& get) {
+  ++deposed_;
+  if (get.state == Get::State::kFailed) return;
+  const Version version = get.state == Get::State::kHit ? get.item->version : 0;
+  if (version != get.refused) ++deposed_stale_;
 }
 
 void Gets::EndOfMany(Get* get) {
@@ -445,6 +458,8 @@ void Gets::AddTo(ClientStats* stats) const {
   stats->hits += hits_;
   stats->fallbacks += asked_;
   stats->corrupt += corrupt_;
+  stats->deposed_gets += deposed_;
+  stats->deposed_stale += deposed_stale_;
   stats->bucket_reads += lookup_stats_.bucket_reads;
   stats->record_reads += lookup_stats_.record_reads;
   stats->reads += lookup_stats_.bucket_reads + lookup_stats_.record_reads;

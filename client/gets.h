@@ -158,6 +158,7 @@ class Gets {
   [[gnu::noinline]] void EndIfOathsStand(Get* get, Get::State state);
   void EndLooking();
   void End(Get* get, Get::State state);
+  [[gnu::noinline]] void CountDeposed(const Get& get);
   void EndOfMany(Get* get);
   // Tells GetMany's caller what `make` returns.
   void Tell(size_t index, auto&& make) {
@@ -230,6 +231,8 @@ class Gets {
   uint64_t hits_ = 0;
   uint64_t asked_ = 0;
   uint64_t corrupt_ = 0;
+  uint64_t deposed_ = 0;
+  uint64_t deposed_stale_ = 0;
 };
 
 }  // namespace plov

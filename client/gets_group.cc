@@ -70,7 +70,7 @@ bool Gets::Stands(const GetShard* shard) {
 
 void Gets::EndGroup(size_t first) {
   if (peers_->is_cluster()) {
-    group_->BeginAnewIf([](const GetShard* shard) { return !Stands(shard); });
+    group_->RefuseIf([](const GetShard* shard) { return !Stands(shard); });
   }
   size_t index = first, left = 0;
   for (const LoadGroup::Slot& slot : group_->slots()) {
@@ -101,6 +101,8 @@ void Gets::GoOn(size_t index, const LoadGroup::Slot& slot) {
   Place(get, slot.key, many_->deadline);
   get->sink.index = index;
   get->of_many = true;
+  if (slot.state == LoadGroup::State::kRefusedHit) get->refused = slot.item.version;
+  if (slot.state == LoadGroup::State::kRefusedAbsent) get->refused = 0;
   if (slot.state != LoadGroup::State::kHomeToFeed) return BeginAt(get, *slot.shard, slot.hash);
   get->held = false;
   get->link = slot.shard->link;

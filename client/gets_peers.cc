@@ -57,7 +57,7 @@ void Gets::Park(Get* get, const GetShard& shard) {
     get->state = Get::State::kParked;
     return;
   }
-  if (!AddParked(shard, {get->key, get->sink, get->deadline, get->of_many})) {
+  if (!AddParked(shard, {get->key, get->sink, get->deadline, get->of_many, get->refused})) {
     return Fail(get, NoMemory());
   }
   --begun_;  // it begins again

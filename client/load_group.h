@@ -47,6 +47,8 @@ class LoadGroup {
     kAbsent,      // ended
     kHomeToFeed,  // not plain: buckets[0] is the home as it was READ
     kBeginAnew,   // not plain
+    kRefusedHit,  // not plain: it was kHit, and has to be told by another server
+    kRefusedAbsent,
   };
   static constexpr size_t kRecordBytesMax = 2048;
 
@@ -73,16 +75,20 @@ class LoadGroup {
   void Begin(std::string_view key, uint64_t hash, const GetShard* shard);
   // Of a key that is none, or whose shard is not up: never plain.
   void BeginAnew(std::string_view key, uint64_t hash, const GetShard* shard);
-  // Of shards of which that is so, whatever was READ.
-  void BeginAnewIf(auto&& condition) {
+  // What was READ of shards of which that is so is not believed.
+  void RefuseIf(auto&& condition) {
     for (Slot& slot : all()) {
-      if (condition(slot.shard)) slot.state = State::kBeginAnew;
+      if (condition(slot.shard)) slot.state = Refused(slot.state);
     }
   }
   // Afterwards each slot has ended or is not plain. Views and regions are those of Begin.
   [[gnu::flatten]] void Read();
 
  private:
+  static State Refused(State state) {
+    if (state == State::kHit) return State::kRefusedHit;
+    return state == State::kAbsent ? State::kRefusedAbsent : State::kBeginAnew;
+  }
   std::span<Slot> all() { return std::span(slots_).first(count_); }
   // Whether the GET wants another READ, for which `slot` says what, all of these.
   bool WantBucket(Slot* slot, State state, uint8_t way);

@@ -20,6 +20,7 @@ struct QueuedGet {
   GetSink sink;
   Deadline deadline;
   bool of_many = false;  // it is GetMany's, which has the sink but for the index
+  Version refused = Get::kNotRefused;
 };
 
 class Parked {

@@ -53,6 +53,8 @@ enum class Count : uint8_t {
   kRefreshes,
   kReconnects,
   kRetries,
+  kDeposed,
+  kDeposedStale,
   kPauses,       // GETs that paused in the middle
   kRecordBytes,  // values stored that are too long for a bucket
   kDeadlines,    // calls with a deadline of microseconds

@@ -53,6 +53,10 @@ std::vector<std::string> MissingOf(const Evidence& evidence) {
         fmt::format("{} promotions were seen, of {} that a run has to have: run longer",
                     evidence.promotions, kClusterPromotions));
   }
+  if (evidence.options.cluster > 0 && evidence.counts[IndexOf(Count::kDeposedStale)] == 0) {
+    missing.emplace_back(
+        "no GET READ a deposed primary that would have answered wrongly: run longer");
+  }
   for (std::string& unseen : UnseenOf(evidence)) missing.push_back(std::move(unseen));
   for (size_t i = 0; i < kFaults; ++i) {
     if (!Lacks(evidence, static_cast<Fault>(i))) continue;

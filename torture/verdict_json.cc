@@ -85,6 +85,8 @@ Object CountsJson(const Evidence& evidence) {
           {"server_lives", evidence.server_lives},
           {"fail_overs", evidence.fail_overs},
           {"promotions", evidence.promotions},
+          {"deposed_gets", count(Count::kDeposed)},
+          {"deposed_stale", count(Count::kDeposedStale)},
           {"surveyed", evidence.surveyed},
           {"gone_back", audited.gone_back},
           {"undecided", audited.undecided},

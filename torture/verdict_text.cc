@@ -100,6 +100,10 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
   lines->Add("faults", "{}; server lives: {}, {}: {}", InjectedText(evidence),
              Grouped(evidence.server_lives), is_cluster ? "promotions" : "fail-overs",
              Grouped(is_cluster ? evidence.promotions : evidence.fail_overs));
+  if (is_cluster) {
+    lines->Add("deposed primaries", "{} GETs READ one, {} of them had another answer by the next",
+               count(Count::kDeposed), count(Count::kDeposedStale));
+  }
   if (!evidence.options.log.empty()) {
     lines->Add("log", "commit {}: {} keys looked at after kills, {} of them had gone back",
                CommitName(evidence.options.commit), Grouped(evidence.surveyed),

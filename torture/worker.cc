@@ -48,7 +48,9 @@ constexpr std::pair<Count, uint64_t ClientStats::*> kClientCounts[] = {
     {Count::kKnownMisses, &ClientStats::known_misses},
     {Count::kRefreshes, &ClientStats::refreshes},
     {Count::kReconnects, &ClientStats::reconnects},
-    {Count::kRetries, &ClientStats::retries}};
+    {Count::kRetries, &ClientStats::retries},
+    {Count::kDeposed, &ClientStats::deposed_gets},
+    {Count::kDeposedStale, &ClientStats::deposed_stale}};
 
 PutOptions OptionsOf(const Operation& operation) {
   PutOptions options;

@@ -172,6 +172,9 @@ typedef struct plov_client_stats {
   uint64_t refreshes;    // superblocks read anew, because the table had grown or for a scan
   uint64_t late_reads;   // READs that completed after the call that wanted them had ended
   uint64_t map_fetches;  // maps of a cluster that were READ: where its shards are
+  uint64_t
+      deposed_gets;  // GETs that READ a primary after another had taken over, and asked that one
+  uint64_t deposed_stale;  // those of them whose answer was another one then
 } plov_client_stats;
 
 // What a plov_scan saw.

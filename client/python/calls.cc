@@ -98,6 +98,8 @@ py::dict DictOf(const ClientStats& stats) {
   PLOV_STAT(refreshes);
   PLOV_STAT(late_reads);
   PLOV_STAT(map_fetches);
+  PLOV_STAT(deposed_gets);
+  PLOV_STAT(deposed_stale);
 #undef PLOV_STAT
   return dict;
 }

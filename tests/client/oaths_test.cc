@@ -119,6 +119,8 @@ TEST_F(OathsTest, FormerPrimaryIsNotBelieved) {
   world.Signal(0, SIGCONT);
   ExpectAll(AskAll(&client), "new");
   EXPECT_GE(client.stats().map_fetches, 2u);
+  EXPECT_EQ(client.stats().deposed_stale, client.stats().deposed_gets);
+  EXPECT_GT(client.stats().deposed_gets, 0u);
 }
 
 TEST_F(OathsTest, GetManyGoesOnAtTheNextPrimary) {

@@ -122,6 +122,9 @@ struct ClientStats {
   uint64_t refreshes = 0;    // superblocks read anew, because the table had grown or for a Scan
   uint64_t late_reads = 0;   // READs that completed after the call that wanted them
   uint64_t map_fetches = 0;  // maps of a cluster that were READ: where its shards are
+  uint64_t deposed_gets =
+      0;  // GETs that READ a primary after another had taken over, and asked that one
+  uint64_t deposed_stale = 0;  // those of them whose answer was another one then
 };
 
 // How new ServerStats are.
