@@ -175,15 +175,17 @@ step() {
 }
 
 # Configures and builds a preset. A cache that another generator or another place has left is started
-# anew.
+# anew. A compiler that crashes says nothing about the sources: it is asked once more.
 build() {
-  local preset=$1 folder=$2 fresh=()
+  local preset=$1 folder=$2 fresh=() said=$2/log/compiler.log
   if [[ -f $folder/CMakeCache.txt ]] &&
     ! { grep -qxF 'CMAKE_GENERATOR:INTERNAL=Ninja' "$folder/CMakeCache.txt" &&
       grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; }; then
     fresh=(--fresh)
   fi
   cmake "${fresh[@]}" -S "$root" --preset "$preset"
+  if cmake --build "$folder" --parallel "$jobs" 2>&1 | tee "$said"; then return; fi
+  grep -q 'internal compiler error' "$said" || return 1
   cmake --build "$folder" --parallel "$jobs"
 }
 export -f build
