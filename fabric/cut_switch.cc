@@ -1,14 +1,15 @@
-#include "tests/fabric/cut_switch.h"
+#include "fabric/cut_switch.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
 #include <deque>
-#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-#include "fabric/os.h"
 
 namespace plov::fabric {
 
@@ -155,11 +156,63 @@ class CutConnection final : public Connection {
 
 }  // namespace
 
+struct CutFile::Content {
+  std::array<std::array<char, kNameBytes>, CutTable::kHostsMax> names;
+  CutTable table;
+};
+
+CutFile::Content* CutFile::content() const {
+  return reinterpret_cast<Content*>(mapping_.bytes().data());
+}
+
+CutTable* CutFile::table() const { return &content()->table; }
+
+std::optional<HostId> CutFile::Find(std::string_view name) const {
+  const auto& names = content()->names;
+  for (HostId host = 0; host < names.size(); ++host) {
+    const auto& other = names[host];
+    if (!name.empty() &&
+        name == std::string_view(other.data(), ::strnlen(other.data(), kNameBytes)))
+      return host;
+  }
+  return std::nullopt;
+}
+
+std::expected<CutFile, Error> CutFile::Create(const std::string& path,
+                                              std::span<const std::string> names) {
+  if (names.size() > CutTable::kHostsMax ||
+      std::ranges::any_of(names, [](const auto& name) { return name.size() > kNameBytes; })) {
+    return Fail(Code::kInvalidArgument, path + ": too many hosts, or too long names");
+  }
+  const Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd || ::ftruncate(fd.get(), sizeof(Content)) != 0) {
+    return FailErrno(path, errno);
+  }
+  auto file = Open(path);
+  if (!file) return file;
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::ranges::copy(names[i], file->content()->names[i].begin());
+  }
+  return file;
+}
+
+std::expected<CutFile, Error> CutFile::Open(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat file {};
+  if (!fd || ::fstat(fd.get(), &file) != 0) {
+    return FailErrno(path, errno);
+  }
+  if (file.st_size != sizeof(Content)) {
+    return Fail(Code::kInvalidArgument, path + " is no file of cuts");
+  }
+  auto mapping = Mapping::Map(fd.get(), sizeof(Content), PROT_READ | PROT_WRITE);
+  if (!mapping) return std::unexpected(mapping.error());
+  return CutFile(std::move(*mapping));
+}
+
 std::expected<std::unique_ptr<Connection>, Error> CutSwitch::Connect(
-    std::string_view uri, const ConnectOptions& options) const {
-  const auto host = host_of_.find(uri);
-  if (host == host_of_.end()) return connector_(uri, options);
-  const Wire wire{table_, mine_, host->second};
+    HostId host, std::string_view uri, const ConnectOptions& options) const {
+  const Wire wire{table_, mine_, host};
   const auto cut_off = [&] { return Fail(Code::kTimeout, "cut off from " + std::string(uri)); };
   while (wire.is_cut()) {
     if (Clock::now() >= options.deadline) return cut_off();

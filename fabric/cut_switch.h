@@ -1,5 +1,5 @@
 // CutSwitch: hosts that are cut off from each other, for tests of several servers in which there is
-// no packet to drop: over shared memory a READ is loads.
+// no packet to drop: over shared memory a READ is loads. plovd has it with --test-cuts.
 //
 // A CutTable says which hosts are cut off from which; a CutSwitch makes the connections of one of
 // them, which obey it. While its hosts are cut off, a connection is as one of RDMA is over a dead
@@ -20,13 +20,15 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "fabric/fabric.h"
+#include "fabric/os.h"
 
 namespace plov::fabric {
 
@@ -63,7 +65,30 @@ class CutTable {
   std::array<std::array<std::atomic<uint32_t>, kHostsMax>, kHostsMax> turns_{};
 };
 
-// Threads: any, once all hosts are named; a connection's like any other's.
+// A CutTable that processes share, in a file; its hosts have names. Threads: any.
+class CutFile {
+ public:
+  static constexpr size_t kNameBytes = 64;
+
+  // Makes it, with nothing cut. kInvalidArgument: more hosts than there may be, or longer names; kSystem.
+  static std::expected<CutFile, Error> Create(const std::string& path,
+                                              std::span<const std::string> names);
+  // kInvalidArgument: the file is none; kSystem.
+  static std::expected<CutFile, Error> Open(const std::string& path);
+
+  // Stays as long as this does, wherever it is moved.
+  CutTable* table() const;
+  std::optional<HostId> Find(std::string_view name) const;
+
+ private:
+  struct Content;
+  explicit CutFile(Mapping mapping) : mapping_(std::move(mapping)) {}
+  Content* content() const;
+
+  Mapping mapping_;
+};
+
+// Threads: any; a connection's like any other's.
 class CutSwitch {
  public:
   using Connector = std::function<std::expected<std::unique_ptr<Connection>, Error>(
@@ -78,12 +103,9 @@ class CutSwitch {
             Connector connector = Connection::Connect)
       : table_(table), mine_(mine), dies_after_(dies_after), connector_(std::move(connector)) {}
 
-  // Who serves on a URI. Nobody is cut off from a host that has no name.
-  void Name(std::string uri, HostId host) { host_of_[std::move(uri)] = host; }
-
-  // As Connection::Connect; kTimeout where the hosts stay cut off until the deadline, or are cut off
-  // before the connection is there.
-  std::expected<std::unique_ptr<Connection>, Error> Connect(std::string_view uri,
+  // To a host, as Connection::Connect; kTimeout where the hosts stay cut off until the deadline, or are
+  // cut off before the connection is there.
+  std::expected<std::unique_ptr<Connection>, Error> Connect(HostId host, std::string_view uri,
                                                             const ConnectOptions& options) const;
 
  private:
@@ -91,7 +113,6 @@ class CutSwitch {
   HostId mine_;
   Clock::duration dies_after_;
   Connector connector_;
-  std::map<std::string, HostId, std::less<>> host_of_;
 };
 
 }  // namespace plov::fabric

@@ -1,8 +1,6 @@
 #include "program/own_ensemble.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "fabric/os.h"
+#include "program/loopback.h"
 
 namespace plov::program {
 
@@ -37,31 +36,15 @@ std::string Classpath() {
   return path;
 }
 
-// Of 127.0.0.1.
-union Address {
-  sockaddr any;
-  sockaddr_in in;
-};
-
-Address Loopback(uint16_t port) {
-  Address address{};
-  address.in.sin_family = AF_INET;
-  address.in.sin_port = htons(port);
-  address.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 // Ports that nobody listens on; they are held until all are chosen. Fewer: there are no more.
 std::vector<uint16_t> FreePorts(size_t count) {
   std::vector<fabric::Fd> held;
   std::vector<uint16_t> ports;
   while (ports.size() < count) {
     held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    Address address = Loopback(0);
-    socklen_t bytes = sizeof(address.in);
-    if (::bind(held.back().get(), &address.any, bytes) != 0) break;
-    if (::getsockname(held.back().get(), &address.any, &bytes) != 0) break;
-    ports.push_back(ntohs(address.in.sin_port));
+    const auto port = BindLoopback(held.back().get());
+    if (!port) break;
+    ports.push_back(*port);
   }
   return ports;
 }
@@ -71,8 +54,7 @@ std::string Ask(uint16_t port, std::string_view word) {
   const fabric::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit{0, 500'000};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  const Address address = Loopback(port);
-  if (::connect(socket.get(), &address.any, sizeof(address.in)) != 0) return "";
+  if (!ConnectLoopback(socket.get(), port)) return "";
   if (::send(socket.get(), word.data(), word.size(), MSG_NOSIGNAL) < 0) return "";
   std::string answer;
   std::array<char, 4096> part;

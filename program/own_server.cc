@@ -49,8 +49,8 @@ std::vector<std::string> OwnServer::Arguments() const {
                                         "--bucket-bytes",
                                         BucketBytesText(bucket_bytes)};
   if (options_.member) {
-    const auto& [coordinator, id] = *options_.member;
-    arguments.insert(arguments.end(), {"--cluster", coordinator, "--id", id});
+    const auto& [coordinator, id, cuts] = *options_.member;
+    arguments.insert(arguments.end(), {"--cluster", coordinator, "--id", id, "--test-cuts", cuts});
   }
   if (options_.huge_pages) arguments.emplace_back("--hugepages");
   if (options_.is_warm) arguments.insert(arguments.end(), {"--warm", path("memory")});

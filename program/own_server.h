@@ -36,6 +36,7 @@ struct OwnServerOptions {
   struct Member {
     std::string coordinator;
     std::string id;
+    std::string cuts;  // the file of --test-cuts
   };
   std::optional<Member> member = {};
 };

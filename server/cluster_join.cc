@@ -66,6 +66,7 @@ std::expected<void, Error> JoinReplicated(const cluster::Values& values, Options
                     .hash_seed = values.config.hash_seed};
   server->replication = {.coordinator = options->cluster,
                          .auth_file = options->cluster_auth,
+                         .cuts_file = options->cuts_file,
                          .zone = options->zone,
                          .config = values.config,
                          .placed = std::move(*placed),

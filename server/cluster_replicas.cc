@@ -46,10 +46,17 @@ std::expected<void, Error> ClusterReplicas::Open() {
     if (!added) return std::unexpected(added.error());
     *user = std::move(*added);
   }
-  dialers_ = std::make_unique<Dialers>([this] {
-    const std::lock_guard lock(mutex_);
-    for (auto& [number, replica] : replicas_) replica.Wake();
-  });
+  if (!replication.cuts_file.empty()) {
+    auto cuts = fabric::CutFile::Open(replication.cuts_file);
+    if (!cuts) return std::unexpected(cuts.error());
+    cuts_.emplace(std::move(*cuts));
+  }
+  dialers_ = std::make_unique<Dialers>(
+      [this] {
+        const std::lock_guard lock(mutex_);
+        for (auto& [number, replica] : replicas_) replica.Wake();
+      },
+      [this](const std::string& server) { return ConnectorTo(server); });
   auto agent = cluster::ConfigurationAgent::Create(of_agent_.get(), replication.config.cluster_id,
                                                    [this](uint32_t number) { Wake(number); });
   if (!agent) return std::unexpected(agent.error());
@@ -67,6 +74,17 @@ std::expected<void, Error> ClusterReplicas::Open() {
   store_.hash_seed = replication.config.hash_seed;
   slow_write_ = server_.options->slow_write;
   return {};
+}
+
+Dialer::Connector ClusterReplicas::ConnectorTo(const std::string& server) const {
+  if (!cuts_) return fabric::Connection::Connect;
+  const auto mine = cuts_->Find(server_.options->cluster->server_id);
+  const auto other = cuts_->Find(server);
+  if (!mine || !other) return fabric::Connection::Connect;
+  return [cuts = fabric::CutSwitch(cuts_->table(), *mine), other = *other](
+             std::string_view uri, const fabric::ConnectOptions& options) {
+    return cuts.Connect(other, uri, options);
+  };
 }
 
 std::expected<void, Error> ClusterReplicas::Start() {

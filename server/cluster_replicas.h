@@ -19,6 +19,7 @@
 
 #include "cluster/configuration_agent.h"
 #include "cluster/shared_coordinator.h"
+#include "fabric/cut_switch.h"
 #include "fabric/os.h"
 #include "server/cluster_service.h"
 #include "server/cluster_watch.h"
@@ -61,6 +62,7 @@ class ClusterReplicas {
  private:
   explicit ClusterReplicas(const Server& server) : server_(server) {}
   std::expected<void, Error> Open();
+  Dialer::Connector ConnectorTo(const std::string& server) const;
   void Follow(const cluster::Values& values);
   void FollowPlacement(uint32_t number, const cluster::Values& values);
   void PublishMap(const cluster::Values& values);
@@ -78,6 +80,7 @@ class ClusterReplicas {
   std::optional<Region> stream_page_;
   std::unique_ptr<cluster::SharedCoordinator> coordinator_;
   std::unique_ptr<cluster::Coordinator> of_agent_, of_watch_;
+  std::optional<fabric::CutFile> cuts_;
   std::unique_ptr<Dialers> dialers_;
   std::optional<HostedReplica::Server> of_replicas_;
   std::mutex

@@ -20,9 +20,11 @@ constexpr std::chrono::milliseconds kRest{50};
 
 }  // namespace
 
-Dialer::Dialer(std::string name, std::vector<std::string> uris, std::function<void()> wake)
+Dialer::Dialer(std::string name, std::vector<std::string> uris, std::function<void()> wake,
+               Connector connector)
     : name_(std::move(name)),
       wake_(std::move(wake)),
+      connector_(std::move(connector)),
       uris_(std::move(uris)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
@@ -52,12 +54,11 @@ std::unique_ptr<fabric::Connection> Dialer::Connect(const std::vector<std::strin
   std::string trouble;
   bool is_there = false;
   for (const std::string& uri : uris) {
-    auto connection =
-        fabric::Connection::Connect(uri, {.shard = shard,
-                                          .format_version = verify::kFormatVersion,
-                                          .client_id = fabric::RandomId(),
-                                          .administers = true,  // its place is not a client's
-                                          .deadline = fabric::Clock::now() + kConnectTime});
+    auto connection = connector_(uri, {.shard = shard,
+                                       .format_version = verify::kFormatVersion,
+                                       .client_id = fabric::RandomId(),
+                                       .administers = true,  // its place is not a client's
+                                       .deadline = fabric::Clock::now() + kConnectTime});
     if (connection) {
       trouble_.clear();
       return std::move(*connection);

@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -22,9 +24,13 @@ namespace plov::server {
 
 class Dialer {
  public:
+  using Connector = std::function<std::expected<std::unique_ptr<fabric::Connection>, Error>(
+      std::string_view uri, const fabric::ConnectOptions& options)>;
+
   // name: of the server, for the log, which hears why it cannot be reached. uris: tried in their order. wake: called in
   // the dialer's thread when there is something to Take.
-  Dialer(std::string name, std::vector<std::string> uris, std::function<void()> wake);
+  Dialer(std::string name, std::vector<std::string> uris, std::function<void()> wake,
+         Connector connector = fabric::Connection::Connect);
 
   // Where it is from now on.
   void SetUris(std::vector<std::string> uris);
@@ -43,6 +49,7 @@ class Dialer {
 
   const std::string name_;
   const std::function<void()> wake_;
+  const Connector connector_;
   std::mutex mutex_;
   std::vector<std::string> uris_;
   std::condition_variable_any asked_;

@@ -16,8 +16,13 @@ namespace plov::server {
 
 class Dialers {
  public:
+  using ConnectorTo = std::function<Dialer::Connector(const std::string& server)>;
+
   // wake: of each dialer.
-  explicit Dialers(std::function<void()> wake) : wake_(std::move(wake)) {}
+  explicit Dialers(
+      std::function<void()> wake,
+      ConnectorTo connector_to = [](const std::string&) { return fabric::Connection::Connect; })
+      : wake_(std::move(wake)), connector_to_(std::move(connector_to)) {}
 
   // Where a server is, as far as is known; it may change.
   void Set(const std::string& server, std::vector<std::string> uris) {
@@ -33,12 +38,13 @@ class Dialers {
     if (found != dialers_.end()) return found->second.get();
     const auto uris = uris_.find(server);
     if (uris == uris_.end()) return nullptr;
-    auto dialer = std::make_unique<Dialer>(server, uris->second, wake_);
+    auto dialer = std::make_unique<Dialer>(server, uris->second, wake_, connector_to_(server));
     return dialers_.emplace(server, std::move(dialer)).first->second.get();
   }
 
  private:
   std::function<void()> wake_;
+  ConnectorTo connector_to_;
   std::mutex mutex_;
   std::map<std::string, std::vector<std::string>> uris_;
   std::map<std::string, std::unique_ptr<Dialer>> dialers_;

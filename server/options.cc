@@ -56,6 +56,7 @@ po::options_description Described() {
       ("cluster-auth", text("FILE"), "with zk://, a line user:password, who may change the cluster")
       ("id", text("ID"), "which of the cluster's servers this one is")
       ("zone", text("NAME"), "with zk://, where this server is: its rack, say")
+      ("test-cuts", text("FILE"), "with zk://, be cut off from other servers as this file says; plov-torture writes it")
       ("max-shards", text("N"), "with zk://, most shards that it may have a replica of, among which --memory is divided (those placed on it when it starts)")
       ("threads", text("N"), "most threads that serve the shards, 0 for fewer than processors (0)")
       ("memory", text("SIZE"), "memory for tables and items, all shards together (1G)")
@@ -146,6 +147,7 @@ std::expected<void, Error> FillReplicas(const Given& given, Options* options) {
   }
   if (given.Has("cluster-auth")) options->cluster_auth = given.As<std::string>("cluster-auth");
   if (given.Has("zone")) options->zone = given.As<std::string>("zone");
+  if (given.Has("test-cuts")) options->cuts_file = given.As<std::string>("test-cuts");
   const auto shards = SizeOf(given, "max-shards", 1, cluster::kSlots, options->shards_max);
   if (!shards) return std::unexpected(shards.error());
   options->shards_max = static_cast<uint32_t>(*shards);
@@ -156,7 +158,7 @@ std::expected<void, Error> FillReplicas(const Given& given, Options* options) {
 }
 
 std::expected<void, Error> FillCluster(const Given& given, Options* options) {
-  for (const char* option : {"id", "cluster-auth", "zone", "max-shards"}) {
+  for (const char* option : {"id", "cluster-auth", "zone", "max-shards", "test-cuts"}) {
     if (given.Has(option) && !given.Has("cluster")) {
       return Invalid(given.NameOf(option) + " is for a server with --cluster");
     }
@@ -174,7 +176,7 @@ std::expected<void, Error> FillCluster(const Given& given, Options* options) {
     return Invalid(given.NameOf("id") + " is not a name of 1 to 64 letters, digits, . _ -");
   }
   if (options->has_replicas()) return FillReplicas(given, options);
-  for (const char* option : {"cluster-auth", "zone", "max-shards"}) {
+  for (const char* option : {"cluster-auth", "zone", "max-shards", "test-cuts"}) {
     if (given.Has(option)) return Invalid(given.NameOf(option) + " is for --cluster zk://...");
   }
   constexpr std::string_view kStatic = "static:";

@@ -18,6 +18,7 @@ struct Options {
   std::string cluster_auth;
   std::string id;
   std::string zone;
+  std::string cuts_file;
   uint32_t shards_max = 0;  // 0: as many as are placed on it when it starts
   std::string metrics;      // HOST:PORT; empty: nowhere
   std::string log_level = "info";

@@ -30,7 +30,9 @@ inline constexpr size_t kShardMemoryMin = size_t{16} << 20;
 struct ReplicationOptions {
   std::string coordinator;  // its URI
   std::string auth_file;    // as of cluster::Options
-  std::string zone;         // where this server is, for whoever places replicas
+  std::string cuts_file =
+      {};            // whom this server is cut off from (fabric/cut_switch.h); empty: nobody
+  std::string zone;  // where this server is, for whoever places replicas
   cluster::Config config;
   std::vector<ShardSet::Hosted> placed;  // of which this server is to have a replica at its start
   uint32_t shards_max = 0;  // of which it may have one at a time; placed.size() at least

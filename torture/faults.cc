@@ -12,12 +12,11 @@ std::expected<FaultSet, Error> ParseFaults(std::string_view list) {
     const std::string_view name = list.substr(0, list.find(','));
     const auto* found = std::ranges::find(kFaultNames, name);
     if (found == kFaultNames.end()) {
-      return Fail(
-          Code::kInvalidArgument,
-          "'" + std::string(name) +
-              "' is not a fault; there are all, none, or some of pause, stop, kill-client, "
-              "kill-server, growth, full, deadline, clock, stop-server, move, zookeeper, with "
-              "commas between");
+      return Fail(Code::kInvalidArgument,
+                  "'" + std::string(name) +
+                      "' is not a fault; there are all, none, or some of pause, stop, kill-client, "
+                      "kill-server, growth, full, deadline, clock, stop-server, move, zookeeper, "
+                      "cut, with commas between");
     }
     faults.set(static_cast<size_t>(found - kFaultNames.begin()));
     if (name.size() == list.size()) return faults;

@@ -17,9 +17,9 @@ struct Share {
   Fault fault;
   int times;
 };
-constexpr Share kRound[] = {{Fault::kStop, 4},       {Fault::kKillClient, 2}, {Fault::kFull, 1},
-                            {Fault::kKillServer, 1}, {Fault::kStopServer, 2}, {Fault::kMove, 4},
-                            {Fault::kCoordinator, 1}};
+constexpr Share kRound[] = {{Fault::kStop, 4},        {Fault::kKillClient, 2}, {Fault::kFull, 1},
+                            {Fault::kKillServer, 1},  {Fault::kStopServer, 2}, {Fault::kMove, 4},
+                            {Fault::kCoordinator, 1}, {Fault::kCut, 2}};
 constexpr microseconds kBetweenMin = milliseconds(30);
 constexpr microseconds kBetweenMax = milliseconds(150);
 constexpr microseconds kStopMin{100};
@@ -59,6 +59,7 @@ std::expected<void, Error> Runner::Inject(Fault fault) {
     case Fault::kStopServer:
     case Fault::kMove:
     case Fault::kCoordinator:
+    case Fault::kCut:
       return InjectIntoCluster(fault);
     case Fault::kKillServer:
       if (target_->cluster() != nullptr) return InjectIntoCluster(fault);
@@ -104,12 +105,17 @@ std::expected<void, Error> Runner::InjectIntoCluster(Fault fault) {
     Wrong("the cluster does not become whole again");
     return {};
   }
-  if (fault == Fault::kStopServer) {
-    cluster->StopServer(&random_);
-    return {};
+  switch (fault) {
+    case Fault::kStopServer:
+      cluster->StopServer(&random_);
+      return {};
+    case Fault::kCut:
+      cluster->CutServer(&random_);
+      return {};
+    default:
+      ++evidence_.server_lives;
+      return cluster->KillServer(&random_);
   }
-  ++evidence_.server_lives;
-  return cluster->KillServer(&random_);
 }
 
 // The next life goes on with the memory, and the history goes on.

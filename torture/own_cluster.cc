@@ -13,6 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr char kRoot[] = "/plov";
 constexpr std::chrono::seconds kStartWithin{60};
 constexpr milliseconds kLookEvery{20};
 // Less than what a silent server is suspected after, and more; and less than a session, and more.
@@ -49,12 +50,12 @@ std::expected<void, Error> OwnCluster::Begin() {
   if (!ensemble_->AwaitReady()) {
     return Fail(Code::kUnavailable, "ZooKeeper did not start: see " + folder);
   }
-  root_ = ensemble_->Uri() + "/plov";
-  auto coordinator = cluster::Open(root_, {.creates_root = true});
-  if (!coordinator) return std::unexpected(coordinator.error());
-  coordinator_ = std::move(*coordinator);
   std::vector<std::string> names;
   for (size_t i = 0; i < options_.servers; ++i) names.push_back(NameOf(i));
+  if (auto cuttable = MakeCuttable(names); !cuttable) return cuttable;
+  auto coordinator = cluster::Open(ensemble_->Uri() + kRoot, {.creates_root = true});
+  if (!coordinator) return std::unexpected(coordinator.error());
+  coordinator_ = std::move(*coordinator);
   const auto created = cluster::CreateCluster(coordinator_.get(),
                                               {.shards = options_.shards,
                                                .replicas = options_.servers > 3 ? 3u : 2u,
@@ -69,13 +70,14 @@ std::expected<void, Error> OwnCluster::Begin() {
     const std::string own = options_.folder + "/" + NameOf(i);
     std::filesystem::create_directory(own, failed);
     if (failed) return Fail(Code::kSystem, own + ": " + failed.message());
-    servers_.emplace_back(
-        program::OwnServerOptions{.plovd = options_.plovd,
-                                  .folder = own,
-                                  .memory_bytes = options_.memory_bytes,
-                                  .max_value_bytes = options_.max_value_bytes,
-                                  .shards = options_.shards,
-                                  .member = program::OwnServerOptions::Member{root_, NameOf(i)}});
+    servers_.emplace_back(program::OwnServerOptions{
+        .plovd = options_.plovd,
+        .folder = own,
+        .memory_bytes = options_.memory_bytes,
+        .max_value_bytes = options_.max_value_bytes,
+        .shards = options_.shards,
+        .member = program::OwnServerOptions::Member{
+            proxy_->UriFor(static_cast<fabric::HostId>(i)) + kRoot, NameOf(i), CutsPath()}});
     if (auto started = servers_[i].Start(program::Life::kFirst); !started) return started;
   }
   const auto end = std::chrono::steady_clock::now() + kStartWithin;
@@ -86,6 +88,20 @@ std::expected<void, Error> OwnCluster::Begin() {
     std::this_thread::sleep_for(kLookEvery);
   }
   promotions_ = 0;
+  return {};
+}
+
+// Before there are threads.
+std::expected<void, Error> OwnCluster::MakeCuttable(std::vector<std::string> hosts) {
+  hosts.emplace_back("zookeeper");
+  auto cuts = fabric::CutFile::Create(CutsPath(), hosts);
+  if (!cuts) return std::unexpected(cuts.error());
+  cuts_.emplace(std::move(*cuts));
+  std::vector<uint16_t> ports;
+  for (size_t i = 0; i < program::OwnEnsemble::kMembers; ++i) ports.push_back(ensemble_->PortOf(i));
+  auto proxy = CutProxy::Start(cuts_->table(), ensemble_host(), ports);
+  if (!proxy) return std::unexpected(proxy.error());
+  proxy_.emplace(std::move(*proxy));
   return {};
 }
 
@@ -107,6 +123,22 @@ void OwnCluster::StopServer(program::Random* random) {
   server.process().Stop();
   Rest(random, kServerStopMin, kServerStopMax);
   server.process().Continue();
+}
+
+void OwnCluster::CutServer(program::Random* random) {
+  const auto server = static_cast<fabric::HostId>(random->Below(servers_.size()));
+  // One time of two from all, the ensemble too; else from one of them, or nobody where that is the server itself.
+  const bool is_from_all = random->Below(2) == 0;
+  const auto other = static_cast<fabric::HostId>(random->Below(ensemble_host() + 1));
+  fabric::CutTable* table = cuts_->table();
+  const auto for_each_cut = [&](auto&& change) {
+    for (fabric::HostId host = 0; host <= ensemble_host(); ++host) {
+      if (host != server && (is_from_all || host == other)) change(host);
+    }
+  };
+  for_each_cut([&](fabric::HostId host) { table->Cut(server, host); });
+  Rest(random, kServerStopMin, kServerStopMax);
+  for_each_cut([&](fabric::HostId host) { table->Heal(server, host); });
 }
 
 // One that cannot be is none.

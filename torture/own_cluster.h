@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "cluster/values.h"
+#include "fabric/cut_switch.h"
 #include "program/own_ensemble.h"
 #include "program/own_server.h"
 #include "program/random.h"
+#include "torture/cut_proxy.h"
 
 namespace plov::torture {
 
@@ -42,6 +44,7 @@ class OwnCluster {
   // server does not start again.
   std::expected<void, Error> KillServer(program::Random* random);
   void StopServer(program::Random* random);
+  void CutServer(program::Random* random);
   void Move(program::Random* random);
   std::expected<void, Error> HarmCoordinator(program::Random* random);
 
@@ -58,11 +61,16 @@ class OwnCluster {
  private:
   explicit OwnCluster(const Options& options) : options_(options) {}
   std::expected<void, Error> Begin();
+  std::expected<void, Error> MakeCuttable(std::vector<std::string> hosts);
+  std::string CutsPath() const { return options_.folder + "/cuts"; }
+  fabric::HostId ensemble_host() const { return options_.servers; }
   std::string NameOf(size_t server) const { return std::string(1, char('a' + server)) + "1"; }
 
   Options options_;
   std::unique_ptr<program::OwnEnsemble> ensemble_;
-  std::string root_;
+  std::optional<fabric::CutFile>
+      cuts_;                       // of servers, by their number, and of the ensemble, the last
+  std::optional<CutProxy> proxy_;  // their way to the ensemble
   std::unique_ptr<cluster::Coordinator> coordinator_;
   std::optional<cluster::ValuesFollower> follower_;
   std::vector<program::OwnServer> servers_;

@@ -1,9 +1,11 @@
 // The switch that the tests of several servers cut hosts off with.
 
-#include "tests/fabric/cut_switch.h"
+#include "fabric/cut_switch.h"
 
 #include <array>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/fabric/shm_tools.h"
 #include "verify/words.h"
@@ -24,9 +26,8 @@ class CutSwitchTest : public testing::Test {
   std::unique_ptr<Connection> Connect(Clock::duration dies_after,
                                       const ConnectOptions& options = OptionsFor(0, 1)) {
     CutSwitch hosts(&table_, kClient, dies_after);
-    hosts.Name(server_.uri(), kServer);
     std::expected<std::unique_ptr<Connection>, Error> connection;
-    server_.AcceptWhile([&] { connection = hosts.Connect(server_.uri(), options); });
+    server_.AcceptWhile([&] { connection = hosts.Connect(kServer, server_.uri(), options); });
     auto made = Must(std::move(connection));
     peer_ = server_.Expect(Kind::kOpened).peer;
     return made;
@@ -161,15 +162,14 @@ TEST_F(CutSwitchTest, LoadsAreNoGoodOnceTheHostsWereCutOff) {
 
 TEST_F(CutSwitchTest, WhoIsCutOffCannotConnect) {
   CutSwitch hosts(&table_, kClient);
-  hosts.Name(server_.uri(), kServer);
   Cut();
   ConnectOptions options = OptionsFor(0, 1);
   options.deadline = Clock::now() + milliseconds(20);
-  EXPECT_EQ(CodeOf(hosts.Connect(server_.uri(), options)), Code::kTimeout);
+  EXPECT_EQ(CodeOf(hosts.Connect(kServer, server_.uri(), options)), Code::kTimeout);
   std::expected<std::unique_ptr<Connection>, Error> connection;
   server_.AcceptWhile([&] {
     std::jthread healing([&] { Heal(); });
-    connection = hosts.Connect(server_.uri(), OptionsFor(0, 1));
+    connection = hosts.Connect(kServer, server_.uri(), OptionsFor(0, 1));
   });
   EXPECT_EQ(CodeOf(connection), Code::kOk);
 }
@@ -196,6 +196,25 @@ TEST_F(CutSwitchTest, ConnectionThatOnlyReadsIsCutOffLikeOthers) {
   Cut();
   EXPECT_EQ(Collect(reader.get()).status, Status::kPeerGone);
   EXPECT_FALSE(reader->alive());
+}
+
+TEST(CutFileTest, ProcessesShareIt) {
+  const std::string path = testing::TempDir() + "cuts." + std::to_string(::getpid());
+  const std::vector<std::string> names = {"a1", std::string(CutFile::kNameBytes, 'b')};
+  const auto mine = Must(CutFile::Create(path, names));
+  const auto others = Must(CutFile::Open(path));
+  EXPECT_EQ(others.Find("a1"), 0u);
+  EXPECT_EQ(others.Find(names[1]), 1u);
+  EXPECT_EQ(others.Find("c1"), std::nullopt);
+  EXPECT_EQ(others.Find(""), std::nullopt);
+  mine.table()->Cut(0, 1);
+  EXPECT_TRUE(others.table()->IsCut(1, 0));
+  EXPECT_EQ(CodeOf(CutFile::Open(path + ".none")), Code::kSystem);
+  EXPECT_EQ(CodeOf(CutFile::Create(path, std::vector<std::string>(65, "x"))),
+            Code::kInvalidArgument);
+  std::ofstream(path) << "something else";
+  EXPECT_EQ(CodeOf(CutFile::Open(path)), Code::kInvalidArgument);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ config=$(dirname "${BASH_SOURCE[0]}")/../../server/plovd.conf
 while read -r name default; do
   case $name in
     config) continue ;;
-    warm | log | metrics | cluster | cluster-auth | id | zone | max-shards) default='.*' ;; # has none: an example
+    warm | log | metrics | cluster | cluster-auth | id | zone | max-shards | test-cuts) default='.*' ;; # has none: an example
   esac
   grep -qx "#$name = $default" "$config" || fail "plovd.conf has no line '#$name = $default'"
 done < "$work/options"
@@ -28,7 +28,7 @@ done > "$work/out"
 [[ ! -s $work/out ]] || fail "plovd has no such option"
 
 # With all of them, but for lists of users, whose default has no name, a cluster, and places that are the system's.
-sed -E -e '/^#(writers|readers|listen|metrics|cluster|cluster-auth|id|zone|max-shards) = /d' -e 's/^#([a-z-]+ = )/\1/' \
+sed -E -e '/^#(writers|readers|listen|metrics|cluster|cluster-auth|id|zone|max-shards|test-cuts) = /d' -e 's/^#([a-z-]+ = )/\1/' \
   -e "s#= /dev/shm/plov/main#= /dev/shm/plov-test-${work##*.}#" \
   -e "s#= /var/lib/plov/main/log#= $work/log#" -e "s#^(log-output) = .*#\1 = $work/plovd.log#" \
   -e 's/^memory = .*/memory = 64M/' "$config" > "$work/all.conf"

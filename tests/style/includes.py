@@ -51,9 +51,10 @@ TABLE = {
         "libraries": _DEBIAN,
     },
     # A user of the store like any other: it sees what applications see, and checks it.
-    # Its own cluster's coordinator knows what is expected of it.
+    # Its own cluster's coordinator knows what is expected of it, and its servers can be cut off.
     "torture": {
-        "ours": ("torture/", "plov/", "cluster/planner.h", "cluster/values.h", "verify/error.h", "verify/quantity.h"),
+        "ours": ("torture/", "plov/", "cluster/planner.h", "cluster/values.h", "fabric/cut_switch.h",
+                 "fabric/os.h", "verify/error.h", "verify/quantity.h"),
         "libraries": _DEBIAN,
     },
 }
