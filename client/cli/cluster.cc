@@ -44,26 +44,7 @@ struct ClusterCommand {
   Outcome (*run)(const Options& options, program::Output* output);
 };
 
-// How a shard is, in a word: each but the first is worse than the one before.
-enum class Health : uint8_t { kWhole, kDegraded, kNew, kAway };
 constexpr std::array<std::string_view, 4> kHealthNames = {"whole", "degraded", "new", "away"};
-
-// Only of servers that the coordinator has heard of lately: one that is stopped may be among them for a while.
-Health HealthOf(const Values& values, uint32_t number) {
-  const auto shard = values.shards.find(number);
-  if (shard == values.shards.end()) return Health::kAway;
-  const auto start = values.empty_starts.find(number);
-  if (start != values.empty_starts.end() && !start->second.is_taken) return Health::kNew;
-  const auto running = [&](const cluster::Member& member) {
-    return values.running.contains(member.server);
-  };
-  const auto& in_sync = shard->second.in_sync;
-  const auto count = static_cast<size_t>(std::ranges::count_if(in_sync, running));
-  if (count == 0) return Health::kAway;
-  const auto placement = values.placements.find(number);
-  const size_t wanted = placement == values.placements.end() ? 1 : placement->second.servers.size();
-  return count < wanted || count < in_sync.size() ? Health::kDegraded : Health::kWhole;
-}
 
 std::string NamesOf(const std::vector<cluster::Member>& members) {
   std::string names;
@@ -274,17 +255,37 @@ constexpr auto kClusterCommands = std::to_array<ClusterCommand>({
 
 }  // namespace
 
+Health HealthOf(const Values& values, uint32_t number) {
+  const auto shard = values.shards.find(number);
+  if (shard == values.shards.end()) return Health::kAway;
+  const auto start = values.empty_starts.find(number);
+  if (start != values.empty_starts.end() && !start->second.is_taken) return Health::kNew;
+  const auto running = [&](const cluster::Member& member) {
+    return values.running.contains(member.server);
+  };
+  const auto& in_sync = shard->second.in_sync;
+  const auto count = static_cast<size_t>(std::ranges::count_if(in_sync, running));
+  if (count == 0) return Health::kAway;
+  const auto placement = values.placements.find(number);
+  const size_t wanted = placement == values.placements.end() ? 1 : placement->second.servers.size();
+  return count < wanted || count < in_sync.size() ? Health::kDegraded : Health::kWhole;
+}
+
 // A file tells nothing of who runs, and nobody changes it but with an editor.
+std::expected<std::unique_ptr<cluster::Coordinator>, Error> OpenCluster(
+    const std::string& uri, const std::string& auth_file, std::chrono::microseconds timeout,
+    bool creates_root) {
+  if (!uri.starts_with("zk:")) {
+    return Fail(Code::kInvalidArgument, fmt::format("'{}' is not zk://HOST[:PORT],.../ROOT", uri));
+  }
+  return cluster::Open(uri, {.timeout = std::chrono::ceil<std::chrono::milliseconds>(timeout),
+                             .auth_file = auth_file,
+                             .creates_root = creates_root});
+}
+
 std::expected<std::unique_ptr<cluster::Coordinator>, Error> OpenCluster(const Options& options,
                                                                         bool creates_root) {
-  if (!options.words[1].starts_with("zk:")) {
-    return Fail(Code::kInvalidArgument,
-                fmt::format("'{}' is not zk://HOST[:PORT],.../ROOT", options.words[1]));
-  }
-  return cluster::Open(options.words[1],
-                       {.timeout = std::chrono::ceil<std::chrono::milliseconds>(options.timeout),
-                        .auth_file = options.cluster.auth_file,
-                        .creates_root = creates_root});
+  return OpenCluster(options.words[1], options.cluster.auth_file, options.timeout, creates_root);
 }
 
 // What is wrong with the command line is kInvalidArgument; the coordinator's errors are of the system.

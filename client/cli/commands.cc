@@ -157,8 +157,9 @@ constexpr auto kCommands = std::to_array<Command>({
      "Each\n"
      "finding is ok, a note or a PROBLEM, with the command that fixes it. Ends with 0 when there "
      "is\n"
-     "no PROBLEM, with 3 otherwise.\n",
-     0, 0, "memory log", Doctor},
+     "no PROBLEM, with 3 otherwise. --cluster URI: looks at a cluster and all its servers "
+     "instead.\n",
+     0, 0, "memory log cluster auth", Doctor},
 });
 
 }  // namespace

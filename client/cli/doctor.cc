@@ -38,7 +38,11 @@ Findings Examine(const Options& options) {
   if (!options.log_folder.empty()) {
     ProbeLog(machine, options.log_folder, options.memory_bytes, &findings);
   }
-  ProbeServer(options.server, options.timeout, &findings);  // after RDMA, which it may depend on
+  if (!options.cluster.uri.empty()) {
+    ProbeCluster(options.cluster.uri, options.cluster.auth_file, options.timeout, &findings);
+  } else {
+    ProbeServer(options.server, options.timeout, &findings);  // after RDMA, which it may depend on
+  }
   return findings;
 }
 

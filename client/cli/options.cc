@@ -47,7 +47,7 @@ po::options_description CommandOptions() {
       "scan (--values), of flush (--yes), of stats (--watch, --prometheus), of top (--interval, "
       "--count), of snapshot (--no-wait, also of cluster), of drain "
       "(--cancel), of log list (--shard, --snapshot), of restore (--until-version, "
-      "--until-time), of doctor (--memory, --log) and of cluster (the others)",
+      "--until-time), of doctor (--memory, --log, --cluster, --auth) and of cluster (the others)",
       100);
   // clang-format off
   options.add_options()
@@ -74,6 +74,8 @@ po::options_description CommandOptions() {
        "hold the machine against a server with this much, as 512M or 2G (1G)")
       ("log", po::value<std::string>()->value_name("DIR"),
        "look at the folder that a server is to keep its log in, and at the disk below it")
+      ("cluster", po::value<std::string>()->value_name("URI"),
+       "look at the cluster of this coordinator, zk://HOST[:PORT],.../ROOT, instead of a server")
       ("shard", po::value<std::string>()->value_name("N"), "only this shard of the log")
       ("snapshot", po::bool_switch(), "the items of the log's snapshots, too")
       ("until-version", po::value<std::vector<std::string>>()->value_name("SHARD:VERSION"),
@@ -190,6 +192,10 @@ std::expected<void, Error> FillIntervals(const po::variables_map& given, Options
 
 // What makes no sense as a whole is for whoever creates the cluster to say.
 std::expected<void, Error> FillCluster(const po::variables_map& given, ClusterOptions* cluster) {
+  cluster->uri = ValueOf(given, "cluster").value_or("");
+  if (given.count("cluster") > 0 && !cluster->uri.starts_with("zk:")) {
+    return Invalid(fmt::format("--cluster '{}' is not zk://HOST[:PORT],.../ROOT", cluster->uri));
+  }
   cluster->auth_file = ValueOf(given, "auth").value_or("");
   cluster->from = ValueOf(given, "from").value_or("");
   cluster->to = ValueOf(given, "to").value_or("");

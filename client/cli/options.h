@@ -17,8 +17,9 @@ namespace plov::cli {
 
 struct KeptClient;
 
-// Of cluster.
+// Of cluster; the first two of doctor, too.
 struct ClusterOptions {
+  std::string uri = {};  // of doctor alone: the coordinator's; empty: none
   std::string auth_file = {};
   uint32_t shards = 16;
   std::optional<uint32_t> replicas = {};  // 2, or 1 where there is one server

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "client/cli/probes.h"
+#include "client/cli/read_head.h"
 #include "fabric/fabric.h"
 #include "fabric/random.h"
 #include "verify/superblock.h"
@@ -16,35 +17,16 @@ namespace plov::cli {
 namespace {
 
 using fabric::Clock;
-using Microseconds = std::chrono::duration<double, std::micro>;
 
 constexpr size_t kReads = 101;  // their median is of one of them
 constexpr uint32_t kReadBytes = 64;
-
-// Reads the first `bytes` of the region, and waits until they are there. The page outlives the
-// connection, since a READ that is given up may still arrive.
-std::expected<Microseconds, Error> ReadHead(fabric::Connection* connection,
-                                            verify::Superblock* page, uint32_t bytes,
-                                            fabric::Deadline deadline) {
-  const fabric::ReadOp op{.bytes = bytes, .to = std::as_writable_bytes(std::span(page, 1)).data()};
-  const auto begin = Clock::now();
-  if (connection->Read({&op, 1}) != 1) return Fail(Code::kSystem, "no READ can be posted");
-  fabric::Completion completion;
-  while (connection->Poll({&completion, 1}) == 0) {
-    if (Clock::now() > deadline) return Fail(Code::kTimeout, "a READ does not come back");
-  }
-  if (completion.status != fabric::Status::kDone) {
-    return Fail(Code::kUnavailable, "the server went away during a READ");
-  }
-  return Clock::now() - begin;
-}
 
 // The superblock whole: it may be READ while it is written.
 std::expected<Microseconds, Error> ReadSuperblock(fabric::Connection* connection,
                                                   verify::Superblock* page,
                                                   fabric::Deadline deadline) {
   while (true) {
-    const auto time = ReadHead(connection, page, sizeof(*page), deadline);
+    const auto time = ReadHead(connection, std::as_writable_bytes(std::span(page, 1)), deadline);
     if (!time) return time;
     switch (verify::CheckSuperblock(*page)) {
       case verify::SuperblockState::kWhole:
@@ -75,7 +57,8 @@ std::expected<std::string, Error> Measure(const std::string& uri,
   if (!superblock) return std::unexpected(superblock.error());
   std::array<Microseconds, kReads> times;
   for (Microseconds& time : times) {
-    const auto measured = ReadHead(connection->get(), &page, kReadBytes, deadline);
+    const auto head = std::as_writable_bytes(std::span(&page, 1)).first(kReadBytes);
+    const auto measured = ReadHead(connection->get(), head, deadline);
     if (!measured) return std::unexpected(measured.error());
     time = *measured;
   }
@@ -88,6 +71,21 @@ std::expected<std::string, Error> Measure(const std::string& uri,
 }
 
 }  // namespace
+
+std::expected<Microseconds, Error> ReadHead(fabric::Connection* connection, std::span<std::byte> to,
+                                            fabric::Deadline deadline) {
+  const fabric::ReadOp op{.bytes = static_cast<uint32_t>(to.size()), .to = to.data()};
+  const auto begin = Clock::now();
+  if (connection->Read({&op, 1}) != 1) return Fail(Code::kSystem, "no READ can be posted");
+  fabric::Completion completion;
+  while (connection->Poll({&completion, 1}) == 0) {
+    if (Clock::now() > deadline) return Fail(Code::kTimeout, "a READ does not come back");
+  }
+  if (completion.status != fabric::Status::kDone) {
+    return Fail(Code::kUnavailable, "the server went away during a READ");
+  }
+  return Clock::now() - begin;
+}
 
 void ProbeReads(const std::string& uri, std::chrono::microseconds timeout, Findings* findings) {
   const auto measured = Measure(uri, timeout);

@@ -72,7 +72,7 @@ void ProbeHostLimit(Client* client, Findings* findings) {
 }
 
 // Whose server it is; nothing of a single one.
-void ProbeCluster(Client* client, Findings* findings) {
+void ProbeMembership(Client* client, Findings* findings) {
   const auto texts = client->ServerStats();
   if (!texts || texts->empty()) return;
   const std::string_view text = texts->front();
@@ -123,7 +123,7 @@ void ProbeServer(const std::string& uri, std::chrono::microseconds timeout, Find
     findings->Ok("server",
                  fmt::format("{} answers in {:.1f} us, {} shard(s)", uri,
                              static_cast<double>(time->count()) / 1e3, client->shard_count()));
-    ProbeCluster(&*client, findings);
+    ProbeMembership(&*client, findings);
     ProbeHostLimit(&*client, findings);
     if (uri.starts_with(kCluster)) return ProbeAllShards(uri, &*client, findings);
     return ProbeReads(uri, timeout, findings);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "client/cli/finding.h"
+#include "cluster/values.h"
 #include "program/machine.h"
 
 namespace plov::cli {
@@ -30,6 +31,11 @@ void ProbeReads(const std::string& uri, std::chrono::microseconds timeout, Findi
 void ProbeSharedMemory(Findings* findings);
 void ProbeMemory(const program::Machine& machine, uint64_t memory_bytes, Findings* findings);
 void ProbePages(const program::Machine& machine, uint64_t memory_bytes, Findings* findings);
+
+// A cluster with its coordinator, and its servers. ProbeValues: what the coordinator holds of it.
+void ProbeCluster(const std::string& uri, const std::string& auth_file,
+                  std::chrono::microseconds timeout, Findings* findings);
+void ProbeValues(const cluster::Values& values, const std::string& uri, Findings* findings);
 
 // What ulimit limits.
 void ProbeLimits(uint64_t memory_bytes, Findings* findings);

@@ -34,4 +34,8 @@ shows '^PROBLEM  memory: .*too little for a plovd of 1000.0 TiB'
 run doctor --memory 16M && shows '^ok       memory'
 expect 2 doctor --memory && expect 2 doctor --memory 0 && expect 2 doctor --memory many
 says "^plov: --memory: .*many"
+expect 2 doctor --cluster static:x && says "^plov: --cluster 'static:x' is not zk://"
+run --timeout 100ms doctor --cluster zk://127.0.0.1:1/plov
+check_status 3 "doctor of a cluster whose coordinator is away"
+shows '^PROBLEM  cluster coordinator: .*127.0.0.1:1 within 100 ms'
 expect 2 ping --memory 1G && says "not an option of ping"

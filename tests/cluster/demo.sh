@@ -83,6 +83,16 @@ for id in a1 b1 c1; do
   start_server "$id"
 done
 await "all shards are whole" plov cluster status "$uri"
+# doctor_says REGEX: of the cluster.
+doctor_says() {
+  { plov doctor --cluster "$uri" || true; } | tee "$work/doctor" | grep -qE "$1" || {
+    cat "$work/doctor"
+    return 1
+  }
+}
+doctor_says '^ok +cluster shards: all have their replicas$'
+doctor_says '^ok +cluster server b1: connected at shm:'
+doctor_says '^ok +cluster clocks: run as this host'
 export PLOV_SERVER=cluster:shm:$work/a1,shm:$work/b1,shm:$work/c1
 say plov put user:1 Ada
 
@@ -99,6 +109,7 @@ second=$(primary)
   echo "demo.sh: $first was killed, and $second is the primary"
   exit 1
 }
+await "doctor misses $first" doctor_says "^PROBLEM +cluster server $first: does not run"
 start_server "$first"
 await "all shards are whole again" plov cluster status "$uri"
 say kill -STOP "${pids[$second]}"

@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
+#include "tests/cluster/placed_values.h"
 #include "tests/cluster/sim_coordinator.h"
-#include "tests/cluster/values.h"
 
 namespace plov::test {
 namespace {
@@ -19,32 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-
-struct Description {
-  std::string id;
-  std::string zone;
-  uint32_t shards_max = 8;
-  bool runs = true;
-};
-
-// placements: by shard; all of them are in sync.
-Values ValuesOf(const std::vector<Description>& servers,
-                const std::vector<std::vector<std::string>>& placements) {
-  Values values;
-  values.config = WholeConfig();
-  values.config.shards = static_cast<uint32_t>(placements.size());
-  for (const auto& [id, zone, shards_max, runs] : servers) {
-    values.servers[id] = {kClusterId, 1, {"shm:" + id}, zone, 0, shards_max};
-    if (runs) values.running.insert(id);
-  }
-  for (uint32_t number = 0; number < placements.size(); ++number) {
-    values.placements[number] = {kClusterId, placements[number]};
-    Shard& shard = values.shards[number];
-    shard.primary = placements[number].front();
-    for (const std::string& server : placements[number]) shard.in_sync.push_back({server, 1});
-  }
-  return values;
-}
 
 // What the values are once all servers have followed the plan.
 Values After(Values values, const Plan& plan) {
@@ -136,7 +110,7 @@ TEST(Planner, HoldsInClustersOfAllKinds) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const auto draw = [&](uint32_t below) { return static_cast<uint32_t>(random() % below); };
-    std::vector<Description> servers;
+    std::vector<ServerDescription> servers;
     for (uint32_t i = 0; i < 2 + draw(6); ++i) {
       servers.push_back({"s" + std::to_string(i), draw(2) ? "r" + std::to_string(draw(3)) : "",
                          4 + draw(12), draw(6) != 0});
