@@ -398,6 +398,7 @@ void Shard::Publish() {
     clients.bytes += endpoint.port->connection_bytes();
   }
   publisher_.Publish(counters_, clients, log_);
+  if (commit_ != nullptr) commit_->PublishTo(&page_);
 }
 
 }  // namespace plov::server

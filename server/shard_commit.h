@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/batch.h"
+#include "server/counter_page.h"
 #include "server/endpoint.h"
 #include "server/sessions.h"
 #include "verify/message.h"
@@ -49,6 +50,8 @@ class ShardCommit {
   virtual std::vector<int> fds() const { return {}; }
   // Milliseconds after which time alone makes work for Step; -1: never.
   virtual int SleepMs() const { return -1; }
+  // What it counts.
+  virtual void PublishTo(CounterPage*) const {}
   // Whether there is something for Tick, once a second.
   virtual bool needs_ticks() const { return false; }
   virtual void Tick() {}

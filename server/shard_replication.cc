@@ -4,6 +4,8 @@
 
 namespace plov::server {
 
+using enum verify::Counter;
+
 namespace {
 
 // Writes that other replicas do not hold yet.
@@ -37,11 +39,24 @@ bool ShardReplication::Step() {
   }
   const bool did = replicated_.Step(options_.now_us());
   if (asks) replicated_.Press(question);
+  if (const bool had = std::exchange(has_served_, serves()); has_served_ && !had) ++promotions_;
   const bool are_of_epoch =
       unsettled_.empty() || unsettled_.front().question.epoch == replicated_.replica().epoch();
   if (are_of_epoch || !replicated_.serves()) return did || asks;
   for (const Unsettled& one : std::exchange(unsettled_, {})) unasked_.push_back(one.waiting);
   return true;
+}
+
+void ShardReplication::PublishTo(CounterPage* page) const {
+  const cluster::Replica& replica = replicated_.replica();
+  const cluster::Tail& tail = replica.tail();
+  const auto& held = replica.held();
+  page->Set(kReplicas, options_.replica.config.replicas);
+  page->Set(kReplicaPrimary, serves());
+  page->Set(kReplicasInSync, held ? held->shard.in_sync.size() : 0);
+  page->Set(kReplicaEpoch, replica.epoch());
+  page->Set(kReplicaPending, tail.end().number - tail.published().number);
+  page->Set(kPromotions, promotions_);
 }
 
 std::optional<Waiting> ShardReplication::NextSettled() {

@@ -51,6 +51,7 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   void Disarm() override { replicated_.Disarm(); }
   std::vector<int> fds() const override { return replicated_.fds(); }
   int SleepMs() const override;
+  void PublishTo(CounterPage* page) const override;
 
  private:
   struct Unsettled {
@@ -65,6 +66,8 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   Options options_;
   std::vector<Waiting> unasked_;  // of this turn
   std::deque<Unsettled> unsettled_;
+  bool has_served_ = false;  // in the last Step
+  uint64_t promotions_ = 0;
   ReplicatedStore replicated_;
 };
 

@@ -95,6 +95,13 @@ doctor_says '^ok +cluster server b1: connected at shm:'
 doctor_says '^ok +cluster clocks: run as this host'
 export PLOV_SERVER=cluster:shm:$work/a1,shm:$work/b1,shm:$work/c1
 say plov put user:1 Ada
+plov stats --prometheus > "$work/metrics"
+for name in $(grep -oE 'plov_replica[a-z_]*' "$root/packaging/prometheus/alerts.yml" | sort -u); do
+  grep -q "^$name{shard=\"0\"} [1-9]" "$work/metrics" || {
+    echo "demo.sh: no server tells $name"
+    exit 1
+  }
+done
 
 echo "$ plov-torture --duration ${seconds}s &"
 "$build/torture/plov-torture" --server "$PLOV_SERVER" --duration "${seconds}s" --keys 2000 --timeout 10s \
