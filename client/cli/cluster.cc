@@ -79,22 +79,28 @@ std::vector<std::string> PlacedOn(const Values& values, uint32_t shard) {
   return found == values.placements.end() ? std::vector<std::string>() : found->second.servers;
 }
 
-program::Json JsonOf(const Values& values) {
-  program::Json object = {{"cluster", cluster::IdText(values.config.cluster_id)}};
+// What of a cluster is shown.
+enum class Part : uint8_t { kAll, kServers, kShards };
+
+program::Json ServersJson(const Values& values) {
   const auto counts = ReplicaCounts(values);
-  object["servers"] = program::Json::array();
+  program::Json servers = program::Json::array();
   for (const auto& [id, server] : values.servers) {
     program::Json uris = program::Json::array();
     for (const auto& uri : server.uris) uris.push_back(uri);
-    object["servers"].push_back({{"id", id},
-                                 {"running", values.running.contains(id)},
-                                 {"uris", uris},
-                                 {"zone", server.zone},
-                                 {"memory_bytes", server.memory_bytes},
-                                 {"shards", CountAt(counts, id)},
-                                 {"shards_max", server.shards_max}});
+    servers.push_back({{"id", id},
+                       {"running", values.running.contains(id)},
+                       {"uris", uris},
+                       {"zone", server.zone},
+                       {"memory_bytes", server.memory_bytes},
+                       {"shards", CountAt(counts, id)},
+                       {"shards_max", server.shards_max}});
   }
-  object["shards"] = program::Json::array();
+  return servers;
+}
+
+program::Json ShardsJson(const Values& values) {
+  program::Json shards = program::Json::array();
   for (const auto& [number, shard] : values.shards) {
     const auto health = static_cast<size_t>(HealthOf(values, number));
     program::Json one = {{"shard", number},
@@ -105,16 +111,20 @@ program::Json JsonOf(const Values& values) {
                          {"primary", shard.primary}};
     one["in_sync"] = NamesJson(shard.in_sync);
     one["placed"] = PlacedOn(values, number);
-    object["shards"].push_back(std::move(one));
+    shards.push_back(std::move(one));
   }
+  return shards;
+}
+
+program::Json JsonOf(const Values& values, Part part = Part::kAll) {
+  program::Json object = {{"cluster", cluster::IdText(values.config.cluster_id)}};
+  if (part != Part::kShards) object["servers"] = ServersJson(values);
+  if (part != Part::kServers) object["shards"] = ShardsJson(values);
   return object;
 }
 
-std::string TextOf(const Values& values) {
-  const cluster::Config& config = values.config;
-  std::string text = fmt::format(
-      "cluster {}: {}, {}, lease {} ms\n", cluster::IdText(config.cluster_id),
-      CountOf(config.shards, "shard"), CountOf(config.replicas, "replica"), config.lease.count());
+std::string ServersText(const Values& values) {
+  std::string text;
   const auto counts = ReplicaCounts(values);
   for (const auto& [id, server] : values.servers) {
     std::string uris;
@@ -123,6 +133,11 @@ std::string TextOf(const Values& values) {
                         values.running.contains(id) ? "running" : "away", CountAt(counts, id),
                         CountOf(server.shards_max, "shard"), uris);
   }
+  return text;
+}
+
+std::string ShardsText(const Values& values) {
+  std::string text;
   for (const auto& [number, shard] : values.shards) {
     const auto health = static_cast<size_t>(HealthOf(values, number));
     text += fmt::format("shard {:<5} {:<8} epoch {:<6} primary {}, in sync {}", number,
@@ -133,6 +148,16 @@ std::string TextOf(const Values& values) {
     text += "\n";
   }
   return text;
+}
+
+std::string TextOf(const Values& values, Part part) {
+  if (part == Part::kServers) return ServersText(values);
+  if (part == Part::kShards) return ShardsText(values);
+  const cluster::Config& config = values.config;
+  return fmt::format("cluster {}: {}, {}, lease {} ms\n", cluster::IdText(config.cluster_id),
+                     CountOf(config.shards, "shard"), CountOf(config.replicas, "replica"),
+                     config.lease.count()) +
+         ServersText(values) + ShardsText(values);
 }
 
 Outcome Create(const Options& options, program::Output* output) {
@@ -162,8 +187,8 @@ Outcome Create(const Options& options, program::Output* output) {
   return {};
 }
 
-void Show(const Options& options, const Values& values, program::Output* output) {
-  output->Write(options.json ? program::LineOf(JsonOf(values)) : TextOf(values));
+void Show(const Options& options, const Values& values, Part part, program::Output* output) {
+  output->Write(options.json ? program::LineOf(JsonOf(values, part)) : TextOf(values, part));
 }
 
 // Again whenever something has changed, until somebody ends it.
@@ -182,7 +207,7 @@ Outcome Watch(const Options& options, program::Output* output) {
     }
     if (**values != shown) {
       if (shown && !options.json) output->Write("\n");
-      Show(options, *(shown = **values), output);
+      Show(options, *(shown = **values), Part::kAll, output);
       if (auto finished = output->Finish(); !finished) return finished;
     }
     AwaitHint(coordinator->get());
@@ -190,12 +215,12 @@ Outcome Watch(const Options& options, program::Output* output) {
   return {};
 }
 
-Outcome Status(const Options& options, program::Output* output) {
+Outcome ShowOnce(const Options& options, Part part, program::Output* output) {
   const auto coordinator = OpenCluster(options);
   if (!coordinator) return AboutCluster(coordinator.error());
   const auto values = cluster::ReadValues(coordinator->get());
   if (!values) return AboutCluster(values.error());
-  Show(options, *values, output);
+  Show(options, *values, part, output);
   std::array<uint64_t, kHealthNames.size()> counts{};
   for (uint32_t number = 0; number < values->config.shards; ++number) {
     ++counts[static_cast<size_t>(HealthOf(*values, number))];
@@ -209,6 +234,11 @@ Outcome Status(const Options& options, program::Output* output) {
   // The exit status of what is not all there, 1.
   return Fail(Code::kNotFound,
               fmt::format("of {}, {}", CountOf(values->config.shards, "shard"), text));
+}
+
+template <Part part>
+Outcome Status(const Options& options, program::Output* output) {
+  return ShowOnce(options, part, output);
 }
 
 Outcome Force(const Options& options, program::Output* output) {
@@ -243,7 +273,9 @@ Outcome Force(const Options& options, program::Output* output) {
 
 constexpr auto kClusterCommands = std::to_array<ClusterCommand>({
     {"create", "URI ID...", 2, SIZE_MAX, Create},
-    {"status", "URI", 1, 1, Status},
+    {"status", "URI", 1, 1, Status<Part::kAll>},
+    {"servers", "URI", 1, 1, Status<Part::kServers>},
+    {"shards", "URI", 1, 1, Status<Part::kShards>},
     {"watch", "URI", 1, 1, Watch},
     {"move", "URI SHARD", 2, 2, MoveShard},
     {"drain", "URI ID", 2, 2, DrainServer},

@@ -101,12 +101,15 @@ constexpr auto kCommands = std::to_array<Command>({
      "With --json: an object with server, state and clients, those that were left.\n",
      0, 0, "cancel", Drain},
     {"cluster", "",
-     "create URI ID..., status|watch|repair|balance URI, move|force URI SHARD, drain|remove URI ID",
+     "create URI ID..., status|servers|shards|watch|repair|balance URI, move|force URI SHARD, "
+     "drain|remove URI ID",
      "create a cluster with replicas, show it, move its shards, or give up what one held",
      "URI is of the coordinator: zk://HOST[:PORT],.../ROOT, as the servers' --cluster.\n"
      "create: a cluster of servers with these IDs, which are started afterwards.\n"
-     "status: its servers and shards. Ends with 1 when a shard has fewer replicas than it should,\n"
-     "or none that runs. watch: prints that again whenever it changes.\n"
+     "status: its servers and shards; servers and shards: these alone. Ends with 1 when a shard "
+     "has\n"
+     "fewer replicas than it should, or none that runs. watch: prints status again when it "
+     "changes.\n"
      "move: the shard's replica --from ID goes to the server --to ID; where that has one, it\n"
      "becomes the primary. drain: all replicas of a server go to others. repair: those of servers\n"
      "that do not run do. balance: each server has its part. All four go on while the cluster is\n"
@@ -115,7 +118,7 @@ constexpr auto kCommands = std::to_array<Command>({
      "remove: forgets a server that does not run and has no replica.\n"
      "force: the shard begins with nothing on the server --to ID, one that runs: for when all who\n"
      "held it have lost their memory. Needs --lose-data.\n"
-     "With --json: an object with cluster, servers and shards, for create, status and watch; with\n"
+     "With --json: an object with cluster, servers and shards, for create, status and watch, with\n"
      "shards, each with from and to, for what moves.\n",
      2, SIZE_MAX, "auth shards replicas min-replicas lease detect drop from to no-wait lose-data",
      Cluster},

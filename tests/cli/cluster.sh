@@ -92,11 +92,12 @@ ends() {
 ends 2 "no command 'cluster frob'" frob zk://127.0.0.1:1/plov
 ends 2 'usage: plov cluster create URI ID...' create zk://127.0.0.1:1/plov
 ends 2 'usage: plov cluster status URI' status zk://127.0.0.1:1/plov a1
+ends 2 'usage: plov cluster shards URI' shards zk://127.0.0.1:1/plov 0
 ends 2 'force needs --to ID.*--lose-data' force zk://127.0.0.1:1/plov 0 --to a1
 ends 2 "'x' is not a shard.s number" force zk://127.0.0.1:1/plov x --to a1 --lose-data
 ends 2 "--shards 'x' is not a number" create zk://127.0.0.1:1/plov a1 --shards x
 ends 2 '--lease: ' create zk://127.0.0.1:1/plov a1 --lease never
-ends 3 'answers at 127.0.0.1:1 within 500 ms' status zk://127.0.0.1:1/plov
+for part in status servers shards; do ends 3 'answers at 127.0.0.1:1 within 500 ms' $part zk://127.0.0.1:1/plov; done
 ends 2 'is not zk://HOST' status "static:$good"
 
 # What it says of itself, where it is asked for nothing but that.

@@ -67,7 +67,7 @@ start_server() {
 
 # The primary of the shard that is named first.
 primary() {
-  { plov cluster status "$uri" 2> /dev/null || true; } |
+  { plov cluster shards "$uri" 2> /dev/null || true; } |
     sed -n 's/^shard 0 .* primary \([a-z0-9]*\),.*/\1/p'
 }
 
@@ -83,6 +83,7 @@ for id in a1 b1 c1; do
   start_server "$id"
 done
 await "all shards are whole" plov cluster status "$uri"
+[[ $(plov cluster servers "$uri" | cut -d ' ' -f 1-2 | xargs) == "server a1 server b1 server c1" ]]
 # doctor_says REGEX: of the cluster.
 doctor_says() {
   { plov doctor --cluster "$uri" || true; } | tee "$work/doctor" | grep -qE "$1" || {
