@@ -19,8 +19,6 @@ constexpr milliseconds kLookEvery{20};
 // Less than what a silent server is suspected after, and more; and less than a session, and more.
 constexpr milliseconds kServerStopMin{50}, kServerStopMax{1500};
 constexpr milliseconds kCoordinatorMin{100}, kCoordinatorMax{3000};
-// Longer than plov cluster create has by default, as the machine may be busy with the load.
-constexpr milliseconds kDetect{600}, kDrop{300};
 constexpr uint32_t kRateErrorPpm = 100'000;
 
 void Rest(program::Random* random, milliseconds least, milliseconds most) {
@@ -60,8 +58,8 @@ std::expected<void, Error> OwnCluster::Begin() {
                                               {.shards = options_.shards,
                                                .replicas = options_.servers > 3 ? 3u : 2u,
                                                .min_replicas = 1,
-                                               .detect = kDetect,
-                                               .drop = kDrop,
+                                               .detect = options_.detect,
+                                               .drop = options_.drop,
                                                .rate_error_ppm = kRateErrorPpm},
                                               names);
   if (!created) return std::unexpected(created.error());
@@ -76,16 +74,13 @@ std::expected<void, Error> OwnCluster::Begin() {
         .memory_bytes = options_.memory_bytes,
         .max_value_bytes = options_.max_value_bytes,
         .shards = options_.shards,
+        .spin_us = options_.spin_us,
         .member = program::OwnServerOptions::Member{
             proxy_->UriFor(static_cast<fabric::HostId>(i)) + kRoot, NameOf(i), CutsPath()}});
     if (auto started = servers_[i].Start(program::Life::kFirst); !started) return started;
   }
-  const auto end = std::chrono::steady_clock::now() + kStartWithin;
-  while (!IsWhole()) {
-    if (std::chrono::steady_clock::now() >= end) {
-      return Fail(Code::kUnavailable, "the cluster does not become whole: " + servers_[0].Log());
-    }
-    std::this_thread::sleep_for(kLookEvery);
+  if (!AwaitWhole(kStartWithin)) {
+    return Fail(Code::kUnavailable, "the cluster does not become whole: " + servers_[0].Log());
   }
   promotions_ = 0;
   return {};
@@ -125,20 +120,44 @@ void OwnCluster::StopServer(program::Random* random) {
   server.process().Continue();
 }
 
+void OwnCluster::ForEachOther(size_t server,
+                              const std::function<void(fabric::HostId)>& change) const {
+  for (fabric::HostId host = 0; host <= ensemble_host(); ++host) {
+    if (host != server) change(host);
+  }
+}
+
+void OwnCluster::Isolate(size_t server) {
+  const auto number = static_cast<fabric::HostId>(server);
+  ForEachOther(server, [&](fabric::HostId host) { cuts_->table()->Cut(number, host); });
+}
+
+void OwnCluster::Rejoin(size_t server) {
+  const auto number = static_cast<fabric::HostId>(server);
+  ForEachOther(server, [&](fabric::HostId host) { cuts_->table()->Heal(number, host); });
+}
+
 void OwnCluster::CutServer(program::Random* random) {
   const auto server = static_cast<fabric::HostId>(random->Below(servers_.size()));
-  // One time of two from all, the ensemble too; else from one of them, or nobody where that is the server itself.
-  const bool is_from_all = random->Below(2) == 0;
-  const auto other = static_cast<fabric::HostId>(random->Below(ensemble_host() + 1));
-  fabric::CutTable* table = cuts_->table();
-  const auto for_each_cut = [&](auto&& change) {
-    for (fabric::HostId host = 0; host <= ensemble_host(); ++host) {
-      if (host != server && (is_from_all || host == other)) change(host);
-    }
-  };
-  for_each_cut([&](fabric::HostId host) { table->Cut(server, host); });
+  // One time of two from all, the ensemble too; else from one of them.
+  if (random->Below(2) == 0) {
+    Isolate(server);
+  } else {
+    const auto others = ensemble_host();
+    cuts_->table()->Cut(
+        server, (server + 1 + static_cast<fabric::HostId>(random->Below(others))) % (others + 1));
+  }
   Rest(random, kServerStopMin, kServerStopMax);
-  for_each_cut([&](fabric::HostId host) { table->Heal(server, host); });
+  Rejoin(server);
+}
+
+std::expected<void, Error> OwnCluster::HandOver(uint32_t shard) {
+  const auto values = follower_->Look();
+  if (!values) return std::unexpected(values.error());
+  const auto& placed = (*values)->placements.at(shard).servers;
+  const auto plan = cluster::PlanMove(**values, shard, "", placed.back());
+  if (!plan) return std::unexpected(plan.error());
+  return cluster::Apply(coordinator_.get(), **values, *plan);
 }
 
 // One that cannot be is none.
@@ -173,6 +192,15 @@ std::expected<void, Error> OwnCluster::HarmCoordinator(program::Random* random) 
       Rest(random, milliseconds(0), kCoordinatorMin);
       return ensemble_->Start(member);
   }
+}
+
+bool OwnCluster::AwaitWhole(std::chrono::seconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!IsWhole()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(kLookEvery);
+  }
+  return true;
 }
 
 bool OwnCluster::IsWhole() {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,11 @@ class OwnCluster {
     uint32_t shards = 0;
     uint64_t memory_bytes = 0;  // of each server
     uint64_t max_value_bytes = 0;
+    // Of the cluster (cluster/configuration.h); longer than plov cluster create has by default, as the machine may be
+    // busy with the load.
+    std::chrono::milliseconds detect{600};
+    std::chrono::milliseconds drop{300};
+    uint32_t spin_us = 5;  // as of OwnServerOptions
   };
   // Until all shards are whole. Errors: no ZooKeeper here, no plovd.
   static std::expected<std::unique_ptr<OwnCluster>, Error> Start(const Options& options);
@@ -48,8 +54,18 @@ class OwnCluster {
   void Move(program::Random* random);
   std::expected<void, Error> HarmCoordinator(program::Random* random);
 
+  // Harm that lasts until it is mended. Isolate: it is cut off from all others and from the coordinator.
+  program::OwnServer& server(size_t number) { return servers_.at(number); }
+  void Isolate(size_t server);
+  void Rejoin(size_t server);
+  // Another server becomes the primary soon. Errors: there is none, the coordinator's.
+  std::expected<void, Error> HandOver(uint32_t shard);
+
   // Follows what the coordinator has. Whether every shard has as many replicas in sync as it is placed on.
   bool IsWhole();
+  bool AwaitWhole(std::chrono::seconds limit);
+  // As far as IsWhole has seen.
+  size_t PrimaryOf(uint32_t shard) const { return size_t(primaries_.at(shard)[0] - 'a'); }
   // How often a shard has had another primary, as far as IsWhole has seen.
   uint64_t promotions() const { return promotions_; }
 
@@ -64,6 +80,7 @@ class OwnCluster {
   std::expected<void, Error> MakeCuttable(std::vector<std::string> hosts);
   std::string CutsPath() const { return options_.folder + "/cuts"; }
   fabric::HostId ensemble_host() const { return options_.servers; }
+  void ForEachOther(size_t server, const std::function<void(fabric::HostId)>& change) const;
   std::string NameOf(size_t server) const { return std::string(1, char('a' + server)) + "1"; }
 
   Options options_;

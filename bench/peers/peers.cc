@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "bench/cluster/subject.h"
 #include "bench/peers/peer.h"
 
 namespace plov::bench {
@@ -25,6 +26,12 @@ std::span<const PeerKind> PeerKinds() { return kPeerKinds; }
 const PeerKind* FindPeerKind(std::string_view name) {
   const auto found = std::ranges::find(kPeerKinds, name, &PeerKind::name);
   return found == kPeerKinds.end() ? nullptr : &*found;
+}
+
+StartedSubject StartRedisCluster(const std::string& folder) {
+  static StartedSubject (*start)(const std::string&) = PLOV_START_REDIS_CLUSTER;
+  if (start != nullptr) return start(folder);
+  return Fail(Code::kUnavailable, "plov-bench was built without the package libhiredis-dev");
 }
 
 StartedPeer PeerKind::Start(const Work& work, const PeerPlace& place) const {

@@ -16,8 +16,8 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr auto kCommands = std::to_array<const Command*>(
-    {&kRunCommand, &kBusyCommand, &kCompareCommand, &kDesignsCommand, &kDurableCommand,
-     &kFabricCommand, &kTableCommand, &kScaleCommand, &kVerbsCommand});
+    {&kRunCommand, &kBusyCommand, &kClusterCommand, &kCompareCommand, &kDesignsCommand,
+     &kDurableCommand, &kFabricCommand, &kTableCommand, &kScaleCommand, &kVerbsCommand});
 
 po::options_description HelpOption() {
   po::options_description options("Options", 100);

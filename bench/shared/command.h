@@ -31,7 +31,7 @@ struct Command {
   // kInvalidArgument is a wrong command line; all other codes end with the status of an error.
   Outcome (*run)(const Given& given, program::Output* output);
 };
-extern const Command kBusyCommand, kCompareCommand, kDesignsCommand, kDurableCommand,
-    kFabricCommand, kRunCommand, kScaleCommand, kTableCommand, kVerbsCommand;
+extern const Command kBusyCommand, kClusterCommand, kCompareCommand, kDesignsCommand,
+    kDurableCommand, kFabricCommand, kRunCommand, kScaleCommand, kTableCommand, kVerbsCommand;
 
 }  // namespace plov::bench

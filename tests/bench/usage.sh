@@ -126,7 +126,7 @@ expect 2 scale --markdown '' && says 'markdown is empty'
 
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help -h help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in run busy compare designs durable fabric scale table verbs; do
+for command in run busy cluster compare designs durable fabric scale table verbs; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
