@@ -16,7 +16,8 @@ in a virtual machine, and where there is neither that is said last.
 
   --quick          only g++ and its tests, without virtual machines
   --within DURATION
-                   of the mutants, which come last, tries in a random order as many as there is time for
+                   of the mutants, which come last, tries in a random order as many as there is time for; of
+                   the rules that a model cannot do without, breaks one in ten
   --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
                    fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
   --packages       also builds Debian packages of what is committed, twice, and installs, upgrades and
@@ -317,6 +318,12 @@ mutants() {
     bash "$root/tests/mutants.sh" "${bound[@]}"
 }
 
+# Of the models' rules, which need nothing of plov, one in ten.
+some_rules() {
+  run_ctest "g++: models' rules" release "$root/build/rules" --label-regex '^rule$' \
+    --tests-information "$((RANDOM % 10 + 1)),,10"
+}
+
 # What finds more the longer it looks.
 explore() {
   local log=$root/build/log
@@ -332,10 +339,12 @@ explore() {
 # What a variant is, and which tests have nothing for it, is in CMakePresets.json.
 main() {
   local left_out=()
+  if ((within_seconds > 0)); then left_out=(--label-exclude '^rule$'); fi
   if $quick; then left_out=(--label-exclude 'vm|rdma'); fi
   step install "$root/build/log/install.log" "$install_seconds" \
     bash "$root/tests/install.sh" test || true
   variant g++ release build g++ "${left_out[@]}"
+  if ((within_seconds > 0)) && ! $quick && [[ -f $root/build/build.ninja ]]; then some_rules; fi
   if ((long_seconds > 0)); then explore; fi
   if ! $quick; then
     if [[ -f $root/build/build.ninja ]]; then consumer; else
