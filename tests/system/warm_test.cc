@@ -228,6 +228,9 @@ TEST_P(WarmLoad, ManyLivesLookLikeOne) {
     ASSERT_EQ(server_->Log().find("damaged"), std::string::npos) << server_->Log();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // On a busy machine the lives above may have been too short for it.
+  EXPECT_TRUE(test::Eventually([this] { return shared_->fillers > 1000 && shared_->counted > 0; },
+                               std::chrono::seconds(60)));
   shared_->registers.stop = true;
   for (size_t i = 0; i < children_.size(); ++i) {
     EXPECT_EQ(children_[i].Wait(170), 0)
@@ -244,8 +247,6 @@ TEST_P(WarmLoad, ManyLivesLookLikeOne) {
               shared_->registers.gets.load(), shared_->fillers.load(), shared_->counted.load(),
               shared_->unknown.load(), shared_->unknown_writes.load(), shared_->reconnects.load());
   EXPECT_GT(shared_->reconnects, Rounds());
-  EXPECT_GT(shared_->fillers, 1000);
-  EXPECT_GT(shared_->counted, 0);
 }
 INSTANTIATE_TEST_SUITE_P(Shards, WarmLoad,
                          ::testing::Values(Serving{"1", "1", nullptr}, Serving{"2", "2", nullptr},
