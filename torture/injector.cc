@@ -96,12 +96,7 @@ std::expected<void, Error> Runner::InjectIntoCluster(Fault fault) {
     return {};
   }
   if (fault == Fault::kCoordinator) return cluster->HarmCoordinator(&random_);
-  const auto end = Clock::now() + kWholeWithin;
-  while (!cluster->IsWhole()) {
-    if (Clock::now() < end) {
-      std::this_thread::sleep_for(milliseconds(20));
-      continue;
-    }
+  if (!cluster->AwaitWhole(kWholeWithin)) {
     Wrong("the cluster does not become whole again");
     return {};
   }

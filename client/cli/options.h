@@ -17,10 +17,10 @@ namespace plov::cli {
 
 struct KeptClient;
 
-// Of cluster; the first two of doctor, too.
+// Of cluster.
 struct ClusterOptions {
-  std::string uri = {};  // of doctor alone: the coordinator's; empty: none
-  std::string auth_file = {};
+  std::string uri = {};        // of doctor alone: the coordinator's; empty: none
+  std::string auth_file = {};  // of doctor, too
   uint32_t shards = 16;
   std::optional<uint32_t> replicas = {};  // 2, or 1 where there is one server
   uint32_t min_replicas = 1;
