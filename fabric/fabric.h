@@ -219,6 +219,8 @@ class Port {
   virtual int fd() const = 0;
   virtual bool Arm() = 0;
   virtual void Disarm() = 0;
+  // Instead of Disarm(), by who waits for several ports and saw that fd() was not readable.
+  virtual void StayAwake() { Disarm(); }
   // Makes fd() readable until Disarm(). Any thread.
   virtual void Wake() = 0;
 
@@ -232,6 +234,12 @@ class Port {
 
 namespace shm {
 class PassedSockets;
+}
+
+// Ends a sleep of a port, one of those that were waited for; readable: the descriptors that were.
+inline void Disarm(Port* port, std::span<const int> readable) {
+  if (std::ranges::find(readable, port->fd()) != readable.end()) return port->Disarm();
+  port->StayAwake();
 }
 
 // What one shard exposes: its region, and the file descriptor behind it. All stay until Withdraw

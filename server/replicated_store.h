@@ -77,7 +77,7 @@ class ReplicatedStore final : private ReplicaOwner {
   void AddPort(fabric::Port* port) { replica_.AddPort(port); }
   std::vector<int> fds() const { return replica_.fds(); }
   bool Arm() { return replica_.Arm(); }
-  void Disarm() { replica_.Disarm(); }
+  void Disarm(std::span<const int> readable) { replica_.Disarm(readable); }
   uint64_t next_tick_us() const { return replica_.next_tick_us(); }
   void Wake() { replica_.Wake(); }
   const cluster::Replica& replica() const { return replica_.replica(); }

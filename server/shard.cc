@@ -78,9 +78,9 @@ bool Shard::Arm() {
   return armed;
 }
 
-void Shard::Disarm() {
-  if (commit_ != nullptr) commit_->Disarm();
-  for (const Endpoint& endpoint : endpoints_) endpoint.port->Disarm();
+void Shard::Disarm(std::span<const int> readable) {
+  if (commit_ != nullptr) commit_->Disarm(readable);
+  for (const Endpoint& endpoint : endpoints_) fabric::Disarm(endpoint.port, readable);
 }
 
 bool Shard::OnClientsCore() {

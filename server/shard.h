@@ -87,11 +87,11 @@ class Shard {
   // Handles at most one event per port and a slice of one message; false when there was nothing.
   bool Step();
 
-  // To sleep: Arm(), and when it returns true wait until one of the ports' fds is readable, or for
-  // SleepMs(), then Disarm().
+  // To sleep: Arm(), and when it returns true wait until some of fds() are readable, or for SleepMs(), then Disarm()
+  // with those, perhaps among others.
   std::vector<int> fds() const;
   bool Arm();
-  void Disarm();
+  void Disarm(std::span<const int> readable);
   // Milliseconds after which time alone makes work; -1: never.
   int SleepMs() const;
   // Whether a client that is awake was last seen on the core that the caller runs on.

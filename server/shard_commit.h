@@ -45,7 +45,8 @@ class ShardCommit {
   virtual bool StepSnapshot() { return false; }
   // Before the shard sleeps. False: there is something to do.
   virtual bool Arm() = 0;
-  virtual void Disarm() {}
+  // readable: those of fds() that ended the sleep.
+  virtual void Disarm(std::span<const int> /*readable*/) {}
   // What wakes the shard beside its clients' ports.
   virtual std::vector<int> fds() const { return {}; }
   // Milliseconds after which time alone makes work for Step; -1: never.

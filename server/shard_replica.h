@@ -60,7 +60,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   // To sleep, as of the ports.
   std::vector<int> fds() const;
   bool Arm();
-  void Disarm() { port_.Disarm(); }
+  void Disarm(std::span<const int> readable) { port_.Disarm(readable); }
 
   // Takes what has come, sends what is due. False when there was nothing to do.
   bool Step(uint64_t now_us);

@@ -48,7 +48,7 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
 
   bool Step() override;
   bool Arm() override { return unasked_.empty() && replicated_.Arm(); }
-  void Disarm() override { replicated_.Disarm(); }
+  void Disarm(std::span<const int> readable) override { replicated_.Disarm(readable); }
   std::vector<int> fds() const override { return replicated_.fds(); }
   int SleepMs() const override;
   void PublishTo(CounterPage* page) const override;

@@ -3,7 +3,9 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <span>
 #include <utility>
 
 namespace plov::server {
@@ -16,6 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kLongSleep{100};
 // A flash disk's write is durable after about so many times the spin of 50 us.
 constexpr int kSpinsForDisk = 4;
+constexpr int kEventsMax = 64;
 
 }  // namespace
 
@@ -98,14 +101,22 @@ void ShardThread::Sleep() {
     const int shard_ms = served.shard->SleepMs();
     if (shard_ms >= 0) sleep_ms = sleep_ms < 0 ? shard_ms : std::min(sleep_ms, shard_ms);
   }
-  if (armed) {
-    epoll_event event;
-    sleeps_.store(true, std::memory_order_relaxed);
-    const int ready = ::epoll_wait(epoll_.get(), &event, 1, sleep_ms);
-    if (ready == 1 && event.data.fd == bell_.get()) fabric::ClearEvent(bell_.get());
-    sleeps_.store(false, std::memory_order_relaxed);
+  if (armed) AwaitReadable(sleep_ms);
+  for (const Served& served : shards_) served.shard->Disarm(readable_);
+  readable_.clear();
+}
+
+// Those that find no room among the events end the next sleep.
+void ShardThread::AwaitReadable(int sleep_ms) {
+  std::array<epoll_event, kEventsMax> events;
+  sleeps_.store(true, std::memory_order_relaxed);
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, sleep_ms);
+  sleeps_.store(false, std::memory_order_relaxed);
+  for (const epoll_event& event :
+       std::span(events).first(static_cast<size_t>(std::max(count, 0)))) {
+    readable_.push_back(event.data.fd);
+    if (event.data.fd == bell_.get()) fabric::ClearEvent(bell_.get());
   }
-  for (const Served& served : shards_) served.shard->Disarm();
 }
 
 void ShardThread::EndWindow(Clock::time_point now) {

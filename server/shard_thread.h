@@ -70,6 +70,7 @@ class ShardThread {
   bool OnClientsCore();
   bool Awaits() const;
   void Sleep();
+  void AwaitReadable(int sleep_ms);
   void EndWindow(fabric::Clock::time_point now);
   std::expected<void, Error> Watch(const Shard& shard);
   void Unwatch(const Shard& shard);
@@ -93,6 +94,7 @@ class ShardThread {
   uint64_t seen_turns_ = 0;  // of who asks IsAlive
   fabric::Fd bell_;
   fabric::Fd epoll_;
+  std::vector<int> readable_;       // that ended this sleep
   std::atomic<bool> stop_ = false;  // relaxed; the bell is what is waited for
 
   std::mutex mutex_;

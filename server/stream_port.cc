@@ -19,8 +19,8 @@ bool StreamPort::Arm() {
   return armed;
 }
 
-void StreamPort::Disarm() {
-  for (const Endpoint& endpoint : endpoints_) endpoint.port->Disarm();
+void StreamPort::Disarm(std::span<const int> readable) {
+  for (const Endpoint& endpoint : endpoints_) fabric::Disarm(endpoint.port, readable);
 }
 
 bool StreamPort::Step() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -31,10 +32,10 @@ class StreamPort {
   // One listener's; outlives the last Step.
   void AddPort(fabric::Port* port) { endpoints_.push_back({port, {}}); }
 
-  // To sleep, as of a fabric::Port.
+  // To sleep, as of a fabric::Port; readable: those of fds() that ended the sleep.
   std::vector<int> fds() const;
   bool Arm();
-  void Disarm();
+  void Disarm(std::span<const int> readable);
 
   // Takes what has come, at most one event of each port. False when there was nothing.
   bool Step();

@@ -336,9 +336,13 @@ bool ShmPort::OnPeersCore() {
 }
 
 void ShmPort::Disarm() {
+  StayAwake();
+  if (WatchSockets()) ClearEvent(bell_.get());
+}
+
+void ShmPort::StayAwake() {
   age_ += kMessagesPerSleep;
   for (Peer* peer : hot_) peer->requests.StayAwake();
-  if (WatchSockets()) ClearEvent(bell_.get());
 }
 
 }  // namespace plov::fabric::shm

@@ -56,6 +56,7 @@ class ShmPort final : public Port {
   int fd() const override { return epoll_.get(); }
   bool Arm() override;
   void Disarm() override;
+  void StayAwake() override;
   void Wake() override { Ring(bell_.get()); }
   bool OnPeersCore() override;
   uint64_t connection_bytes() const override { return connection_bytes_; }

@@ -58,6 +58,7 @@ class VerbsPort final : public Port {
   int fd() const override { return epoll_.get(); }
   bool Arm() override;
   void Disarm() override;
+  void StayAwake() override {}
   void Wake() override { Ring(bell_.get()); }
   uint64_t connection_bytes() const override {
     return peer_bytes_ + (device_ != nullptr ? Slices::kPinnedBytes : 0);
