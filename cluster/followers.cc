@@ -43,6 +43,8 @@ void Followers::Heard(const std::string& server, uint64_t now_us) {
   }
 }
 
+void Followers::Lost(const std::string& server) { Heard(server, 0); }
+
 Follower* Followers::Find(uint64_t incarnation) {
   const auto found = std::ranges::find(all_, incarnation,
                                        [](const Follower& one) { return one.replica.incarnation; });

@@ -36,6 +36,8 @@ class Followers {
   // Those of this server are not.
   void Heard(const std::string& server, uint64_t now_us);
 
+  // They are as silent as one that was waited for.
+  void Lost(const std::string& server);
   const std::vector<Follower>& all() const { return all_; }
   Follower* Find(uint64_t incarnation);
   // nullptr: there is none.

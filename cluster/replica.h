@@ -117,6 +117,9 @@ class Replica {
   // message is.
   void HearPart(uint64_t now_us);
   void HearOf(const std::string& server, uint64_t now_us);
+  // The connection to a server has ended, and nobody answers where it was: its replica need not be waited for. Not
+  // again until it was connected to.
+  void Lost(const std::string& server, uint64_t now_us);
   void CaughtUp() { has_caught_up_ = true; }
   // Its memory is of no use any more: ReplicaHost::StartAnew follows, and nothing after that.
   void GiveUp(const char* why);

@@ -37,7 +37,7 @@ void Dialer::Ask(uint32_t shard) {
   const std::lock_guard lock(mutex_);
   if (dialled_.contains(shard)) return;
   const auto tried = tried_.find(shard);
-  const auto due = tried == tried_.end() ? fabric::Clock::time_point() : tried->second + kRest;
+  const auto due = tried == tried_.end() ? fabric::Clock::time_point() : tried->second.at + kRest;
   if (wanted_.emplace(shard, due).second) asked_.notify_one();
 }
 
@@ -47,10 +47,17 @@ std::unique_ptr<fabric::Connection> Dialer::Take(uint32_t shard) {
   return found.empty() ? nullptr : std::move(found.mapped());
 }
 
+bool Dialer::IsAway(uint32_t shard) {
+  const std::lock_guard lock(mutex_);
+  const auto tried = tried_.find(shard);
+  return tried != tried_.end() && tried->second.is_away;
+}
+
 // Not every failure is logged: it is tried again until the server is there. One that is, and does not have the shard, has
 // had it, or will.
 std::unique_ptr<fabric::Connection> Dialer::Connect(const std::vector<std::string>& uris,
-                                                    uint32_t shard) {
+                                                    uint32_t shard, bool* is_away) {
+  *is_away = !uris.empty();
   std::string trouble;
   bool is_there = false;
   for (const std::string& uri : uris) {
@@ -60,12 +67,14 @@ std::unique_ptr<fabric::Connection> Dialer::Connect(const std::vector<std::strin
                                        .administers = true,  // its place is not a client's
                                        .deadline = fabric::Clock::now() + kConnectTime});
     if (connection) {
+      *is_away = false;
       trouble_.clear();
       return std::move(*connection);
     }
-    const bool is_away = connection.error().code == Code::kUnavailable;
+    const bool is_silent = connection.error().code == Code::kUnavailable;
+    *is_away = *is_away && is_silent;
     is_there = connection.error().code == Code::kNoShard;
-    trouble = is_away ? "nobody answers at " + uri : connection.error().message;
+    trouble = is_silent ? "nobody answers at " + uri : connection.error().message;
   }
   if (trouble_.empty() && !is_there) spdlog::warn("no connection to server {}: {}", name_, trouble);
   if (!is_there) trouble_ = std::move(trouble);
@@ -99,10 +108,11 @@ void Dialer::Run(const std::stop_token& stop) {
 void Dialer::Try(uint32_t shard, std::unique_lock<std::mutex>* lock) {
   const std::vector<std::string> uris = uris_;
   lock->unlock();
-  auto connection = Connect(uris, shard);
+  bool is_away = false;
+  auto connection = Connect(uris, shard, &is_away);
   lock->lock();
   wanted_.erase(shard);
-  tried_[shard] = fabric::Clock::now();
+  tried_[shard] = {fabric::Clock::now(), is_away};
   if (connection == nullptr) return;
   dialled_[shard] = std::move(connection);
   lock->unlock();

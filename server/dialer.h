@@ -38,6 +38,8 @@ class Dialer {
   void Ask(uint32_t shard);
   // Null: there is none yet. Whoever takes it is its thread.
   std::unique_ptr<fabric::Connection> Take(uint32_t shard);
+  // Whether nobody answered when this was tried last.
+  bool IsAway(uint32_t shard);
 
  private:
   void Run(const std::stop_token& stop);
@@ -45,7 +47,9 @@ class Dialer {
   std::optional<uint32_t> NextDue(fabric::Clock::time_point* next) const;
   // Under the lock, which it gives up meanwhile.
   void Try(uint32_t shard, std::unique_lock<std::mutex>* lock);
-  std::unique_ptr<fabric::Connection> Connect(const std::vector<std::string>& uris, uint32_t shard);
+  // is_away: nobody answers at any of them.
+  std::unique_ptr<fabric::Connection> Connect(const std::vector<std::string>& uris, uint32_t shard,
+                                              bool* is_away);
 
   const std::string name_;
   const std::function<void()> wake_;
@@ -54,7 +58,11 @@ class Dialer {
   std::vector<std::string> uris_;
   std::condition_variable_any asked_;
   std::map<uint32_t, fabric::Clock::time_point> wanted_;  // and not before
-  std::map<uint32_t, fabric::Clock::time_point> tried_;
+  struct Tried {
+    fabric::Clock::time_point at;
+    bool is_away;
+  };
+  std::map<uint32_t, Tried> tried_;
   std::map<uint32_t, std::unique_ptr<fabric::Connection>> dialled_;
   std::string trouble_;  // that the log has heard of; of the thread
   std::jthread thread_;  // the last, so that it ends first

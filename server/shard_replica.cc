@@ -54,6 +54,7 @@ bool ShardReplica::Step(uint64_t now_us) {
   for (auto& [server, link] : links_) {
     did |= link.Step();
     if (link.HasMoved()) replica_.HearOf(server, now_us);
+    if (link.TakeLoss()) replica_.Lost(server, now_us);
   }
   if (has_news_.load(std::memory_order_relaxed)) {
     TakeNews(now_us);

@@ -3,6 +3,8 @@
 #include <tuple>
 #include <utility>
 
+#include "fabric/os.h"
+
 namespace plov::server {
 
 void StreamLink::Send(std::vector<std::byte> message) {
@@ -24,6 +26,8 @@ bool StreamLink::Step() {
     connection_.reset();
     waiting_.clear();
     waiting_bytes_ = 0;
+    has_ended_ = true;
+    dialer_->Ask(shard_);
     return true;
   }
   bool did = false;
@@ -39,7 +43,15 @@ void StreamLink::Connect() {
 
 void StreamLink::Take() {
   connection_ = dialer_->Take(shard_);
-  if (is_up() && epoll_fd_ >= 0) std::ignore = fabric::Watch(epoll_fd_, connection_->fd());
+  if (!is_up()) return;
+  has_ended_ = false;
+  if (epoll_fd_ >= 0) std::ignore = fabric::Watch(epoll_fd_, connection_->fd());
+}
+
+bool StreamLink::TakeLoss() {
+  const bool is_lost = has_ended_ && dialer_->IsAway(shard_);
+  if (is_lost) has_ended_ = false;
+  return is_lost;
 }
 
 bool StreamLink::SendParts() {

@@ -41,6 +41,8 @@ class StreamLink {
 
   // Whether parts were taken of a message that is not whole yet, since this was asked last.
   bool HasMoved() { return std::exchange(has_moved_, false); }
+  // Whether the last connection has ended and nobody answers any more; once after each.
+  bool TakeLoss();
   bool is_up() const { return connection_ != nullptr; }
   size_t waiting_bytes() const { return waiting_bytes_; }
 
@@ -61,6 +63,7 @@ class StreamLink {
   std::deque<Waiting> waiting_;
   size_t waiting_bytes_ = 0;
   bool has_moved_ = false;
+  bool has_ended_ = false;  // and it is not known yet whether the server has
 };
 
 }  // namespace plov::server

@@ -518,6 +518,31 @@ TEST_F(ReplicaRules, WhoSendsALongMessageIsNotSilent) {
   EXPECT_TRUE(host_.proposed);
 }
 
+TEST_F(ReplicaRules, PrimaryWhoseServerIsGoneIsNotWaitedFor) {
+  Replica c = Make(kC, HeldOf(1, "a", {kA, kB, kC}));
+  c.Receive(First(1, "a", kC), 1000);
+  c.Lost("b", 1010);
+  c.Tick(1020);
+  EXPECT_FALSE(host_.proposed);
+  c.Lost("a", 1030);
+  c.Tick(1040);
+  ASSERT_TRUE(host_.proposed);
+  EXPECT_EQ(host_.proposed->primary, "c");
+}
+
+TEST_F(ReplicaRules, MemberWhoseServerIsGoneIsDroppedAtOnce) {
+  settings_.drop_us = 800;
+  Replica b = Primary();
+  host_.proposed.reset();
+  b.Lost("a", 1110);
+  b.Tick(1120);
+  EXPECT_FALSE(host_.proposed);
+  b.Lost("c", 1130);
+  b.Tick(1140);
+  ASSERT_TRUE(host_.proposed);
+  EXPECT_EQ(host_.proposed->in_sync, std::vector{kB});
+}
+
 TEST_F(ReplicaRules, MemberThatLeavesIsDroppedAtOnce) {
   settings_.lease_us = 0;
   Replica b = Primary();

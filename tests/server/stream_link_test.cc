@@ -160,6 +160,22 @@ TEST_F(StreamLinkTest, WhatWaitsForALifeReachesNoOther) {
   EXPECT_EQ(std::get<Ack>(receiver_->received[0]).epoch, 2u);
 }
 
+TEST_F(StreamLinkTest, ServerThatIsGoneIsLostOnce) {
+  for (int life = 1; life <= 2; ++life) {
+    EXPECT_FALSE(link_.TakeLoss()) << "it is not there yet";
+    receiver_.emplace(uri_);
+    ASSERT_TRUE(AwaitUp());
+    receiver_->End();
+    receiver_->Begin();
+    ASSERT_TRUE(Await([&] { return !link_.is_up(); }));
+    ASSERT_TRUE(AwaitUp());
+    EXPECT_FALSE(link_.TakeLoss()) << "another life came";
+    receiver_.reset();
+    EXPECT_TRUE(Await([&] { return link_.TakeLoss(); }));
+    EXPECT_FALSE(link_.TakeLoss());
+  }
+}
+
 // As one that is stopped does.
 TEST_F(StreamLinkTest, ReceiverThatTakesNothingCostsBoundedMemory) {
   receiver_.emplace(uri_);
