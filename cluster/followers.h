@@ -17,6 +17,7 @@ struct Follower {
   bool follows = false;     // it has this primary's entries in the place of its own
   bool has_caught_up = false;
   bool leaves = false;    // it has asked to be dropped
+  bool is_full = false;   // it has said so last
   uint64_t held = 0;      // it holds all up to this number
   uint64_t heard_us = 0;  // when it was heard of last
   uint64_t sent_us = 0;   // it has acknowledged, in this epoch, what was sent then
@@ -35,9 +36,9 @@ class Followers {
   void HeardAll(uint64_t now_us);
   // Those of this server are not.
   void Heard(const std::string& server, uint64_t now_us);
-
   // They are as silent as one that was waited for.
   void Lost(const std::string& server);
+
   const std::vector<Follower>& all() const { return all_; }
   Follower* Find(uint64_t incarnation);
   // nullptr: there is none.

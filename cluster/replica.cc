@@ -71,7 +71,7 @@ void Replica::ShowOwn() {
 }
 
 void Replica::GiveUp(const char* why) {
-  is_given_up_ = true;
+  if (std::exchange(is_given_up_, true)) return;
   lead_.reset();
   Show(0);
   host_->StartAnew(why);
@@ -192,6 +192,7 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
                       .has_gap = has_gap,
                       .has_caught_up = has_caught_up_,
                       .leaves = leaves_,
+                      .is_full = is_full_,
                       .end = tail_.end().number,
                       .sent_us = sent_us_});
 }
@@ -212,6 +213,7 @@ void Replica::Receive(const Ack& ack, uint64_t now_us) {
   from->follows = true;
   from->has_caught_up |= ack.has_caught_up;
   from->leaves |= ack.leaves;
+  from->is_full = ack.is_full;
   from->held = std::max(from->held, ack.end);
   from->sent_us = std::max(from->sent_us, ack.sent_us);
   if (ack.has_gap) {
@@ -254,6 +256,14 @@ void Replica::Receive(const HandOver& hand_over, uint64_t now_us) {
 
 bool Replica::takes_writes() const {
   return takes_entries() && held_->shard.in_sync.size() >= settings_.min_replicas;
+}
+
+const std::string* Replica::full_member() const {
+  if (!lead_) return nullptr;
+  const auto& all = lead_->followers.all();
+  const auto full =
+      std::ranges::find_if(all, [](const Follower& one) { return !one.is_joining && one.is_full; });
+  return full == all.end() ? nullptr : &full->replica.server;
 }
 
 std::optional<uint64_t> Replica::joining() const {

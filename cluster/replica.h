@@ -121,6 +121,9 @@ class Replica {
   // again until it was connected to.
   void Lost(const std::string& server, uint64_t now_us);
   void CaughtUp() { has_caught_up_ = true; }
+  // Whether its memory holds little more than what is under way: its primary is to take no more. It hears of it with the
+  // next acknowledgement.
+  void SetFull(bool is_full) { is_full_ = is_full; }
   // Its memory is of no use any more: ReplicaHost::StartAnew follows, and nothing after that.
   void GiveUp(const char* why);
   // Often: a few times in each of the times above, after what has arrived was received.
@@ -138,6 +141,8 @@ class Replica {
   // Whether Write may be called; and whether for clients, for whom there have to be enough replicas.
   bool takes_entries() const { return serves() && !lead_->successor; }
   bool takes_writes() const;
+  // Of a primary: the server of another member that is full; nullptr: none is.
+  const std::string* full_member() const;
   // The replica that joins, once it has this primary's stream: the next entry is among what it gets. nullopt: there is none.
   std::optional<uint64_t> joining() const;
 
@@ -220,6 +225,7 @@ class Replica {
   bool is_given_up_ = false;
   bool has_caught_up_ = false;
   bool leaves_ = false;
+  bool is_full_ = false;
   std::optional<Held> held_;
   uint64_t oath_ = 0;
   bool follows_ = false;   // it has the tail of the epoch's primary

@@ -70,6 +70,7 @@ struct Ack {
   bool has_caught_up =
       false;             // of a new replica: it has what was published before the stream began, too
   bool leaves = false;   // it is to be dropped
+  bool is_full = false;  // it has no memory for more than what is under way
   uint64_t end = 0;      // it holds all up to this number
   uint64_t sent_us = 0;  // the greatest of the primary's Appends that it took in this epoch
 };

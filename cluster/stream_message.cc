@@ -29,6 +29,7 @@ constexpr uint8_t kFollows = 1;
 constexpr uint8_t kHasGap = 2;
 constexpr uint8_t kHasCaughtUp = 4;
 constexpr uint8_t kLeaves = 8;
+constexpr uint8_t kIsFull = 16;
 
 struct Head {
   MessageKind kind;
@@ -59,7 +60,8 @@ Head HeadOf(const Append& append) {
 
 Head HeadOf(const Ack& ack) {
   const int flags = (ack.follows ? kFollows : 0) | (ack.has_gap ? kHasGap : 0) |
-                    (ack.has_caught_up ? kHasCaughtUp : 0) | (ack.leaves ? kLeaves : 0);
+                    (ack.has_caught_up ? kHasCaughtUp : 0) | (ack.leaves ? kLeaves : 0) |
+                    (ack.is_full ? kIsFull : 0);
   return {.kind = MessageKind::kAck,
           .flags = static_cast<uint8_t>(flags),
           .epoch = ack.epoch,
@@ -175,14 +177,15 @@ std::optional<StreamMessage> TakeAppend(const StreamId& id, Head head, ByteReade
 }
 
 std::optional<StreamMessage> TakeAck(const Head& head) {
-  if (head.flags > (kFollows | kHasGap | kHasCaughtUp | kLeaves) || !head.name.empty())
-    return std::nullopt;
+  constexpr int kAllFlags = kFollows | kHasGap | kHasCaughtUp | kLeaves | kIsFull;
+  if (head.flags > kAllFlags || !head.name.empty()) return std::nullopt;
   return Ack{.epoch = head.epoch,
              .from = head.incarnation,
              .follows = (head.flags & kFollows) != 0,
              .has_gap = (head.flags & kHasGap) != 0,
              .has_caught_up = (head.flags & kHasCaughtUp) != 0,
              .leaves = (head.flags & kLeaves) != 0,
+             .is_full = (head.flags & kIsFull) != 0,
              .end = head.number,
              .sent_us = head.sent_us};
 }

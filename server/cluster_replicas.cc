@@ -13,6 +13,9 @@ namespace plov::server {
 
 namespace {
 
+// How often one that rests is asked whether it is due.
+constexpr std::chrono::seconds kRestPeriod{1};
+
 void LogLine(const char* line) { spdlog::warn("ZooKeeper's client: {}", line); }
 
 std::expected<std::unique_ptr<cluster::Coordinator>, Error> Connect(
@@ -34,6 +37,12 @@ std::expected<void, Error> ClusterReplicas::Open() {
   auto event = fabric::CreateEventFd();
   if (!event) return std::unexpected(event.error());
   event_ = std::move(*event);
+  auto timer = fabric::CreateTimerFd();
+  if (!timer) return std::unexpected(timer.error());
+  timer_ = std::move(*timer);
+  auto epoll = fabric::CreateEpoll({event_.get(), timer_.get()});
+  if (!epoll) return std::unexpected(epoll.error());
+  epoll_ = std::move(*epoll);
   auto page = Region::Create({.budget_bytes = kPageBytes});
   if (!page) return std::unexpected(page.error());
   if (!page->Commit(0, kPageBytes)) return Fail(Code::kNoSpace, page->WhyRefused());
@@ -110,6 +119,7 @@ std::expected<void, Error> ClusterReplicas::Start() {
 
 void ClusterReplicas::HandleEvents() {
   fabric::ClearEvent(event_.get());
+  fabric::ClearEvent(timer_.get());
   const ClusterWatch::News news = watch_->Take();
   if (news.values) Follow(*news.values);
   if (leaves_) return;
@@ -120,9 +130,13 @@ void ClusterReplicas::HandleEvents() {
     spdlog::info("shard {}: begins with nothing, in epoch {}", number, held.shard.epoch);
     BeginAnew(number, held);
   }
+  bool rest = false;
   for (auto& [number, replica] : replicas_) {
-    if (!replica.is_alive() || replica.has_ended()) BeginAnew(number, {});
+    if (replica.has_ended()) replica.End();
+    if (!replica.is_alive() && replica.is_due()) BeginAnew(number, {});
+    rest |= !replica.is_alive();
   }
+  fabric::SetTimer(timer_.get(), rest ? kRestPeriod : std::chrono::seconds{0});
 }
 
 void ClusterReplicas::RemoveEnded() {
@@ -140,7 +154,7 @@ void ClusterReplicas::RemoveEnded() {
   }
 }
 
-// What fails is tried again with the next event.
+// What fails is tried again after a rest.
 void ClusterReplicas::BeginAnew(uint32_t number, const std::optional<cluster::Held>& empty) {
   HostedReplica& replica = replicas_.at(number);
   replica.End();
@@ -251,6 +265,7 @@ void ClusterReplicas::KeepSlow(std::chrono::microseconds threshold) {
 void ClusterReplicas::RaiseBudget(size_t bytes) {
   store_.memory_bytes = bytes;
   for (auto& [number, replica] : replicas_) replica.RaiseBudget(bytes);
+  fabric::Ring(event_.get());
 }
 
 }  // namespace plov::server

@@ -45,7 +45,7 @@ class ClusterReplicas {
   // The replicas begin, as new ones, once the threads run. Errors as of HostedReplica::Begin.
   std::expected<void, Error> Start();
   // HandleEvents has work when it is readable.
-  int fd() const { return event_.get(); }
+  int fd() const { return epoll_.get(); }
   void HandleEvents();
   // The server is to end: others take over what it has. It goes on meanwhile, until has_left or its user's patience ends.
   void Leave();
@@ -77,6 +77,8 @@ class ClusterReplicas {
   Server server_;
   bool leaves_ = false;
   fabric::Fd event_;
+  fabric::Fd timer_;  // runs while a replica rests
+  fabric::Fd epoll_;  // of both
   std::optional<Region> stream_page_;
   std::unique_ptr<cluster::SharedCoordinator> coordinator_;
   std::unique_ptr<cluster::Coordinator> of_agent_, of_watch_;

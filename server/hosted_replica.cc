@@ -9,9 +9,18 @@
 
 namespace plov::server {
 
+namespace {
+
+constexpr std::chrono::seconds kRestOfReplica{30};
+
+}  // namespace
+
 std::expected<void, Error> HostedReplica::Begin(const std::optional<cluster::Held>& empty) {
   auto store = Store::Create(store_);
-  if (!store) return std::unexpected(store.error());
+  if (!store) {
+    due_ = fabric::Clock::now() + kRestOfReplica;
+    return std::unexpected(store.error());
+  }
   auto shard = std::make_unique<Shard>(std::move(*store));
   shard->Show(server_.admission);
   shard->CommandTo(server_.commands);
@@ -32,14 +41,8 @@ std::expected<void, Error> HostedReplica::Begin(const std::optional<cluster::Hel
           .server = server_.replica,
           .replica = {.config = config, .shard = number, .self = self, .memory = std::move(memory)},
           .sessions = {config.session_key, config.session_key},
-          .start_anew =
-              [this, number](const char* why) {
-                if (!leaves_.load(std::memory_order_relaxed)) {
-                  spdlog::warn("shard {}: begins anew, for {}", number, why);
-                }
-                has_ended_.store(true, std::memory_order_relaxed);
-                server_.wake();
-              },
+          .start_anew = [this](const char* why,
+                               bool is_too_small) { OnStartAnew(why, is_too_small); },
           .close_clients = [one = shard.get()] { one->CloseClients(); }});
   ReplicatedStore* replicated = &replication->replicated();
   shard->CommitBy(std::move(replication));
@@ -50,8 +53,25 @@ std::expected<void, Error> HostedReplica::Begin(const std::optional<cluster::Hel
     replicated_ = replicated;
   }
   if (begun) begun = server_.threads->Add(shard_.get());
-  if (!begun) Withdraw();
+  if (begun) return begun;
+  Withdraw();
+  due_ = fabric::Clock::now() + kRestOfReplica;
   return begun;
+}
+
+void HostedReplica::OnStartAnew(const char* why, bool is_too_small) {
+  if (is_too_small) {
+    spdlog::error(
+        "shard {}: has no replica here, as others hold more than its {} MiB of --memory take: "
+        "raise it; "
+        "another try in {} s",
+        store_.shard, store_.memory_bytes >> 20, kRestOfReplica.count());
+  } else if (!leaves_.load(std::memory_order_relaxed)) {
+    spdlog::warn("shard {}: begins anew, for {}", store_.shard, why);
+  }
+  is_too_small_.store(is_too_small, std::memory_order_relaxed);
+  has_ended_.store(true, std::memory_order_relaxed);
+  server_.wake();
 }
 
 std::expected<void, Error> HostedReplica::Expose(Shard* shard, ReplicatedStore* replicated) {
@@ -88,6 +108,8 @@ void HostedReplica::Withdraw() {
     listener->Withdraw(StreamShardOf(store_.shard));
   }
   has_ended_.store(false, std::memory_order_relaxed);
+  const bool rests = is_too_small_.exchange(false, std::memory_order_relaxed);
+  due_ = fabric::Clock::now() + (rests ? kRestOfReplica : std::chrono::seconds{0});
 }
 
 bool HostedReplica::is_last() const {
@@ -103,6 +125,7 @@ void HostedReplica::KeepSlow(std::chrono::microseconds threshold) {
 
 void HostedReplica::RaiseBudget(size_t bytes) {
   store_.memory_bytes = bytes;
+  due_ = {};
   if (shard_ != nullptr) shard_->RaiseBudget(bytes);
 }
 

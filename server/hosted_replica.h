@@ -53,6 +53,8 @@ class HostedReplica {
   bool is_alive() const { return shard_ != nullptr; }
   // Its memory is of no use any more.
   bool has_ended() const { return has_ended_.load(std::memory_order_relaxed); }
+  // Where there is no life: whether it is time for one. What failed, or found too little memory, rests.
+  bool is_due() const { return fabric::Clock::now() >= due_; }
 
   // As of Shard, of this life and those that follow.
   void KeepSlow(std::chrono::microseconds threshold);
@@ -70,12 +72,16 @@ class HostedReplica {
   void ForShard(const std::function<void(Shard*)>& use);
 
  private:
+  // This life's memory is of no use any more. The shard's thread.
+  void OnStartAnew(const char* why, bool is_too_small);
   std::expected<void, Error> Expose(Shard* shard, ReplicatedStore* replicated);
 
   const Server& server_;
   StoreOptions store_;
   std::chrono::microseconds slow_write_;
   std::atomic<bool> has_ended_ = false;
+  std::atomic<bool> is_too_small_ = false;  // its memory, as this life found
+  fabric::Clock::time_point due_;
   std::atomic<bool> leaves_ = false;
   std::mutex mutex_;  // held while shard_ and replicated_ change, and by others who use them
   std::unique_ptr<Shard> shard_;

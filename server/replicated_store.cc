@@ -10,13 +10,26 @@ namespace plov::server {
 using cluster::Entry;
 using verify::Logged;
 
+namespace {
+
+// What waits must fit into memory that is full, where others have as much: Store::kExcessPercentMax.
+constexpr size_t kWaitingPartMax = 16;
+// Replicas of the same items take more and less memory: by so much a full one exceeds its own before it stops its primary,
+// and then gives back.
+constexpr size_t kFullPercent = 12, kNotFullPercent = 6;
+static_assert(kFullPercent + 100 / kWaitingPartMax < Store::kExcessPercentMax);
+
+}  // namespace
+
 ReplicatedStore::ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
                                  const ShardReplica::Server& server, ShardReplica::Options options,
                                  uint64_t now_us)
     : store_(store),
       sessions_(sessions),
       owner_(owner),
-      waiting_bytes_max_(options.waiting_bytes_max),
+      shard_(options.shard),
+      waiting_bytes_max_(
+          std::min(options.waiting_bytes_max, store->region().budget_bytes() / kWaitingPartMax)),
       now_us_(now_us),
       knows_all_sessions_(!options.memory || options.memory->tail.end() == cluster::Position{}),
       replica_(server, this, std::move(options), now_us) {}
@@ -33,7 +46,22 @@ bool ReplicatedStore::Step(uint64_t now_us) {
   did |= replica_.Step(now_us);
   if (!logs_ && replica().serves()) BeginToLog();
   if (std::exchange(has_caught_up_, false)) replica_.CaughtUp();
+  LookAtMemory();
   return SendToJoining() || did;
+}
+
+// One that joins would stop all writes as soon as it is a member.
+void ReplicatedStore::LookAtMemory() {
+  is_full_ = store_->excess_percent() > (is_full_ ? kNotFullPercent : kFullPercent);
+  replica_.SetFull(is_full_);
+  if (is_full_ && !replica().is_member()) {
+    is_too_small_ = true;
+    return replica_.GiveUp("its memory is too small");
+  }
+  const std::string* full = logs_ ? replica().full_member() : nullptr;
+  if (std::exchange(other_is_full_, full != nullptr) || full == nullptr) return;
+  spdlog::warn("shard {}: its replica on {} is full, so PUTs fail: raise --memory there", shard_,
+               *full);
 }
 
 bool ReplicatedStore::PassOn(uint64_t now_us) {
@@ -69,11 +97,17 @@ bool ReplicatedStore::Publish(const Entry& entry) {
   return ApplySessions(rest, holds == EntryHolds::kAllSessions);
 }
 
+bool ReplicatedStore::Apply(const Logged& operation) {
+  const Code status = store_->Apply(operation, now_us_);
+  is_too_small_ |= status == Code::kNoSpace;
+  return status == Code::kOk;
+}
+
 bool ReplicatedStore::ApplyOperations(std::span<const std::byte> operations) {
   while (!operations.empty()) {
     const auto operation = verify::TakeLogged(&operations);
     if (!operation || operation->kind == Logged::Kind::kSuperseded) return false;
-    if (store_->Apply(*operation, now_us_) != Code::kOk) return false;
+    if (!Apply(*operation)) return false;
     sessions_->Restore(*operation);
     const bool may_go = operation->kind == Logged::Kind::kDelete || operation->expiry != 0;
     if (catches_up_ && may_go) gone_[std::string(operation->key)] = operation->version;
@@ -85,7 +119,7 @@ bool ReplicatedStore::ApplyItems(std::span<const std::byte> items) {
   while (!items.empty()) {
     const auto item = verify::TakeLogged(&items);
     if (!item || item->kind != Logged::Kind::kPut) return false;
-    if (!IsOlder(*item) && store_->Apply(*item, now_us_) != Code::kOk) return false;
+    if (!IsOlder(*item) && !Apply(*item)) return false;
   }
   return true;
 }

@@ -37,8 +37,9 @@ class ReplicatedStore final : private ReplicaOwner {
     // The connections of all clients end: what they wrote may not be done by this server, and nothing that is stored
     // from now on is READ as good on them.
     virtual void CloseClients() = 0;
-    // The memory is of no use any more: this is to go, and another one is to come, with a new store.
-    virtual void StartAnew(const char* why) = 0;
+    // The memory is of no use any more: this is to go, and another one is to come, with a new store. is_too_small: not at
+    // once, as it would not hold what the others do either.
+    virtual void StartAnew(const char* why, bool is_too_small) = 0;
   };
 
   // All outlive it. The store is empty, or as options.memory says. It has no log.
@@ -53,6 +54,8 @@ class ReplicatedStore final : private ReplicaOwner {
   bool takes_writes() const { return logs_ && replica().takes_writes(); }
   // Of one more write; of any when nothing waits. bytes: verify::LoggedBytes.
   bool HasRoom(size_t bytes) const;
+  // Of another replica: it takes no more, but what gives memory back.
+  bool other_is_full() const { return other_is_full_; }
   // The batches that replies to writes wait for.
   const log::CommitLog& log() const { return log_; }
 
@@ -87,7 +90,7 @@ class ReplicatedStore final : private ReplicaOwner {
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
   void CloseReaders() override { owner_->CloseClients(); }
   void Deposed() override;
-  void StartAnew(const char* why) override { owner_->StartAnew(why); }
+  void StartAnew(const char* why) override { owner_->StartAnew(why, is_too_small_); }
 
   // What a primary sends to a replica that joins.
   struct Joining {
@@ -100,6 +103,9 @@ class ReplicatedStore final : private ReplicaOwner {
   };
 
   bool PassOn(uint64_t now_us);
+  // Tells of this replica's memory, and hears of the others'.
+  void LookAtMemory();
+  bool Apply(const verify::Logged& operation);
   bool ApplyOperations(std::span<const std::byte> operations);
   bool ApplyItems(std::span<const std::byte> items);
   bool ApplySessions(std::span<const std::byte> sessions, bool are_all);
@@ -111,6 +117,7 @@ class ReplicatedStore final : private ReplicaOwner {
   Store* store_;
   Sessions* sessions_;
   Owner* owner_;
+  uint32_t shard_;
   size_t waiting_bytes_max_;
   uint64_t now_us_;
   bool logs_ = false;  // as the primary
@@ -120,6 +127,9 @@ class ReplicatedStore final : private ReplicaOwner {
   std::unique_ptr<Joining> joining_;
   bool catches_up_ = false;
   bool has_caught_up_ = false;
+  bool is_full_ = false;
+  bool is_too_small_ = false;  // its memory, for what the others hold
+  bool other_is_full_ = false;
   // While it catches up: what was deleted, or may expire, with the versions of that.
   std::unordered_map<std::string, uint64_t> gone_;
   ShardReplica replica_;

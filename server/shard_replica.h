@@ -85,6 +85,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   void Leave() { leaves_.store(true, std::memory_order_relaxed); }
   bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
   void CaughtUp() { replica_.CaughtUp(); }
+  void SetFull(bool is_full) { replica_.SetFull(is_full); }
   void GiveUp(const char* why) { replica_.GiveUp(why); }
 
  private:

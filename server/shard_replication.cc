@@ -19,12 +19,16 @@ ShardReplication::ShardReplication(Store* store, Sessions* sessions, Options opt
       replicated_(store, sessions, this, options_.server, std::move(options_.replica),
                   options_.now_us()) {}
 
-Batch::Outcome ShardReplication::Ask(const verify::Request& request, WriteReply*) const {
+Batch::Outcome ShardReplication::Ask(const verify::Request& request, WriteReply* refusal) const {
   using enum Batch::Outcome;
   if (!replicated_.takes_writes())
     return kLogs;  // until there are enough replicas, or its client's connection ends
   if (!store_->MayWrite(request) || store_->pending() >= kStagedMax) return kLogs;
   if (replicated_.is_behind()) return kLogs;
+  if (replicated_.other_is_full() && request.operation != verify::Operation::kDelete) {
+    *refusal = store_->RefuseForOther();
+    return kDone;
+  }
   const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
   return replicated_.HasRoom(verify::LoggedBytes(request.key.size(), value_bytes)) ? kDone : kLogs;
 }

@@ -23,7 +23,7 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
     ShardReplica::Options replica;
     verify::LogId sessions;  // of the cluster; clients do not know it
     // As of ReplicatedStore::Owner.
-    std::function<void(const char* why)> start_anew;
+    std::function<void(const char* why, bool is_too_small)> start_anew;
     std::function<void()> close_clients;
     uint64_t (*now_us)() = MonotonicUs;
   };
@@ -60,7 +60,9 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   };
 
   void CloseClients() override { options_.close_clients(); }
-  void StartAnew(const char* why) override { options_.start_anew(why); }
+  void StartAnew(const char* why, bool is_too_small) override {
+    options_.start_anew(why, is_too_small);
+  }
 
   Store* store_;
   Options options_;

@@ -103,6 +103,11 @@ WriteReply Store::Refusal(Code status) const {
   return {status, host_is_full ? verify::kHostIsFull : 0};
 }
 
+WriteReply Store::RefuseForOther() {
+  ++stats_.no_space;
+  return {Code::kNoSpace, 0};
+}
+
 void Store::Count(Change change, uint64_t payload_bytes, uint32_t expiry) {
   if (change == Change::kStored) {
     stats_.payload_bytes += payload_bytes;

@@ -96,6 +96,8 @@ class Store : private cuckoo::GrowingTable::Records {
   std::optional<Code> Prepare(const verify::Request& request, uint64_t now_us, Writing* writing);
   // The reply to a write that has no place; of kNoSpace it says whether the host is the limit.
   WriteReply Refusal(Code status) const;
+  // Of what another replica has no memory for.
+  WriteReply RefuseForOther();
   std::optional<WriteReply> Commit(const verify::Request& request, uint64_t now_us,
                                    Writing* writing);
   void Abandon(Writing* writing);
@@ -117,6 +119,9 @@ class Store : private cuckoo::GrowingTable::Records {
   void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
   // The same of an entry that the shard's primary published; readers may be connected.
   Code Apply(const verify::Logged& operation, uint64_t now_us);
+  // By how much of its budget the items exceed it, as Apply and Restore let them.
+  size_t excess_percent() const;
+  static constexpr size_t kExcessPercentMax = 25;
   // Whether its key has a newer item.
   bool HasNewer(const verify::Logged& operation);
   // From now on every write is appended to the log, which takes it: the caller asks first whether it has room. It
@@ -244,6 +249,8 @@ class Store : private cuckoo::GrowingTable::Records {
   // Space, in server/store_space.cc. Cleaning moves records, so it comes before an operation looks
   // at any.
   bool Work(RoomSearch* room, size_t record_bytes);
+  // What the items take in tables of so many bytes.
+  size_t bytes_with(size_t table_bytes) const;
   bool MakeRoom(RoomSearch* room, size_t record_bytes, uint64_t now_us);
   bool UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us);
   bool MakeStashRoom(size_t key_bytes, bool grows);

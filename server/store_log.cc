@@ -20,9 +20,6 @@ namespace {
 // Tables leave this part of the memory to inserts that are not published yet.
 constexpr size_t kKeptForPending = 64;
 
-// While a log is replayed memory may be exceeded by this part of it.
-constexpr size_t kRestoreSlackPart = 4;
-
 }  // namespace
 
 // The settled bytes of a value that was READ lie in its record, under the item's own mask.
@@ -109,7 +106,7 @@ Code Store::Restore(const Logged& operation, uint64_t now_us) {
 Code Store::Apply(const Logged& operation, uint64_t now_us) {
   if (!Owns(operation.key)) return Code::kNoShard;
   superblock_.Pass(operation.version);
-  region_.set_slack_bytes(region_.budget_bytes() / kRestoreSlackPart);
+  region_.set_slack_bytes(region_.budget_bytes() / 100 * kExcessPercentMax);
   const bool has_expired = operation.expiry != 0 && operation.expiry <= UnixSeconds(now_us);
   const StoreStats before = stats_;
   restored_ = &operation;

@@ -109,10 +109,20 @@ void Store::DropStash() {
 }
 
 // A sixteenth of what records lie in cannot be had: it is not worth cleaning.
-uint64_t Store::percent_full() const {
+size_t Store::bytes_with(size_t table_bytes) const {
   const size_t records = records_.allocated_bytes() + records_.allocated_bytes() / 15;
-  const size_t used = growth_->table_bytes() + stash_bytes() + records;
-  uint64_t percent = used * 100 / memory_.budget_bytes();
+  return table_bytes + stash_bytes() + records;
+}
+
+// A table that grows stops nobody.
+size_t Store::excess_percent() const {
+  const size_t bytes = bytes_with(table_->current().geometry().table_bytes());
+  const size_t budget = memory_.budget_bytes();
+  return bytes <= budget ? 0 : (bytes - budget) * 100 / budget;
+}
+
+uint64_t Store::percent_full() const {
+  uint64_t percent = bytes_with(growth_->table_bytes()) * 100 / memory_.budget_bytes();
   if (growth_->hungry()) {  // a table that cannot grow is full at about 90 %
     const cuckoo::TableStats stats = table_->stats();
     percent = std::max(percent, (stats.items - stats.stashed) * 1000 / (table_->capacity() * 9));

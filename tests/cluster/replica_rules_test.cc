@@ -543,6 +543,19 @@ TEST_F(ReplicaRules, MemberWhoseServerIsGoneIsDroppedAtOnce) {
   EXPECT_EQ(host_.proposed->in_sync, std::vector{kB});
 }
 
+TEST_F(ReplicaRules, MemberThatIsFullIsKnownUntilItIsNot) {
+  Replica b = Primary();
+  EXPECT_EQ(b.full_member(), nullptr);
+  Ack ack = AckOf(2, 0, 1100);
+  ack.is_full = true;
+  b.Receive(ack, 1110);
+  ASSERT_NE(b.full_member(), nullptr);
+  EXPECT_EQ(*b.full_member(), "c");
+  ack.is_full = false;
+  b.Receive(ack, 1120);
+  EXPECT_EQ(b.full_member(), nullptr);
+}
+
 TEST_F(ReplicaRules, MemberThatLeavesIsDroppedAtOnce) {
   settings_.lease_us = 0;
   Replica b = Primary();

@@ -58,6 +58,7 @@ std::vector<StreamMessage> Messages() {
           Ack{.epoch = 7, .from = 0xb, .follows = true, .end = 44, .sent_us = 1'000'000},
           Ack{.epoch = 7, .from = 0xb, .has_gap = true, .has_caught_up = true},
           Ack{.epoch = 7, .from = 0xb, .follows = true, .leaves = true},
+          Ack{.epoch = 7, .from = 0xb, .follows = true, .is_full = true},
           Join{7, {"c1", 0xc}},
           HandOver{7, 0xb}};
 }

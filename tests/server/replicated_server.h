@@ -94,7 +94,11 @@ class ReplicatedServer {
                                               .self = member(),
                                               .memory = std::move(memory)},
                                   .sessions = {1, 2},
-                                  .start_anew = [this](const char*) { starts_anew_ = true; },
+                                  .start_anew =
+                                      [this](const char*, bool is_too_small) {
+                                        starts_anew_ = true;
+                                        lives_too_small += is_too_small ? 1 : 0;
+                                      },
                                   .close_clients = [this] { shard_->CloseClients(); },
                                   .now_us = TurnClock::now_us});
     replication_ = replication.get();
@@ -182,7 +186,7 @@ class ReplicatedServer {
   }
 
   bool is_stopped = false;
-  int lives_begun_anew = 0;
+  int lives_begun_anew = 0, lives_too_small = 0;
   size_t memory_bytes = size_t{32} << 20;  // of the next life
 
  private:

@@ -27,6 +27,7 @@ using cluster::Tail;
 using verify::Operation;
 
 constexpr std::chrono::seconds kWaitMax{60};
+constexpr uint64_t kOtherClient = 9;
 
 // A client with keys of its own, so that it knows what each of its writes has to answer.
 class Writer {
@@ -131,6 +132,18 @@ class ShardReplicationTest : public ::testing::Test {
     }
     return nullptr;
   }
+  // What a write of a client of its own says.
+  Code Done(Operation operation, const std::string& key, const std::string& value) {
+    verify::Request request;
+    request.operation = operation;
+    request.sequence = ++sequence_;
+    request.key = key;
+    request.value = value;
+    request.value_bytes = static_cast<uint32_t>(value.size());
+    std::optional<Replied> reply;
+    EXPECT_TRUE(Await([&] { return (reply = a().Send(kOtherClient, request)).has_value(); }));
+    return reply ? reply->status : Code::kTimeout;
+  }
   // So many writes more of each client are done, at whoever takes them.
   void Write(uint64_t count) {
     for (Writer& writer : writers_) {
@@ -200,6 +213,7 @@ class ShardReplicationTest : public ::testing::Test {
   test::SimEnsemble ensemble_{1};
   std::vector<std::unique_ptr<ReplicatedServer>> servers_;
   std::vector<Writer> writers_{Writer(1), Writer(2), Writer(3), Writer(4)};
+  uint64_t sequence_ = 0;  // of kOtherClient
   std::mt19937_64 random_{test::NumberFrom("PLOV_SEED", 1)};
 };
 
@@ -370,21 +384,38 @@ TEST_F(ShardReplicationTest, MemoryThatComesBackIsAMemberAgain) {
   }
 }
 
-TEST_F(ShardReplicationTest, WhoHasNoMemoryForWhatIsPublishedBeginsAnew) {
+// One of three has half of the others' memory.
+TEST_F(ShardReplicationTest, WhoIsFullStopsWritesAndStays) {
   c().memory_bytes = size_t{16} << 20;
   c().Start(std::nullopt);
-  ASSERT_TRUE(Await([&] { return MembersAt(&c()) == 3; }));
-  const std::string value(24'000, 'v');
-  for (int i = 0; i < 250; ++i) {
-    for (Writer& writer : writers_) {
-      const std::string key = std::to_string(writer.id()) + "/" + std::to_string(i);
-      writer.Begin(Operation::kPut, key, value);
-    }
-    Finish();
+  ASSERT_TRUE(Await([&] { return MembersAt(&c()) == 3 && a().takes_writes(); }));
+  for (const size_t bytes : {size_t{300}, size_t{24'000}}) {
+    const std::string value(bytes, 'v');
+    int stored = 0;
+    const auto key = [&](int i) { return std::to_string(bytes) + "/" + std::to_string(i); };
+    while (Done(Operation::kPut, key(stored), value) == Code::kOk) ++stored;
+    EXPECT_EQ(Done(Operation::kPut, key(stored), value), Code::kNoSpace);
+    EXPECT_GT(static_cast<size_t>(stored) * bytes, c().memory_bytes / 2);
+    for (int i = 0; i < stored; ++i) ASSERT_EQ(Done(Operation::kDelete, key(i), ""), Code::kOk);
+    EXPECT_TRUE(Await([&] { return Done(Operation::kPut, key(0), value) == Code::kOk; }));
+    EXPECT_EQ(Done(Operation::kDelete, key(0), ""), Code::kOk);
   }
-  EXPECT_TRUE(Await([&] { return c().lives_begun_anew > 0; }));
-  c().Kill();
+  EXPECT_EQ(MembersAt(&a()), 3u);
+  EXPECT_EQ(c().lives_begun_anew, 0);
   ExpectAllHaveAll();
+}
+
+TEST_F(ShardReplicationTest, WhoIsTooSmallForTheOthersJoinsThemNot) {
+  const std::string value(24'000, 'v');
+  for (int i = 0; i < 900; ++i) {
+    ASSERT_EQ(Done(Operation::kPut, std::to_string(i), value), Code::kOk);
+  }
+  c().memory_bytes = size_t{16} << 20;
+  c().Start(std::nullopt);
+  EXPECT_TRUE(Await([&] { return c().lives_too_small >= 2; }));
+  EXPECT_EQ(c().lives_too_small, c().lives_begun_anew);
+  EXPECT_EQ(MembersAt(&a()), 2u);
+  EXPECT_EQ(Done(Operation::kPut, "one more", value), Code::kOk);
 }
 
 // Whatever happens, every write is done once, and what it answered is so.
