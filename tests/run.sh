@@ -16,8 +16,10 @@ in a virtual machine, and where there is neither that is said last.
 
   --quick          only g++ and its tests, without virtual machines
   --within DURATION
-                   of the mutants, which come last, tries in a random order as many as there is time for; of
-                   the rules that a model cannot do without, breaks one in ten
+                   runs all that is likely to fail first, then in a random order as many as there is time for
+                   of: the rules that a model cannot do without, power cuts, the virtual machine's own tests,
+                   the longer ones over RDMA, and the mutants; on a slow machine only one in 2 to 8 of the
+                   tests under sanitizers
   --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
                    fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
   --packages       also builds Debian packages of what is committed, twice, and installs, upgrades and
@@ -75,8 +77,10 @@ readonly jobs test_jobs
 # Limits, not expectations: what a stage may take on a small machine before it is ended.
 readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seconds=900
 readonly mutant_seconds=3600 fuzz_seconds=1800 package_seconds=3600
-# Expected: with less there is no time to try a mutant.
-readonly mutant_build_seconds=480
+# Expected: with less there is no time to try a mutant, or another tenth of what comes later.
+readonly mutant_build_seconds=480 later_seconds=240
+# With --within: one in so many of the tests under a sanitizer, at least.
+readonly share_max=8
 
 child=""
 session=""
@@ -223,16 +227,28 @@ count_tests() {
   done <<< "$(tail -n +2 <<< "$4")"
 }
 
-# variant NAME PRESET FOLDER CXX [CTEST OPTIONS...]: builds and tests a preset.
+# share NEEDED LEFT: one in how many of the tests that need so many seconds fit into those that are left.
+share() {
+  local needed=$1 left=$2
+  if ((left * share_max < needed)); then echo "$share_max"; else echo $(((needed + left - 1) / left)); fi
+}
+
+# variant NAME PRESET FOLDER CXX NEEDED AFTER [CTEST OPTIONS...]: builds and tests a preset. Its tests need so many seconds,
+# and what follows them others: with --within only a share of the tests runs where there are fewer left.
 variant() {
-  local name=$1 preset=$2 folder=$root/$3 cxx=$4
-  shift 4
+  local name=$1 preset=$2 folder=$root/$3 cxx=$4 needed=$5 after=$6 of=1
+  shift 6
   if ! command -v "$cxx" > /dev/null; then
     record skipped "$name" 0 0 1 "; $cxx is not installed"
     return
   fi
   if step "$name: build" "$folder/log/build.log" "$build_seconds" \
     bash -euo pipefail -c 'build "$@"' build "$preset" "$folder"; then
+    if ((within_seconds > 0)); then of=$(share "$needed" $((within_seconds - SECONDS - after))); fi
+    if ((of > 1)); then
+      name+=", 1 in $of"
+      set -- "$@" --tests-information "$((RANDOM % of + 1)),,$of"
+    fi
     run_ctest "$name" "$preset" "$folder" "$@"
   else
     record skipped "$name: tests" 0 0 1 "; not built"
@@ -291,10 +307,9 @@ packages() {
     bash "$root/tests/packaging/run.sh" --twice
 }
 
-# One line a target; 20 seconds each are too few to search, and enough to see that the corpus still
-# passes and that nothing lies near it.
+# One line a target; 5 seconds each are enough to see that the corpus still passes, 20 that nothing lies near it.
 fuzz() {
-  local each=$((long_seconds > 20 ? long_seconds : 20))
+  local each=$((long_seconds > 20 ? long_seconds : within_seconds > 0 ? 5 : 20))
   if command -v clang++-19 > /dev/null; then
     counted fuzz "$root/build-fuzz/log/run.log" $((fuzz_seconds + 6 * each)) \
       ', 0 crashes$' ', 1 crashes$' bash "$root/tests/fuzz.sh" "${each}s"
@@ -318,10 +333,24 @@ mutants() {
     bash "$root/tests/mutants.sh" "${bound[@]}"
 }
 
-# Of the models' rules, which need nothing of plov, one in ten.
-some_rules() {
-  run_ctest "g++: models' rules" release "$root/build/rules" --label-regex '^rule$' \
-    --tests-information "$((RANDOM % 10 + 1)),,10"
+# What has the label `later`, while there is time: what sanitizers have of it, and a tenth after the other of g++'s.
+later() {
+  local part since needed=$later_seconds
+  for part in $(shuf -i 0-10); do
+    since=$SECONDS
+    if ((within_seconds - SECONDS < needed)); then
+      record skipped later 0 0 1 "; no time was left of --within for all of it: tests/run.sh runs it"
+      return
+    fi
+    if ((part == 0)); then
+      [[ ! -f $root/build-asan/build.ninja ]] ||
+        run_ctest "address,undefined: later" asan "$root/build-asan/later" --label-regex '^later$'
+    else
+      run_ctest "g++: later, $part of 10" release "$root/build/later" --label-regex '^later$' \
+        --tests-information "$part,,10"
+    fi
+    needed=$((SECONDS - since > needed ? SECONDS - since : needed))
+  done
 }
 
 # What finds more the longer it looks.
@@ -338,21 +367,24 @@ explore() {
 
 # What a variant is, and which tests have nothing for it, is in CMakePresets.json.
 main() {
-  local left_out=()
-  if ((within_seconds > 0)); then left_out=(--label-exclude '^rule$'); fi
-  if $quick; then left_out=(--label-exclude 'vm|rdma'); fi
+  local left_out='^$' gcc_seconds
+  if ((within_seconds > 0)); then left_out='^later$'; fi
+  if $quick; then left_out='vm|rdma'; fi
   step install "$root/build/log/install.log" "$install_seconds" \
     bash "$root/tests/install.sh" test || true
-  variant g++ release build g++ "${left_out[@]}"
-  if ((within_seconds > 0)) && ! $quick && [[ -f $root/build/build.ninja ]]; then some_rules; fi
+  variant g++ release build g++ 0 0 --label-exclude "$left_out"
+  # With sanitizers the others take as long, and the last one, which has half of the tests, less.
+  gcc_seconds=$SECONDS
   if ((long_seconds > 0)); then explore; fi
   if ! $quick; then
     if [[ -f $root/build/build.ninja ]]; then consumer; else
       record skipped consumer 0 0 1 "; not built"
     fi
-    variant "address,undefined" asan build-asan clang++-19
-    variant thread tsan build-tsan clang++-19
+    variant "address,undefined" asan build-asan clang++-19 $((gcc_seconds / 2)) $((gcc_seconds * 2 / 3)) \
+      --label-exclude "nosan|$left_out"
+    variant thread tsan build-tsan clang++-19 $((gcc_seconds / 3)) 0 --label-exclude "nosan|$left_out"
     fuzz
+    if ((within_seconds > 0 && failed == 0)); then later; fi
     mutants
   fi
   if $packages; then packages; fi
