@@ -16,6 +16,7 @@ constexpr std::chrono::seconds kRestOfReplica{30};
 }  // namespace
 
 std::expected<void, Error> HostedReplica::Begin(const std::optional<cluster::Held>& empty) {
+  memory_bytes_ = store_.memory_bytes;
   auto store = Store::Create(store_);
   if (!store) {
     due_ = fabric::Clock::now() + kRestOfReplica;
@@ -108,7 +109,8 @@ void HostedReplica::Withdraw() {
     listener->Withdraw(StreamShardOf(store_.shard));
   }
   has_ended_.store(false, std::memory_order_relaxed);
-  const bool rests = is_too_small_.exchange(false, std::memory_order_relaxed);
+  const bool was_too_small = is_too_small_.exchange(false, std::memory_order_relaxed);
+  const bool rests = was_too_small && store_.memory_bytes == memory_bytes_;
   due_ = fabric::Clock::now() + (rests ? kRestOfReplica : std::chrono::seconds{0});
 }
 

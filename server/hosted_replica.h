@@ -81,6 +81,7 @@ class HostedReplica {
   std::chrono::microseconds slow_write_;
   std::atomic<bool> has_ended_ = false;
   std::atomic<bool> is_too_small_ = false;  // its memory, as this life found
+  size_t memory_bytes_ = 0;                 // with which it began
   fabric::Clock::time_point due_;
   std::atomic<bool> leaves_ = false;
   std::mutex mutex_;  // held while shard_ and replicated_ change, and by others who use them

@@ -108,16 +108,23 @@ class FailOverTest : public ::testing::Test {
   ~FailOverTest() override {
     for (size_t i = 0; i < kServersMax; ++i) CheckLog(i);
   }
+  std::string ConfigOf(size_t server) const {
+    return folder_.path() + "/" + NameOf(server) + ".conf";
+  }
+  void SetMemory(size_t server, const std::string& memory) {
+    std::ofstream(ConfigOf(server)) << "memory = " << memory << "\n";
+  }
   void CheckLog(size_t server) {
     EXPECT_THAT(TextOf(LogOf(server)), Not(HasSubstr("Sanitizer"))) << NameOf(server);
   }
-  void Start(size_t server) {
+  void Start(size_t server, const std::string& memory = "256M") {
     servers_[server].reset();
     CheckLog(server);
     std::filesystem::remove(LogOf(server));
+    SetMemory(server, memory);
     servers_[server] = std::make_unique<Child>(
-        Child::Exec({PLOVD_PATH, "--cluster", root_, "--id", NameOf(server), "--listen",
-                     UriOf(server), "--memory", "256M", "--max-shards", "8"},
+        Child::Exec({PLOVD_PATH, "--config", ConfigOf(server), "--cluster", root_, "--id",
+                     NameOf(server), "--listen", UriOf(server), "--max-shards", "8"},
                     LogOf(server)));
     EXPECT_TRUE(Await([&] { return TextOf(LogOf(server)).contains("plovd: ready on"); }))
         << TextOf(LogOf(server));
@@ -286,6 +293,46 @@ TEST_F(FailOverTest, PrimaryThatIsStoppedIsNotBelieved) {
     EXPECT_EQ(ValueOf(&old, "key"), after);
     ASSERT_TRUE(AwaitWhole()) << said_;
   }
+}
+
+// One of the servers has half of the others' memory.
+TEST_F(FailOverTest, WhoIsFullStopsPutsAndWhoIsTooSmallWaits) {
+  constexpr size_t kSmall = 2;
+  servers_[kSmall].reset();
+  Start(kSmall, "128M");
+  ASSERT_TRUE(AwaitWhole()) << said_;
+  Client client = Connect();
+  const std::string value(20'000, 'v');
+  std::vector<std::string> stored;
+  int last = 0;
+  // False: there was no memory for one more.
+  const auto put_one = [&] {
+    const std::string key = std::to_string(++last);
+    const auto put = client.Put(key, value);
+    if (put) stored.push_back(key);
+    EXPECT_TRUE(put || put.error().code == Code::kNoSpace) << put.error().message;
+    return put.has_value();
+  };
+  // A shard that it is the primary of by now is full before.
+  EXPECT_TRUE(Await([&] {
+    for (int i = 0; i < 100; ++i) put_one();
+    return (TextOf(LogOf(0)) + TextOf(LogOf(1))).contains("its replica on c1 is full");
+  }));
+  EXPECT_TRUE(AwaitWhole()) << said_;
+  for (size_t i = 0; i < stored.size(); i += 2) ASSERT_TRUE(client.Delete(stored[i]));
+  const std::string first = stored.front();
+  EXPECT_TRUE(Await([&] { return client.Put(first, value).has_value(); }));
+  // Without it there is room for more than it has.
+  servers_[kSmall].reset();
+  while (put_one()) continue;
+  Start(kSmall, "128M");
+  EXPECT_TRUE(
+      Await([&] { return TextOf(LogOf(kSmall)).contains("has no replica here, as others"); }));
+  EXPECT_TRUE(client.Delete(first));
+  EXPECT_TRUE(client.Put(first, value)) << "it stops nobody";
+  SetMemory(kSmall, "256M");
+  servers_[kSmall]->Signal(SIGHUP);
+  EXPECT_TRUE(AwaitWhole()) << said_;
 }
 
 TEST_F(FailOverTest, ThereIsOneClusterAtARoot) {
