@@ -175,19 +175,43 @@ program::Json AboutServer(std::string_view text) {
   return about;
 }
 
-// The same of each server, one of them unless they are a cluster's.
+// The same of each server, one of them unless they are a cluster's. Where shards have replicas, a client knows of those
+// that the server is the primary of.
 program::Json AboutServers(const std::vector<std::string>& texts) {
   program::Json servers = program::Json::array();
+  std::vector<std::vector<uint64_t>> numbers;
   for (const std::string& text : texts) {
     program::Json about = AboutServer(text);
-    if (std::ranges::find(servers, about) == servers.end()) servers.push_back(std::move(about));
+    const auto known = std::ranges::find(servers, about);
+    const auto at = static_cast<size_t>(known - servers.begin());
+    if (known == servers.end()) {
+      servers.push_back(std::move(about));
+      numbers.emplace_back();
+    }
+    const std::string number(verify::TextValue(text, kShardNumber));
+    if (!number.empty()) numbers[at].push_back(std::strtoull(number.c_str(), nullptr, 10));
+  }
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const bool has_replicas =
+        servers[i].contains("cluster") && !servers[i]["cluster"].contains("shards");
+    if (has_replicas) servers[i]["cluster"]["primary_of"] = numbers[i];
   }
   return servers;
 }
 
+std::string ShardsText(const program::Json& cluster) {
+  if (cluster.contains("shards")) return "shards " + cluster["shards"].get<std::string>();
+  if (!cluster.contains("primary_of")) return "no shards";
+  std::string text;
+  for (const auto& number : cluster["primary_of"]) {
+    text += fmt::format("{}{}", text.empty() ? "" : ",", number.get<uint64_t>());
+  }
+  return "the primary of shards " + text;
+}
+
 std::string ClusterText(const program::Json& cluster) {
-  return fmt::format("{}, server {} with shards {}", cluster.value("id", "?"),
-                     cluster.value("server", "?"), cluster.value("shards", "?"));
+  return fmt::format("{}, server {}, {}", cluster.value("id", "?"), cluster.value("server", "?"),
+                     ShardsText(cluster));
 }
 
 void AddServer(const std::string& name, const program::Json& about, Table* table) {
@@ -204,9 +228,9 @@ void AddServers(const std::string& uri, const program::Json& servers, Table* tab
   table->Add("servers", fmt::format("{} of {}", servers.size(), uri));
   for (const program::Json& about : servers) {
     const program::Json cluster = about.value("cluster", program::Json::object());
-    table->Add("server", fmt::format("{}, plovd {}, process {}, shards {}",
-                                     cluster.value("server", "?"), about.value("version", "?"),
-                                     about.value("pid", 0), cluster.value("shards", "?")));
+    table->Add("server", fmt::format("{}, plovd {}, process {}, {}", cluster.value("server", "?"),
+                                     about.value("version", "?"), about.value("pid", 0),
+                                     ShardsText(cluster)));
   }
 }
 
