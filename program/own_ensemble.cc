@@ -147,6 +147,17 @@ std::expected<void, Error> OwnEnsemble::Start(size_t member) {
   return {};
 }
 
+std::expected<void, Error> OwnEnsemble::Wipe() {
+  for (size_t i = 0; i < kMembers; ++i) Kill(i);
+  for (size_t i = 0; i < kMembers; ++i) {
+    std::error_code failed;
+    std::filesystem::remove_all(FolderOf(i) + "/version-2", failed);
+    if (failed) return Fail(Code::kSystem, FolderOf(i) + ": " + failed.message());
+    if (auto started = Start(i); !started) return started;
+  }
+  return {};
+}
+
 std::string OwnEnsemble::ModeOf(size_t member) const {
   constexpr std::string_view kMode = "Mode: ";
   const std::string answer = Ask(members_[member].client_port, "srvr");

@@ -36,6 +36,8 @@ class OwnEnsemble {
   void Continue(size_t member) { members_[member].process->Continue(); }
   void StopAll();
   void ContinueAll();
+  // All are killed and begin with nothing. kSystem, kUnavailable.
+  std::expected<void, Error> Wipe();
 
   // "zk://127.0.0.1:PORT,...": all members, in another order by `first`; the root is to follow.
   std::string Uri(size_t first = 0) const;

@@ -16,7 +16,8 @@ namespace {
 // How often one that rests is asked whether it is due.
 constexpr std::chrono::seconds kRestPeriod{1};
 
-void LogLine(const char* line) { spdlog::warn("ZooKeeper's client: {}", line); }
+// Some each second while no ZooKeeper is there; ClusterWatch says it once.
+void LogLine(const char* line) { spdlog::debug("ZooKeeper's client: {}", line); }
 
 std::expected<std::unique_ptr<cluster::Coordinator>, Error> Connect(
     const ReplicationOptions& options) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cluster/configuration.h"
 #include "cluster/empty_start.h"
 #include "cluster/fields.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 // After a look that failed: the session of this server's former life may take as long as its timeout to end.
 constexpr int kAgainMs = 500;
+// Who shares the connection may have taken the notice that it was lost.
+constexpr int kConnectionMs = 1000;
 
 }  // namespace
 
@@ -50,23 +53,36 @@ void ClusterWatch::Run(const std::stop_token& stop) {
     const auto looked = Look();
     const std::string trouble = looked ? "" : looked.error().message;
     if (!looked && trouble != trouble_) spdlog::warn("the cluster's coordinator: {}", trouble);
+    if (looked && !trouble_.empty()) spdlog::info("the cluster's coordinator: all is well again");
     trouble_ = trouble;
     std::array<pollfd, 2> fds = {pollfd{event_.get(), POLLIN, 0},
                                  pollfd{coordinator_->hint_fd(), POLLIN, 0}};
-    ::poll(fds.data(), fds.size(), looked ? -1 : kAgainMs);
+    ::poll(fds.data(), fds.size(), looked && IsConnected() ? kConnectionMs : kAgainMs);
   }
+}
+
+bool ClusterWatch::IsConnected() const {
+  return coordinator_->state().kind == cluster::State::Kind::kConnected;
 }
 
 // The others are followed also while this server cannot say where it is.
 std::expected<void, Error> ClusterWatch::Look() {
+  // Nobody else may ask for long: this sees to the connection.
+  if (!IsConnected()) {
+    if (const auto config = coordinator_->Get("config"); !config)
+      return std::unexpected(config.error());
+  }
   // Whatever happens meanwhile, it is for a session that there was.
   const uint64_t session = coordinator_->state().session;
-  const bool is_seen = known_ && known_->running.contains(self_.id);
+  const bool is_first = !known_;  // this server has just looked, before it joined
   std::expected<void, Error> registered;
-  if (session != session_ || !is_seen) registered = Register();
-  session_ = registered ? session : 0;
+  if (is_first) registered = Register();
   const auto values = values_.Look();
   if (!values) return std::unexpected(values.error());
+  if (auto checked = CheckNotOlder(**values); !checked) return checked;
+  const bool is_seen = session == session_ && (*values)->running.contains(self_.id);
+  if (!is_first && !is_seen) registered = Register();
+  session_ = registered ? session : 0;
   if (**values != known_) {
     known_ = **values;
     {
@@ -77,6 +93,17 @@ std::expected<void, Error> ClusterWatch::Look() {
   }
   if (auto taken = TakeEmptyStarts(**values); !taken) return taken;
   return registered;
+}
+
+// Readers go on with the former.
+std::expected<void, Error> ClusterWatch::CheckNotOlder(const cluster::Values& values) const {
+  if (!known_) return {};
+  for (const auto& [number, shard] : known_->shards) {
+    const auto now = values.shards.find(number);
+    if (now == values.shards.end()) continue;
+    if (auto checked = cluster::CheckEpoch(now->second, shard.epoch); !checked) return checked;
+  }
+  return {};
 }
 
 std::expected<void, Error> ClusterWatch::TakeEmptyStarts(const cluster::Values& values) {

@@ -49,7 +49,9 @@ class ClusterWatch {
   ClusterWatch(cluster::Coordinator* coordinator, Self self, std::function<void()> wake,
                fabric::Fd event);
   void Run(const std::stop_token& stop);
+  bool IsConnected() const;
   std::expected<void, Error> Look();
+  std::expected<void, Error> CheckNotOlder(const cluster::Values& values) const;
   std::expected<void, Error> TakeEmptyStarts(const cluster::Values& values);
   std::expected<void, Error> Register();
   std::expected<void, Error> TellWhere();

@@ -78,6 +78,7 @@ class ZkCoordinator : public Coordinator {
                                    Clock::time_point deadline, const Submit& submit);
   std::expected<void, Error> AwaitConnection(Clock::time_point deadline);
   std::expected<void, Error> BeginSession();
+  bool IsOver(const State& session) const;
 
   struct Node {
     std::string full_path;
@@ -162,13 +163,19 @@ std::expected<void, Error> ZkCoordinator::BeginSession() {
   return {};
 }
 
+// The library hears of a session's end when it connects again, which an ensemble refuses for ever whose data are older than
+// what the session has seen: made anew, or restored.
+bool ZkCoordinator::IsOver(const State& session) const {
+  if (session.kind != State::Kind::kDisconnected) return session.kind == State::Kind::kSessionEnded;
+  return Clock::now() - session.since > 2 * options_.session_timeout;
+}
+
 std::expected<void, Error> ZkCoordinator::AwaitConnection(Clock::time_point deadline) {
   std::string addresses;
   do {
     {
       const std::scoped_lock lock(calls_mutex_);
-      const bool has_ended = notices_.state().kind == State::Kind::kSessionEnded;
-      if (has_ended || session_ == nullptr) {
+      if (session_ == nullptr || IsOver(notices_.state())) {
         if (auto begun = BeginSession(); !begun) return begun;
       }
       addresses = addresses_;

@@ -5,6 +5,7 @@
 #include <plov/client.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -58,10 +59,7 @@ class FailOverTest : public ::testing::Test {
   FailOverTest() {
     static int clusters = 0;
     root_ = world->Uri() + "/plov/" + std::to_string(++clusters);
-    EXPECT_EQ(Cluster({"create", root_, "a1", "b1", "c1", "--shards", "4", "--replicas", "3",
-                       "--lease", "off", "--detect", "1s", "--drop", "500ms"}),
-              0)
-        << said_;
+    EXPECT_EQ(CreateCluster(), 0) << said_;
     for (size_t i = 0; i < kServers; ++i) Start(i);
     EXPECT_TRUE(AwaitWhole()) << said_;
   }
@@ -72,6 +70,10 @@ class FailOverTest : public ::testing::Test {
     const int status = Child::Exec(words, file).Wait();
     said_ = TextOf(file);
     return status;
+  }
+  int CreateCluster() {
+    return Cluster({"create", root_, "a1", "b1", "c1", "--shards", "4", "--replicas", "3",
+                    "--lease", "off", "--detect", "1s", "--drop", "500ms"});
   }
   bool AwaitWhole() {
     return Await([&] { return Cluster({"status", root_}) == 0; });
@@ -366,6 +368,25 @@ TEST_F(FailOverTest, NothingNeedsTheCoordinator) {
   ASSERT_TRUE(AwaitWhole()) << said_;
   servers_[0]->Signal(SIGKILL);
   EXPECT_TRUE(load.AwaitMore(100)) << "and servers are replaced again";
+}
+
+// The ensemble has lost its data, and another cluster is made under the same name.
+TEST_F(FailOverTest, AnotherClusterUnderItsNameIsNotFollowed) {
+  Client client = Connect();
+  ASSERT_TRUE(client.Put("key", "value"));
+  ASSERT_TRUE(world->Wipe());
+  ASSERT_TRUE(world->AwaitReady());
+  ASSERT_TRUE(Await([&] { return CreateCluster() == 0; })) << said_;
+  for (size_t i = 0; i < kServers; ++i) {
+    EXPECT_TRUE(Await([&] { return TextOf(LogOf(i)).contains("data of another cluster"); }))
+        << TextOf(LogOf(i));
+    EXPECT_LT(std::ranges::count(TextOf(LogOf(i)), '\n'), 60) << "some lines each second";
+  }
+  EXPECT_TRUE(client.Put("key", "newer"));
+  Client fresh = Connect();
+  EXPECT_EQ(ValueOf(&fresh, "key"), "newer");
+  EXPECT_EQ(Cluster({"status", root_}), 1);
+  EXPECT_THAT(said_, Not(HasSubstr("running")));
 }
 
 TEST_F(FailOverTest, WhatAllHaveLostBeginsAnewWhenItIsForced) {
