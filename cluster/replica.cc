@@ -234,9 +234,8 @@ void Replica::HearOf(const std::string& server, uint64_t now_us) {
 // A restart that is over before anybody asks is no silence; this one is, though the server may be back soon.
 void Replica::Lost(const std::string& server, uint64_t now_us) {
   if (lead_) return lead_->followers.Lost(server);
-  const bool is_primary = follows_ && held_->shard.primary == server;
-  if (is_primary)
-    heard_us_ = std::min(heard_us_, now_us - std::min(now_us, settings_.detect_us + 1));
+  if (!follows_ || held_->shard.primary != server) return;
+  heard_us_ = std::min(heard_us_, now_us - std::min(now_us, settings_.detect_us + 1));
 }
 
 void Replica::Receive(const Join& join, uint64_t now_us) {

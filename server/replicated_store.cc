@@ -47,6 +47,8 @@ bool ReplicatedStore::Step(uint64_t now_us) {
   if (!logs_ && replica().serves()) BeginToLog();
   if (std::exchange(has_caught_up_, false)) replica_.CaughtUp();
   LookAtMemory();
+  // Writes do it elsewhere; here are none.
+  if (is_full_) did |= store_->SweepSome(now_us);
   return SendToJoining() || did;
 }
 

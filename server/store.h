@@ -190,6 +190,8 @@ class Store : private cuckoo::GrowingTable::Records {
   void RaiseBudget(size_t bytes) { region_.RaiseBudget(bytes); }
   // A part of the work that waits for nobody: growth, cleaning. False when there is none.
   bool OnIdle();
+  // Looks for items that have expired, in a part of the table, as writes do. False when none can have.
+  bool SweepSome(uint64_t now_us);
   const RecoveryReport& recovery() const { return recovery_; }
   const verify::Superblock& superblock() const { return superblock_.page(); }
   // Whether a key belongs to this shard.

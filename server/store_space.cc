@@ -49,6 +49,11 @@ bool Store::Work(RoomSearch* room, size_t record_bytes) {
   return room->left == 0;
 }
 
+bool Store::SweepSome(uint64_t now_us) {
+  SweepIfDue(kSweepPart, now_us);
+  return sweeper_->due(UnixSeconds(now_us));
+}
+
 bool Store::OnIdle() {
   memory_.set_heap_bytes(table_->stash().heap_bytes());
   if (options_.grows && growth_->OnIdle()) return true;

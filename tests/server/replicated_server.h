@@ -40,7 +40,7 @@ class TurnClock {
  private:
   static constexpr uint64_t kTurnUsMax = 2000;
   static inline uint64_t real_us_ = MonotonicUs();
-  static inline uint64_t now_us_ = 1'000'000'000;
+  static inline uint64_t now_us_ = real_us_;  // items expire by the shards' own
 };
 
 class ReplicatedServer {

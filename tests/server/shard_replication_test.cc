@@ -140,6 +140,7 @@ class ShardReplicationTest : public ::testing::Test {
     request.key = key;
     request.value = value;
     request.value_bytes = static_cast<uint32_t>(value.size());
+    request.ttl_seconds = ttl_seconds_;
     std::optional<Replied> reply;
     EXPECT_TRUE(Await([&] { return (reply = a().Send(kOtherClient, request)).has_value(); }));
     return reply ? reply->status : Code::kTimeout;
@@ -213,7 +214,8 @@ class ShardReplicationTest : public ::testing::Test {
   test::SimEnsemble ensemble_{1};
   std::vector<std::unique_ptr<ReplicatedServer>> servers_;
   std::vector<Writer> writers_{Writer(1), Writer(2), Writer(3), Writer(4)};
-  uint64_t sequence_ = 0;  // of kOtherClient
+  uint64_t sequence_ = 0;  // of kOtherClient, as the next
+  uint32_t ttl_seconds_ = 0;
   std::mt19937_64 random_{test::NumberFrom("PLOV_SEED", 1)};
 };
 
@@ -403,6 +405,18 @@ TEST_F(ShardReplicationTest, WhoIsFullStopsWritesAndStays) {
   EXPECT_EQ(MembersAt(&a()), 3u);
   EXPECT_EQ(c().lives_begun_anew, 0);
   ExpectAllHaveAll();
+}
+
+TEST_F(ShardReplicationTest, WhoIsFullOfWhatHasExpiredTakesMore) {
+  c().memory_bytes = size_t{16} << 20;
+  c().Start(std::nullopt);
+  ASSERT_TRUE(Await([&] { return MembersAt(&c()) == 3 && a().takes_writes(); }));
+  ttl_seconds_ = 1;
+  const std::string value(24'000, 'v');
+  int stored = 0;
+  while (Done(Operation::kPut, std::to_string(stored), value) == Code::kOk) ++stored;
+  EXPECT_TRUE(Await([&] { return Done(Operation::kPut, "one more", value) == Code::kOk; }));
+  EXPECT_EQ(c().lives_begun_anew, 0);
 }
 
 TEST_F(ShardReplicationTest, WhoIsTooSmallForTheOthersJoinsThemNot) {
