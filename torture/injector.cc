@@ -26,7 +26,8 @@ constexpr microseconds kStopMin{100};
 constexpr microseconds kStopMax = milliseconds(40);
 constexpr uint64_t kEmptyLifeOneIn = 3;
 // A server of a cluster is harmed when what was harmed before is whole again.
-constexpr std::chrono::seconds kWholeWithin{20};
+// A replica that found no memory waits 30 s of these.
+constexpr std::chrono::seconds kWholeWithin{60};
 // A log is read whole at each start; beyond this the next life begins with an empty one.
 constexpr uint64_t kLogBytesMax = uint64_t{512} << 20;
 
@@ -68,6 +69,7 @@ std::expected<void, Error> Runner::Inject(Fault fault) {
       if (++kills_ % kEmptyLifeOneIn == 2) return InjectEmptyLife();
       return InjectKillServer();
     case Fault::kFull:
+      if (target_->cluster() != nullptr) return InjectIntoCluster(fault);
       InjectFull();
       return {};
     case Fault::kPause:  // the clients' own
@@ -106,6 +108,9 @@ std::expected<void, Error> Runner::InjectIntoCluster(Fault fault) {
       return {};
     case Fault::kCut:
       cluster->CutServer(&random_);
+      return {};
+    case Fault::kFull:
+      InjectFull();
       return {};
     default:
       ++evidence_.server_lives;

@@ -20,6 +20,7 @@ constexpr milliseconds kLookEvery{20};
 constexpr milliseconds kServerStopMin{50}, kServerStopMax{1500};
 constexpr milliseconds kCoordinatorMin{100}, kCoordinatorMax{3000};
 constexpr uint32_t kRateErrorPpm = 100'000;
+constexpr uint64_t kShardBytesMin = uint64_t{16} << 20;
 
 void Rest(program::Random* random, milliseconds least, milliseconds most) {
   const auto range = static_cast<uint64_t>((most - least).count());
@@ -71,7 +72,7 @@ std::expected<void, Error> OwnCluster::Begin() {
     servers_.emplace_back(program::OwnServerOptions{
         .plovd = options_.plovd,
         .folder = own,
-        .memory_bytes = options_.memory_bytes,
+        .memory_bytes = MemoryOf(i),
         .max_value_bytes = options_.max_value_bytes,
         .shards = options_.shards,
         .spin_us = options_.spin_us,
@@ -98,6 +99,11 @@ std::expected<void, Error> OwnCluster::MakeCuttable(std::vector<std::string> hos
   if (!proxy) return std::unexpected(proxy.error());
   proxy_.emplace(std::move(*proxy));
   return {};
+}
+
+uint64_t OwnCluster::MemoryOf(size_t server) const {
+  if (!options_.is_uneven || server + 1 < options_.servers) return options_.memory_bytes;
+  return std::max(options_.memory_bytes / 4 * 3, options_.shards * kShardBytesMin);
 }
 
 std::string OwnCluster::uri() const {

@@ -33,6 +33,7 @@ class OwnCluster {
     uint32_t servers = 0;
     uint32_t shards = 0;
     uint64_t memory_bytes = 0;  // of each server
+    bool is_uneven = false;     // the last one has three quarters of it, if that is enough to start
     uint64_t max_value_bytes = 0;
     // Of the cluster (cluster/configuration.h); longer than plov cluster create has by default, as the machine may be
     // busy with the load.
@@ -78,6 +79,7 @@ class OwnCluster {
   explicit OwnCluster(const Options& options) : options_(options) {}
   std::expected<void, Error> Begin();
   std::expected<void, Error> MakeCuttable(std::vector<std::string> hosts);
+  uint64_t MemoryOf(size_t server) const;
   std::string CutsPath() const { return options_.folder + "/cuts"; }
   fabric::HostId ensemble_host() const { return options_.servers; }
   void ForEachOther(size_t server, const std::function<void(fabric::HostId)>& change) const;

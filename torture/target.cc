@@ -24,7 +24,8 @@ constexpr size_t kWindow = 1024;  // DELETEs at once
 constexpr size_t kBallastBytes[] = {size_t{256} << 10, size_t{16} << 10, size_t{1} << 10, 64, 16};
 constexpr size_t kBallastAtOnce = 16;
 constexpr uint64_t kBallastKeys = kKeysMax;  // their numbers start behind those of the run's keys
-constexpr std::chrono::seconds kFillWithin{1};  // then it is full enough, on a slow machine
+// Then it is full enough, on a slow machine; of a cluster, whose PUTs take longer.
+constexpr std::chrono::seconds kFillWithin{1}, kFillClusterWithin{5};
 
 ClientOptions ToolsOwn(std::chrono::microseconds timeout) {
   return {.timeout = std::max(timeout, kTimeoutMin), .location_cache_bytes = 0};
@@ -110,17 +111,18 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
       .shards = options.shards,
       .bucket_bytes = options.bucket_bytes,
       .is_warm = warm};
-  if (options.cluster > 0) return OpenCluster(own, options.cluster);
+  if (options.cluster > 0) return OpenCluster(own, options.cluster, options.has(Fault::kFull));
   return options.servers > 1 ? OpenTwo(own) : OpenOne(own);
 }
 
 std::expected<void, Error> Target::OpenCluster(const program::OwnServerOptions& options,
-                                               uint32_t servers) {
+                                               uint32_t servers, bool is_uneven) {
   auto cluster = OwnCluster::Start({.plovd = options.plovd,
                                     .folder = options.folder,
                                     .servers = servers,
                                     .shards = options.shards,
                                     .memory_bytes = options.memory_bytes,
+                                    .is_uneven = is_uneven,
                                     .max_value_bytes = options.max_value_bytes});
   if (!cluster) return std::unexpected(cluster.error());
   cluster_ = std::move(*cluster);
@@ -241,7 +243,8 @@ bool Target::ObserveAtLast() {
 }
 
 void Target::Fill(uint32_t history) {
-  const auto end = std::chrono::steady_clock::now() + kFillWithin;
+  const auto end =
+      std::chrono::steady_clock::now() + (cluster_ == nullptr ? kFillWithin : kFillClusterWithin);
   for (const size_t bytes : kBallastBytes) {
     const std::string value(bytes, 'b');
     bool has_room = true;
@@ -253,7 +256,7 @@ void Target::Fill(uint32_t history) {
         items[i] = {names[i].view(), value};
       }
       client_->PutMany(items, [&has_room](size_t, const Client::PutResult& result) {
-        has_room = has_room && result.has_value();
+        has_room = has_room && (result || result.error().code != Code::kNoSpace);
       });
     }
   }

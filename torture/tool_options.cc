@@ -89,9 +89,8 @@ std::expected<void, Error> FillValueBytes(const program::Given& given, ToolOptio
   return {};
 }
 
-// A cluster whose memory is full is not looked at yet: its replicas are full one after the other.
 FaultSet ImpossibleFaults(const ToolOptions& options) {
-  if (options.cluster > 0) return FaultSet().set(IndexOf(Fault::kFull));
+  if (options.cluster > 0) return {};
   return options.has_own_server() ? ClusterFaults() : ClusterFaults() | OwnServerFaults();
 }
 
@@ -103,10 +102,6 @@ std::expected<void, Error> FillFaults(const program::Given& given, ToolOptions* 
   const FaultSet impossible = *faults & ImpossibleFaults(*options);
   options->faults = *faults & ~impossible;
   if (impossible.none() || list == "all") return {};
-  if (options->cluster > 0) {
-    return given.Invalid(
-        fmt::format("--faults {} does not go with --cluster", FaultText(impossible)));
-  }
   const FaultSet of_cluster = impossible & ClusterFaults();
   if (of_cluster.any()) {
     return given.Invalid(fmt::format("--faults {} needs --cluster", FaultText(of_cluster)));

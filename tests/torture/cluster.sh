@@ -8,7 +8,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/tool.sh"
 torture 2 --cluster 2 && says '\-\-cluster'
 torture 2 --cluster 3 --listen "$uri" && says '\-\-listen is without \-\-cluster'
 torture 2 --cluster 3 --server "$uri" && says 'own'
-torture 2 --cluster 3 --faults full,move && says '\-\-faults full does not go with \-\-cluster'
 torture 2 --faults stop,move,zookeeper && says '\-\-faults move,zookeeper needs \-\-cluster'
 
 if [[ ! -e /usr/share/java/zookeeper.jar ]] || ! command -v java > /dev/null; then
