@@ -241,6 +241,11 @@ TEST_F(FailOverTest, ShardsMoveUnderLoad) {
   EXPECT_EQ(Cluster({"drain", root_, "a1"}), 3);
   EXPECT_THAT(said_, HasSubstr("no server can take one more replica of shard 0"));
   Start(3);
+  // It is ready before the coordinator knows of it.
+  EXPECT_TRUE(Await([&] {
+    Cluster({"servers", root_});
+    return ::testing::Matches(ContainsRegex("server d1 +running"))(said_);
+  })) << said_;
   EXPECT_EQ(Cluster({"drain", root_, "a1"}), 0) << said_;
   EXPECT_THAT(said_, HasSubstr("shard 0: a1,b1,c1 -> d1,b1,c1"));
   EXPECT_EQ(Cluster({"status", root_}), 0) << said_;
