@@ -18,8 +18,8 @@ in a virtual machine, and where there is neither that is said last.
   --within DURATION
                    runs all that is likely to fail first, then in a random order as many as there is time for
                    of: the rules that a model cannot do without, power cuts, the virtual machine's own tests,
-                   the longer ones over RDMA, and the mutants; on a slow machine only one in 2 to 8 of the
-                   tests under sanitizers
+                   the longer ones over RDMA, and the mutants; runs each fuzz target for 5 seconds, and on a
+                   slow machine only one in 2 to 8 of the tests under sanitizers
   --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
                    fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
   --packages       also builds Debian packages of what is committed, twice, and installs, upgrades and
