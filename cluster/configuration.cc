@@ -99,6 +99,7 @@ void TakeShard(Fields* fields, Shard* shard) {
   shard->in_sync = Members(fields, "in_sync", 1);
   shard->joining = Members(fields, "joining", 0);
   shard->proposal = fields->Id("proposal");
+  if (fields->Has("begun")) shard->begun = fields->Number("begun", 0, shard->epoch);
   if (shard->slot_last < shard->slot_first) fields->Wrong("slot_last", "is before slot_first");
   std::set<std::string> servers;
   for (const Member& member : shard->in_sync) {
@@ -158,14 +159,16 @@ std::string Encode(const Server& server) {
 }
 
 std::string Encode(const Shard& shard) {
-  return Text({{"cluster", IdText(shard.cluster_id)},
-               {"epoch", shard.epoch},
-               {"slot_first", shard.slot_first},
-               {"slot_last", shard.slot_last},
-               {"primary", shard.primary},
-               {"in_sync", MembersJson(shard.in_sync)},
-               {"joining", MembersJson(shard.joining)},
-               {"proposal", IdText(shard.proposal)}});
+  Json object = {{"cluster", IdText(shard.cluster_id)},
+                 {"epoch", shard.epoch},
+                 {"slot_first", shard.slot_first},
+                 {"slot_last", shard.slot_last},
+                 {"primary", shard.primary},
+                 {"in_sync", MembersJson(shard.in_sync)},
+                 {"joining", MembersJson(shard.joining)},
+                 {"proposal", IdText(shard.proposal)}};
+  if (shard.begun != 0) object["begun"] = shard.begun;
+  return Text(object);
 }
 
 std::string Encode(const Placement& placement) {

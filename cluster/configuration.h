@@ -82,6 +82,7 @@ struct Shard {
   std::vector<Member> in_sync;  // 1..kMembersMax, no server twice
   std::vector<Member> joining;  // catch up; in neither list twice
   uint64_t proposal = 0;        // random, never 0: of the proposal that made this epoch
+  uint64_t begun = 0;           // the epoch in which its primary took over; 0: it is the first one
 
   bool operator==(const Shard&) const = default;
 };

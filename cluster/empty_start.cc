@@ -16,6 +16,7 @@ std::expected<void, Error> ForceEmptyStart(Coordinator* coordinator, uint64_t cl
   const Member member{server, fabric::RandomId()};
   Shard next = held->shard;
   next.primary = server;
+  next.begun = held->shard.epoch + 1;
   next.in_sync = {member};
   next.joining.clear();
   const Outcome outcome = configuration.Propose(*held, std::move(next));

@@ -25,6 +25,11 @@ void Followers::Set(const std::vector<Member>& members, const std::string& prima
 }
 
 void Followers::Add(const Member& replica, uint64_t now_us) {
+  const Follower* other = joining();
+  if (other != nullptr && other->replica.server == replica.server &&
+      other->replica.incarnation != replica.incarnation) {
+    Remove(other->replica.incarnation);
+  }
   if (joining() != nullptr) return;
   all_.push_back({.replica = replica, .is_joining = true, .heard_us = now_us});
 }
@@ -32,6 +37,8 @@ void Followers::Add(const Member& replica, uint64_t now_us) {
 void Followers::Remove(uint64_t incarnation) {
   std::erase_if(all_, [&](const Follower& one) { return one.replica.incarnation == incarnation; });
 }
+
+void Followers::Postpone(uint64_t incarnation) { Find(incarnation)->has_caught_up = false; }
 
 void Followers::HeardAll(uint64_t now_us) {
   for (Follower& one : all_) one.heard_us = now_us;

@@ -28,9 +28,11 @@ class Followers {
   // The members of a configuration but the primary, and who is joining. Of those that are known already what they
   // hold stays known.
   void Set(const std::vector<Member>& members, const std::string& primary, uint64_t now_us);
-  // One that is not in the configuration, if there is no other.
+  // One that is not in the configuration, if there is no other, or that is of a former life of its server.
   void Add(const Member& replica, uint64_t now_us);
   void Remove(uint64_t incarnation);
+  // One that joins is not waited for until it says again that it has caught up.
+  void Postpone(uint64_t incarnation);
 
   // None of them is silent: the primary itself has not asked.
   void HeardAll(uint64_t now_us);

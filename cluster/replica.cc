@@ -9,15 +9,21 @@ namespace plov::cluster {
 
 namespace {
 
+// Of the time after which a primary is suspected: how long one that joins and its primary may be silent.
+constexpr uint64_t kJoiningPeriods = 2;
+// Of entries that a member publishes between two GoOns: so its server's other replicas are not silent meanwhile.
+constexpr size_t kPublishedBytes = size_t{64} << 10;
+
 const Member* PrimaryOf(const Shard& shard) {
   const auto found = std::ranges::find(shard.in_sync, shard.primary, &Member::server);
   return found == shard.in_sync.end() ? nullptr : &*found;
 }
 
+// And the same life of it, which has all that it ever sent.
 bool HasSamePrimary(const Shard& a, const Shard& b) {
   const Member* one = PrimaryOf(a);
   const Member* other = PrimaryOf(b);
-  return one != nullptr && other != nullptr && *one == *other;
+  return one != nullptr && other != nullptr && *one == *other && a.begun == b.begun;
 }
 
 uint64_t Microseconds(std::chrono::milliseconds time) {
@@ -43,11 +49,16 @@ Replica::Replica(Member self, const ReplicaSettings& settings, std::optional<Mem
       settings_(settings),
       host_(host),
       tail_(memory ? std::move(memory->tail) : Tail({})),
+      kept_(0, 0),
       is_new_(!memory),
       heard_us_(now_us) {
   if (memory) held_ = std::move(memory->held);
   assert(is_new_ || is_member());
   host_->ShowOath(0);
+  if (is_new_ || !settings_.has_log) return;
+  waits_until_us_ = now_us + settings_.return_us;
+  if (held_->shard.primary != self_.server) heard_us_ = waits_until_us_;
+  Keep(Everything());
 }
 
 bool Replica::is_member() const {
@@ -67,7 +78,7 @@ void Replica::Show(uint64_t epoch) {
 
 void Replica::ShowOwn() {
   const bool is_in_sync = lead_ ? lead_->serves : follows_;
-  Show(is_member() && is_in_sync && !proposal_ ? epoch() : 0);
+  Show(is_member() && is_in_sync && is_epoch_kept() && !proposal_ ? epoch() : 0);
 }
 
 void Replica::GiveUp(const char* why) {
@@ -97,6 +108,7 @@ void Replica::Learn(const Held& held, uint64_t now_us) {
   if (!is_new_ && !follows_ && !is_member()) {
     return GiveUp("it is not in the shard's configuration");
   }
+  KeepConfiguration();
   ShowOwn();
 }
 
@@ -115,6 +127,7 @@ void Replica::TakeOver(Change change, uint64_t now_us) {
     });
   }
   next.primary = self_.server;
+  next.begun = epoch() + 1;
   next.joining.clear();
   Propose(change, next, now_us);
 }
@@ -146,6 +159,7 @@ void Replica::Enter(const Held& held, const Proposal& proposal, uint64_t now_us)
     follows_ = false;
   }
   lead_->followers.Set(held.shard.in_sync, self_.server, now_us);
+  KeepConfiguration();
   ShowOwn();
   Beat(now_us);
   Advance(now_us);
@@ -167,22 +181,76 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
   }
   if (follows_) {
     sent_us_ = std::max(sent_us_, append.sent_us);
-    PublishUpTo(append.published);
+    published_ = std::max(published_, append.published);
+    PublishSome();
     if (is_given_up_) return;
   }
-  Acknowledge(append.from, fit == Tail::Fit::kGap);
+  // Of entries it tells when its log has them.
+  const bool tells_later = follows_ && !append.is_first && !append.entries.empty() &&
+                           fit == Tail::Fit::kFits && held_number() < tail_.end().number;
+  if (!tells_later) Acknowledge(append.from, fit == Tail::Fit::kGap);
 }
 
 Tail::Fit Replica::Take(const Append& append) {
-  if (follows_) return tail_.Append(append.before, append.entries);
-  if (!append.is_first) return Tail::Fit::kFits;  // it asks for that one
+  if (!follows_)
+    return append.is_first ? TakeFirst(append) : Tail::Fit::kFits;  // else it asks for that
+  const uint64_t end = tail_.end().number;
+  const auto fit = tail_.Append(append.before, append.entries);
+  if (settings_.has_log && tail_.end().number > end) {
+    Keep({.before = append.before, .entries = append.entries});
+  }
+  return fit;
+}
+
+Tail::Fit Replica::TakeFirst(const Append& append) {
   if (is_new_) tail_ = Tail(append.before);
   const auto fit = tail_.Replace(append.before, append.entries);  // S4
   if (fit != Tail::Fit::kFits) return fit;
+  kept_.CutAfter(std::max(append.before.number, tail_.published().number));
+  Keep({.is_first = true, .before = append.before, .entries = append.entries, .held = held_});
   if (std::exchange(is_new_, false)) host_->CatchUp(*PrimaryOf(held_->shard), append.before);
   follows_ = true;
   ShowOwn();
   return fit;
+}
+
+uint64_t Replica::held_number() const {
+  if (!settings_.has_log) return tail_.end().number;
+  return is_epoch_kept() ? kept_.number() : 0;
+}
+
+void Replica::Keep(Append held) {
+  if (!settings_.has_log) return;
+  held.epoch = epoch();
+  held.from = held_->shard.primary;
+  held.to = self_.incarnation;
+  held.published = tail_.published().number;
+  kept_.Give(epoch(), tail_.end().number);
+  host_->Keep(held);
+}
+
+void Replica::KeepConfiguration() {
+  if (!is_new_) Keep({.before = tail_.end(), .held = held_});
+}
+
+void Replica::HasKept(uint64_t count, uint64_t now_us) {
+  if (is_given_up_) return;
+  const uint64_t before = held_number();
+  kept_.SetDurable(count);
+  ShowOwn();
+  if (lead_) return Advance(now_us);
+  if (follows_ && held_number() > before) Acknowledge(held_->shard.primary, false);
+}
+
+Append Replica::Everything() const {
+  return {.epoch = epoch(),
+          .from = held_->shard.primary,
+          .to = self_.incarnation,
+          .is_first = true,
+          .before = tail_.published(),
+          .entries = tail_.After(tail_.published().number),
+          .published = tail_.published().number,
+          .held = held_};
 }
 
 void Replica::Acknowledge(const std::string& to, bool has_gap) {
@@ -193,8 +261,25 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
                       .has_caught_up = has_caught_up_,
                       .leaves = leaves_,
                       .is_full = is_full_,
-                      .end = tail_.end().number,
+                      .end = held_number(),
                       .sent_us = sent_us_});
+}
+
+bool Replica::PublishSome() {
+  bool did = false;
+  while (!is_given_up_ && !tail_.empty() && tail_.published().number < published_ &&
+         published_bytes_ < kPublishedBytes) {
+    const Entry entry = tail_.Publish();
+    published_bytes_ += entry.data->size();
+    did = true;
+    if (!host_->Publish(entry)) GiveUp("it cannot store what is published");
+  }
+  return did;
+}
+
+bool Replica::GoOn() {
+  published_bytes_ = 0;
+  return !lead_ && PublishSome();
 }
 
 void Replica::PublishUpTo(uint64_t number) {
@@ -309,6 +394,7 @@ void Replica::Tick(uint64_t now_us) {
     host_->ReadConfiguration();
     if (held_) host_->Send(held_->shard.primary, Join{epoch(), self_});
   }
+  GoOn();
   const bool is_silent = now_us > heard_us_ + settings_.detect_us;
   if (lead_) {
     const bool chooses = leaves_ && !lead_->successor;
@@ -321,7 +407,9 @@ void Replica::Tick(uint64_t now_us) {
     if (!proposal_ && host_->CanPropose()) TakeOver(Change::kTakeOver, now_us);
   } else if (is_silent && follows_) {
     // It may have been added: it looks first.
-    if (now_us > heard_us_ + 2 * settings_.detect_us) return GiveUp("the primary is silent");
+    if (now_us > heard_us_ + kJoiningPeriods * settings_.detect_us) {
+      return GiveUp("the primary is silent");
+    }
     host_->ReadConfiguration();
   }
 }
@@ -330,10 +418,14 @@ void Replica::ChangeMembers(uint64_t now_us) {
   if (proposal_ || !host_->CanPropose()) return;
   Shard next = held_->shard;
   for (const Follower& one : lead_->followers.all()) {
-    // One that still catches up delays nobody.
-    const bool is_waited_for = !one.is_joining || one.has_caught_up;
-    const uint64_t silence_us = is_waited_for ? settings_.drop_us : settings_.detect_us;
+    // One that joins delays nobody, and has much to do.
+    if (one.is_joining && one.has_caught_up && now_us > one.heard_us + settings_.drop_us) {
+      lead_->followers.Postpone(one.replica.incarnation);
+    }
+    const uint64_t silence_us =
+        one.is_joining ? kJoiningPeriods * settings_.detect_us : settings_.drop_us;
     if (!one.leaves && now_us <= one.heard_us + silence_us) continue;
+    if (!one.leaves && !one.is_joining && now_us < waits_until_us_) continue;
     if (one.is_joining) return lead_->followers.Remove(one.replica.incarnation);
     std::erase(next.in_sync, one.replica);
     return Propose(Change::kDrop, next, now_us);
@@ -377,8 +469,8 @@ void Replica::Beat(uint64_t now_us) {
 
 void Replica::Advance(uint64_t now_us) {
   if (now_us < lead_->publishes_from_us) return;
-  PublishUpTo(lead_->followers.HeldByAll(tail_.end().number));  // S3
-  if (is_given_up_ || !tail_.empty()) return;
+  PublishUpTo(std::min(held_number(), lead_->followers.HeldByAll(tail_.end().number)));  // S3
+  if (is_given_up_ || !tail_.empty() || !is_epoch_kept()) return;
   if (lead_->successor && !proposal_) return HandOverNow(now_us);
   lead_->serves = true;
   ShowOwn();
@@ -387,7 +479,9 @@ void Replica::Advance(uint64_t now_us) {
 Position Replica::Write(std::string data, uint64_t now_us) {
   assert(takes_entries());
   const Position before = tail_.end();
-  const Position at = tail_.Add(epoch(), std::move(data)).at;
+  const Entry& entry = tail_.Add(epoch(), std::move(data));
+  const Position at = entry.at;
+  if (settings_.has_log) Keep({.before = before, .entries = {entry}});
   const uint64_t sent_us = Stamp(now_us);
   bool all_follow = true;
   // Also to one that has not acknowledged its first message yet: it would miss what is published until it has.

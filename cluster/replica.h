@@ -14,7 +14,8 @@
 //       takes writes.
 //   S5  A configuration names memory, by its incarnation: a replica that has lost it is another one, and what it
 //       acknowledges does not count. One that comes back with its memory shows no oath before the primary's first
-//       Append; its table *and* its tail are that memory.
+//       Append; its table *and* its tail are that memory. One that has a log comes back with what that has: it says that
+//       it holds an entry, and shows an oath or acknowledges anything in a configuration, when its disk has it.
 //   S6  Who is added holds all that is published, from before it is proposed. Who is dropped counts until that is
 //       accepted.
 //   S8  What is answered without a READ of the client's - a GET by message, a refusal - is a read by the primary: its
@@ -40,6 +41,7 @@
 #include "cluster/configuration.h"
 #include "cluster/configuration_register.h"
 #include "cluster/followers.h"
+#include "cluster/kept.h"
 #include "cluster/stream.h"
 #include "cluster/tail.h"
 
@@ -66,6 +68,9 @@ class ReplicaHost {
   virtual void Propose(const Held& base, const Shard& next) = 0;
   // ConfigurationRegister::Read; Replica::Learn tells what it returned, if it did.
   virtual void ReadConfiguration() = 0;
+  // Where there is a log: what is held from now on, to be taken in this order by a KeptHistory of a life to come.
+  // Replica::HasKept tells how much of it is durable.
+  virtual void Keep(const Append& held) = 0;
   // Readers see it from now on. False: it cannot be stored, and this replica is of no use any more.
   virtual bool Publish(const Entry& entry) = 0;
   // A new replica: everything published up to `since` has to be READ from the primary; then Replica::CaughtUp of this
@@ -84,6 +89,9 @@ struct ReplicaSettings {
   uint64_t beat_us = 0;         // between two messages to a member at most
   uint64_t rate_error_ppm = 0;  // by which two hosts' clocks may differ, at most
   uint32_t min_replicas = 1;    // with fewer in sync there are no writes
+  bool has_log = false;         // of this replica's host: what it holds is kept there
+  // One that comes back takes nobody for dead before: all servers may have lost their power.
+  uint64_t return_us = 0;
 };
 
 ReplicaSettings SettingsOf(const Config& config);
@@ -121,9 +129,15 @@ class Replica {
   // again until it was connected to.
   void Lost(const std::string& server, uint64_t now_us);
   void CaughtUp() { has_caught_up_ = true; }
+  // Publishes some of what its primary has; a primary nothing. False: there was nothing. Often, as Tick.
+  bool GoOn();
   // Whether its memory holds little more than what is under way: its primary is to take no more. It hears of it with the
   // next acknowledgement.
   void SetFull(bool is_full) { is_full_ = is_full; }
+  // The log has the first `count` of what ReplicaHost::Keep was given.
+  void HasKept(uint64_t count, uint64_t now_us);
+  // All that it holds, for a log that is to begin with this: what is published is elsewhere. Not of one that is new.
+  Append Everything() const;
   // Its memory is of no use any more: ReplicaHost::StartAnew follows, and nothing after that.
   void GiveUp(const char* why);
   // Often: a few times in each of the times above, after what has arrived was received.
@@ -198,8 +212,16 @@ class Replica {
   // The oath as the rules have it while there is no proposal.
   void ShowOwn();
 
+  // What it holds of the entries, and whether it is known in which configuration, as far as a life to come knows.
+  uint64_t held_number() const;
+  bool is_epoch_kept() const { return !settings_.has_log || kept_.epoch() == epoch(); }
+  void Keep(Append held);
+  void KeepConfiguration();
+
   Tail::Fit Take(const Append& append);
+  Tail::Fit TakeFirst(const Append& append);
   void Acknowledge(const std::string& to, bool has_gap);
+  bool PublishSome();
   void PublishUpTo(uint64_t number);
 
   void Propose(Change change, const Shard& next, uint64_t now_us);
@@ -221,17 +243,21 @@ class Replica {
   ReplicaSettings settings_;
   ReplicaHost* host_;
   Tail tail_;
-  bool is_new_;  // it has nothing of the shard's history
+  Kept kept_;                    // where there is a log
+  uint64_t waits_until_us_ = 0;  // for who may come back, too
+  bool is_new_;                  // it has nothing of the shard's history
   bool is_given_up_ = false;
   bool has_caught_up_ = false;
   bool leaves_ = false;
   bool is_full_ = false;
   std::optional<Held> held_;
   uint64_t oath_ = 0;
-  bool follows_ = false;   // it has the tail of the epoch's primary
-  uint64_t heard_us_;      // of the primary, or since when it has been another's
-  uint64_t asked_us_ = 0;  // for the configuration, or to join
-  uint64_t sent_us_ = 0;   // the primary's time of the newest Append of this epoch
+  bool follows_ = false;        // it has the tail of the epoch's primary
+  uint64_t heard_us_;           // of the primary, or since when it has been another's
+  uint64_t asked_us_ = 0;       // for the configuration, or to join
+  size_t published_bytes_ = 0;  // since the last GoOn
+  uint64_t published_ = 0;      // by a primary, up to this number
+  uint64_t sent_us_ = 0;        // the primary's time of the newest Append of this epoch
   std::optional<Proposal> proposal_;
   std::optional<Lead> lead_;
 };

@@ -48,17 +48,17 @@ bool Follows(const Position& before, const Entry& entry);
 
 struct Append {
   uint64_t epoch = 0;
-  std::string from;  // the server, which is answered
-  uint64_t to = 0;   // the incarnation
+  std::string from = {};  // the server, which is answered
+  uint64_t to = 0;        // the incarnation
   bool is_first =
       false;  // `entries` are all that is not published: they take the place of the receiver's
-  Position before;  // the entries follow it
-  std::vector<Entry> entries;
+  Position before = {};  // the entries follow it
+  std::vector<Entry> entries = {};
   uint64_t published = 0;  // by the primary, up to this number
   uint64_t sent_us = 0;    // by the primary's clock
   // The configuration of this epoch, until the receiver has acknowledged something in it: its path to the coordinator
   // may be long, or cut.
-  std::optional<Held> held;
+  std::optional<Held> held = {};
 };
 
 struct Ack {

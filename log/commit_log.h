@@ -6,6 +6,7 @@
 // Threads: the shard's.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,11 @@ class CommitLog {
   virtual uint64_t last_batch() const = 0;
   // The one that the next operation goes to.
   virtual uint64_t open_batch() const = 0;
+  // With which replay begins of who has what the table has now. first_pending: the batch of the oldest operation that is
+  // appended and not in the table.
+  virtual uint64_t BeginSnapshot(uint64_t first_pending) {
+    return std::min(first_pending, open_batch());
+  }
   // When the newest operation was appended, microseconds since 1970; 0: that is not known.
   virtual uint64_t latest_time_us() const { return 0; }
   // The greatest batch that is durable. Acquire.

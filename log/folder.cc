@@ -10,6 +10,7 @@ namespace {
 constexpr std::string_view kSegmentEnding = ".log";
 constexpr std::string_view kSnapshotEnding = ".snapshot";
 constexpr std::string_view kUnfinishedEnding = ".new";
+constexpr std::string_view kGoneEnding = ".gone";
 constexpr std::string_view kSparePrefix = "spare.";
 
 std::string NameOf(uint32_t shard, uint64_t number, std::string_view ending) {
@@ -36,6 +37,20 @@ std::optional<std::pair<uint32_t, uint64_t>> ParseName(std::string_view name,
   const auto number = TakeNumber<uint64_t>(&name);
   if (!number || *number == 0 || name != ending) return std::nullopt;
   return std::pair(*shard, *number);
+}
+
+std::string GoneName(uint32_t shard) { return std::to_string(shard) + std::string(kGoneEnding); }
+
+std::optional<uint32_t> ParseGone(std::string_view name) {
+  const auto shard = TakeNumber<uint32_t>(&name);
+  return name == kGoneEnding ? shard : std::nullopt;
+}
+
+std::vector<std::string> NamesOf(uint32_t shard, const ShardFiles& files) {
+  std::vector<std::string> names;
+  for (const uint64_t number : files.snapshots) names.push_back(SnapshotName(shard, number));
+  for (const uint64_t number : files.segments) names.push_back(SegmentName(shard, number));
+  return names;
 }
 
 bool IsSpare(std::string_view name) {
@@ -83,8 +98,39 @@ std::expected<Folder, Error> Folder::List(Disk* disk) {
   auto names = disk->List();
   if (!names) return std::unexpected(names.error());
   Folder folder;
-  for (std::string& name : *names) Sort(std::move(name), &folder);
+  std::vector<uint32_t> gone;
+  for (std::string& name : *names) {
+    if (const auto shard = ParseGone(name)) {
+      gone.push_back(*shard);
+    } else {
+      Sort(std::move(name), &folder);
+    }
+  }
+  for (const uint32_t shard : gone) {
+    for (std::string& name : NamesOf(shard, folder.shards[shard])) {
+      folder.unfinished.push_back(std::move(name));
+    }
+    folder.unfinished.push_back(GoneName(shard));
+    folder.shards.erase(shard);
+  }
   return folder;
+}
+
+std::expected<void, Error> RemoveShard(Disk* disk, uint32_t shard) {
+  const auto folder = Folder::List(disk);
+  if (!folder) return std::unexpected(folder.error());
+  const auto found = folder->shards.find(shard);
+  if (found == folder->shards.end()) return {};
+  const std::string gone = GoneName(shard);
+  if (auto made = disk->Open(gone, Disk::Mode::kCreate); !made) {
+    return std::unexpected(made.error());
+  }
+  if (auto synced = disk->SyncNames(); !synced) return synced;
+  for (const std::string& name : NamesOf(shard, found->second)) {
+    if (auto removed = disk->Remove(name); !removed) return removed;
+  }
+  if (auto synced = disk->SyncNames(); !synced) return synced;
+  return disk->Remove(gone);
 }
 
 }  // namespace plov::log

@@ -3,6 +3,7 @@
 //   S.N.log        segment N of shard S
 //   S.N.snapshot   replay begins with segment N
 //   *.new          unfinished: removed at the next start
+//   S.gone         shard S's other files are being removed: likewise
 //   spare.K        memory of segments to come, zeroed or recycled
 //   lock, log.lock whoever serves the folder holds it
 #pragma once
@@ -33,12 +34,15 @@ struct ShardFiles {
 
 struct Folder {
   std::map<uint32_t, ShardFiles> shards;
-  std::vector<std::string> unfinished;
+  std::vector<std::string> unfinished;  // to be removed in this order
   std::vector<std::string> spares;
   std::vector<std::string> others;  // nobody's: left alone
 
   // kSystem, kPermission.
   static std::expected<Folder, Error> List(Disk* disk);
 };
+
+// Removes all files of a shard: whoever looks later finds all of them, or none. kSystem.
+std::expected<void, Error> RemoveShard(Disk* disk, uint32_t shard);
 
 }  // namespace plov::log

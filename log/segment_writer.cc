@@ -190,7 +190,8 @@ std::expected<void, Error> SegmentWriter::WriteHead(const std::string& name, uin
                                                       .hash_seed = options_.hash_seed,
                                                       .file_bytes = bytes,
                                                       .life = options_.life,
-                                                      .cluster_id = options_.cluster_id});
+                                                      .cluster_id = options_.cluster_id,
+                                                      .is_replica = options_.is_replica});
   const Bytes piece = head;
   if (auto written = (*file)->Write(0, std::span(&piece, 1)); !written) return written;
   if (auto synced = (*file)->Sync(); !synced) return synced;

@@ -46,6 +46,7 @@ class SegmentWriter {
     verify::LogId id;
     uint64_t hash_seed = 0;
     uint64_t cluster_id = 0;
+    bool is_replica = false;     // as of verify::LogHead
     uint64_t life = 0;           // the server's, random
     bool durable_writes = true;  // strict and acked: each Write is; else Sync makes them so
   };

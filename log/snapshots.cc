@@ -28,21 +28,51 @@ void Snapshots::Stop() {
   changed_.notify_one();
 }
 
+void Snapshots::Add(const ShardLog& log) {
+  const std::lock_guard lock(step_mutex_);
+  shards_.push_back(Shard{.log = log});
+}
+
+void Snapshots::Remove(uint32_t shard) {
+  const std::lock_guard lock(step_mutex_);
+  const auto is_it = [shard](const Shard& one) { return one.log.head.shard == shard; };
+  const auto found = std::ranges::find_if(shards_, is_it);
+  if (found == shards_.end()) return;
+  const auto at = static_cast<size_t>(found - shards_.begin());
+  if (active_ == at) {
+    if (writer_) writer_->Abandon();
+    writer_.reset();
+    closed_ = false;
+    active_.reset();
+  } else if (active_ && *active_ > at) {
+    --*active_;
+  }
+  shards_.erase(found);
+}
+
 void Snapshots::Run() {
   while (true) {
-    const bool pause_is_over = Clock::now() >= resume_at_;
-    const bool worked = Step(pause_is_over);
+    const auto now = Clock::now();
+    bool worked = false;
+    Clock::time_point resume_at;
+    {
+      const std::lock_guard step(step_mutex_);
+      worked = Step(now >= resume_at_);
+      resume_at = resume_at_;
+    }
     std::unique_lock lock(mutex_);
     if (stopped_) break;
     if (worked) continue;
-    if (!pause_is_over) {
-      changed_.wait_until(lock, resume_at_, [this] { return stopped_; });
+    if (now < resume_at) {
+      changed_.wait_until(lock, resume_at, [this] { return stopped_; });
     } else {
       changed_.wait(lock, [this] { return stopped_ || looks_; });
       looks_ = false;
     }
   }
+  const std::lock_guard step(step_mutex_);
   if (writer_) writer_->Abandon();
+  writer_.reset();
 }
 
 bool Snapshots::IsDue(const Shard& shard) const {

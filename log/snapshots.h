@@ -3,7 +3,7 @@
 //
 // A snapshot is due when the log since the last one is longer than that one, and than two segments.
 //
-// Threads: one of its own; SetOptions, Look, Stop: any.
+// Threads: one of its own; SetOptions, Look, Stop, Add, Remove: any.
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ class Snapshots {
   };
   using Tell = std::function<void(uint32_t shard, const std::expected<Taken, Error>&)>;
 
-  // A shard's log. All outlive the snapshots.
+  // A shard's log. All outlive the snapshots, or are removed.
   struct ShardLog {
     const GroupCommit* commit = nullptr;
     SnapshotFeed* feed = nullptr;
@@ -61,8 +61,9 @@ class Snapshots {
         keep_(options.keep),
         tell_(std::move(tell)) {}
 
-  // Of shard 0, 1 and so on; before Run.
-  void Add(const ShardLog& log) { shards_.push_back(Shard{.log = log}); }
+  // Any thread but Run's, which does nothing with it before and after.
+  void Add(const ShardLog& log);
+  void Remove(uint32_t shard);
 
   // For what is written, and removed, from now on. Any thread.
   void SetOptions(const Options& options) {
@@ -108,6 +109,8 @@ class Snapshots {
   std::atomic<uint64_t> rate_bytes_;  // relaxed, as is the next: each is read by itself
   std::atomic<size_t> keep_;
   Tell tell_;
+  std::mutex
+      step_mutex_;  // held in a Step of Run, while the disk is waited for; guards all up to resume_at_
   std::vector<Shard> shards_;
   size_t next_ = 0;               // whose turn it is to be looked at
   std::optional<size_t> active_;  // whose snapshot runs

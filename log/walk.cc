@@ -154,7 +154,8 @@ std::optional<Damage> Walk::CheckNext(const Segment& next) const {
     return Damage{.file = disk_->PathOf(missing), .what = "the file is missing"};
   }
   if (head.id != before.id || head.shard_count != before.shard_count ||
-      head.hash_seed != before.hash_seed || head.cluster_id != before.cluster_id) {
+      head.hash_seed != before.hash_seed || head.cluster_id != before.cluster_id ||
+      head.is_replica != before.is_replica) {
     return damage("its head is of another log than that of " + segments_.back().name);
   }
   if (head.first_batch < before.first_batch ||

@@ -70,6 +70,7 @@ std::expected<void, Error> JoinReplicated(const cluster::Values& values, Options
                          .zone = options->zone,
                          .config = values.config,
                          .placed = std::move(*placed),
+                         .former = FormerlyPlacedOn(values, options->id),
                          .shards_max = *shards_max};
   return {};
 }

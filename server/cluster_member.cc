@@ -156,6 +156,23 @@ std::expected<std::vector<ShardSet::Hosted>, Error> PlacedOn(const cluster::Valu
   return placed;
 }
 
+std::vector<ShardSet::Hosted> FormerlyPlacedOn(const cluster::Values& values,
+                                               const std::string& id) {
+  std::vector<ShardSet::Hosted> former;
+  for (const auto& [number, shard] : values.shards) {
+    const auto placement = values.placements.find(number);
+    const bool is_placed =
+        placement != values.placements.end() &&
+        std::ranges::find(placement->second.servers, id) != placement->second.servers.end();
+    const bool is_member =
+        std::ranges::find(shard.in_sync, id, &cluster::Member::server) != shard.in_sync.end();
+    if (is_member && !is_placed) {
+      former.push_back({number, {shard.slot_first, shard.slot_last, kSlots}});
+    }
+  }
+  return former;
+}
+
 std::expected<ClusterMember, Error> MemberOf(const cluster::Values& values, const std::string& id) {
   if (auto checked = CheckOneReplica(values); !checked) return std::unexpected(checked.error());
   auto map = MapOf(values);

@@ -24,6 +24,9 @@ std::expected<verify::ClusterMap, Error> MapOf(const cluster::Values& values);
 // The shards of which a server of this ID is to have a replica. kProtocol: one of them has no configuration.
 std::expected<std::vector<ShardSet::Hosted>, Error> PlacedOn(const cluster::Values& values,
                                                              const std::string& id);
+// Those of which it is to have none, and whose configuration names one of its.
+std::vector<ShardSet::Hosted> FormerlyPlacedOn(const cluster::Values& values,
+                                               const std::string& id);
 
 // Of the server of this ID, where nobody but an operator changes the values. kProtocol when they do not make a cluster
 // that this release can serve so: also when a shard has more replicas than one. kNotFound: no server has the ID.

@@ -71,6 +71,11 @@ std::expected<void, Error> ClusterReplicas::Open() {
                                                    [this](uint32_t number) { Wake(number); });
   if (!agent) return std::unexpected(agent.error());
   agent_ = std::move(*agent);
+  if (!server_.options->log.folder.empty()) {
+    auto logs = ReplicaLogs::Open(server_.options->log, server_.options->shards);
+    if (!logs) return std::unexpected(logs.error());
+    logs_ = std::move(*logs);
+  }
   of_replicas_ = {
       .options = server_.options,
       .replica = {of_agent_.get(), agent_.get(), server_.service->oaths(), dialers_.get()},
@@ -79,6 +84,7 @@ std::expected<void, Error> ClusterReplicas::Open() {
       .threads = server_.threads,
       .admission = server_.admission,
       .commands = server_.commands,
+      .logs = logs_.get(),
       .wake = [this] { fabric::Ring(event_.get()); }};
   store_ = StoreOptionsOf(*server_.options);
   store_.hash_seed = replication.config.hash_seed;
@@ -101,7 +107,14 @@ std::expected<void, Error> ClusterReplicas::Start() {
   for (const auto& [number, slots] : server_.options->replication->placed) {
     placed_.emplace(number, slots);
     Host(number, slots);
-    if (auto begun = replicas_.at(number).Begin({}); !begun) return begun;
+  }
+  for (const auto& [number, slots] : server_.options->replication->former) {
+    if (logs_ != nullptr && logs_->Has(number)) Host(number, slots);
+  }
+  for (auto& [number, replica] : replicas_) replica.Prepare({});
+  for (auto& [number, replica] : replicas_) replica.AwaitPrepared();
+  for (auto& [number, replica] : replicas_) {
+    if (auto begun = replica.Begin(); !begun) return begun;
   }
   cluster::Server self{.cluster_id = server_.options->cluster->cluster_id,
                        .life = fabric::RandomId(),
@@ -129,13 +142,16 @@ void ClusterReplicas::HandleEvents() {
   for (const auto& [number, held] : news.emptied) {
     if (!replicas_.contains(number)) continue;
     spdlog::info("shard {}: begins with nothing, in epoch {}", number, held.shard.epoch);
-    BeginAnew(number, held);
+    replicas_.at(number).End();
+    replicas_.at(number).Prepare(held);
   }
   bool rest = false;
   for (auto& [number, replica] : replicas_) {
     if (replica.has_ended()) replica.End();
-    if (!replica.is_alive() && replica.is_due()) BeginAnew(number, {});
-    rest |= !replica.is_alive();
+    Begin(number, &replica);
+    const bool is_away = !replica.is_alive() && !replica.is_preparing();
+    if (is_away && replica.is_due()) replica.Prepare({});
+    rest |= is_away && !replica.is_preparing();
   }
   fabric::SetTimer(timer_.get(), rest ? kRestPeriod : std::chrono::seconds{0});
 }
@@ -156,10 +172,8 @@ void ClusterReplicas::RemoveEnded() {
 }
 
 // What fails is tried again after a rest.
-void ClusterReplicas::BeginAnew(uint32_t number, const std::optional<cluster::Held>& empty) {
-  HostedReplica& replica = replicas_.at(number);
-  replica.End();
-  if (auto begun = replica.Begin(empty); !begun) {
+void ClusterReplicas::Begin(uint32_t number, HostedReplica* replica) {
+  if (auto begun = replica->Begin(); !begun) {
     spdlog::error("shard {}: has no replica here: {}", number, begun.error().message);
   }
 }
@@ -244,7 +258,7 @@ void ClusterReplicas::End() {
   watch_.reset();
   agent_.reset();
   for (auto& [number, replica] : replicas_) {
-    if (replica.is_last()) {
+    if (replica.is_last() && logs_ == nullptr) {
       spdlog::warn("shard {}: no other server has its items, which are lost: plov cluster force",
                    number);
     }

@@ -58,6 +58,8 @@ class ClusterReplicas {
   // Of each that is there or will be.
   void KeepSlow(std::chrono::microseconds threshold);
   void RaiseBudget(size_t bytes);
+  // Null: they have none.
+  ReplicaLogs* logs() { return logs_.get(); }
 
  private:
   explicit ClusterReplicas(const Server& server) : server_(server) {}
@@ -71,8 +73,8 @@ class ClusterReplicas {
   // Of shards that are not placed here any more.
   void RemoveEnded();
   void Wake(uint32_t number);
-  // Ends a life, and begins another.
-  void BeginAnew(uint32_t number, const std::optional<cluster::Held>& empty);
+  // A life that is prepared, if one is.
+  static void Begin(uint32_t number, HostedReplica* replica);
 
   Server server_;
   bool leaves_ = false;
@@ -84,6 +86,7 @@ class ClusterReplicas {
   std::unique_ptr<cluster::Coordinator> of_agent_, of_watch_;
   std::optional<fabric::CutFile> cuts_;
   std::unique_ptr<Dialers> dialers_;
+  std::unique_ptr<ReplicaLogs> logs_;
   std::optional<HostedReplica::Server> of_replicas_;
   std::mutex
       mutex_;  // held while replicas_ come and go, and by other threads while they look at them

@@ -87,47 +87,11 @@ void CounterPublisher::PublishClients(const ShardCounters& counters, const Clien
   page_->Set(kReportedTorn, counters.reported.torn);
 }
 
-void CounterPublisher::PublishLog(const ShardLog& shard_log) {
-  const log::GroupCommit& log = shard_log.log();
-  const log::CommitTimes& times = log.times();
-  page_->Set(kLogMode, static_cast<uint64_t>(shard_log.mode()));
-  page_->Set(kLogDurableBatch, log.durable());
-  page_->Set(kLogPendingBatches, log.pending() ? log.last_batch() - log.durable() : 0);
-  page_->Set(kLogBytes, log.bytes_written());
-  page_->Set(kLogSegment, log.segment());
-  page_->Set(kLogFailed, log.failure() != Code::kOk);
-  if (times.sum_us() != published_commits_us_) {
-    published_commits_us_ = times.sum_us();
-    page_->Set(kLogCommitUsP50, times.Quantile(0.5));
-    page_->Set(kLogCommitUsP99, times.Quantile(0.99));
-    page_->Set(kLogCommitUsMax, times.max_us());
-    verify::Times buckets{.counts = {}, .sum_us = published_commits_us_};
-    for (size_t i = 0; i < verify::kTimeBuckets; ++i) buckets.counts[i] = times.CountOfWidth(i);
-    page_->Set(verify::Histogram::kCommits, buckets);
-  }
-  if (shard_log.feed() == nullptr) return;
-  const log::SnapshotFeed::Stats snapshots = shard_log.feed()->stats();
-  page_->Set(kSnapshots, snapshots.taken);
-  page_->Set(kSnapshotFailures, snapshots.failed);
-  page_->Set(kSnapshotRunning, snapshots.running);
-  page_->Set(kSnapshotWrittenBytes, snapshots.written_bytes);
-  page_->Set(kSnapshotItems, snapshots.items);
-  page_->Set(kSnapshotBytes, snapshots.bytes);
-  if (snapshots.taken == 0) return;
-  const auto age = std::chrono::steady_clock::now() - snapshots.taken_at;
-  page_->Set(kSnapshotAtUs,
-             store_->UnixUs(MonotonicUs()) -
-                 static_cast<uint64_t>(
-                     std::chrono::duration_cast<std::chrono::microseconds>(age).count()));
-}
-
-void CounterPublisher::Publish(const ShardCounters& counters, const ClientTotals& clients,
-                               const ShardLog* log) {
+void CounterPublisher::Publish(const ShardCounters& counters, const ClientTotals& clients) {
   has_moved_ = false;
   published_at_us_ = MonotonicUs();
   PublishStore();
   PublishClients(counters, clients);
-  if (log != nullptr) PublishLog(*log);
   if (published_at_us_ - cpu_at_us_ < kCpuPeriodUs) return;
   cpu_at_us_ = published_at_us_;
   cpu_us_ += TakeThreadCpuUs();

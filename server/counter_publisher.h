@@ -11,7 +11,6 @@
 
 #include "server/counter_page.h"
 #include "server/shard_counters.h"
-#include "server/shard_log.h"
 #include "server/store.h"
 
 namespace plov::server {
@@ -28,13 +27,11 @@ class CounterPublisher {
   bool IsDue(uint64_t now_us) const;
   // The CPU time is looked at by the next Publish, however soon it is.
   void LookAtCpu() { cpu_at_us_ = 0; }
-  // log: null where there is none.
-  void Publish(const ShardCounters& counters, const ClientTotals& clients, const ShardLog* log);
+  void Publish(const ShardCounters& counters, const ClientTotals& clients);
 
  private:
   void PublishStore();
   void PublishClients(const ShardCounters& counters, const ClientTotals& clients);
-  void PublishLog(const ShardLog& shard_log);
 
   const Store* store_;
   CounterPage* page_;
@@ -42,7 +39,6 @@ class CounterPublisher {
   bool has_moved_ = true;
   uint64_t published_at_us_ = 0;
   uint64_t cpu_at_us_ = 0;
-  uint64_t published_commits_us_ = UINT64_MAX;
 };
 
 }  // namespace plov::server

@@ -1,5 +1,5 @@
-// DurableLog: the folder of plovd --log, with a log and its thread for each shard, and one thread that writes
-// their snapshots. Shards are named by their numbers.
+// DurableLog: the logs of all shards of a server that has no replicas, in the folder of plovd --log. Shards are named by
+// their numbers.
 //
 // Threads: created, run and destroyed by one thread, which is not a shard's. Recover may be called for
 // several shards at once.
@@ -17,28 +17,18 @@
 #include <thread>
 #include <vector>
 
-#include "fabric/file_lock.h"
 #include "fabric/random.h"
 #include "log/disk.h"
 #include "log/group_commit.h"
 #include "log/snapshot_feed.h"
 #include "log/snapshots.h"
-#include "log/spares.h"
+#include "server/log_folder.h"
 #include "server/log_recovery.h"
+#include "server/log_writer.h"
 #include "server/shard_set.h"
 #include "server/store.h"
 
 namespace plov::server {
-
-struct LogOptions {
-  std::string folder = {};  // empty: no log
-  log::CommitMode mode = log::CommitMode::kStrict;
-  std::chrono::microseconds interval = std::chrono::seconds(1);
-  uint64_t segment_bytes = uint64_t{64} << 20;
-  size_t buffer_bytes = size_t{64} << 20;  // of each shard
-  log::Snapshots::Options snapshots = {};
-  bool presizes = true;  // says what a store is to expect
-};
 
 class DurableLog {
  public:
@@ -87,36 +77,38 @@ class DurableLog {
   // Starts the threads, once the shards have their ports.
   void Start();
   void SetSpin(uint32_t spin_us);  // of the logs' threads; any thread
-  log::GroupCommit* of_shard(uint32_t shard) { return shards_.at(shard).commit.get(); }
-  log::SnapshotFeed* feed_of_shard(uint32_t shard) { return shards_.at(shard).feed.get(); }
-  log::Snapshots* snapshots() { return &*snapshots_; }
+  // Null before Begin.
+  log::GroupCommit* of_shard(uint32_t shard) {
+    LogWriter* writer = shards_.at(shard).writer.get();
+    return writer == nullptr ? nullptr : writer->commit();
+  }
+  log::SnapshotFeed* feed_of_shard(uint32_t shard) {
+    LogWriter* writer = shards_.at(shard).writer.get();
+    return writer == nullptr ? nullptr : writer->feed();
+  }
+  log::Snapshots* snapshots() { return folder_->snapshots(); }
 
  private:
   struct ShardLog {
     verify::LogId id;
     bool begins_beside_items = false;
     uint64_t begun_version = 0;  // below every version of this life
-    std::unique_ptr<log::GroupCommit> commit;
-    std::unique_ptr<log::SnapshotFeed> feed;
+    std::unique_ptr<LogWriter> writer;
   };
 
-  DurableLog(const LogOptions& options, const ShardSet& shards, std::unique_ptr<log::Disk> disk)
-      : options_(options), set_(shards), life_(fabric::RandomId()), disk_(std::move(disk)) {}
+  DurableLog(const ShardSet& shards, std::unique_ptr<LogFolder> folder)
+      : set_(shards), life_(fabric::RandomId()), folder_(std::move(folder)) {}
 
+  static std::expected<std::unique_ptr<DurableLog>, Error> Find(std::unique_ptr<LogFolder> folder,
+                                                                const LogOptions& options,
+                                                                const ShardSet& shards);
   std::expected<void, Error> BeginShard(const verify::LogHead& head, std::function<void()> wake);
-  static void Tell(uint32_t shard, const std::expected<log::Snapshots::Taken, Error>& taken);
-  void MakeSpares();
 
-  LogOptions options_;
   ShardSet set_;
   uint64_t life_;
-  std::optional<fabric::FileLock> lock_;
-  std::unique_ptr<log::Disk> disk_;
+  std::unique_ptr<LogFolder> folder_;
   std::optional<LogRecovery> recovery_;
-  std::optional<log::Spares> spares_;
   std::map<uint32_t, ShardLog> shards_;  // by number
-  std::optional<log::Snapshots> snapshots_;
-  std::vector<std::jthread> threads_;
 };
 
 }  // namespace plov::server

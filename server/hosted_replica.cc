@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "fabric/random.h"
 #include "server/description.h"
 
 namespace plov::server {
@@ -15,14 +14,35 @@ constexpr std::chrono::seconds kRestOfReplica{30};
 
 }  // namespace
 
-std::expected<void, Error> HostedReplica::Begin(const std::optional<cluster::Held>& empty) {
+HostedReplica::HostedReplica(const Server& server, StoreOptions store,
+                             std::chrono::microseconds slow_write)
+    : server_(server),
+      store_(std::move(store)),
+      slow_write_(slow_write),
+      next_life_({.server = server.options->cluster->server_id,
+                  .logs = server.logs,
+                  .wake = server.wake,
+                  .wake_shard = [this] { WakeShard(); }}) {}
+
+void HostedReplica::Prepare(const std::optional<cluster::Held>& empty) {
   memory_bytes_ = store_.memory_bytes;
-  auto store = Store::Create(store_);
-  if (!store) {
-    due_ = fabric::Clock::now() + kRestOfReplica;
-    return std::unexpected(store.error());
-  }
-  auto shard = std::make_unique<Shard>(std::move(*store));
+  next_life_.Make(store_, empty);
+}
+
+std::expected<void, Error> HostedReplica::Begin() {
+  auto beginning = next_life_.Take();
+  if (!beginning) return {};
+  std::expected<void, Error> begun;
+  if (!*beginning) begun = std::unexpected(beginning->error());
+  if (begun) begun = Open(std::move(**beginning));
+  if (begun) return begun;
+  Withdraw();
+  due_ = fabric::Clock::now() + kRestOfReplica;
+  return begun;
+}
+
+std::expected<void, Error> HostedReplica::Open(NextLife::Beginning beginning) {
+  std::unique_ptr<Shard> shard = std::move(beginning.shard);
   shard->Show(server_.admission);
   shard->CommandTo(server_.commands);
   shard->KeepSlow(slow_write_);
@@ -30,34 +50,29 @@ std::expected<void, Error> HostedReplica::Begin(const std::optional<cluster::Hel
   leaves_.store(false, std::memory_order_relaxed);
   shard->Describe(DescriptionOf(*server_.options, *shard, number));
   const cluster::Config& config = server_.options->replication->config;
-  std::optional<cluster::Replica::Memory> memory;
-  cluster::Member self{server_.options->cluster->server_id, fabric::RandomId()};
-  if (empty) {
-    self = empty->shard.in_sync.front();
-    memory = {cluster::Tail({}), *empty};
-  }
   auto replication = std::make_unique<ShardReplication>(
       shard->store_to_restore(), shard->sessions_to_restore(),
       ShardReplication::Options{
           .server = server_.replica,
-          .replica = {.config = config, .shard = number, .self = self, .memory = std::move(memory)},
+          .replica = {.config = config,
+                      .shard = number,
+                      .self = std::move(beginning.self),
+                      .memory = std::move(beginning.memory),
+                      .has_log = beginning.kept.log != nullptr},
           .sessions = {config.session_key, config.session_key},
           .start_anew = [this](const char* why,
                                bool is_too_small) { OnStartAnew(why, is_too_small); },
-          .close_clients = [one = shard.get()] { one->CloseClients(); }});
+          .close_clients = [one = shard.get()] { one->CloseClients(); },
+          .kept = std::move(beginning.kept)});
   ReplicatedStore* replicated = &replication->replicated();
   shard->CommitBy(std::move(replication));
-  auto begun = Expose(shard.get(), replicated);
+  auto exposed = Expose(shard.get(), replicated);
   {
     const std::lock_guard lock(mutex_);
     shard_ = std::move(shard);
     replicated_ = replicated;
   }
-  if (begun) begun = server_.threads->Add(shard_.get());
-  if (begun) return begun;
-  Withdraw();
-  due_ = fabric::Clock::now() + kRestOfReplica;
-  return begun;
+  return exposed ? server_.threads->Add(shard_.get()) : exposed;
 }
 
 void HostedReplica::OnStartAnew(const char* why, bool is_too_small) {
@@ -108,7 +123,7 @@ void HostedReplica::Withdraw() {
     listener->Withdraw(store_.shard);
     listener->Withdraw(StreamShardOf(store_.shard));
   }
-  has_ended_.store(false, std::memory_order_relaxed);
+  next_life_.Dispose(std::move(shard), has_ended_.exchange(false, std::memory_order_relaxed));
   const bool was_too_small = is_too_small_.exchange(false, std::memory_order_relaxed);
   const bool rests = was_too_small && store_.memory_bytes == memory_bytes_;
   due_ = fabric::Clock::now() + (rests ? kRestOfReplica : std::chrono::seconds{0});
@@ -152,6 +167,11 @@ void HostedReplica::Wake() {
   if (shard_ == nullptr) return;
   replicated_->Wake();
   shard_->Wake();
+}
+
+void HostedReplica::WakeShard() {
+  const std::lock_guard lock(mutex_);
+  if (shard_ != nullptr) shard_->Wake();
 }
 
 void HostedReplica::ForShard(const std::function<void(Shard*)>& use) {

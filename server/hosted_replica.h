@@ -17,6 +17,8 @@
 
 #include "cluster/configuration_register.h"
 #include "fabric/fabric.h"
+#include "server/next_life.h"
+#include "server/replica_logs.h"
 #include "server/server_options.h"
 #include "server/shard.h"
 #include "server/shard_replication.h"
@@ -35,15 +37,19 @@ class HostedReplica {
     ShardThreads* threads;
     const fabric::Admission* admission;
     CommandQueue* commands;
-    std::function<void()> wake;  // the listeners' thread: a life has ended
+    ReplicaLogs* logs;           // null: there are none
+    std::function<void()> wake;  // the listeners' thread: a life has ended, or is prepared
   };
   // store: of each life.
-  HostedReplica(const Server& server, StoreOptions store, std::chrono::microseconds slow_write)
-      : server_(server), store_(std::move(store)), slow_write_(slow_write) {}
+  HostedReplica(const Server& server, StoreOptions store, std::chrono::microseconds slow_write);
 
-  // A life, when there is none: it joins the others. Or, where the shard has nothing yet, under the one incarnation that
-  // `empty` has. Errors as of Store::Create and Listener::Expose; then there is none.
-  std::expected<void, Error> Begin(const std::optional<cluster::Held>& empty);
+  // Makes what a life begins with, when there is none and none is being made: Server::wake follows, and then Begin has it.
+  // empty: as of NextLife.
+  void Prepare(const std::optional<cluster::Held>& empty);
+  void AwaitPrepared() { next_life_.Await(); }
+  bool is_preparing() const { return next_life_.is_coming(); }
+  // A life, if one is prepared. Errors as of NextLife and Listener::Expose; then there is none.
+  std::expected<void, Error> Begin();
   // Ends the life, if there is one.
   void End();
   // The same where no thread serves shards any more.
@@ -68,12 +74,15 @@ class HostedReplica {
 
   // There may be news of the agent's, or of a connection.
   void Wake();
+  // Of its log.
+  void WakeShard();
   // Nothing where there is no life.
   void ForShard(const std::function<void(Shard*)>& use);
 
  private:
   // This life's memory is of no use any more. The shard's thread.
   void OnStartAnew(const char* why, bool is_too_small);
+  std::expected<void, Error> Open(NextLife::Beginning beginning);
   std::expected<void, Error> Expose(Shard* shard, ReplicatedStore* replicated);
 
   const Server& server_;
@@ -87,6 +96,7 @@ class HostedReplica {
   std::mutex mutex_;  // held while shard_ and replicated_ change, and by others who use them
   std::unique_ptr<Shard> shard_;
   ReplicatedStore* replicated_ = nullptr;  // the shard's
+  NextLife next_life_;
 };
 
 }  // namespace plov::server

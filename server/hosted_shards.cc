@@ -72,7 +72,7 @@ StoreOptions StoreOptionsOf(const ServerOptions& options) {
 std::expected<std::unique_ptr<HostedShards>, Error> HostedShards::Open(
     const ServerOptions& options, const fabric::Admission* admission) {
   std::unique_ptr<HostedShards> hosted(new HostedShards(options.shards));
-  if (!options.log.folder.empty()) {
+  if (!options.log.folder.empty() && !options.replication) {
     if (auto opened = hosted->OpenLog(options); !opened) return std::unexpected(opened.error());
   }
   if (auto opened = hosted->OpenStores(options, admission); !opened) {

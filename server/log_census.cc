@@ -27,7 +27,7 @@ uint64_t DistinctKeys::count() const {
 
 void LogCensus::Add(const verify::Logged& operation) {
   using Kind = verify::Logged::Kind;
-  if (operation.kind == Kind::kSuperseded) return;
+  if (operation.key.empty()) return;
   if (operation.kind == Kind::kDelete) return deleted_.Add(operation.key);
   if (operation.expiry != 0 && operation.expiry <= unix_seconds_) return;
   stored_.Add(operation.key);

@@ -74,7 +74,7 @@ std::expected<LogRecovery, Error> LogRecovery::Open(log::Disk* disk, std::string
 
 ExpectedItems LogRecovery::Expect(uint32_t shard) const {
   const auto& snapshot = shards_.at(shard).snapshot;
-  if (!snapshot) return CountLog(shard);
+  if (!snapshot) return set_.are_replicas ? ExpectedItems{} : CountLog(shard);
   PayloadSizes sizes;
   if (snapshot->items > 0) sizes.Add(snapshot->payload_bytes / snapshot->items);
   return ExpectedOf(snapshot->items, sizes.Choice(),
@@ -140,6 +140,10 @@ std::expected<void, Error> LogRecovery::CheckCluster(const verify::LogHead& head
                               head.shard_count, set_.count));
   }
   if (!set_.Hosts(head.shard)) return refuse("of the cluster, which it gives another server");
+  if (head.is_replica != set_.are_replicas) {
+    return refuse(head.is_replica ? "of a replica, and the cluster has none"
+                                  : "of a server without replicas");
+  }
   return {};
 }
 
@@ -147,6 +151,9 @@ std::expected<void, Error> LogRecovery::Look() {
   auto found = log::Folder::List(disk_);
   if (!found) return std::unexpected(found.error());
   found_ = std::move(*found);
+  if (set_.are_replicas) {
+    std::erase_if(found_.shards, [this](const auto& shard) { return !set_.Hosts(shard.first); });
+  }
   for (const auto& [shard, files] : found_.shards) {
     std::optional<Damage> damage;
     const auto beginning = Begin(shard, UINT64_MAX, &damage);
@@ -225,7 +232,7 @@ std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) c
   if (status == Code::kNoSpace) {
     // What was written since the snapshot may be beside it or in its place.
     uint64_t needed = Expect(shard).bytes;
-    if (shards_.at(shard).snapshot) needed += CountLog(shard).bytes;
+    if (shards_.at(shard).snapshot && !set_.are_replicas) needed += CountLog(shard).bytes;
     needed *= shards_.size();
     why = fmt::format("what it holds needs a larger --memory: {} MiB or so",
                       ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
@@ -245,6 +252,13 @@ std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered
       const auto operation = verify::TakeLogged(&operations);
       if (!operation) break;
       ++recovered->operations;
+      if (operation->kind == verify::Logged::Kind::kHeld) {
+        const bool takes =
+            recovered->reader != nullptr && recovered->reader->Take(operation->value);
+        if (!takes) return CannotRestore(store->superblock().shard, Code::kInvalidArgument);
+        ++recovered->restored;
+        continue;
+      }
       if (sessions != nullptr) sessions->Restore(*operation);
       const bool is_superseded = operation->kind == verify::Logged::Kind::kSuperseded;
       if (is_superseded || operation->version <= recovered->published) continue;
@@ -301,10 +315,11 @@ bool LogRecovery::RestoreSessions(const Beginning& beginning, Sessions* sessions
 // a key is there and comes last. So do items of one that turns out to be damaged no harm; its
 // sessions are left alone.
 std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Sessions* sessions,
-                                                uint64_t published) {
+                                                uint64_t published, Reader* reader) {
   if (!found_.shards.contains(shard)) return {};
   Recovered& recovered = shards_.at(shard);
   recovered.published = published;
+  recovered.reader = reader;
   const uint64_t began_us = MonotonicUs();
   Progress progress(shard);
   std::optional<Damage> damage;
@@ -327,26 +342,37 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
   }
   const bool is_whole = RestoreSessions(*beginning, sessions);
   Walk& walk = beginning->walk;
+  if (reader != nullptr) reader->Begin(beginning->snapshot.has_value(), is_whole);
   if (auto replayed = Replay(&walk, &recovered, store, sessions, &progress); !replayed)
     return replayed;
-  sessions->EndRestore(is_whole);
+  if (reader == nullptr) sessions->EndRestore(is_whole);
+  recovered.reader = nullptr;
   recovered.end = walk.end();
   recovered.log_bytes = walk.bytes_total();
+  // Of a replica's log versions are numbers of what it holds; those of its items are told with these.
+  uint64_t last_version = reader == nullptr ? recovered.end.last_version : 0;
   if (beginning->snapshot) {
+    const verify::SnapshotFooter& footer = beginning->snapshot->footer();
     recovered.snapshot_bytes = beginning->snapshot->bytes_total();
-    recovered.end.last_version =
-        std::max(recovered.end.last_version, beginning->snapshot->footer().last_version);
-    recovered.end.time_us = std::max(recovered.end.time_us, beginning->snapshot->footer().time_us);
+    recovered.end.time_us = std::max(recovered.end.time_us, footer.time_us);
+    last_version = std::max(last_version, footer.last_version);
   }
-  store->GoOnBeyond(std::max(recovered.end.last_version, walk.head().floor));
-  const double seconds = static_cast<double>(MonotonicUs() - began_us) / 1e6;
-  if (published > 0) {
+  if (reader == nullptr) recovered.end.last_version = last_version;
+  store->GoOnBeyond(reader == nullptr ? std::max(last_version, walk.head().floor) : last_version);
+  TellOfRestored(recovered, *store, walk, static_cast<double>(MonotonicUs() - began_us) / 1e6);
+  return {};
+}
+
+void LogRecovery::TellOfRestored(const Recovered& recovered, const Store& store, const Walk& walk,
+                                 double seconds) const {
+  const uint32_t shard = store.superblock().shard;
+  if (recovered.published > 0) {
     spdlog::info(
         "shard {}: --log {} is whole, and {} of its {} operations were not in memory ({:.3f} s)",
         shard, folder_, recovered.restored, recovered.operations, seconds);
   } else {
     spdlog::info("shard {}: restored {} items by {} operations of --log {} in {:.3f} s", shard,
-                 store->table().stats().items, recovered.restored, folder_, seconds);
+                 store.table().stats().items, recovered.restored, folder_, seconds);
   }
   if (const auto& torn = walk.torn()) {
     spdlog::warn(
@@ -354,7 +380,6 @@ std::expected<void, Error> LogRecovery::Recover(uint32_t shard, Store* store, Se
         "left out",
         shard, torn->offset, torn->file, torn->bytes);
   }
-  return {};
 }
 
 std::expected<void, Error> LogRecovery::CheckAllThere() const {

@@ -23,6 +23,16 @@ namespace plov::server {
 
 class LogRecovery {
  public:
+  // Takes what a replica's log has.
+  class Reader {
+   public:
+    virtual ~Reader() = default;
+    // After the items of a snapshot, where there is one; with it, whether its sessions are all.
+    virtual void Begin(bool has_snapshot, bool sessions_are_all) = 0;
+    // The value of a Logged::Kind::kHeld. False: it makes no sense, or cannot be stored.
+    virtual bool Take(std::string_view held) = 0;
+  };
+
   // Looks at all heads, syncs what is there and drops it from the system's memory (rule D9). kInvalidArgument
   // (a log of other shards), kCorrupt, kProtocol, kSystem. `folder`: as messages name it. `disk`
   // outlives it. presizes: says what to expect, which may take a first look at all of the log.
@@ -38,8 +48,9 @@ class LogRecovery {
   ExpectedItems expected_of(uint32_t shard) const { return shards_.at(shard).expected; }
   // Restores a shard: its newest whole snapshot, and the log from there; and what both say of who
   // wrote. The store has all writes up to version `published`. kCorrupt, kNoSpace, kTooLarge, kSystem.
+  // reader: of a replica's log; null: it is none.
   std::expected<void, Error> Recover(uint32_t shard, Store* store, Sessions* sessions,
-                                     uint64_t published = 0);
+                                     uint64_t published = 0, Reader* reader = nullptr);
   // kCorrupt: one shard has files, and another none.
   std::expected<void, Error> CheckAllThere() const;
 
@@ -55,6 +66,7 @@ class LogRecovery {
     uint64_t restored = 0;        // of these
     uint64_t log_bytes = 0;       // files from the snapshot on
     uint64_t snapshot_bytes = 0;  // 0: there was none
+    Reader* reader = nullptr;     // while it is restored
   };
   const Recovered& of_shard(uint32_t shard) const { return shards_.at(shard); }
 
@@ -83,6 +95,8 @@ class LogRecovery {
   Loaded Load(log::SnapshotReader* snapshot, Recovered* recovered, Store* store,
               Progress* progress) const;
   static bool RestoreSessions(const Beginning& beginning, Sessions* sessions);
+  void TellOfRestored(const Recovered& recovered, const Store& store, const log::Walk& walk,
+                      double seconds) const;
   std::expected<void, Error> Replay(log::Walk* walk, Recovered* recovered, Store* store,
                                     Sessions* sessions, Progress* progress) const;
   std::expected<void, Error> Restore(log::Bytes operations, Recovered* recovered, Store* store,

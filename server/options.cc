@@ -138,12 +138,10 @@ std::expected<void, Error> FillReplicas(const Given& given, Options* options) {
   if (!given.Has("listen")) {
     return Invalid(given.NameOf("cluster") + " needs --listen: where the others find this server");
   }
-  for (const char* option : {"warm", "log"}) {
-    if (given.Has(option)) {
-      return Invalid(given.NameOf(option) +
-                     " and replicas do not go together yet: what a server "
-                     "loses, it gets from the others");
-    }
+  if (given.Has("warm")) {
+    return Invalid(given.NameOf("warm") +
+                   " and replicas do not go together yet: what a server loses, it gets from the "
+                   "others; --log keeps it");
   }
   if (given.Has("cluster-auth")) options->cluster_auth = given.As<std::string>("cluster-auth");
   if (given.Has("zone")) options->zone = given.As<std::string>("zone");
@@ -310,6 +308,11 @@ std::expected<Options, Error> Digest(const Given& given) {
   }
   if (auto filled = FillLog(given, &options.server); !filled) {
     return std::unexpected(filled.error());
+  }
+  if (options.has_replicas() && options.server.log.mode != log::CommitMode::kStrict) {
+    return Invalid(given.NameOf("commit") +
+                   ": with replicas it is strict, as what a replica says "
+                   "that it holds it has after a restart");
   }
   if (auto filled = FillSlowWrite(given, &options.server); !filled) {
     return std::unexpected(filled.error());

@@ -2,13 +2,12 @@
 
 #include <spdlog/spdlog.h>
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
 namespace plov::server {
 
 using cluster::Entry;
-using verify::Logged;
 
 namespace {
 
@@ -19,11 +18,24 @@ constexpr size_t kWaitingPartMax = 16;
 constexpr size_t kFullPercent = 12, kNotFullPercent = 6;
 static_assert(kFullPercent + 100 / kWaitingPartMax < Store::kExcessPercentMax);
 
+// Of the items that one that joins is sent: so many bytes of them at a time, as others of its shards are not to wait.
+constexpr size_t kItemsBytes = size_t{64} << 10;
+
+std::span<const std::byte> TakeItems(std::span<const std::byte>* items) {
+  std::span<const std::byte> rest = *items;
+  while (items->size() - rest.size() < kItemsBytes && verify::TakeLogged(&rest)) {
+  }
+  if (rest.size() == items->size()) rest = {};  // one that is damaged is told by who takes it
+  const auto taken = items->first(items->size() - rest.size());
+  *items = rest;
+  return taken;
+}
+
 }  // namespace
 
 ReplicatedStore::ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
                                  const ShardReplica::Server& server, ShardReplica::Options options,
-                                 uint64_t now_us)
+                                 Kept kept, uint64_t now_us)
     : store_(store),
       sessions_(sessions),
       owner_(owner),
@@ -31,8 +43,12 @@ ReplicatedStore::ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
       waiting_bytes_max_(
           std::min(options.waiting_bytes_max, store->region().budget_bytes() / kWaitingPartMax)),
       now_us_(now_us),
-      knows_all_sessions_(!options.memory || options.memory->tail.end() == cluster::Position{}),
-      replica_(server, this, std::move(options), now_us) {}
+      kept_(std::move(kept)),
+      replica_(server, this, std::move(options), now_us) {
+  if (!kept_.log) return;
+  kept_.log->SetSource([this] { return replica().Everything(); });
+  snapshot_.emplace(store_, sessions_, kept_.log.get(), kept_.log->feed());
+}
 
 bool ReplicatedStore::HasRoom(size_t bytes) const {
   const size_t waiting = waiting_bytes_ + log_.open_bytes();
@@ -44,6 +60,7 @@ bool ReplicatedStore::Step(uint64_t now_us) {
   now_us_ = now_us;
   bool did = PassOn(now_us);
   did |= replica_.Step(now_us);
+  did |= LookAtLog();
   if (!logs_ && replica().serves()) BeginToLog();
   if (std::exchange(has_caught_up_, false)) replica_.CaughtUp();
   LookAtMemory();
@@ -52,18 +69,52 @@ bool ReplicatedStore::Step(uint64_t now_us) {
   return SendToJoining() || did;
 }
 
+// What was given to the log in this turn is passed on with it.
+bool ReplicatedStore::LookAtLog() {
+  if (!kept_.log) return false;
+  kept_.log->PassOn();
+  failures_.Look(shard_, *kept_.log->commit());
+  // A disk that is full may have room again; one that fails is nothing to wait for, where others hold all.
+  const bool is_broken = failure() == Code::kSystem;
+  const auto& held = replica().held();
+  if (is_broken && logs_) replica_.Leave();
+  if (is_broken && !logs_ && held && held->shard.in_sync.size() > 1) {
+    replica_.GiveUp("its log cannot be written");
+  }
+  const uint64_t kept = kept_.log->kept();
+  if (std::exchange(told_kept_, kept) == kept) return false;
+  replica_.HasKept(kept);
+  return true;
+}
+
+bool ReplicatedStore::Arm() {
+  if (!replica_.Arm()) return false;
+  if (!kept_.log) return true;
+  kept_.log->PassOn();
+  return kept_.log->kept() == told_kept_;
+}
+
+// Two of them do not read the store at once. Of one that catches up the log has all that there is.
+bool ReplicatedStore::StepSnapshot() {
+  if (!snapshot_ || kept_.applier.catches_up() || !replica().is_member()) return false;
+  if (!snapshot_->reads() && joining_ != nullptr && joining_->snapshot.reads()) return false;
+  return snapshot_->Step();
+}
+
 // One that joins would stop all writes as soon as it is a member.
 void ReplicatedStore::LookAtMemory() {
   is_full_ = store_->excess_percent() > (is_full_ ? kNotFullPercent : kFullPercent);
-  replica_.SetFull(is_full_);
+  replica_.SetFull(is_full_ || failure() == Code::kNoSpace);
   if (is_full_ && !replica().is_member()) {
     is_too_small_ = true;
     return replica_.GiveUp("its memory is too small");
   }
   const std::string* full = logs_ ? replica().full_member() : nullptr;
   if (std::exchange(other_is_full_, full != nullptr) || full == nullptr) return;
-  spdlog::warn("shard {}: its replica on {} is full, so PUTs fail: raise --memory there", shard_,
-               *full);
+  spdlog::warn(
+      "shard {}: its replica on {} is full, so PUTs fail: raise --memory there, or make room for "
+      "its log",
+      shard_, *full);
 }
 
 bool ReplicatedStore::PassOn(uint64_t now_us) {
@@ -78,7 +129,7 @@ bool ReplicatedStore::PassOn(uint64_t now_us) {
 void ReplicatedStore::BeginToLog() {
   logs_ = true;
   log_.Begin(replica().tail().end().number);
-  sessions_->EndRestore(knows_all_sessions_);
+  sessions_->EndRestore(kept_.applier.knows_all_sessions());
   store_->LogTo(&log_, log::CommitMode::kStrict);
 }
 
@@ -89,60 +140,11 @@ bool ReplicatedStore::Publish(const Entry& entry) {
     store_->PublishDurable(SIZE_MAX);
     return true;
   }
-  auto rest = std::as_bytes(std::span(*entry.data));
-  if (rest.size() < verify::kWordBytes) return false;
-  const EntryHolds holds{std::to_integer<uint8_t>(rest.front())};
-  rest = rest.subspan(verify::kWordBytes);
-  if (holds == EntryHolds::kOperations) return ApplyOperations(rest);
-  if (!catches_up_) return true;  // it is for another one
-  if (holds == EntryHolds::kItems) return ApplyItems(rest);
-  return ApplySessions(rest, holds == EntryHolds::kAllSessions);
-}
-
-bool ReplicatedStore::Apply(const Logged& operation) {
-  const Code status = store_->Apply(operation, now_us_);
-  is_too_small_ |= status == Code::kNoSpace;
-  return status == Code::kOk;
-}
-
-bool ReplicatedStore::ApplyOperations(std::span<const std::byte> operations) {
-  while (!operations.empty()) {
-    const auto operation = verify::TakeLogged(&operations);
-    if (!operation || operation->kind == Logged::Kind::kSuperseded) return false;
-    if (!Apply(*operation)) return false;
-    sessions_->Restore(*operation);
-    const bool may_go = operation->kind == Logged::Kind::kDelete || operation->expiry != 0;
-    if (catches_up_ && may_go) gone_[std::string(operation->key)] = operation->version;
-  }
-  return true;
-}
-
-bool ReplicatedStore::ApplyItems(std::span<const std::byte> items) {
-  while (!items.empty()) {
-    const auto item = verify::TakeLogged(&items);
-    if (!item || item->kind != Logged::Kind::kPut) return false;
-    if (!IsOlder(*item) && !Apply(*item)) return false;
-  }
-  return true;
-}
-
-bool ReplicatedStore::IsOlder(const Logged& item) const {
-  const auto gone = gone_.find(std::string(item.key));
-  return (gone != gone_.end() && gone->second > item.version) || store_->HasNewer(item);
-}
-
-// They come last.
-bool ReplicatedStore::ApplySessions(std::span<const std::byte> sessions, bool are_all) {
-  knows_all_sessions_ = are_all;
-  while (!sessions.empty()) {
-    const auto session = verify::TakeLoggedSession(&sessions);
-    if (!session) return false;
-    sessions_->Restore(*session);
-  }
-  catches_up_ = false;
-  has_caught_up_ = true;
-  gone_.clear();
-  return true;
+  const bool caught_up = !kept_.applier.catches_up();
+  const bool applied = kept_.applier.Apply(entry, now_us_);
+  is_too_small_ |= kept_.applier.is_too_small();
+  has_caught_up_ |= !caught_up && !kept_.applier.catches_up();
+  return applied;
 }
 
 ReplicatedStore::Joining::Joining(Store* store, const Sessions* sessions, ReplicatedLog* log,
@@ -158,6 +160,7 @@ bool ReplicatedStore::SendToJoining() {
   const auto whom = logs_ ? replica().joining() : std::nullopt;
   if (!whom || (joining_ != nullptr && joining_->replica != *whom)) joining_.reset();
   if (!whom || !replica().takes_entries()) return false;
+  if (joining_ == nullptr && snapshot_ && snapshot_->reads()) return false;
   if (joining_ == nullptr) joining_ = std::make_unique<Joining>(store_, sessions_, &log_, *whom);
   if (joining_->is_sent) return false;
   log::SnapshotFeed& feed = joining_->feed;
@@ -165,9 +168,12 @@ bool ReplicatedStore::SendToJoining() {
   if (!HasRoom(log::SnapshotBlock::kBytes)) return did;
   if (auto block = feed.TakeFull()) {
     PassOn(now_us_);
-    log_.AppendItems(block->content().subspan(verify::kSnapshotBlockHeadBytes));
+    auto items = std::as_const(*block).content().subspan(verify::kSnapshotBlockHeadBytes);
+    for (std::span<const std::byte> rest = items; !rest.empty(); PassOn(now_us_)) {
+      log_.AppendItems(TakeItems(&rest));
+    }
     feed.Free(std::move(*block));
-    return PassOn(now_us_);
+    return true;
   }
   if (feed.state() != log::SnapshotFeed::State::kOver) return did;
   joining_->is_sent = true;
@@ -187,8 +193,8 @@ void ReplicatedStore::SendSessions(const verify::SnapshotFooter& total) {
 
 // Who joins a stream that is empty has all.
 void ReplicatedStore::CatchUp(const cluster::Member&, const cluster::Position& since) {
-  catches_up_ = since != cluster::Position{};
-  has_caught_up_ = !catches_up_;
+  has_caught_up_ = since == cluster::Position{};
+  if (!has_caught_up_) kept_.applier.CatchUp();
 }
 
 // What was not published, and what sessions say of it, may be so yet: if this replica stays a member, then with its own

@@ -2,23 +2,24 @@
 //
 // The primary's store publishes as with --commit strict: a write is settled and staged, becomes an entry of the stream,
 // and is in the table when all replicas hold it (rule S3). The others apply the entries that are published, items and
-// sessions alike, so that each is what the primary was, and can go on from there.
+// sessions alike (server/entry_applier.h), so that each is what the primary was, and can go on from there.
 //
-// A replica that joins has all entries from some time on. What was before comes among them: the primary takes a snapshot
-// (server/shard_snapshot.h) and sends its items, and then its sessions, as entries. An item is no newer than an operation
-// that came before it, so the newest version counts, also of what is not there any more.
+// For a replica that joins the primary takes a snapshot (server/shard_snapshot.h) and sends its items, and then its
+// sessions, as entries. With a log all that a replica holds is kept there, and it holds what is durable there.
 //
 // Threads: one, the shard's, but for Wake.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
-#include <unordered_map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "log/snapshot_feed.h"
+#include "server/entry_applier.h"
+#include "server/log_failures.h"
+#include "server/replica_log.h"
 #include "server/replicated_log.h"
 #include "server/sessions.h"
 #include "server/shard_replica.h"
@@ -42,15 +43,23 @@ class ReplicatedStore final : private ReplicaOwner {
     virtual void StartAnew(const char* why, bool is_too_small) = 0;
   };
 
-  // All outlive it. The store is empty, or as options.memory says. It has no log.
+  // What it has from a life before, or where it begins anew: all of the store's items, and what they came by.
+  struct Kept {
+    EntryApplier applier;
+    std::unique_ptr<ReplicaLog> log = {};  // null: what it holds is only in its memory
+  };
+  // All outlive it. The store is empty, or as options.memory says, and writes to no log itself.
   ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
-                  const ShardReplica::Server& server, ShardReplica::Options options,
+                  const ShardReplica::Server& server, ShardReplica::Options options, Kept kept,
                   uint64_t now_us);
 
   // Whether clients are served, and whether the store takes writes: until the Step that follows.
   bool serves() const { return logs_ && replica().serves(); }
-  // Writes wait for the snapshot that a replica that joins is sent.
-  bool is_behind() const { return joining_ != nullptr && joining_->snapshot.is_behind(); }
+  // Writes wait for the snapshot that a replica that joins is sent, or that goes to disk.
+  bool is_behind() const {
+    return (joining_ != nullptr && joining_->snapshot.is_behind()) ||
+           (snapshot_ && snapshot_->is_behind());
+  }
   bool takes_writes() const { return logs_ && replica().takes_writes(); }
   // Of one more write; of any when nothing waits. bytes: verify::LoggedBytes.
   bool HasRoom(size_t bytes) const;
@@ -58,9 +67,15 @@ class ReplicatedStore final : private ReplicaOwner {
   bool other_is_full() const { return other_is_full_; }
   // The batches that replies to writes wait for.
   const log::CommitLog& log() const { return log_; }
+  // On disk; null: there is none.
+  const ReplicaLog* disk_log() const { return kept_.log.get(); }
+  // Why writes are refused: the log cannot be written.
+  Code failure() const { return kept_.log ? kept_.log->commit()->failure() : Code::kOk; }
 
   // Passes on what was written, takes what has come, and publishes. False when there was nothing to do.
   bool Step(uint64_t now_us);
+  // A slice of a snapshot for the disk.
+  bool StepSnapshot();
 
   // As of cluster::Replica. Ask is of what was found since the last Step, and before the next, in which what was written is
   // sent.
@@ -79,13 +94,16 @@ class ReplicatedStore final : private ReplicaOwner {
   bool has_left() const { return replica_.has_left(); }
   void AddPort(fabric::Port* port) { replica_.AddPort(port); }
   std::vector<int> fds() const { return replica_.fds(); }
-  bool Arm() { return replica_.Arm(); }
+  bool Arm();
   void Disarm(std::span<const int> readable) { replica_.Disarm(readable); }
   uint64_t next_tick_us() const { return replica_.next_tick_us(); }
   void Wake() { replica_.Wake(); }
   const cluster::Replica& replica() const { return replica_.replica(); }
 
  private:
+  void Keep(const cluster::Append& held) override {
+    if (kept_.log) kept_.log->Keep(held);
+  }
   bool Publish(const cluster::Entry& entry) override;
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
   void CloseReaders() override { owner_->CloseClients(); }
@@ -103,13 +121,10 @@ class ReplicatedStore final : private ReplicaOwner {
   };
 
   bool PassOn(uint64_t now_us);
-  // Tells of this replica's memory, and hears of the others'.
+  // Tells of what is durable.
+  bool LookAtLog();
+  // Tells of this replica's memory and disk, and hears of the others'.
   void LookAtMemory();
-  bool Apply(const verify::Logged& operation);
-  bool ApplyOperations(std::span<const std::byte> operations);
-  bool ApplyItems(std::span<const std::byte> items);
-  bool ApplySessions(std::span<const std::byte> sessions, bool are_all);
-  bool IsOlder(const verify::Logged& item) const;
   void BeginToLog();
   bool SendToJoining();
   void SendSessions(const verify::SnapshotFooter& total);
@@ -123,15 +138,15 @@ class ReplicatedStore final : private ReplicaOwner {
   bool logs_ = false;  // as the primary
   ReplicatedLog log_;
   size_t waiting_bytes_ = 0;  // of entries that were passed on, and are not published
-  bool knows_all_sessions_;
+  Kept kept_;
+  uint64_t told_kept_ = 0;  // so much of what the log was given is durable
+  LogFailures failures_;
+  std::optional<ShardSnapshot> snapshot_;  // for the disk
   std::unique_ptr<Joining> joining_;
-  bool catches_up_ = false;
   bool has_caught_up_ = false;
-  bool is_full_ = false;
-  bool is_too_small_ = false;  // its memory, for what the others hold
+  bool is_full_ = false;       // its memory
+  bool is_too_small_ = false;  // likewise, for what the others hold
   bool other_is_full_ = false;
-  // While it catches up: what was deleted, or may expire, with the versions of that.
-  std::unordered_map<std::string, uint64_t> gone_;
   ShardReplica replica_;
 };
 

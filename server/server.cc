@@ -69,9 +69,12 @@ std::expected<void, Error> Server::Open(const ServerOptions& options) {
   for (const auto& shard : shards()) {
     if (auto added = threads_->Add(shard.get()); !added) return added;
   }
+  if (options.replication) {
+    if (auto opened = OpenReplicas(); !opened) return opened;
+  }
   SetSpin(options.spin_us);
   KeepSlow(options.slow_write);
-  return options.replication ? OpenReplicas() : std::expected<void, Error>();
+  return {};
 }
 
 std::expected<void, Error> Server::OpenReplicas() {
@@ -149,6 +152,7 @@ Server::Facts Server::facts() const {
 void Server::SetSpin(uint32_t spin_us) {
   threads_->SetSpin(spin_us);
   if (DurableLog* log = hosted_->log()) log->SetSpin(kSpinsForBatch * spin_us);
+  if (ReplicaLogs* logs = replica_logs()) logs->SetSpin(kSpinsForBatch * spin_us);
 }
 
 void Server::KeepSlow(std::chrono::microseconds threshold) {
@@ -158,6 +162,11 @@ void Server::KeepSlow(std::chrono::microseconds threshold) {
 
 void Server::SetSnapshots(const log::Snapshots::Options& options) {
   if (DurableLog* log = hosted_->log()) log->snapshots()->SetOptions(options);
+  if (ReplicaLogs* logs = replica_logs()) logs->snapshots()->SetOptions(options);
+}
+
+ReplicaLogs* Server::replica_logs() const {
+  return replicas_ == nullptr ? nullptr : replicas_->logs();
 }
 
 std::expected<void, Error> Server::RaiseMemory(size_t bytes) {

@@ -64,6 +64,7 @@ class Server {
   std::vector<verify::Counters> ReadCounters() const;
 
  private:
+  ReplicaLogs* replica_logs() const;  // null: there are none
   explicit Server(const ServerOptions& options) : options_(options) {}
   std::expected<void, Error> Open(const ServerOptions& options);
   std::expected<void, Error> Listen(const ServerOptions& options);

@@ -11,7 +11,7 @@
 #include "cluster/configuration.h"
 #include "fabric/fabric.h"
 #include "server/cluster_view.h"
-#include "server/durable_log.h"
+#include "server/log_options.h"
 #include "server/region.h"
 #include "server/shard_set.h"
 #include "verify/record.h"
@@ -35,6 +35,7 @@ struct ReplicationOptions {
   std::string zone;  // where this server is, for whoever places replicas
   cluster::Config config;
   std::vector<ShardSet::Hosted> placed;  // of which this server is to have a replica at its start
+  std::vector<ShardSet::Hosted> former;  // of which its log may have one that others need
   uint32_t shards_max = 0;  // of which it may have one at a time; placed.size() at least
 };
 

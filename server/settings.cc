@@ -74,7 +74,7 @@ std::string ShownSlowWrite(const Options& options) {
 }
 
 constexpr auto kLogLevel = [](auto& options) -> auto& { return options.log_level; };
-constexpr auto kClientsMax = [](auto& options) -> auto& { return options.server.clients_max; };
+constexpr auto kClients = [](auto& options) -> auto& { return options.server.clients_max; };
 constexpr auto kOfUserMax = [](auto& options) -> auto& {
   return options.server.clients_per_user_max;
 };
@@ -88,7 +88,7 @@ constexpr auto kSlowWrite = [](auto& options) -> auto& { return options.server.s
 
 constexpr Setting kSettings[] = {
     SettingOf<kLogLevel>("log-level", ApplyLogLevel),
-    SettingOf<kClientsMax>("max-clients", ApplyClients),
+    SettingOf<kClients>("max-clients", ApplyClients),
     SettingOf<kOfUserMax>("max-clients-per-user", ApplyClients),
     SettingOf<kMemory>("memory", ApplyMemory),
     {"slow-write", ShownSlowWrite,

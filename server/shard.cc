@@ -397,7 +397,7 @@ void Shard::Publish() {
     clients.connected += endpoint.peers.size();
     clients.bytes += endpoint.port->connection_bytes();
   }
-  publisher_.Publish(counters_, clients, log_);
+  publisher_.Publish(counters_, clients);
   if (commit_ != nullptr) commit_->PublishTo(&page_);
 }
 

@@ -60,9 +60,7 @@ class Shard {
   // What it writes goes to this log, which outlives the last turn; the log's `wake` is Wake. Before the
   // first turn.
   void LogTo(const ShardLog::Options& options) {
-    auto log = std::make_unique<ShardLog>(store_.get(), &sessions_, options);
-    log_ = log.get();
-    CommitBy(std::move(log));
+    CommitBy(std::make_unique<ShardLog>(store_.get(), &sessions_, options));
   }
   // Its replicas, instead of a log; before the first turn.
   void CommitBy(std::unique_ptr<ShardCommit> commit) {
@@ -175,7 +173,6 @@ class Shard {
   CounterPublisher publisher_;
   SlowLog slow_log_;
   std::unique_ptr<ShardCommit> commit_;  // null: a write is done when it is in the table
-  const ShardLog* log_ = nullptr;        // that it is, if it is one
   uint64_t ticked_at_us_ = 0;
   uint64_t drained_version_ = 0;  // what Drain waits for, since drain_since_us_
   uint64_t drain_since_us_ = 0;

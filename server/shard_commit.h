@@ -52,7 +52,7 @@ class ShardCommit {
   // Milliseconds after which time alone makes work for Step; -1: never.
   virtual int SleepMs() const { return -1; }
   // What it counts.
-  virtual void PublishTo(CounterPage*) const {}
+  virtual void PublishTo(CounterPage*) {}
   // Whether there is something for Tick, once a second.
   virtual bool needs_ticks() const { return false; }
   virtual void Tick() {}

@@ -1,7 +1,5 @@
 #include "server/shard_log.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 namespace plov::server {
@@ -31,7 +29,7 @@ ShardLog::ShardLog(Store* store, const Sessions* sessions, const Options& option
 Batch::Outcome ShardLog::Ask(const verify::Request& request, WriteReply* refusal) const {
   using enum Batch::Outcome;
   if (const Code failure = log_->failure(); failure != Code::kOk) {
-    *refusal = {failure, failure == Code::kNoSpace ? verify::kLogIsFull : 0};
+    *refusal = RefusalOf(failure);
     return kDone;
   }
   if (!store_->MayWrite(request) || store_->pending() >= kPendingMax) return kLogs;
@@ -60,7 +58,7 @@ bool ShardLog::Step() {
     appended_batch_ = log_->last_batch();
     unattested_ = true;
   }
-  TellOfFailures();
+  failures_.Look(store_->superblock().shard, *log_);
   return store_->PublishDurable(kPublishedPerTurn);
 }
 
@@ -78,27 +76,15 @@ std::optional<Waiting> ShardLog::NextSettled() {
   return std::nullopt;
 }
 
-void ShardLog::TellOfFailures() {
-  const uint32_t shard = store_->superblock().shard;
-  if (const uint64_t failures = log_->failures(); failures != told_failures_) {
-    if (!fails_) {
-      spdlog::error("shard {} cannot write its log, so writes are refused: {}", shard,
-                    log_->failure_message());
-    }
-    told_failures_ = failures;
-    fails_ = true;
-  }
-  if (fails_ && log_->failure() == Code::kOk) {
-    fails_ = false;
-    spdlog::info("shard {} writes its log again", shard);
-  }
-}
-
 // A second after the last write, so that damage to its batch is told from a torn end (rule D5).
 void ShardLog::Tick() {
   if (!unattested_ || log_->pending()) return;
   log_->Attest();
   unattested_ = false;
+}
+
+void ShardLog::PublishTo(CounterPage* page) {
+  counted_.Publish(*log_, mode_, snapshot_ ? &snapshot_->feed() : nullptr, *store_, page);
 }
 
 void ShardLog::AnswerSnapshot(verify::Reply* reply) {

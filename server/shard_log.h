@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "log/group_commit.h"
+#include "server/log_counters.h"
+#include "server/log_failures.h"
 #include "server/shard_commit.h"
 #include "server/shard_snapshot.h"
 #include "server/store.h"
@@ -26,10 +28,6 @@ class ShardLog final : public ShardCommit {
     WarmTail* tail = nullptr;           // of warm memory
   };
   ShardLog(Store* store, const Sessions* sessions, const Options& options);
-
-  const log::GroupCommit& log() const { return *log_; }
-  log::CommitMode mode() const { return mode_; }
-  const log::SnapshotFeed* feed() const { return snapshot_ ? &snapshot_->feed() : nullptr; }
 
   uint64_t LoggedOwnerOf(const SessionOwner& owner) const override {
     return LoggedOwner(owner, log_->id());
@@ -52,10 +50,10 @@ class ShardLog final : public ShardCommit {
   // Where nothing in the log says yet that its last batch is durable.
   bool needs_ticks() const override { return unattested_; }
   void Tick() override;
+  void PublishTo(CounterPage* page) override;
 
  private:
   bool holds_replies() const { return mode_ != log::CommitMode::kAsync; }
-  void TellOfFailures();
 
   Store* store_;
   log::GroupCommit* log_;
@@ -65,8 +63,8 @@ class ShardLog final : public ShardCommit {
   uint64_t appended_batch_;        // the last that this shard knows of
   bool unattested_ = false;
   uint64_t turns_ = 0;
-  uint64_t told_failures_ = 0;
-  bool fails_ = false;
+  LogFailures failures_;
+  LogCounters counted_;
 };
 
 }  // namespace plov::server

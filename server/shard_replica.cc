@@ -17,9 +17,18 @@ constexpr int kMessagesPerStep = 64;
 constexpr int kMessagesPerTick = 4096;
 // Of the time in which a silent primary is suspected: a server that comes and goes takes over each time no more often.
 constexpr uint64_t kSteadyPeriods = 10;
+// Likewise: what servers that start together may need more or less of.
+constexpr uint64_t kReturnPeriods = 10;
 
 bool Has(const std::vector<cluster::Member>& members, const cluster::Member& one) {
   return std::ranges::find(members, one) != members.end();
+}
+
+cluster::ReplicaSettings SettingsOf(const ShardReplica::Options& options) {
+  auto settings = cluster::SettingsOf(options.config);
+  settings.has_log = options.has_log;
+  if (options.has_log) settings.return_us = kReturnPeriods * settings.detect_us;
+  return settings;
 }
 
 }  // namespace
@@ -37,8 +46,8 @@ ShardReplica::ShardReplica(const Server& server, ReplicaOwner* owner, Options op
       now_us_(now_us),
       tick_us_(now_us),
       links_epoll_(fabric::CreateEpoll({}).value_or(fabric::Fd())),
-      replica_(std::move(options.self), cluster::SettingsOf(options.config),
-               std::move(options.memory), this, now_us),
+      replica_(std::move(options.self), SettingsOf(options), std::move(options.memory), this,
+               now_us),
       port_(stream_, options.message_bytes_max,
             [this](const StreamMessage& message) { replica_.Receive(message, now_us_); }) {
   server_.agent->Read(shard_);
@@ -51,6 +60,7 @@ bool ShardReplica::Step(uint64_t now_us) {
   const int messages = now_us < tick_us_ ? kMessagesPerStep : kMessagesPerTick;
   for (int i = 0; i < messages && port_.Step(); ++i) did = true;
   if (port_.HasMoved()) replica_.HearPart(now_us);
+  did |= replica_.GoOn();
   for (auto& [server, link] : links_) {
     did |= link.Step();
     if (link.HasMoved()) replica_.HearOf(server, now_us);

@@ -28,6 +28,7 @@ class ReplicaOwner {
   virtual ~ReplicaOwner() = default;
 
   // As of cluster::ReplicaHost.
+  virtual void Keep(const cluster::Append& held) = 0;
   virtual bool Publish(const cluster::Entry& entry) = 0;
   virtual void CatchUp(const cluster::Member& primary, const cluster::Position& since) = 0;
   virtual void CloseReaders() = 0;
@@ -50,6 +51,7 @@ class ShardReplica final : private cluster::ReplicaHost {
     uint32_t shard = 0;
     cluster::Member self;
     std::optional<cluster::Replica::Memory> memory;  // of a former life
+    bool has_log = false;  // what it holds is kept: ReplicaOwner::Keep, HasKept
     size_t message_bytes_max = size_t{256} << 20;
     size_t waiting_bytes_max = size_t{64} << 20;  // for each other server
   };
@@ -86,6 +88,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
   void CaughtUp() { replica_.CaughtUp(); }
   void SetFull(bool is_full) { replica_.SetFull(is_full); }
+  void HasKept(uint64_t count) { replica_.HasKept(count, now_us_); }
   void GiveUp(const char* why) { replica_.GiveUp(why); }
 
  private:
@@ -95,6 +98,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   bool CanPropose() const override;
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
   void ReadConfiguration() override { server_.agent->Read(shard_); }
+  void Keep(const cluster::Append& held) override { owner_->Keep(held); }
   bool Publish(const cluster::Entry& entry) override { return owner_->Publish(entry); }
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override {
     owner_->CatchUp(primary, since);

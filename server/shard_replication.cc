@@ -17,10 +17,16 @@ ShardReplication::ShardReplication(Store* store, Sessions* sessions, Options opt
     : store_(store),
       options_(std::move(options)),
       replicated_(store, sessions, this, options_.server, std::move(options_.replica),
+                  options_.kept ? *std::exchange(options_.kept, std::nullopt)
+                                : ReplicatedStore::Kept{EntryApplier(store, sessions)},
                   options_.now_us()) {}
 
 Batch::Outcome ShardReplication::Ask(const verify::Request& request, WriteReply* refusal) const {
   using enum Batch::Outcome;
+  if (const Code failure = replicated_.failure(); failure != Code::kOk) {
+    *refusal = RefusalOf(failure);
+    return kDone;
+  }
   if (!replicated_.takes_writes())
     return kLogs;  // until there are enough replicas, or its client's connection ends
   if (!store_->MayWrite(request) || store_->pending() >= kStagedMax) return kLogs;
@@ -51,7 +57,18 @@ bool ShardReplication::Step() {
   return true;
 }
 
-void ShardReplication::PublishTo(CounterPage* page) const {
+void ShardReplication::AnswerSnapshot(verify::Reply* reply) {
+  if (const ReplicaLog* log = replicated_.disk_log()) {
+    reply->version = log->feed()->Ask();
+  } else {
+    reply->status = Code::kInvalidArgument;
+  }
+}
+
+void ShardReplication::PublishTo(CounterPage* page) {
+  if (const ReplicaLog* log = replicated_.disk_log()) {
+    counted_.Publish(*log->commit(), log::CommitMode::kStrict, log->feed(), *store_, page);
+  }
   const cluster::Replica& replica = replicated_.replica();
   const cluster::Tail& tail = replica.tail();
   const auto& held = replica.held();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/clock.h"
+#include "server/log_counters.h"
 #include "server/replicated_store.h"
 #include "server/shard_commit.h"
 
@@ -26,6 +27,7 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
     std::function<void(const char* why, bool is_too_small)> start_anew;
     std::function<void()> close_clients;
     uint64_t (*now_us)() = MonotonicUs;
+    std::optional<ReplicatedStore::Kept> kept = {};  // nullopt: nothing, and there is no log
   };
   ShardReplication(Store* store, Sessions* sessions, Options options);
 
@@ -40,6 +42,7 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   uint64_t rests_on() const override { return replicated_.log().last_batch(); }
   // When a reply is sent, all that was written before is held by all.
   void AnswerSync(Batch*, verify::Reply*) override {}
+  void AnswerSnapshot(verify::Reply* reply) override;
 
   bool Holds(const Batch&) const override { return true; }
   bool awaits() const override { return !unasked_.empty() || !unsettled_.empty(); }
@@ -47,11 +50,12 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   std::optional<Waiting> NextSettled() override;
 
   bool Step() override;
+  bool StepSnapshot() override { return replicated_.StepSnapshot(); }
   bool Arm() override { return unasked_.empty() && replicated_.Arm(); }
   void Disarm(std::span<const int> readable) override { replicated_.Disarm(readable); }
   std::vector<int> fds() const override { return replicated_.fds(); }
   int SleepMs() const override;
-  void PublishTo(CounterPage* page) const override;
+  void PublishTo(CounterPage* page) override;
 
  private:
   struct Unsettled {
@@ -70,6 +74,7 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   std::deque<Unsettled> unsettled_;
   bool has_served_ = false;  // in the last Step
   uint64_t promotions_ = 0;
+  LogCounters counted_;
   ReplicatedStore replicated_;
 };
 

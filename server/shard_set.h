@@ -24,6 +24,7 @@ struct ShardSet {
   std::vector<Hosted> hosted;  // by number; none of a server that only serves the map
   uint32_t count = 0;          // of all shards
   uint64_t cluster_id = 0;     // 0: of a single server
+  bool are_replicas = false;   // of a cluster's shards
   uint64_t hash_seed = 0;      // the cluster's; a single server draws its own when it begins empty
 
   // All shards of a single server.

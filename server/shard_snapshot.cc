@@ -49,7 +49,7 @@ void ShardSnapshot::Begin() {
   total_.last_version = store_->last_version();
   is_read_ = false;
   pass_.emplace(store_->table_to_read(), [this](const Bucket& bucket) { Meet(bucket); });
-  feed_->Begin({.batch = std::min(store_->first_pending_batch(), log_->open_batch()),
+  feed_->Begin({.batch = log_->BeginSnapshot(store_->first_pending_batch()),
                 .items = store_->table().stats().items});
 }
 

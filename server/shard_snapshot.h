@@ -34,6 +34,8 @@ class ShardSnapshot {
   bool Step();
   // Writes that move items wait while so many items that they moved have not been copied.
   bool is_behind() const { return met_.size() >= kMetMax; }
+  // Another one of the same store cannot begin meanwhile.
+  bool reads() const { return pass_.has_value(); }
   log::SnapshotFeed& feed() { return *feed_; }
   const log::SnapshotFeed& feed() const { return *feed_; }
 

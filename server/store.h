@@ -115,6 +115,8 @@ class Store : private cuckoo::GrowingTable::Records {
   // before LogTo, and while nobody is connected. In warm memory, unless the key has a newer item there. kOk,
   // kNoSpace, kTooLarge; kNoShard: the key is another shard's.
   Code Restore(const verify::Logged& operation, uint64_t now_us);
+  // After Apply, while nobody is connected: former tables and places are free, as nobody READs them.
+  void ForgetHistory() { growth_->OnConfirmed(UINT64_MAX); }
   // Versions go on beyond all that a log holds.
   void GoOnBeyond(uint64_t version) { superblock_.GoOnBeyond(version); }
   // The same of an entry that the shard's primary published; readers may be connected.

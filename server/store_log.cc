@@ -97,7 +97,7 @@ bool Store::NoteExpired(const Target& target) {
 Code Store::Restore(const Logged& operation, uint64_t now_us) {
   if (recovery_.warm && HasNewer(operation)) return Code::kOk;
   const Code status = Apply(operation, now_us);
-  growth_->OnConfirmed(UINT64_MAX);  // nobody READs a table that is history
+  ForgetHistory();
   return status;
 }
 

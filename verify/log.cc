@@ -53,6 +53,8 @@ bool MakesSense(const Logged& operation) {
       return has_key && !has_value;
     case Logged::Kind::kSuperseded:
       return !has_key && !has_value;
+    case Logged::Kind::kHeld:
+      return !has_key && has_value;
   }
   return false;
 }
@@ -97,7 +99,7 @@ LogBlock SealLogHead(LogFile file, const LogHead& head) {
   LogBlock block{};
   std::byte* at = block.data();
   PutMagic(at + 8, MagicOf(file));
-  PutNumber(at + 16, kLogFormat);
+  PutNumber(at + 16, head.is_replica ? kReplicaLogFormat : kLogFormat);
   PutNumber(at + 20, head.shard);
   PutNumber(at + 24, head.shard_count);
   PutNumber(at + 28, static_cast<uint32_t>(kLogBlockBytes));
@@ -122,7 +124,8 @@ std::expected<LogHead, Code> CheckLogHead(LogFile file, std::span<const std::byt
     return std::unexpected(Code::kCorrupt);
   }
   if (!HasMagic(block, MagicOf(file))) return std::unexpected(Code::kInvalidArgument);
-  if (NumberAt<uint32_t>(block, 16) != kLogFormat) return std::unexpected(Code::kProtocol);
+  const auto format = NumberAt<uint32_t>(block, 16);
+  if (format != kLogFormat && format != kReplicaLogFormat) return std::unexpected(Code::kProtocol);
   const LogHead head{.shard = NumberAt<uint32_t>(block, 20),
                      .shard_count = NumberAt<uint32_t>(block, 24),
                      .id = {NumberAt<uint64_t>(block, 32), NumberAt<uint64_t>(block, 40)},
@@ -133,7 +136,8 @@ std::expected<LogHead, Code> CheckLogHead(LogFile file, std::span<const std::byt
                      .hash_seed = NumberAt<uint64_t>(block, 80),
                      .file_bytes = NumberAt<uint64_t>(block, 88),
                      .life = NumberAt<uint64_t>(block, 96),
-                     .cluster_id = NumberAt<uint64_t>(block, 104)};
+                     .cluster_id = NumberAt<uint64_t>(block, 104),
+                     .is_replica = format == kReplicaLogFormat};
   if (NumberAt<uint32_t>(block, 28) != kLogBlockBytes || head.shard >= head.shard_count ||
       head.number == 0 || head.first_batch == 0 || !AreZero(block.subspan(kHeadFieldsEnd))) {
     return std::unexpected(Code::kCorrupt);

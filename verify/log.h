@@ -7,7 +7,7 @@
 //  offset size field            guards against
 //       0    8 checksum         garbage: XXH3 of bytes 8..4096 under a seed of the format
 //       8    8 magic            "plovlog\1": a file of another kind
-//      16    4 format           another version of it
+//      16    4 format           another version of it: 4, or 5 where its operations are a replica's
 //      20    4 shard            another shard's file
 //      24    4 shard count      a server whose keys lie elsewhere
 //      28    4 block bytes      4096
@@ -38,11 +38,12 @@
 //
 // Operation, a head of 40 bytes, key, value, zeros to the next multiple of 8:
 //       0    1 kind             1 put, 2 delete, 3 superseded: of this write nothing was left to log but
-//                               whose it was; no key
+//                               whose it was; no key. All of a replica's log: 4, what it holds, an APPEND of
+//                               its shard's stream (cluster/stream_message.h) as value; no key
 //       1    1 zero
 //       2    2 key bytes
 //       4    4 value bytes
-//       8    8 version          the item's own; they grow
+//       8    8 version          the item's own; of kind 4 its number; they grow
 //      16    8 client           a hash of who wrote it, for its retry after a restart; 0 nobody
 //      24    8 sequence
 //      32    4 flags
@@ -90,6 +91,7 @@ namespace plov::verify {
 
 inline constexpr size_t kLogBlockBytes = 4096;
 inline constexpr uint32_t kLogFormat = 4;
+inline constexpr uint32_t kReplicaLogFormat = 5;
 inline constexpr size_t kBatchHeadBytes = 72;
 inline constexpr size_t kLoggedHeadBytes = 40;
 inline constexpr size_t kSnapshotBlockHeadBytes = 32;
@@ -124,6 +126,7 @@ struct LogHead {
   uint64_t file_bytes = 0;  // of a segment; 0 for a snapshot
   uint64_t life = 0;        // of a segment; 0 for a snapshot, and for one that no server began
   uint64_t cluster_id = 0;  // 0: of a single server, which has all shards
+  bool is_replica = false;  // what a replica holds, and no operations
   bool operator==(const LogHead&) const = default;
 };
 
@@ -134,9 +137,9 @@ LogBlock SealLogHead(LogFile file, const LogHead& head);
 // kInvalidArgument: whole, but no file of this kind.
 std::expected<LogHead, Code> CheckLogHead(LogFile file, std::span<const std::byte> block);
 
-// What an item's write left: a put holds all of it, a delete its key, a superseded one neither.
+// What an item's write left: a put holds all of it, a delete its key, a superseded one neither. Or what a replica holds.
 struct Logged {
-  enum class Kind : uint8_t { kPut = 1, kDelete = 2, kSuperseded = 3 };
+  enum class Kind : uint8_t { kPut = 1, kDelete = 2, kSuperseded = 3, kHeld = 4 };
 
   Kind kind = Kind::kPut;
   uint64_t version = 0;

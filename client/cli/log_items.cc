@@ -31,6 +31,8 @@ const char* NameOf(verify::Logged::Kind kind) {
       return "delete";
     case verify::Logged::Kind::kSuperseded:
       return "superseded";
+    case verify::Logged::Kind::kHeld:
+      return "held";
   }
   return "?";
 }
@@ -172,8 +174,8 @@ Outcome LogExport(const Options& options, program::Output* output) {
   const auto disk = OpenLog(options.words[1]);
   if (!disk) return std::unexpected(disk.error());
   ReadProgress progress;
-  const auto shards =
-      log::offline::Look(disk->get(), [&](const verify::Logged& operation, const Place&) {
+  const auto shards = log::offline::LookForOperations(
+      disk->get(), [&](const verify::Logged& operation, const Place&) {
         progress.Add(operation);
         return true;
       });

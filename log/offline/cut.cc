@@ -189,7 +189,7 @@ std::expected<void, Error> CopyShard(const Cutting& cutting, Copier* copier) {
 }  // namespace
 
 std::expected<std::vector<Cutting>, Error> PlanCut(Disk* disk) {
-  const auto shards = Look(disk);
+  const auto shards = LookForOperations(disk);
   if (!shards) return std::unexpected(shards.error());
   std::vector<Cutting> cuttings;
   for (const Shard& shard : shards->present) {

@@ -31,7 +31,7 @@ uint32_t Index::FileOf(std::string_view name) {
 }
 
 void Index::Apply(const verify::Logged& operation, const Place& place) {
-  if (operation.kind == verify::Logged::Kind::kSuperseded) return;
+  if (operation.key.empty()) return;
   const auto found = entries_.find(operation.key);
   if (found != entries_.end() && found->second.version > operation.version) return;
   const bool is_put = operation.kind == verify::Logged::Kind::kPut;

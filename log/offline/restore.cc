@@ -192,7 +192,7 @@ std::expected<Cutting, Error> PlanOne(Disk* disk, const Shard& shard, const Unti
 }  // namespace
 
 std::expected<std::vector<Cutting>, Error> PlanRestore(Disk* disk, const Until& until) {
-  const auto shards = Look(disk);
+  const auto shards = LookForOperations(disk);
   if (!shards) return std::unexpected(shards.error());
   for (const uint32_t number : until.versions | std::views::keys) {
     if (std::ranges::find(shards->present, number, &Shard::number) != shards->present.end()) {

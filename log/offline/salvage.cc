@@ -97,6 +97,9 @@ class Salvager {
     if (!head && head.error() == Code::kProtocol) {
       return Skip(found.name, "another version of plov wrote this file; use that one");
     }
+    if (head && head->is_replica) {
+      return Skip(found.name, "it is of a cluster's replica: plovd --cluster reads it");
+    }
     if (head) {
       found.head = *head;
       if (head->shard != shard || head->number != number) {

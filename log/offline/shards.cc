@@ -135,6 +135,7 @@ std::expected<Shards, Error> Look(Disk* disk, const Visit& visit) {
                          std::to_string(shards.present.front().number)};
     }
     if (*head && !former) former = *head;
+    shards.are_of_replicas |= *head && (*head)->is_replica;
     shards.present.push_back(std::move(shard));
   }
   if (shards.present.empty()) return NoLog(disk);
@@ -148,6 +149,15 @@ std::expected<Shards, Error> Look(Disk* disk, const Visit& visit) {
     if (!is_there) shards.missing.push_back(i);
   }
   return shards;
+}
+
+std::expected<Shards, Error> LookForOperations(Disk* disk, const Visit& visit) {
+  auto shards = Look(disk, visit);
+  if (!shards || !shards->are_of_replicas) return shards;
+  return Fail(Code::kInvalidArgument,
+              disk->PathOf("") +
+                  ": it has the logs of a cluster's replicas, which only plovd reads: "
+                  "start it with --cluster and this --log");
 }
 
 std::expected<Ending, Error> WalkLog(Disk* disk, const ShardFiles& files, const Walk::Start& start,

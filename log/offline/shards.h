@@ -62,11 +62,16 @@ struct Shard {
 struct Shards {
   std::vector<Shard> present;
   std::vector<uint32_t> missing;  // have no file, though the others say that they are there
+  bool are_of_replicas = false;   // some of them: what they hold is no operations
 };
 
 // Lists the folder and reads its snapshots, of whose items `visit` is told. kNotFound: there is no log in it. kProtocol: another format
 // version. kSystem, kPermission.
 std::expected<Shards, Error> Look(Disk* disk, const Visit& visit = nullptr);
+
+// The same for who needs operations, or would change what a replica has said that it holds. kInvalidArgument, too: there are
+// logs of replicas.
+std::expected<Shards, Error> LookForOperations(Disk* disk, const Visit& visit = nullptr);
 
 // What to say of a folder without a log.
 std::unexpected<Error> NoLog(Disk* disk);

@@ -50,7 +50,7 @@ refused '--zone is for a server with --cluster' --zone r1
 refused '--cluster needs --listen' --cluster zk://127.0.0.1:1/plov --id a1
 zk=(--cluster zk://127.0.0.1:1/plov --id a1 --listen "shm:$work/zk")
 refused '--warm and replicas do not go together yet' "${zk[@]}" --warm "$work/warm"
-refused '--log and replicas do not go together yet' "${zk[@]}" --log "$work/log"
+refused '--commit: with replicas it is strict' "${zk[@]}" --log "$work/log" --commit async
 refused '--zone is not a name' "${zk[@]}" --zone 'r 1'
 refused 'no-such-file' "${zk[@]}" --cluster-auth "$work/no-such-file"
 refused 'answers at 127.0.0.1:1 within' "${zk[@]}"

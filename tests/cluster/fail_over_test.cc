@@ -107,6 +107,8 @@ class FailOverTest : public ::testing::Test {
   std::string UriOf(size_t server) const { return "shm:" + folder_.path() + "/" + NameOf(server); }
   std::string LogOf(size_t server) const { return folder_.path() + "/" + NameOf(server) + ".log"; }
 
+  std::string FolderOf(size_t server) const { return folder_.path() + "/" + NameOf(server) + ".d"; }
+
   ~FailOverTest() override {
     for (size_t i = 0; i < kServersMax; ++i) CheckLog(i);
   }
@@ -124,10 +126,13 @@ class FailOverTest : public ::testing::Test {
     CheckLog(server);
     std::filesystem::remove(LogOf(server));
     SetMemory(server, memory);
-    servers_[server] = std::make_unique<Child>(
-        Child::Exec({PLOVD_PATH, "--config", ConfigOf(server), "--cluster", root_, "--id",
-                     NameOf(server), "--listen", UriOf(server), "--max-shards", "8"},
-                    LogOf(server)));
+    std::vector<std::string> words = {
+        PLOVD_PATH,     "--config", ConfigOf(server), "--cluster",    root_, "--id",
+        NameOf(server), "--listen", UriOf(server),    "--max-shards", "8"};
+    if (have_logs_) {
+      words.insert(words.end(), {"--log", FolderOf(server), "--log-segment", "1M"});
+    }
+    servers_[server] = std::make_unique<Child>(Child::Exec(words, LogOf(server)));
     EXPECT_TRUE(Await([&] { return TextOf(LogOf(server)).contains("plovd: ready on"); }))
         << TextOf(LogOf(server));
   }
@@ -152,6 +157,7 @@ class FailOverTest : public ::testing::Test {
   TemporaryFolder folder_;
   std::string root_;
   std::string said_;
+  bool have_logs_ = false;  // servers that start from now on
   std::array<std::unique_ptr<Child>, kServersMax> servers_;
 };
 
@@ -299,6 +305,37 @@ TEST_F(FailOverTest, PrimaryThatIsStoppedIsNotBelieved) {
     }
     EXPECT_EQ(ValueOf(&old, "key"), after);
     ASSERT_TRUE(AwaitWhole()) << said_;
+  }
+}
+
+// What was acknowledged is in all logs.
+TEST_F(FailOverTest, NothingIsLostWhenAllServersAreKilledAtOnce) {
+  have_logs_ = true;
+  for (size_t i = 0; i < kServers; ++i) {
+    servers_[i]->Signal(SIGTERM);
+    EXPECT_EQ(servers_[i]->Wait(), 0);
+    std::filesystem::create_directory(FolderOf(i));
+    Start(i);
+    ASSERT_TRUE(AwaitWhole()) << said_ << TextOf(LogOf(i));
+  }
+  Load load([this] { return Connect(); });
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_TRUE(load.AwaitMore(200));
+    if (round % 2 == 1) {
+      const std::string said = folder_.path() + "/snapshot";
+      EXPECT_EQ(
+          Child::Exec({PLOV_PATH, "--server", "cluster:" + UriOf(0), "snapshot"}, said).Wait(), 0)
+          << TextOf(said);
+      ASSERT_TRUE(load.AwaitMore(20));
+    }
+    for (auto& server : servers_) {
+      if (server) server->Signal(SIGKILL);
+    }
+    for (size_t i = 0; i < kServers; ++i) Start(i);
+    ASSERT_TRUE(load.AwaitMore(50)) << TextOf(LogOf(0));
+    ASSERT_TRUE(AwaitWhole()) << said_ << TextOf(LogOf(0));
+    EXPECT_THAT(TextOf(LogOf(0)), ContainsRegex("restored .* of --log"));
+    if (HasFailure()) break;
   }
 }
 

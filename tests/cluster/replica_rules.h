@@ -48,6 +48,7 @@ class KeepingHost : public cluster::ReplicaHost {
   bool CanPropose() const override { return can_propose; }
   void Propose(const Held&, const Shard& next) override { proposed = next; }
   void ReadConfiguration() override { ++reads; }
+  void Keep(const Append& held) override { kept.push_back(held); }
   bool Publish(const cluster::Entry& entry) override {
     if (is_full) return false;
     published = entry.at;
@@ -58,7 +59,7 @@ class KeepingHost : public cluster::ReplicaHost {
   void StartAnew(const char* why) override { given_up = why; }
 
   uint64_t oath = 0;
-  std::vector<Append> appends;
+  std::vector<Append> appends, kept;
   std::vector<std::pair<std::string, Ack>> acks;
   std::optional<cluster::HandOver> hand_over;
   std::optional<uint64_t> oath_at_close;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <variant>
 
+#include "cluster/kept_history.h"
 #include "tests/cluster/replica_world.h"
 #include "tests/cluster/values.h"
 
@@ -20,15 +21,17 @@ using cluster::Verdict;
 
 namespace {
 
-const cluster::StreamId kStream{kClusterId, 0};
+const cluster::StreamId kStreamOfReplicas{kClusterId, 0};
 
-cluster::ReplicaSettings SettingsWith(uint64_t lease_us) {
+cluster::ReplicaSettings SettingsWith(uint64_t lease_us, bool has_log) {
   return {.lease_us = lease_us,
           .detect_us = 30'000,
           .drop_us = 12'000,
           .beat_us = 2'000,
           .rate_error_ppm = kReplicaRateErrorPpm,
-          .min_replicas = 1};
+          .min_replicas = 1,
+          .has_log = has_log,
+          .return_us = has_log ? 60'000u : 0};
 }
 
 }  // namespace
@@ -59,9 +62,15 @@ void ReplicaServer::Start() {
   // Nobody's connection is to this one.
   memory_ = left_ ? std::make_shared<ReplicaMemory>(*memory_) : std::make_shared<ReplicaMemory>();
   memory_->answers = true;
-  if (!left_) memory_->incarnation = ++world_->last_incarnation_;
+  if (!left_) {
+    memory_->incarnation = ++world_->last_incarnation_;
+    log_.clear();
+    base_ = {};
+  }
+  durable_ = of_former_lives_ = log_.size();
+  const auto& options = world_->options_;
   replica_ = std::make_unique<Replica>(Member{name_, memory_->incarnation},
-                                       SettingsWith(world_->options_.lease_us),
+                                       SettingsWith(options.lease_us, options.has_logs),
                                        std::exchange(left_, std::nullopt), this, now_us());
   agent_ = std::make_shared<Agent>(&world_->ensemble_);
 }
@@ -75,7 +84,9 @@ void ReplicaServer::Die(bool keeps_memory) {
   is_up_ = false;
   leaves_ = false;
   memory_->answers = false;
-  if (keeps_memory && replica_->is_member()) {
+  if (keeps_memory && world_->options_.has_logs) {
+    RestoreFromLog();
+  } else if (keeps_memory && replica_->is_member()) {
     left_ = Replica::Memory{replica_->tail(), *replica_->held()};
   }
   replica_.reset();
@@ -87,18 +98,39 @@ void ReplicaServer::Die(bool keeps_memory) {
   questions_.clear();
 }
 
+void ReplicaServer::RestoreFromLog() {
+  log_.resize(durable_ + world_->Draw(log_.size() - durable_ + 1));
+  const uint64_t incarnation = memory_->incarnation;
+  memory_ = std::make_shared<ReplicaMemory>(base_);
+  memory_->incarnation = incarnation;
+  cluster::KeptHistory history([this](const Entry& entry) {
+    memory_->Add(entry);
+    return true;
+  });
+  for (const auto& kept : log_) {
+    if (!history.Take(kept)) return world_->Wrong("a log makes no sense");
+  }
+  left_ = history.MemoryOf(name_);
+}
+
+void ReplicaServer::Sync() {
+  durable_ += world_->Draw(log_.size() - durable_ + 1);
+  replica_->HasKept(durable_ - of_former_lives_, now_us());
+}
+
 void ReplicaServer::Send(const std::string& server, const cluster::StreamMessage& message) {
   ReplicaServer* to = &world_->ServerOf(server);
-  world_->Post(name_, server, [to, bytes = cluster::Encode(kStream, message), life = to->life_] {
-    if (life == to->life_) to->Take(bytes);
-  });
+  world_->Post(name_, server,
+               [to, bytes = cluster::Encode(kStreamOfReplicas, message), life = to->life_] {
+                 if (life == to->life_) to->Take(bytes);
+               });
   if (std::holds_alternative<cluster::HandOver>(message)) ++world_->counts_.handed_over;
 }
 
 void ReplicaServer::Take(std::vector<std::byte> message) {
   const bool is_damaged = world_->has_faults_ && world_->Draw(100) == 0;
   if (is_damaged) message[world_->Draw(message.size())] ^= std::byte{0x10};
-  const auto decoded = cluster::Decode(kStream, message);
+  const auto decoded = cluster::Decode(kStreamOfReplicas, message);
   if (decoded.has_value() == is_damaged) return world_->Wrong("a message is not what was sent");
   if (decoded) replica_->Receive(*decoded, now_us());
 }
@@ -163,6 +195,7 @@ void ReplicaServer::Tick() {
     Start();
   }
   CatchUpNow();
+  if (world_->options_.has_logs) Sync();
   replica_->Tick(now_us());
   // Where its memory is needed by nobody it may end without it.
   if (leaves_ && replica_->has_left() && !replica_->is_member()) {
@@ -191,7 +224,9 @@ void ReplicaServer::CatchUpNow() {
   const auto& source = world_->ServerOf(primary.server).memory_;
   if (!source->answers || source->incarnation != primary.incarnation) return;
   for (const auto& [number, entry] : source->entries) {
-    if (number <= since.number) memory_->Add(entry);
+    if (number > since.number) continue;
+    memory_->Add(entry);
+    base_.Add(entry);
   }
   catches_up_.reset();
   replica_->CaughtUp();

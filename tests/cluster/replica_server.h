@@ -48,6 +48,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   bool CanPropose() const override;
   void Propose(const cluster::Held& base, const cluster::Shard& next) override;
   void ReadConfiguration() override { wants_configuration_ = true; }
+  void Keep(const cluster::Append& held) override { log_.push_back(held); }
   bool Publish(const cluster::Entry& entry) override;
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
   void Deposed() override;
@@ -55,6 +56,7 @@ class ReplicaServer : public cluster::ReplicaHost {
 
   void Start();  // with what is left
   void HandOverToSome();
+  // What it has is in its memory, or on its disk.
   void Die(bool keeps_memory);
   void Leave();
 
@@ -81,6 +83,9 @@ class ReplicaServer : public cluster::ReplicaHost {
   void Tick();
   void Work();
   void CatchUpNow();
+  void Sync();
+  // What its log has, of it what is durable and perhaps more.
+  void RestoreFromLog();
   void TakeWrite(uint64_t write, uint64_t client);
   void TakeQuestion(uint64_t client, uint64_t at_least);
 
@@ -97,6 +102,9 @@ class ReplicaServer : public cluster::ReplicaHost {
   std::optional<std::pair<cluster::Member, cluster::Position>> catches_up_;
   std::shared_ptr<ReplicaMemory> memory_;
   std::optional<cluster::Replica::Memory> left_;  // while it is not up
+  std::vector<cluster::Append> log_;
+  size_t durable_ = 0, of_former_lives_ = 0;  // of it
+  ReplicaMemory base_;  // what was there when the log began, or came by catching up
   std::unique_ptr<cluster::Replica> replica_;
   std::shared_ptr<Agent> agent_;
   std::optional<cluster::Outcome> outcome_;

@@ -13,13 +13,14 @@
 namespace plov::test {
 namespace {
 
-void RunSeeds(uint64_t lease_us, bool loses_memory) {
+void RunSeeds(uint64_t lease_us, bool loses_memory, bool has_logs = false) {
   constexpr int kSteps = 60'000;
   const uint64_t only = NumberFrom("PLOV_SEED", 0);
   const uint64_t seeds = NumberFrom("PLOV_SEEDS", kSanitized ? 4 : 20);
   ReplicaCounts sum;
   for (uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : seeds); ++seed) {
-    ReplicaWorld world({.seed = seed, .lease_us = lease_us, .loses_memory = loses_memory});
+    ReplicaWorld world(
+        {.seed = seed, .lease_us = lease_us, .loses_memory = loses_memory, .has_logs = has_logs});
     world.Run(kSteps);
     const bool has_recovered = world.Recovers(kSteps);
     ASSERT_EQ(world.wrong(), "") << "PLOV_SEED=" << seed;
@@ -29,13 +30,16 @@ void RunSeeds(uint64_t lease_us, bool loses_memory) {
   }
   std::printf(
       "epochs %lu, writes %lu; GETs %lu, of them leased %lu, of a former primary's memory %lu, by "
-      "message %lu, refused %lu; memory lost %lu, full %lu, kept %lu; handed over %lu, left %lu\n",
+      "message %lu, refused %lu; memory lost %lu, full %lu, kept %lu; handed over %lu, left %lu; "
+      "power cuts %lu\n",
       sum.epochs, sum.acknowledged, sum.gets, sum.leased, sum.deposed_gets, sum.answered,
-      sum.refused, sum.lost, sum.full, sum.came_back, sum.handed_over, sum.have_left);
+      sum.refused, sum.lost, sum.full, sum.came_back, sum.handed_over, sum.have_left,
+      sum.power_cuts);
   for (const auto count : kReplicaCounts) {
     const bool is_of_loss = count == &ReplicaCounts::lost || count == &ReplicaCounts::full;
-    const bool is_none =
-        (count == &ReplicaCounts::leased && lease_us == 0) || (is_of_loss && !loses_memory);
+    const bool is_none = (count == &ReplicaCounts::leased && lease_us == 0) ||
+                         (is_of_loss && !loses_memory) ||
+                         (count == &ReplicaCounts::power_cuts && !has_logs);
     EXPECT_EQ(sum.*count == 0, is_none);
   }
 }
@@ -44,6 +48,9 @@ TEST(Replicas, StrictReadersSeeNoFormerPrimary) { RunSeeds(0, false); }
 TEST(Replicas, LeasedReadersSeeNoFormerPrimary) { RunSeeds(20'000, false); }
 TEST(Replicas, StrictReadersSeeNoLostMemory) { RunSeeds(0, true); }
 TEST(Replicas, LeasedReadersSeeNoLostMemory) { RunSeeds(20'000, true); }
+TEST(Replicas, StrictReadersSeeNoCutOfAllPower) { RunSeeds(0, false, true); }
+TEST(Replicas, LeasedReadersSeeNoCutOfAllPower) { RunSeeds(20'000, false, true); }
+TEST(Replicas, ReadersSeeNoCutOfPowerAndNoLostDisk) { RunSeeds(0, true, true); }
 
 }  // namespace
 }  // namespace plov::test

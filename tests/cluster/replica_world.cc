@@ -134,7 +134,7 @@ void ReplicaWorld::Heal() {
 void ReplicaWorld::Fault() {
   ReplicaServer* one = servers_[Draw(servers_.size())].get();
   ReplicaServer* other = servers_[Draw(servers_.size())].get();
-  switch (Draw(13)) {
+  switch (Draw(options_.has_logs ? 14 : 13)) {
     case 0:
     case 1:
       return Heal();
@@ -164,6 +164,12 @@ void ReplicaWorld::Fault() {
       if (!one->is_up_) return one->Start();
       ++counts_.came_back;
       return one->Die(true);
+    case 13:
+      ++counts_.power_cuts;
+      for (const auto& server : servers_) {
+        if (server->is_up_) server->Die(true);
+      }
+      return Heal();
     case 11:  // also where the server is there
       if (one->is_up_ && one != other) one->replica_->Lost(other->name_, one->now_us());
       return;

@@ -1,6 +1,6 @@
 // ReplicaWorld: a shard on several simulated hosts, with clients that READ it, under every fault that the rules of
 // cluster/replica.h are for: hosts that are stopped anywhere while their memory answers READs, that die with their
-// memory or without, that are cut from each other, from clients and from the coordinator; messages that are lost, late,
+// memory or without, or all at once and have what their logs have, that are cut from each other, from clients and from the coordinator; messages that are lost, late,
 // twice and out of order; a coordinator that returns old data and loses replies; clocks that run at different rates.
 //
 // The replicas, the register and its coordinator's interface are the product's. Clients here are as the design has them
@@ -49,12 +49,14 @@ struct ReplicaCounts {
   uint64_t refused = 0;       // GETs, for an oath or a READ that failed
   uint64_t deposed_gets = 0;  // that a former primary's memory answered
   uint64_t lost = 0, full = 0, came_back = 0, handed_over = 0, have_left = 0;
+  uint64_t power_cuts = 0;
 };
 inline constexpr uint64_t ReplicaCounts::*kReplicaCounts[] = {
     &ReplicaCounts::epochs,       &ReplicaCounts::acknowledged, &ReplicaCounts::gets,
     &ReplicaCounts::leased,       &ReplicaCounts::answered,     &ReplicaCounts::refused,
     &ReplicaCounts::deposed_gets, &ReplicaCounts::lost,         &ReplicaCounts::full,
-    &ReplicaCounts::came_back,    &ReplicaCounts::handed_over,  &ReplicaCounts::have_left};
+    &ReplicaCounts::came_back,    &ReplicaCounts::handed_over,  &ReplicaCounts::have_left,
+    &ReplicaCounts::power_cuts};
 
 class ReplicaWorld {
  public:
@@ -62,6 +64,7 @@ class ReplicaWorld {
     uint64_t seed = 1;
     uint64_t lease_us = 0;
     bool loses_memory = true;
+    bool has_logs = false;  // who comes back has what its log has
     int servers = 4;
   };
 

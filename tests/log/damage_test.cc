@@ -383,7 +383,7 @@ TEST(Damage, AHeadOfAnotherFormatIsNoDamage) {
   ForEachLog(1, [](DamagedLog* log, test::SimulatedDisk* disk) {
     const std::string name = SegmentName(0, log->AnySegment());
     auto bytes = disk->Get(name);
-    bytes[kFormatOffset] = std::byte{verify::kLogFormat + 1};
+    bytes[kFormatOffset] = std::byte{verify::kReplicaLogFormat + 1};
     const uint64_t checksum =
         verify::Checksum(bytes.data() + 8, verify::kLogBlockBytes - 8, kSeedOfHeads);
     for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(checksum >> (8 * i));

@@ -12,6 +12,7 @@
 #include "log/offline/check.h"
 #include "log/offline/cut.h"
 #include "log/offline/index.h"
+#include "log/offline/restore.h"
 #include "log/offline/salvage.h"
 #include "log/offline/shards.h"
 #include "tests/log/simulated_disk.h"
@@ -42,7 +43,7 @@ std::unique_ptr<SimulatedDisk> MakeLog() {
 }
 
 // A folder with the log of shard 1 of 3 alone.
-std::unique_ptr<SimulatedDisk> MakeOneOfThree(uint64_t cluster_id) {
+std::unique_ptr<SimulatedDisk> MakeOneOfThree(uint64_t cluster_id, bool is_replica = false) {
   auto disk = std::make_unique<SimulatedDisk>();
   Spares spares(disk.get(), test::kSegmentBytes, {});
   SegmentWriter writer(disk.get(), &spares,
@@ -50,7 +51,8 @@ std::unique_ptr<SimulatedDisk> MakeOneOfThree(uint64_t cluster_id) {
                         .shard_count = 3,
                         .id = test::kLogId,
                         .hash_seed = test::kHashSeed,
-                        .cluster_id = cluster_id},
+                        .cluster_id = cluster_id,
+                        .is_replica = is_replica},
                        {});
   EXPECT_TRUE(writer.Begin());
   const test::BatchMemory batch(1, 100);
@@ -140,6 +142,18 @@ TEST(OfflineCheck, ASnapshotAloneAndADamagedOneAreDamage) {
   EXPECT_FALSE(CheckOne(disk.get()).starts);
 }
 
+// Shorter, it would be believed to have what it does not have any more.
+TEST(OfflineCheck, AReplicasLogIsOnlyReadByItsServer) {
+  const auto disk = MakeOneOfThree(7, true);
+  EXPECT_TRUE(CheckOne(disk.get()).damages.empty());
+  for (const Code code :
+       {PlanCut(disk.get()).error().code, PlanRestore(disk.get(), {}).error().code,
+        LookForOperations(disk.get()).error().code}) {
+    EXPECT_EQ(code, Code::kInvalidArgument);
+  }
+  EXPECT_TRUE(SalvageAll(disk.get()).versions.empty());
+}
+
 TEST(OfflineCheck, AFolderWithoutALogIsNone) {
   SimulatedDisk disk;
   disk.Put("spare.1", {});
@@ -151,7 +165,7 @@ TEST(OfflineCheck, AFolderWithoutALogIsNone) {
 TEST(OfflineCheck, AnotherFormatIsNoDamage) {
   const auto disk = MakeLog();
   auto bytes = disk->Get("0.2.log");
-  bytes[16] = std::byte{verify::kLogFormat + 1};
+  bytes[16] = std::byte{verify::kReplicaLogFormat + 1};
   constexpr uint64_t kHeadSeed = 0x706c6f766c6f6773;
   const uint64_t checksum = verify::Checksum(bytes.data() + 8, kLogBlockBytes - 8, kHeadSeed);
   std::memcpy(bytes.data(), &checksum, sizeof(checksum));

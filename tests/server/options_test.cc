@@ -173,10 +173,14 @@ TEST_F(OptionsTest, AClusterWithReplicasIsNamedByItsCoordinator) {
   EXPECT_EQ(options.zone, "r1");
   EXPECT_EQ(options.shards_max, 7u);
   EXPECT_EQ(options.cluster_auth, "/nonexistent");
-  for (const char* option : {"--warm=f", "--log=f"}) {
-    EXPECT_THAT(Refusal({"--cluster=zk://h/x", "--id=a1", "--listen=shm:a1", option}),
-                HasSubstr("and replicas do not go together yet"));
-  }
+  EXPECT_THAT(Refusal({"--cluster=zk://h/x", "--id=a1", "--listen=shm:a1", "--warm=f"}),
+              HasSubstr("and replicas do not go together yet"));
+  EXPECT_EQ(
+      MustParse({"--cluster=zk://h/x", "--id=a1", "--listen=shm:a1", "--log=f"}).server.log.folder,
+      "f");
+  EXPECT_THAT(
+      Refusal({"--cluster=zk://h/x", "--id=a1", "--listen=shm:a1", "--log=f", "--commit=acked"}),
+      HasSubstr("--commit: with replicas it is strict"));
   EXPECT_THAT(Refusal({"--cluster=static:f", "--id=a1", "--zone=r1"}), HasSubstr("--zone is for"));
   EXPECT_THAT(Refusal({"--cluster=static:f", "--id=a1", "--max-shards=2"}),
               HasSubstr("--max-shards is for"));

@@ -240,8 +240,18 @@ TEST(LogHead, OfAClusterNamesIt) {
   }
 }
 
+TEST(LogHead, OfAReplicaHasAFormatOfItsOwn) {
+  LogHead head = HeadOfLog();
+  head.is_replica = true;
+  for (const LogFile kind : {LogFile::kSegment, LogFile::kSnapshot}) {
+    const LogBlock block = SealLogHead(kind, head);
+    EXPECT_EQ(block[16], std::byte{kReplicaLogFormat});
+    EXPECT_EQ(CheckLogHead(kind, block), head);
+  }
+}
+
 TEST(LogHead, AnotherFormatOrWhatMakesNoSenseIsRejected) {
-  EXPECT_EQ(SealedHeadWith(16, kLogFormat + 1), Code::kProtocol);
+  EXPECT_EQ(SealedHeadWith(16, kReplicaLogFormat + 1), Code::kProtocol);
   EXPECT_EQ(SealedHeadWith(20, uint32_t{3}), Code::kOk);
   EXPECT_EQ(SealedHeadWith(20, uint32_t{4}), Code::kCorrupt);  // of 4 shards
   EXPECT_EQ(SealedHeadWith(24, uint32_t{0}), Code::kCorrupt);
@@ -260,6 +270,22 @@ TEST(Logged, Golden) {
             "0000000000000000 676f6e6500000000");
   EXPECT_EQ(ToHex(OperationsOf({SupersededOf(104)}, 0)),
             "0300000000000000 6800000000000000 1ec1000000000000 0500000000000000 0000000000000000");
+}
+
+TEST(Logged, HeldHasAValueAndNoKey) {
+  const Logged held{.kind = Logged::Kind::kHeld, .version = 7, .value = "message."};
+  const auto taken_of = [](Logged operation) {
+    const Image bytes = OperationsOf({operation}, 0);
+    std::span<const std::byte> rest = bytes;
+    return TakeLogged(&rest).has_value();
+  };
+  EXPECT_TRUE(taken_of(held));
+  Logged with_key = held;
+  with_key.key = "key";
+  EXPECT_FALSE(taken_of(with_key));
+  Logged empty = held;
+  empty.value = {};
+  EXPECT_FALSE(taken_of(empty));
 }
 
 TEST(Logged, SupersededHasNeitherKeyNorValue) {
