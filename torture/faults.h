@@ -25,16 +25,17 @@ enum class Fault : uint8_t {
   kStopServer,  // SIGSTOP and SIGCONT, so long that others take over, or not
   kMove,        // a shard's replica is placed on another server, or another one becomes the primary
   kCoordinator,  // ZooKeeper is stopped or killed, or its leader is
-  kCut,  // a server is cut off from others, from ZooKeeper, or from both, but not from clients
+  kCut,    // a server is cut off from others, from ZooKeeper, or from both, but not from clients
+  kPower,  // all servers are killed at once, and go on with their logs
 };
-inline constexpr size_t kFaults = 12;
+inline constexpr size_t kFaults = 13;
 
 using FaultSet = std::bitset<kFaults>;
 constexpr size_t IndexOf(Fault fault) { return static_cast<size_t>(fault); }
 
 inline constexpr std::array<std::string_view, kFaults> kFaultNames = {
-    "pause",    "stop",  "kill-client", "kill-server", "growth",    "full",
-    "deadline", "clock", "stop-server", "move",        "zookeeper", "cut"};
+    "pause", "stop",        "kill-client", "kill-server", "growth", "full", "deadline",
+    "clock", "stop-server", "move",        "zookeeper",   "cut",    "power"};
 
 // Those that need a server of the tool's own: no other server is killed, filled or made to grow.
 inline FaultSet OwnServerFaults() {
@@ -50,7 +51,8 @@ inline FaultSet ClusterFaults() {
   return faults.set(IndexOf(Fault::kStopServer))
       .set(IndexOf(Fault::kMove))
       .set(IndexOf(Fault::kCoordinator))
-      .set(IndexOf(Fault::kCut));
+      .set(IndexOf(Fault::kCut))
+      .set(IndexOf(Fault::kPower));
 }
 
 // "all", "none", or names with commas between. kInvalidArgument.

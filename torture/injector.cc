@@ -19,7 +19,7 @@ struct Share {
 };
 constexpr Share kRound[] = {{Fault::kStop, 4},        {Fault::kKillClient, 2}, {Fault::kFull, 1},
                             {Fault::kKillServer, 1},  {Fault::kStopServer, 2}, {Fault::kMove, 4},
-                            {Fault::kCoordinator, 1}, {Fault::kCut, 2}};
+                            {Fault::kCoordinator, 1}, {Fault::kCut, 2},        {Fault::kPower, 1}};
 constexpr microseconds kBetweenMin = milliseconds(30);
 constexpr microseconds kBetweenMax = milliseconds(150);
 constexpr microseconds kStopMin{100};
@@ -61,6 +61,7 @@ std::expected<void, Error> Runner::Inject(Fault fault) {
     case Fault::kMove:
     case Fault::kCoordinator:
     case Fault::kCut:
+    case Fault::kPower:
       return InjectIntoCluster(fault);
     case Fault::kKillServer:
       if (target_->cluster() != nullptr) return InjectIntoCluster(fault);
@@ -112,6 +113,9 @@ std::expected<void, Error> Runner::InjectIntoCluster(Fault fault) {
     case Fault::kFull:
       InjectFull();
       return {};
+    case Fault::kPower:
+      evidence_.server_lives += options_.cluster;
+      return cluster->KillAll(&random_);
     default:
       ++evidence_.server_lives;
       return cluster->KillServer(&random_);

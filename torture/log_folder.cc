@@ -52,7 +52,7 @@ void LogFolder::Clear() const {
   std::error_code failed;
   std::vector<files::path> all;
   for (const auto& file : files::directory_iterator(path_, failed)) all.push_back(file.path());
-  for (const files::path& file : all) files::remove(file, failed);
+  for (const files::path& file : all) files::remove_all(file, failed);
 }
 
 void LogFolder::Remove() const {

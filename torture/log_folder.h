@@ -19,6 +19,7 @@ class LogFolder {
   // Tells the servers that this process starts from now on.
   void TellServers(Commit commit) const;
 
+  const std::string& path() const { return path_; }
   uint64_t bytes() const;
   // So that the next server begins anew. It was empty, so all in it is the server's.
   void Clear() const;

@@ -42,6 +42,7 @@ std::expected<void, Error> OwnCluster::Begin() {
   const std::string folder = options_.folder + "/zk";
   std::error_code failed;
   std::filesystem::create_directory(folder, failed);
+  if (!failed && !options_.log.empty()) std::filesystem::create_directory(options_.log, failed);
   if (failed) return Fail(Code::kSystem, folder + ": " + failed.message());
   auto ensemble = program::OwnEnsemble::Start(folder);
   if (!ensemble) return std::unexpected(ensemble.error());
@@ -76,6 +77,7 @@ std::expected<void, Error> OwnCluster::Begin() {
         .max_value_bytes = options_.max_value_bytes,
         .shards = options_.shards,
         .spin_us = options_.spin_us,
+        .log = options_.log.empty() ? "" : options_.log + "/" + NameOf(i),
         .member = program::OwnServerOptions::Member{
             proxy_->UriFor(static_cast<fabric::HostId>(i)) + kRoot, NameOf(i), CutsPath()}});
     if (auto started = servers_[i].Start(program::Life::kFirst); !started) return started;
@@ -117,6 +119,18 @@ std::expected<void, Error> OwnCluster::KillServer(program::Random* random) {
   server.process().Kill();
   Rest(random, milliseconds(0), kServerStopMax);
   return server.Start(program::Life::kEmpty);
+}
+
+// They come back in any order.
+std::expected<void, Error> OwnCluster::KillAll(program::Random* random) {
+  for (program::OwnServer& server : servers_) server.process().Kill();
+  Rest(random, milliseconds(0), kServerStopMax);
+  const size_t first = random->Below(servers_.size());
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    auto started = servers_[(first + i) % servers_.size()].Start(program::Life::kCold);
+    if (!started) return started;
+  }
+  return {};
 }
 
 void OwnCluster::StopServer(program::Random* random) {

@@ -1,7 +1,7 @@
 // Own cluster: servers with replicas, and their ZooKeeper, that the tool starts and does harm to.
 //
 // One server is harmed at a time, and the next when all shards have their replicas again: so one replica in sync is left
-// of each, and nothing that was acknowledged may be lost.
+// of each, and nothing that was acknowledged may be lost. Where they have logs, all may be killed at once.
 //
 // Threads: one, the main one (program/process.h).
 #pragma once
@@ -35,6 +35,7 @@ class OwnCluster {
     uint64_t memory_bytes = 0;  // of each server
     bool is_uneven = false;     // the last one has three quarters of it, if that is enough to start
     uint64_t max_value_bytes = 0;
+    std::string log = {};  // the folder of all servers' logs; empty: they have none
     // Of the cluster (cluster/configuration.h); longer than plov cluster create has by default, as the machine may be
     // busy with the load.
     std::chrono::milliseconds detect{600};
@@ -50,6 +51,7 @@ class OwnCluster {
   // Each does its harm, for as long as is drawn, and mends it; but for Move, which the servers follow later. Errors: a
   // server does not start again.
   std::expected<void, Error> KillServer(program::Random* random);
+  std::expected<void, Error> KillAll(program::Random* random);
   void StopServer(program::Random* random);
   void CutServer(program::Random* random);
   void Move(program::Random* random);

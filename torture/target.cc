@@ -111,19 +111,20 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
       .shards = options.shards,
       .bucket_bytes = options.bucket_bytes,
       .is_warm = warm};
-  if (options.cluster > 0) return OpenCluster(own, options.cluster, options.has(Fault::kFull));
+  if (options.cluster > 0) return OpenCluster(own, options);
   return options.servers > 1 ? OpenTwo(own) : OpenOne(own);
 }
 
-std::expected<void, Error> Target::OpenCluster(const program::OwnServerOptions& options,
-                                               uint32_t servers, bool is_uneven) {
-  auto cluster = OwnCluster::Start({.plovd = options.plovd,
-                                    .folder = options.folder,
-                                    .servers = servers,
-                                    .shards = options.shards,
-                                    .memory_bytes = options.memory_bytes,
-                                    .is_uneven = is_uneven,
-                                    .max_value_bytes = options.max_value_bytes});
+std::expected<void, Error> Target::OpenCluster(const program::OwnServerOptions& each,
+                                               const ToolOptions& options) {
+  auto cluster = OwnCluster::Start({.plovd = each.plovd,
+                                    .folder = each.folder,
+                                    .servers = options.cluster,
+                                    .shards = each.shards,
+                                    .memory_bytes = each.memory_bytes,
+                                    .is_uneven = options.has(Fault::kFull),
+                                    .max_value_bytes = each.max_value_bytes,
+                                    .log = log_folder_ ? log_folder_->path() : ""});
   if (!cluster) return std::unexpected(cluster.error());
   cluster_ = std::move(*cluster);
   uri_ = cluster_->uri();

@@ -75,8 +75,8 @@ class Target {
   std::expected<void, Error> OpenOwn(const ToolOptions& options);
   std::expected<void, Error> OpenOne(const program::OwnServerOptions& options);
   std::expected<void, Error> OpenTwo(const program::OwnServerOptions& options);
-  std::expected<void, Error> OpenCluster(const program::OwnServerOptions& options, uint32_t servers,
-                                         bool is_uneven);
+  std::expected<void, Error> OpenCluster(const program::OwnServerOptions& each,
+                                         const ToolOptions& options);
   program::OwnServer& server() { return servers_[active_]; }
   // Makes the name lead to a server.
   std::expected<void, Error> Point(size_t server);

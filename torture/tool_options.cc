@@ -56,7 +56,7 @@ po::options_description Described() {
       ("cluster", text("N"), "N servers, 3 to 9, of a cluster of its own with replicas, and a ZooKeeper for them")
       ("shards", text("N"), "shards of its own server (1, of a cluster 4)")
       ("bucket-bytes", text("auto|64|128"), "bucket size of its own server (in turn)")
-      ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed")
+      ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed; of a cluster each in a folder there")
       ("commit", text("strict|acked|async"), "of the log, as plovd (strict)")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
       ("html", text("FILE"), "write the verdict there as a page, with the operations around a violation")
@@ -90,7 +90,9 @@ std::expected<void, Error> FillValueBytes(const program::Given& given, ToolOptio
 }
 
 FaultSet ImpossibleFaults(const ToolOptions& options) {
-  if (options.cluster > 0) return {};
+  if (options.cluster > 0) {
+    return options.log.empty() ? FaultSet().set(IndexOf(Fault::kPower)) : FaultSet();
+  }
   return options.has_own_server() ? ClusterFaults() : ClusterFaults() | OwnServerFaults();
 }
 
@@ -102,6 +104,7 @@ std::expected<void, Error> FillFaults(const program::Given& given, ToolOptions* 
   const FaultSet impossible = *faults & ImpossibleFaults(*options);
   options->faults = *faults & ~impossible;
   if (impossible.none() || list == "all") return {};
+  if (options->cluster > 0) return given.Invalid("--faults power needs --log");
   const FaultSet of_cluster = impossible & ClusterFaults();
   if (of_cluster.any()) {
     return given.Invalid(fmt::format("--faults {} needs --cluster", FaultText(of_cluster)));
@@ -139,7 +142,7 @@ std::expected<void, Error> FillLog(const program::Given& given, ToolOptions* opt
 
 std::expected<void, Error> FillCluster(const program::Given& given, ToolOptions* options) {
   if (!given.Has("cluster")) return {};
-  for (const char* other : {"listen", "servers", "bucket-bytes", "log", "commit"}) {
+  for (const char* other : {"listen", "servers", "bucket-bytes", "commit"}) {
     if (given.Has(other)) return given.Invalid(fmt::format("--{} is without --cluster", other));
   }
   options->servers = 1;

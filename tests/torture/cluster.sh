@@ -8,6 +8,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/tool.sh"
 torture 2 --cluster 2 && says '\-\-cluster'
 torture 2 --cluster 3 --listen "$uri" && says '\-\-listen is without \-\-cluster'
 torture 2 --cluster 3 --server "$uri" && says 'own'
+torture 2 --cluster 3 --faults stop,power && says '\-\-faults power needs \-\-log'
+torture 2 --cluster 3 --log "$work/logs" --commit acked && says '\-\-commit is without \-\-cluster'
 torture 2 --faults stop,move,zookeeper && says '\-\-faults move,zookeeper needs \-\-cluster'
 
 if [[ ! -e /usr/share/java/zookeeper.jar ]] || ! command -v java > /dev/null; then
@@ -17,10 +19,10 @@ if [[ ! -e /usr/share/java/zookeeper.jar ]] || ! command -v java > /dev/null; th
 fi
 
 # Nothing that was acknowledged is lost, and others take over.
-torture '0|4' --plovd "$plovd" --cluster 4 --duration 20s --keys 5000 --json "$work/v.json"
+torture '0|4' --plovd "$plovd" --cluster 4 --log "$work/logs" --duration 20s --keys 5000 --json "$work/v.json"
 verdict "v['counts']['violations'] == 0 and v['options']['cluster'] == 4"
 # On a busy machine so short a run does not come to all of them; the tool says which are missing.
 verdict "v['counts']['promotions'] > 0 and sum(v['faults'][f] > 0 for f in ('cut', 'move', 'zookeeper')) > 1"
 verdict "v['counts']['deposed_gets'] >= v['counts']['deposed_stale']"
-verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server']"
+verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server'] + 4 * v['faults']['power']"
 shows 'server lives: [0-9]*, promotions: [1-9]'
