@@ -97,6 +97,12 @@ ExpectedItems LogRecovery::CountLog(uint32_t shard) const {
 }
 
 std::unexpected<Error> LogRecovery::Refuse(const Damage& damage) const {
+  if (set_.are_replicas) {
+    return Fail(Code::kCorrupt,
+                fmt::format("--log {}: {}; nothing was changed: move the folder away, and what "
+                            "other servers have is copied from them",
+                            folder_, damage.Line()));
+  }
   return Fail(
       Code::kCorrupt,
       fmt::format("--log {}: {}; nothing was changed: bring the file back from a backup, or "
