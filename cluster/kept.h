@@ -12,9 +12,6 @@ namespace plov::cluster {
 
 class Kept {
  public:
-  // What the log had at the start.
-  Kept(uint64_t epoch, uint64_t number) : epoch_(epoch), number_(number) {}
-
   // Something was given to the log, after which the replica is in `epoch` and holds all entries up to `number`.
   void Give(uint64_t epoch, uint64_t number) { given_.push_back({epoch, number}); }
   // Before the Give that tells so: other entries are in the place of those after `number`.
@@ -34,8 +31,8 @@ class Kept {
 
   std::deque<Given> given_;  // that is not durable yet
   uint64_t durable_ = 0;     // count
-  uint64_t epoch_;
-  uint64_t number_;
+  uint64_t epoch_ = 0;
+  uint64_t number_ = 0;
 };
 
 }  // namespace plov::cluster

@@ -49,7 +49,6 @@ Replica::Replica(Member self, const ReplicaSettings& settings, std::optional<Mem
       settings_(settings),
       host_(host),
       tail_(memory ? std::move(memory->tail) : Tail({})),
-      kept_(0, 0),
       is_new_(!memory),
       heard_us_(now_us) {
   if (memory) held_ = std::move(memory->held);
@@ -192,8 +191,8 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
 }
 
 Tail::Fit Replica::Take(const Append& append) {
-  if (!follows_)
-    return append.is_first ? TakeFirst(append) : Tail::Fit::kFits;  // else it asks for that
+  if (!follows_ && append.is_first) return TakeFirst(append);
+  if (!follows_) return Tail::Fit::kFits;  // it asks for that one
   const uint64_t end = tail_.end().number;
   const auto fit = tail_.Append(append.before, append.entries);
   if (settings_.has_log && tail_.end().number > end) {

@@ -85,7 +85,7 @@ class ReplicaHost {
 struct ReplicaSettings {
   uint64_t lease_us = 0;        // of clients; 0: they look in every GET
   uint64_t detect_us = 0;       // a primary that is silent for so long is suspected
-  uint64_t drop_us = 0;         // a member that is, is dropped; one that joins, too
+  uint64_t drop_us = 0;         // a member that is, is dropped; one that joins is not waited for
   uint64_t beat_us = 0;         // between two messages to a member at most
   uint64_t rate_error_ppm = 0;  // by which two hosts' clocks may differ, at most
   uint32_t min_replicas = 1;    // with fewer in sync there are no writes

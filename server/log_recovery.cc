@@ -235,10 +235,12 @@ std::unexpected<Error> LogRecovery::CannotRestore(uint32_t shard, Code status) c
         "stored";
   }
   if (status == Code::kTooLarge) why = "it holds values that need a larger --max-value";
-  if (status == Code::kNoSpace) {
+  if (status == Code::kNoSpace && set_.are_replicas) {
+    why = "what it holds needs a larger --memory";
+  } else if (status == Code::kNoSpace) {
     // What was written since the snapshot may be beside it or in its place.
     uint64_t needed = Expect(shard).bytes;
-    if (shards_.at(shard).snapshot && !set_.are_replicas) needed += CountLog(shard).bytes;
+    if (shards_.at(shard).snapshot) needed += CountLog(shard).bytes;
     needed *= shards_.size();
     why = fmt::format("what it holds needs a larger --memory: {} MiB or so",
                       ((needed + needed / kRoomPart) >> 20) + kLeastMiB);
@@ -259,9 +261,9 @@ std::expected<void, Error> LogRecovery::Restore(log::Bytes operations, Recovered
       if (!operation) break;
       ++recovered->operations;
       if (operation->kind == verify::Logged::Kind::kHeld) {
-        const bool takes =
-            recovered->reader != nullptr && recovered->reader->Take(operation->value);
-        if (!takes) return CannotRestore(store->superblock().shard, Code::kInvalidArgument);
+        const Code taken = recovered->reader == nullptr ? Code::kInvalidArgument
+                                                        : recovered->reader->Take(operation->value);
+        if (taken != Code::kOk) return CannotRestore(store->superblock().shard, taken);
         ++recovered->restored;
         continue;
       }

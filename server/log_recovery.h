@@ -29,8 +29,8 @@ class LogRecovery {
     virtual ~Reader() = default;
     // After the items of a snapshot, where there is one; with it, whether its sessions are all.
     virtual void Begin(bool has_snapshot, bool sessions_are_all) = 0;
-    // The value of a Logged::Kind::kHeld. False: it makes no sense, or cannot be stored.
-    virtual bool Take(std::string_view held) = 0;
+    // The value of a Logged::Kind::kHeld. kInvalidArgument: it makes no sense; kNoSpace.
+    virtual Code Take(std::string_view held) = 0;
   };
 
   // Looks at all heads, syncs what is there and drops it from the system's memory (rule D9). kInvalidArgument

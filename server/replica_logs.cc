@@ -26,17 +26,19 @@ class Reader final : public LogRecovery::Reader {
     if (has_snapshot) applier_.SetKnowsAllSessions(sessions_are_all);
   }
 
-  bool Take(std::string_view held) override {
+  Code Take(std::string_view held) override {
     const auto message = cluster::Decode(stream_, std::as_bytes(std::span(held)));
     const auto* append = message ? std::get_if<cluster::Append>(&*message) : nullptr;
     const bool is_first = !history_.begin();
-    if (append == nullptr || !history_.Take(*append)) return false;
+    if (append == nullptr || !history_.Take(*append)) {
+      return applier_.is_too_small() ? Code::kNoSpace : Code::kInvalidArgument;
+    }
     // Without a snapshot it is all that this replica ever had.
     const bool joined =
         is_first && !has_snapshot_ && history_.begin() && *history_.begin() != cluster::Position{};
     if (joined) applier_.CatchUp();
     store_->ForgetHistory();
-    return true;
+    return Code::kOk;
   }
 
   std::optional<ReplicaLogs::Restored> restored(const std::string& server) {

@@ -53,9 +53,8 @@ class ReplicaLogs {
   }
 
   log::Snapshots* snapshots() { return folder_->snapshots(); }
-  void SetSpin(uint32_t spin_us) {
-    spin_us_.store(spin_us, std::memory_order_relaxed);
-  }  // of the logs that begin from now on
+  // Of the logs that begin from now on.
+  void SetSpin(uint32_t spin_us) { spin_us_.store(spin_us, std::memory_order_relaxed); }
 
  private:
   ReplicaLogs(std::unique_ptr<LogFolder> folder, std::string name, const ShardSet& cluster)

@@ -150,7 +150,7 @@ TEST_F(LoggedReplica, WhoComesBackTakesNobodyForDeadSoon) {
 }
 
 TEST(Kept, WhatIsReplacedDoesNotCount) {
-  Kept kept(1, 5);
+  Kept kept;
   kept.Give(1, 7);
   kept.CutAfter(6);
   kept.Give(2, 8);
