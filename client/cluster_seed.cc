@@ -106,11 +106,4 @@ Error IsOfCluster(const std::string& uri) {
           "the server at " + uri + " is one of a cluster: connect to cluster:" + uri};
 }
 
-std::expected<void, Error> CheckInNoCluster(const std::string& uri, Deadline deadline) {
-  const auto connection = ConnectToMap(uri, deadline);
-  if (!connection && connection.error().code == Code::kNoShard) return {};
-  if (!connection) return std::unexpected(connection.error());
-  return std::unexpected(IsOfCluster(uri));
-}
-
 }  // namespace plov

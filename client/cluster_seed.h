@@ -31,7 +31,5 @@ std::expected<SeededMap, Error> FetchMap(const std::string& uri, fabric::Deadlin
 
 // kInvalidArgument: what is said of a server of a cluster to who takes it for one of its own.
 Error IsOfCluster(const std::string& uri);
-// IsOfCluster, if it is. Else as FetchMap.
-std::expected<void, Error> CheckInNoCluster(const std::string& uri, fabric::Deadline deadline);
 
 }  // namespace plov

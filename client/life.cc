@@ -13,13 +13,6 @@ namespace {
 constexpr auto kOtherCluster =
     "the server's memory is of another cluster than its map: use servers of one cluster";
 
-// A server may have all shards of its cluster, whose slots are not those of a server of its own.
-std::expected<void, Error> CheckWholeServer(const std::string& uri, uint32_t shard_count,
-                                            Deadline deadline) {
-  if (shard_count == 1) return {};
-  return CheckInNoCluster(uri, deadline);
-}
-
 // A server of a cluster does not have all shards, and closes the connections to those that others serve.
 Error WhyNotWhole(const std::string& uri, Error error, Deadline deadline) {
   const bool may_be = error.code == Code::kNoShard || error.code == Code::kUnavailable;
@@ -82,7 +75,7 @@ std::expected<std::unique_ptr<Link>, Error> Life::ConnectPart(const std::string&
 }
 
 // They are threads of one server, which have one hash seed. A name may lead to another server between
-// two of them.
+// two of them. A server may have all shards of its cluster, which are good only while the others say so.
 std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, Deadline deadline) {
   Links links;
   uint32_t shard_count = 1;
@@ -91,14 +84,12 @@ std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, De
     if (!link) return std::unexpected(WhyNotWhole(uri, std::move(link.error()), deadline));
     links.push_back(std::move(*link));
     const cuckoo::ShardView& view = links.back()->view();
+    if (view.of_cluster) return std::unexpected(IsOfCluster(uri));
     const cuckoo::ShardView& first = links.front()->view();
     shard_count = first.shard_count;
     if (view.shard_count != first.shard_count || view.hash_seed != first.hash_seed) {
       return Fail(Code::kUnavailable, "another server answers on " + uri + " than a moment ago");
     }
-  }
-  if (auto alone = CheckWholeServer(uri, shard_count, deadline); !alone) {
-    return std::unexpected(alone.error());
   }
   return links;
 }

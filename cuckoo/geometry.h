@@ -60,6 +60,7 @@ struct ShardView {
   uint64_t region_bytes = 0;
   uint32_t shard_count = 0;
   uint32_t value_bytes_max = 0;
+  bool of_cluster = false;
   int64_t clock_offset_us = 0;
   std::array<Geometry, 2> tables;
   StashGeometry stash;
@@ -73,6 +74,7 @@ struct ShardView {
             superblock.region_bytes,
             superblock.shard_count,
             superblock.value_bytes_max,
+            superblock.of_cluster != 0,
             superblock.clock_offset_us,
             {Geometry::Of(superblock.tables[0], incarnation),
              Geometry::Of(superblock.tables[1], incarnation)},

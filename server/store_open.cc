@@ -142,6 +142,7 @@ Superblock PageFor(Superblock superblock, const StoreOptions& options, const Reg
   superblock.shard = options.shard;
   superblock.shard_count = options.shard_count;
   superblock.value_bytes_max = options.value_bytes_max;
+  superblock.of_cluster = options.slots ? 1 : 0;
   superblock.clock_offset_us = options.clock_offset_us;
   // What was not sealed yet of the last extent was perhaps never committed: it is taken anew.
   uint64_t sealed = superblock.stash.bytes;

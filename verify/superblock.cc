@@ -43,7 +43,8 @@ bool StashIsSane(const StashMemory& stash, uint64_t region_bytes) {
 
 bool IsSane(const Superblock& superblock) {
   if (superblock.page_bytes != kPageBytes || superblock.incarnation == 0 ||
-      superblock.shard >= superblock.shard_count || superblock.shard_count > kShardsMax)
+      superblock.shard >= superblock.shard_count || superblock.shard_count > kShardsMax ||
+      superblock.of_cluster > 1)
     return false;
   if (superblock.tables[0].generation == 0) return false;
   const uint64_t next = superblock.tables[1].generation;

@@ -95,7 +95,7 @@ struct Superblock {
   uint32_t shard;
   uint32_t shard_count;
   uint32_t value_bytes_max;
-  uint32_t reserved;
+  uint32_t of_cluster;  // 1, or 0: of a server of its own
   int64_t clock_offset_us;
   uint64_t version_limit;
   uint64_t block_bytes;

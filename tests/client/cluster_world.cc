@@ -92,12 +92,13 @@ int ClusterWorld::Serve(size_t server) const {
   std::vector<std::unique_ptr<server::Shard>> shards;
   for (const auto& place : map_.shards) {
     if (!IsMember(server, place) || std::ranges::count(fault.withholds, place.number) > 0) continue;
-    shards.push_back(std::make_unique<server::Shard>(
-        Must(server::Store::Create({.memory_bytes = kMemoryBytes,
-                                    .shard = place.number,
-                                    .shard_count = kShards,
-                                    .hash_seed = fault.hash_seed,
-                                    .warm_path = WarmPathOf(server, place.number)}))));
+    server::StoreOptions options{.memory_bytes = kMemoryBytes,
+                                 .shard = place.number,
+                                 .shard_count = kShards,
+                                 .hash_seed = fault.hash_seed,
+                                 .warm_path = WarmPathOf(server, place.number)};
+    if (fault.shows_cluster) options.slots = {place.slot_first, place.slot_last, verify::kSlots};
+    shards.push_back(std::make_unique<server::Shard>(Must(server::Store::Create(options))));
     // A replica has heard of all that was ever applied.
     if (place.in_sync.size() > 1) shards.back()->sessions_to_restore()->EndRestore(true);
     const auto& region = shards.back()->region();
