@@ -12,12 +12,18 @@ constexpr std::chrono::microseconds kTimeoutMax = std::chrono::hours(24 * 365);
 constexpr size_t kCommandBytesMax = 1024;  // a key's
 constexpr auto kOneServer =
     "this is for one server: name it by a URI of its own instead of the cluster";
+constexpr auto kOfServer =
+    "this client administers one server of a cluster: name the cluster for its items";
+
+enum class Of { kItems, kServer };  // a call
 
 // One call at a time on a Client; see its thread rule.
 class Turn {
  public:
-  explicit Turn(Engine* engine)
-      : engine_(engine), is_taken_(engine != nullptr && engine->Enter()) {}
+  explicit Turn(Engine* engine, Of of = Of::kItems)
+      : engine_(engine),
+        is_refused_(engine != nullptr && of == Of::kItems && !engine->has_items()),
+        is_taken_(engine != nullptr && !is_refused_ && engine->Enter()) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
@@ -26,6 +32,7 @@ class Turn {
 
   explicit operator bool() const { return is_taken_; }
   std::unexpected<Error> Refused() const {
+    if (is_refused_) return Fail(Code::kInvalidArgument, kOfServer);
     return Fail(Code::kInvalidArgument,
                 engine_ == nullptr ? "this Client was moved from"
                                    : "this Client is in another call: use one Client per thread, "
@@ -34,14 +41,15 @@ class Turn {
 
  private:
   Engine* engine_;
+  bool is_refused_;
   bool is_taken_;
 };
 
 // A call that returns a std::expected. Memory that runs out is an error of that call, and what a
 // callback has thrown goes on once the client is in order.
-template <typename Body>
-auto Call(Engine* engine, Body&& body) -> decltype(body()) {
-  const Turn turn(engine);
+template <Of of = Of::kItems>
+auto Call(Engine* engine, auto&& body) -> decltype(body()) {
+  const Turn turn(engine, of);
   if (!turn) return turn.Refused();
   try {
     auto result = body();
@@ -171,8 +179,8 @@ void Client::StartDelete(std::string_view key, Version expected_version, DeleteC
 }
 
 size_t Client::Poll() {
-  const auto left =
-      Call(engine_.get(), [&] { return std::expected<size_t, Error>(engine_->Poll()); });
+  const auto left = Call<Of::kServer>(
+      engine_.get(), [&] { return std::expected<size_t, Error>(engine_->Poll()); });
   return left ? *left : engine_ == nullptr ? 0 : engine_->started();
 }
 
@@ -186,7 +194,7 @@ std::expected<ScanSummary, Error> Client::Scan(ScanCallback item) {
 }
 
 std::expected<std::chrono::nanoseconds, Error> Client::Ping() {
-  return Call(engine_.get(), [&]() -> std::expected<std::chrono::nanoseconds, Error> {
+  return Call<Of::kServer>(engine_.get(), [&]() -> std::expected<std::chrono::nanoseconds, Error> {
     const auto start = std::chrono::steady_clock::now();
     const auto replies = engine_->Control(verify::Operation::kPing, Controls::To::kOne);
     if (!replies) return std::unexpected(replies.error());
@@ -195,11 +203,11 @@ std::expected<std::chrono::nanoseconds, Error> Client::Ping() {
 }
 
 std::expected<std::vector<std::string>, Error> Client::ServerStats(Freshness freshness) {
-  return Call(engine_.get(), [&] { return engine_->ServerStats(freshness); });
+  return Call<Of::kServer>(engine_.get(), [&] { return engine_->ServerStats(freshness); });
 }
 
 std::expected<std::vector<SlowWrite>, Error> Client::SlowWrites() {
-  return Call(engine_.get(), [&] { return engine_->SlowWrites(); });
+  return Call<Of::kServer>(engine_.get(), [&] { return engine_->SlowWrites(); });
 }
 
 std::expected<void, Error> Client::Sync() {
@@ -207,7 +215,7 @@ std::expected<void, Error> Client::Sync() {
 }
 
 std::expected<std::vector<uint64_t>, Error> Client::Snapshot() {
-  return Call(engine_.get(), [&]() -> std::expected<std::vector<uint64_t>, Error> {
+  return Call<Of::kServer>(engine_.get(), [&]() -> std::expected<std::vector<uint64_t>, Error> {
     const auto replies = engine_->Control(verify::Operation::kSnapshot);
     if (!replies && replies.error().code == Code::kInvalidArgument) {
       return Fail(Code::kInvalidArgument, "this server takes no snapshots (plovd --log)");
@@ -224,7 +232,7 @@ std::expected<std::string, Error> Client::Administer(std::string_view command,
   if (command.size() > kCommandBytesMax || argument.size() > kCommandBytesMax) {
     return Fail(Code::kInvalidArgument, "no command is so long");
   }
-  return Call(engine_.get(), [&]() -> std::expected<std::string, Error> {
+  return Call<Of::kServer>(engine_.get(), [&]() -> std::expected<std::string, Error> {
     if (engine_->is_cluster()) return Fail(Code::kInvalidArgument, kOneServer);
     verify::Request request{.operation = verify::Operation::kAdminister};
     request.value_bytes = static_cast<uint32_t>(argument.size());

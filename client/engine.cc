@@ -76,6 +76,7 @@ std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view u
   if (!peers) return std::unexpected(peers.error());
   engine->gets_.Reserve((*peers)->shard_count());
   engine->peers_ = std::move(*peers);
+  engine->has_items_ = !engine->peers_->is_member();
   engine->writes_.Attach(engine->peers_.get());
   engine->started_.Attach(engine->peers_.get());
   engine->WatchOaths();

@@ -82,6 +82,9 @@ class Engine {
   // again, or is sent again, on new ones.
   void Reset() noexcept;
 
+  // None of a single server of a cluster.
+  bool has_items() const { return has_items_; }
+
   // One call at a time; see Client's thread rule. What enters names its thread. That is a load and
   // a store, since an atomic exchange would keep the processor from beginning one GET before the
   // last has ended (a fifth of a GET's time). Two threads that enter within the nanosecond between
@@ -141,6 +144,7 @@ class Engine {
   ClientOptions options_;
   fabric::Fd epoll_;
   std::atomic<const void*> entered_ = nullptr;
+  bool has_items_ = true;
 
   Callbacks callbacks_;
   std::unique_ptr<Peers> peers_;

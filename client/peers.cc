@@ -23,7 +23,7 @@ constexpr Clock::duration kBetweenAsksMax = std::chrono::milliseconds(50);
 // A reply takes less, but for a primary whose members change.
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 
-constexpr auto kNoMember = "the cluster's map names no shard of a server at ";
+constexpr auto kNoMember = "none of the cluster's shards is on the server at ";
 
 }  // namespace
 
@@ -71,11 +71,14 @@ std::expected<void, Error> Peers::ConnectCluster(const std::vector<std::string>&
   return {};
 }
 
+// Whoever administers a server has all shards that it holds, and items of none.
 Target Peers::TargetOf(const Cluster::Shard& shard) const {
   if (member_.empty()) return shard.target;
-  const bool is_here = std::ranges::count(shard.target.uris, member_) > 0;
-  return {.uris = is_here ? shard.target.uris : std::vector<std::string>(),
-          .part = shard.target.part};
+  Target target{.part = shard.target.part};
+  for (const Oaths::Expected& member : shard.target.oaths) {
+    if (std::ranges::count(member.uris, member_) > 0) target.uris = member.uris;
+  }
+  return target;
 }
 
 void Peers::AddPeers() {

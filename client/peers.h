@@ -46,7 +46,7 @@ class Peers {
     return slots_[cuckoo::ShardOf(hash, verify::kSlots)];
   }
 
-  // False of the shards of a cluster that this client, an administrator's of one server, leaves alone.
+  // False of the shards of a cluster that are not on the one server whose administrator's this client is.
   bool is_wanted(uint32_t shard) const { return IsWanted(*shards_[shard].peer); }
   // Null while the shard's peer is not up.
   Link* link(uint32_t shard) const { return shards_[shard].link; }

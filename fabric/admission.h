@@ -67,6 +67,8 @@ class Admission {
       if (admission_ != nullptr) admission_->Leave(*this);
     }
 
+    bool is_administrators() const { return role_ == Role::kAdministrator; }
+
    private:
     friend Admission;
     Place(Admission* admission, uint32_t shard, std::optional<uid_t> user, Role role)

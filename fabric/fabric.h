@@ -167,6 +167,7 @@ struct PortEvent {
   std::optional<uid_t> user = {};           // kOpened, where the kernel knows it
   bool may_write = true;                    // kOpened; false of one that only READs
   bool reads_only = false;                  // kOpened: sends no messages, to be sent none
+  bool administers = false;                 // kOpened: has an administrator's place
   std::span<const std::byte> message = {};  // kMessage: a private copy, valid until the next Poll
   uint64_t tag = 0;                         // kReadDone
   bool ok = false;  // kReadDone: false when the range was outside the staging memory

@@ -40,6 +40,7 @@ class Batch {
     handled = 0;
     clock_us = 0;
     rests_on = 0;
+    tells_of_items = false;
     write = {};
     slowest = {};
     EndRequest();
@@ -73,6 +74,7 @@ class Batch {
   uint32_t handled = 0;   // requests that have a reply
   uint64_t clock_us = 0;  // for the reply, when there is a CONFIRM
   uint64_t rests_on = 0;  // the batch of the log that is to be durable before the replies are sent
+  bool tells_of_items = false;  // a reply does, and is no refusal of who cannot write
 
   WriteTimes times;
   Shown write;    // that was begun last; a kPing: there is none

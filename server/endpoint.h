@@ -22,7 +22,7 @@ struct Peer {
   SessionOwner owner;
   uint64_t logged_owner;  // 0: there is no log
   bool may_write;
-  Session* session;              // null: it only READs
+  Session* session;  // null: nobody's, who only READs or is here to administer a replica
   std::unique_ptr<Batch> batch;  // the message that has no reply yet
   std::vector<Held> held;
   uint64_t confirmed_version;  // of the superblock; 0 = none yet

@@ -160,15 +160,18 @@ bool Shard::StepEndpoint(Endpoint* endpoint) {
 
 // A client that returns ends its own former connection first: what that one had sent and nobody had
 // read is dropped, so a retry cannot be overtaken by its original. One that only READs is nobody's in
-// particular; it never confirms a table, so it is let go when one is to be freed.
+// particular; it never confirms a table, so it is let go when one is to be freed. Who administers a replica that serves no
+// clients gets no item there.
 void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   const SessionOwner owner(event.client_id, event.user);
-  if (event.reads_only) {
+  const bool serves = commit_ == nullptr || commit_->serves();
+  if (event.reads_only || (event.administers && !serves)) {
     confirmations_.Add(0);
-    endpoint->peers.try_emplace(event.peer, Peer{owner, 0, false, nullptr, nullptr, {}, 0});
+    endpoint->peers.try_emplace(event.peer,
+                                Peer{owner, 0, event.may_write, nullptr, nullptr, {}, 0});
     return;
   }
-  if (commit_ != nullptr && !commit_->serves()) return endpoint->port->Close(event.peer);
+  if (!serves) return endpoint->port->Close(event.peer);
   if (const auto former = connected_.find(owner); former != connected_.end()) {
     const auto [other, id] = former->second;
     other->port->Close(id);
@@ -345,11 +348,14 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   Outcome outcome = Outcome::kDone;
   if (verify::IsForWriters(request.operation) && !peer->may_write) {
     reply.status = Code::kPermission;
+  } else if (verify::IsOfItems(request.operation) && peer->session == nullptr) {
+    reply.status = Code::kUnavailable;
   } else if (verify::IsWrite(request.operation)) {
     outcome = writes_.Handle(endpoint, id, peer, &reply);
   } else if (request.rendezvous) {
     reply.status = Code::kProtocol;
   } else if (request.operation == Operation::kGet) {
+    batch.tells_of_items = true;
     outcome = gets_.Handle(peer, room, &reply);
   } else if (request.operation == Operation::kConfirm) {
     Confirm(peer, std::max(peer->confirmed_version, request.expected_version));
@@ -360,6 +366,7 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
     publisher_.LookAtCpu();
     Publish();
   } else if (request.operation == Operation::kSync && commit_ != nullptr) {
+    batch.tells_of_items = true;
     commit_->AnswerSync(&batch, &reply);
   } else if (request.operation == Operation::kSnapshot && commit_ != nullptr) {
     commit_->AnswerSnapshot(&reply);

@@ -20,7 +20,7 @@ class ShardCommit {
  public:
   virtual ~ShardCommit() = default;
 
-  // Whether clients are served, but for those that only READ.
+  // Whether clients are served, but for those that only READ or administer.
   virtual bool serves() const { return true; }
   // Under which number their writes are kept.
   virtual uint64_t LoggedOwnerOf(const SessionOwner& owner) const = 0;

@@ -44,7 +44,7 @@ class ShardReplication final : public ShardCommit, private ReplicatedStore::Owne
   void AnswerSync(Batch*, verify::Reply*) override {}
   void AnswerSnapshot(verify::Reply* reply) override;
 
-  bool Holds(const Batch&) const override { return true; }
+  bool Holds(const Batch& batch) const override { return batch.tells_of_items; }
   bool awaits() const override { return !unasked_.empty() || !unsettled_.empty(); }
   void Wait(const Waiting& waiting) override { unasked_.push_back(waiting); }
   std::optional<Waiting> NextSettled() override;

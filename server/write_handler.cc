@@ -39,7 +39,10 @@ Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, R
     if (outcome != Outcome::kDone) return outcome;
     peer->session->Remember(request.sequence, write);
   }
-  if (rests) peer->batch->rests_on = commit_->rests_on();
+  if (rests) {
+    peer->batch->rests_on = commit_->rests_on();
+    peer->batch->tells_of_items = true;
+  }
   reply->status = write.status;
   reply->version = write.version;
   return Outcome::kDone;

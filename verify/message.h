@@ -77,6 +77,11 @@ constexpr bool IsWrite(Operation operation) {
   return operation >= Operation::kPut && operation <= Operation::kDelete;
 }
 
+// Whose reply tells of items: who is not their primary does not know.
+constexpr bool IsOfItems(Operation operation) {
+  return IsWrite(operation) || operation == Operation::kGet || operation == Operation::kSync;
+}
+
 // Writes, and what makes the server's disk work: a client that may only read is refused.
 constexpr bool IsForWriters(Operation operation) {
   return IsWrite(operation) || operation == Operation::kSync || operation == Operation::kSnapshot ||

@@ -25,6 +25,8 @@ namespace {
 constexpr std::string_view kPid = "pid ";
 constexpr std::string_view kOption = "option.";
 constexpr std::string_view kCluster = "cluster.";
+constexpr auto kPrimaryOf = "primary_of";
+constexpr auto kReplicaOf = "replica_of";
 constexpr std::string_view kShardNumber =
     "cluster.shard";  // of a single server's it is their place
 
@@ -175,38 +177,48 @@ program::Json AboutServer(std::string_view text) {
   return about;
 }
 
-// The same of each server, one of them unless they are a cluster's. Where shards have replicas, a client knows of those
-// that the server is the primary of.
+// The same of each server, one of them unless they are a cluster's. Where shards have replicas, a client of the cluster
+// knows of those that the server is the primary of, its administrator of all.
 program::Json AboutServers(const std::vector<std::string>& texts) {
   program::Json servers = program::Json::array();
-  std::vector<std::vector<uint64_t>> numbers;
+  std::vector<program::Json> replicas;
   for (const std::string& text : texts) {
     program::Json about = AboutServer(text);
     const auto known = std::ranges::find(servers, about);
     const auto at = static_cast<size_t>(known - servers.begin());
     if (known == servers.end()) {
       servers.push_back(std::move(about));
-      numbers.emplace_back();
+      replicas.push_back(
+          {{kPrimaryOf, program::Json::array()}, {kReplicaOf, program::Json::array()}});
     }
     const std::string number(verify::TextValue(text, kShardNumber));
-    if (!number.empty()) numbers[at].push_back(std::strtoull(number.c_str(), nullptr, 10));
+    const bool is_primary = verify::TextValue(text, "replica_primary") == "1";
+    if (number.empty()) continue;
+    replicas[at][is_primary ? kPrimaryOf : kReplicaOf].push_back(
+        std::strtoull(number.c_str(), nullptr, 10));
   }
   for (size_t i = 0; i < servers.size(); ++i) {
     const bool has_replicas =
         servers[i].contains("cluster") && !servers[i]["cluster"].contains("shards");
-    if (has_replicas) servers[i]["cluster"]["primary_of"] = numbers[i];
+    if (has_replicas) servers[i]["cluster"].update(replicas[i]);
   }
   return servers;
 }
 
 std::string ShardsText(const program::Json& cluster) {
   if (cluster.contains("shards")) return "shards " + cluster["shards"].get<std::string>();
-  if (!cluster.contains("primary_of")) return "no shards";
   std::string text;
-  for (const auto& number : cluster["primary_of"]) {
-    text += fmt::format("{}{}", text.empty() ? "" : ",", number.get<uint64_t>());
+  for (const auto& [key, what] :
+       {std::pair(kPrimaryOf, "the primary of"), std::pair(kReplicaOf, "a replica of")}) {
+    const auto numbers = cluster.value(key, std::vector<uint64_t>());
+    if (numbers.empty()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what,
+                        numbers.size() == 1 ? "shard" : "shards");
+    for (const uint64_t number : numbers) {
+      text += fmt::format("{}{}", number == numbers.front() ? " " : ",", number);
+    }
   }
-  return "the primary of shards " + text;
+  return text.empty() ? "no shards" : text;
 }
 
 std::string ClusterText(const program::Json& cluster) {

@@ -121,13 +121,15 @@ std::optional<PortEvent> ShmPort::TakeNew() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peer->socket.get(), &event);
   connection_bytes_ += peer->channel.mapping.bytes().size();
   Heat(peer.get());
+  const bool administers = peer->place.is_administrators();
   peers_.emplace(last_id_, std::move(peer));
   return PortEvent{.kind = PortEvent::Kind::kOpened,
                    .peer = last_id_,
                    .client_id = fresh.client_id,
                    .user = fresh.user,
                    .may_write = fresh.may_write,
-                   .reads_only = fresh.reads_only};
+                   .reads_only = fresh.reads_only,
+                   .administers = administers};
 }
 
 std::optional<PortEvent> ShmPort::TakeClosed() {

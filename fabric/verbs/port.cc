@@ -203,7 +203,8 @@ std::optional<PortEvent> VerbsPort::TakeOpened() {
                        .peer = id,
                        .client_id = peer->client_id(),
                        .may_write = peer->may_write,
-                       .reads_only = peer->reads_only()};
+                       .reads_only = peer->reads_only(),
+                       .administers = peer->place.is_administrators()};
     }
   }
   return std::nullopt;

@@ -398,6 +398,35 @@ TEST_F(FailOverTest, ThereIsOneClusterAtARoot) {
   }
 }
 
+// Whether it is the primary of shards or not; of items it knows nothing.
+TEST_F(FailOverTest, EveryServerIsAdministered) {
+  ASSERT_TRUE(Connect().Put("key", "value"));
+  for (size_t i = 0; i < kServers; ++i) {
+    ClientOptions options{.timeout = kLimit};
+    options.administers = true;
+    auto one = Client::Connect(UriOf(i), options);
+    ASSERT_TRUE(one) << one.error().message;
+    EXPECT_TRUE(one->Administer("status"));
+    const auto stats = one->ServerStats(Freshness::kNow);
+    ASSERT_TRUE(stats) << stats.error().message;
+    EXPECT_EQ(stats->size(), 4u);
+    for (const auto& found : {one->Get("key").error(), one->Put("key", "v").error()}) {
+      EXPECT_EQ(found.code, Code::kInvalidArgument);
+      EXPECT_THAT(found.message, HasSubstr("administers one server"));
+    }
+  }
+}
+
+TEST_F(FailOverTest, AClusterOfOneShardIsOneToo) {
+  root_ += "/one";
+  ASSERT_EQ(Cluster({"create", root_, "d1", "--shards", "1"}), 0) << said_;
+  Start(kServers);
+  ASSERT_TRUE(AwaitWhole()) << said_;
+  const auto alone = Client::Connect(UriOf(kServers));
+  ASSERT_FALSE(alone);
+  EXPECT_THAT(alone.error().message, HasSubstr("is one of a cluster: connect to cluster:"));
+}
+
 TEST_F(FailOverTest, NothingNeedsTheCoordinator) {
   Load load([this] { return Connect(); });
   ASSERT_TRUE(load.AwaitMore(100));

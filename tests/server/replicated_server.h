@@ -131,6 +131,8 @@ class ReplicatedServer {
     }
   }
 
+  // Of its clients.
+  FakePort* port() { return port_.get(); }
   bool is_up() const { return shard_.has_value(); }
   const cluster::Replica& replica() const { return replication_->replicated().replica(); }
   bool serves() const { return is_up() && !is_stopped && replica().serves(); }

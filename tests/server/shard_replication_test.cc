@@ -145,6 +145,19 @@ class ShardReplicationTest : public ::testing::Test {
     EXPECT_TRUE(Await([&] { return (reply = a().Send(kOtherClient, request)).has_value(); }));
     return reply ? reply->status : Code::kTimeout;
   }
+  // What a() refuses waits for nobody, as it tells of no item.
+  void ExpectRefusedAtOnce() {
+    b().is_stopped = c().is_stopped = true;
+    verify::Request request;
+    request.operation = Operation::kPut;
+    request.sequence = ++sequence_;
+    request.key = "one more";
+    a().Send(kOtherClient, request);
+    Turn();
+    const auto reply = a().Reply(kOtherClient);
+    EXPECT_TRUE(reply && reply->status == Code::kNoSpace);
+    b().is_stopped = c().is_stopped = false;
+  }
   // So many writes more of each client are done, at whoever takes them.
   void Write(uint64_t count) {
     for (Writer& writer : writers_) {
@@ -313,6 +326,30 @@ TEST_F(ShardReplicationTest, FormerPrimaryAnswersNothing) {
   EXPECT_EQ(reply->value, "new");
 }
 
+// Of a replica's clients only those are let in, and they get no item, not even when it is the primary by then.
+TEST_F(ShardReplicationTest, WhoAdministersIsLetInEverywhere) {
+  b().port()->administers = true;
+  uint64_t sequence = 0;
+  const auto answer = [&](Operation operation) {
+    verify::Request request;
+    request.operation = operation;
+    request.sequence = ++sequence;
+    request.key = "key";
+    std::optional<Replied> reply;
+    EXPECT_TRUE(Await([&] { return (reply = b().Send(kOtherClient, request)).has_value(); }));
+    return reply ? reply->status : Code::kTimeout;
+  };
+  for (const bool is_primary : {false, true}) {
+    EXPECT_EQ(answer(Operation::kStats), Code::kOk);
+    for (const Operation of_items : {Operation::kGet, Operation::kPut, Operation::kSync}) {
+      EXPECT_EQ(answer(of_items), Code::kUnavailable);
+    }
+    if (!is_primary) a().Kill();
+    ASSERT_TRUE(Await([&] { return b().takes_writes(); }));
+  }
+  ExpectAllHaveAll();
+}
+
 TEST_F(ShardReplicationTest, MemberThatDiesIsDroppedAndWritesGoOn) {
   Write(50);
   b().Kill();
@@ -398,6 +435,7 @@ TEST_F(ShardReplicationTest, WhoIsFullStopsWritesAndStays) {
     while (Done(Operation::kPut, key(stored), value) == Code::kOk) ++stored;
     EXPECT_EQ(Done(Operation::kPut, key(stored), value), Code::kNoSpace);
     EXPECT_GT(static_cast<size_t>(stored) * bytes, c().memory_bytes / 2);
+    ExpectRefusedAtOnce();
     for (int i = 0; i < stored; ++i) ASSERT_EQ(Done(Operation::kDelete, key(i), ""), Code::kOk);
     EXPECT_TRUE(Await([&] { return Done(Operation::kPut, key(0), value) == Code::kOk; }));
     EXPECT_EQ(Done(Operation::kDelete, key(0), ""), Code::kOk);

@@ -43,6 +43,7 @@ class FakePort : public fabric::Port {
   std::optional<uid_t> user;
   bool may_write = true;
   bool reads_only = false;
+  bool administers = false;
 
   FakePort() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~FakePort() override { ::close(fd_); }
@@ -57,6 +58,7 @@ class FakePort : public fabric::Port {
                           .user = user,
                           .may_write = may_write,
                           .reads_only = reads_only,
+                          .administers = administers,
                           .ok = ok},
                          std::move(message)});
     }
