@@ -24,14 +24,14 @@ void Followers::Set(const std::vector<Member>& members, const std::string& prima
   all_ = std::move(next);
 }
 
-void Followers::Add(const Member& replica, uint64_t now_us) {
+void Followers::Add(const Member& replica, const Position& has, uint64_t now_us) {
   const Follower* other = joining();
   if (other != nullptr && other->replica.server == replica.server &&
       other->replica.incarnation != replica.incarnation) {
     Remove(other->replica.incarnation);
   }
   if (joining() != nullptr) return;
-  all_.push_back({.replica = replica, .is_joining = true, .heard_us = now_us});
+  all_.push_back({.replica = replica, .has = has, .is_joining = true, .heard_us = now_us});
 }
 
 void Followers::Remove(uint64_t incarnation) {

@@ -13,11 +13,13 @@ namespace plov::cluster {
 
 struct Follower {
   Member replica;
+  Position has = {};        // of one that joins, when it asked to
   bool is_joining = false;  // it is in no configuration yet
   bool follows = false;     // it has this primary's entries in the place of its own
   bool has_caught_up = false;
   bool leaves = false;    // it has asked to be dropped
   bool is_full = false;   // it has said so last
+  uint64_t sent = 0;      // it was sent all up to this number
   uint64_t held = 0;      // it holds all up to this number
   uint64_t heard_us = 0;  // when it was heard of last
   uint64_t sent_us = 0;   // it has acknowledged, in this epoch, what was sent then
@@ -29,7 +31,7 @@ class Followers {
   // hold stays known.
   void Set(const std::vector<Member>& members, const std::string& primary, uint64_t now_us);
   // One that is not in the configuration, if there is no other, or that is of a former life of its server.
-  void Add(const Member& replica, uint64_t now_us);
+  void Add(const Member& replica, const Position& has, uint64_t now_us);
   void Remove(uint64_t incarnation);
   // One that joins is not waited for until it says again that it has caught up.
   void Postpone(uint64_t incarnation);
@@ -42,6 +44,7 @@ class Followers {
   void Lost(const std::string& server);
 
   const std::vector<Follower>& all() const { return all_; }
+  std::vector<Follower>& all() { return all_; }
   Follower* Find(uint64_t incarnation);
   // nullptr: there is none.
   const Follower* joining() const;

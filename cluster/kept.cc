@@ -9,6 +9,11 @@ void Kept::CutAfter(uint64_t number) {
   number_ = std::min(number_, number);
 }
 
+void Kept::BeginAnew() {
+  for (Given& given : given_) given = {};
+  epoch_ = number_ = 0;
+}
+
 void Kept::SetDurable(uint64_t count) {
   for (; durable_ < count && !given_.empty(); ++durable_) {
     epoch_ = given_.front().epoch;

@@ -14,6 +14,8 @@ class Kept {
  public:
   // Something was given to the log, after which the replica is in `epoch` and holds all entries up to `number`.
   void Give(uint64_t epoch, uint64_t number) { given_.push_back({epoch, number}); }
+  // Before the Give that tells so: it is another replica from now on, and nothing is known to be durable of that one.
+  void BeginAnew();
   // Before the Give that tells so: other entries are in the place of those after `number`.
   void CutAfter(uint64_t number);
   // So much of what was given is durable.
@@ -25,8 +27,8 @@ class Kept {
 
  private:
   struct Given {
-    uint64_t epoch;
-    uint64_t number;
+    uint64_t epoch = 0;
+    uint64_t number = 0;
   };
 
   std::deque<Given> given_;  // that is not durable yet

@@ -11,22 +11,24 @@ bool KeptHistory::Take(const Append& kept) {
     tail_.emplace(kept.before);
     incarnation_ = kept.to;
   }
-  if (kept.to != incarnation_) return false;
+  if (kept.to != incarnation_) {
+    if (!kept.is_first) return false;
+    incarnation_ = kept.to;  // it came back
+  }
   const auto fit = kept.is_first ? tail_->Replace(kept.before, kept.entries)
                                  : tail_->Append(kept.before, kept.entries);
   if (fit != Tail::Fit::kFits) return false;
   if (kept.held) held_ = kept.held;
+  const Member self{server_, incarnation_};
+  is_whole_ |= kept.held && std::ranges::count(kept.held->shard.in_sync, self) > 0;
   while (!tail_->empty() && tail_->published().number < kept.published) {
     if (!publish_(tail_->Publish())) return false;
   }
   return true;
 }
 
-std::optional<Replica::Memory> KeptHistory::MemoryOf(const std::string& server) const {
-  if (!tail_ || !held_) return std::nullopt;
-  const auto& members = held_->shard.in_sync;
-  const bool is_member = std::ranges::find(members, Member{server, incarnation_}) != members.end();
-  if (!is_member) return std::nullopt;
+std::optional<Replica::Memory> KeptHistory::memory() const {
+  if (!tail_ || !held_ || !is_whole_) return std::nullopt;
   return Replica::Memory{*tail_, *held_};
 }
 

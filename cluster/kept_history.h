@@ -17,7 +17,9 @@ class KeptHistory {
  public:
   // Whoever is to have what was published. False: it cannot be stored.
   using Publish = std::function<bool(const Entry&)>;
-  explicit KeptHistory(Publish publish) : publish_(std::move(publish)) {}
+  // server: whose replica it was.
+  KeptHistory(std::string server, Publish publish)
+      : server_(std::move(server)), publish_(std::move(publish)) {}
 
   // What comes before the first Append with is_first is left out: what that one has not is published, and elsewhere.
   // False: it does not follow what came before, or something cannot be stored.
@@ -27,12 +29,14 @@ class KeptHistory {
   const std::optional<Position>& begin() const { return begin_; }
   // The replica's incarnation; 0: nothing was taken.
   uint64_t incarnation() const { return incarnation_; }
-  // Of the replica of this server, once all is taken: nullopt: it was a member of no configuration that it knew.
-  std::optional<Replica::Memory> MemoryOf(const std::string& server) const;
+  // Once all is taken. nullopt: it was no member in all that was taken, so it may lack what was published before.
+  std::optional<Replica::Memory> memory() const;
 
  private:
+  std::string server_;
   Publish publish_;
   uint64_t incarnation_ = 0;
+  bool is_whole_ = false;
   std::optional<Position> begin_;
   std::optional<Tail> tail_;
   std::optional<Held> held_;

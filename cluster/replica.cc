@@ -13,6 +13,8 @@ namespace {
 constexpr uint64_t kJoiningPeriods = 2;
 // Of entries that a member publishes between two GoOns: so its server's other replicas are not silent meanwhile.
 constexpr size_t kPublishedBytes = size_t{64} << 10;
+// Of the past that is let go of, with each entry that is published and each tick.
+constexpr int kForgottenPerEntry = 2, kForgottenPerTick = 1000;
 
 const Member* PrimaryOf(const Shard& shard) {
   const auto found = std::ranges::find(shard.in_sync, shard.primary, &Member::server);
@@ -40,7 +42,8 @@ ReplicaSettings SettingsOf(const Config& config) {
           .drop_us = Microseconds(config.drop),
           .beat_us = Microseconds(beat),
           .rate_error_ppm = config.rate_error_ppm,
-          .min_replicas = config.min_replicas};
+          .min_replicas = config.min_replicas,
+          .replicas = config.replicas};
 }
 
 Replica::Replica(Member self, const ReplicaSettings& settings, std::optional<Memory> memory,
@@ -49,15 +52,17 @@ Replica::Replica(Member self, const ReplicaSettings& settings, std::optional<Mem
       settings_(settings),
       host_(host),
       tail_(memory ? std::move(memory->tail) : Tail({})),
+      past_(tail_.published()),
       is_new_(!memory),
+      is_whole_(!is_new_),
       heard_us_(now_us) {
   if (memory) held_ = std::move(memory->held);
-  assert(is_new_ || is_member());
   host_->ShowOath(0);
-  if (is_new_ || !settings_.has_log) return;
-  waits_until_us_ = now_us + settings_.return_us;
-  if (held_->shard.primary != self_.server) heard_us_ = waits_until_us_;
-  Keep(Everything());
+  if (!is_new_ && settings_.has_log) {
+    waits_until_us_ = now_us + settings_.return_us;
+    if (held_->shard.primary != self_.server) heard_us_ = waits_until_us_;
+    Keep(Everything());
+  }
 }
 
 bool Replica::is_member() const {
@@ -87,25 +92,44 @@ void Replica::GiveUp(const char* why) {
   host_->StartAnew(why);
 }
 
+void Replica::ComeBack(const char* why, uint64_t now_us) {
+  if (!is_whole_) return GiveUp(why);
+  Show(0);
+  self_.incarnation = host_->ComeBack(why);
+  tail_ = Tail(tail_.published());
+  published_ = tail_.published().number;
+  kept_.BeginAnew();
+  Keep({.is_first = true, .before = tail_.published(), .held = held_});
+  follows_ = has_caught_up_ = false;
+  is_back_ = true;
+  sent_us_ = asked_us_ = 0;
+  heard_us_ = now_us;
+}
+
 void Replica::Learn(const Held& held, uint64_t now_us) {
   // What becomes of a proposal is heard first: it tells what is held then.
   if (is_given_up_ || proposal_) return;
   if (held_ && held.shard.epoch <= epoch()) {
     if (held.shard.epoch == epoch() && held.revision > held_->revision) held_ = held;
+    if (held.shard.epoch == epoch() && is_undecided()) ComeBack("it was dropped", now_us);
     return;
   }
   const bool goes_on =
       held_ && held.shard.epoch == epoch() + 1 && HasSamePrimary(held.shard, held_->shard);
+  const bool was_member = is_member();
   held_ = held;
-  if (std::exchange(lead_, std::nullopt)) host_->Deposed();
+  if (std::exchange(lead_, std::nullopt)) {
+    is_whole_ = tail_.empty();  // else sessions know of what may never be
+    host_->Deposed();
+  }
   sent_us_ = 0;
   if (!goes_on) {
     follows_ = false;
     heard_us_ = now_us;
   }
   if (is_new_ && is_member()) return GiveUp("the configuration names memory that it has lost");
-  if (!is_new_ && !follows_ && !is_member()) {
-    return GiveUp("it is not in the shard's configuration");
+  if (!is_new_ && !is_back_ && !is_member() && (was_member || !follows_)) {
+    return ComeBack("it is not in the shard's configuration", now_us);
   }
   KeepConfiguration();
   ShowOwn();
@@ -181,6 +205,7 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
   if (follows_) {
     sent_us_ = std::max(sent_us_, append.sent_us);
     published_ = std::max(published_, append.published);
+    has_caught_up_ |= is_whole_ && tail_.end().number >= append.published;
     PublishSome();
     if (is_given_up_) return;
   }
@@ -202,15 +227,39 @@ Tail::Fit Replica::Take(const Append& append) {
 }
 
 Tail::Fit Replica::TakeFirst(const Append& append) {
-  if (is_new_) tail_ = Tail(append.before);
+  if (is_new_) {
+    tail_ = Tail(append.before);
+    past_ = Past(append.before);
+  }
   const auto fit = tail_.Replace(append.before, append.entries);  // S4
   if (fit != Tail::Fit::kFits) return fit;
   kept_.CutAfter(std::max(append.before.number, tail_.published().number));
   Keep({.is_first = true, .before = append.before, .entries = append.entries, .held = held_});
   if (std::exchange(is_new_, false)) host_->CatchUp(*PrimaryOf(held_->shard), append.before);
   follows_ = true;
+  is_back_ = false;
   ShowOwn();
   return fit;
+}
+
+std::optional<Position> Replica::At(uint64_t number) const {
+  const auto at = tail_.At(number);
+  return at ? at : past_.At(number);
+}
+
+std::vector<Entry> Replica::After(uint64_t number) const {
+  const Position& published = tail_.published();
+  if (number >= published.number) return tail_.After(number);
+  std::vector<Entry> entries = past_.After(number, settings_.piece_bytes);
+  if (entries.back().at == published)
+    std::ranges::copy(tail_.After(published.number), std::back_inserter(entries));
+  return entries;
+}
+
+Position Replica::FirstBefore(const Follower& follower) const {
+  const Position& has = follower.has;
+  const bool is_known = follower.is_joining && has.number != 0 && At(has.number) == has;
+  return is_known ? has : tail_.published();
 }
 
 uint64_t Replica::held_number() const {
@@ -264,14 +313,25 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
                       .sent_us = sent_us_});
 }
 
+void Replica::PublishNext() {
+  const Entry entry = tail_.Publish();
+  published_bytes_ += entry.data->size();
+  past_.Add(entry);
+  past_.Trim(past_bytes_max(), kForgottenPerEntry);
+  if (!host_->Publish(entry)) GiveUp("it cannot store what is published");
+}
+
+size_t Replica::past_bytes_max() const {
+  const bool all_are_there = held_->shard.in_sync.size() >= settings_.replicas;
+  return all_are_there ? settings_.past_bytes : settings_.past_bytes_max;
+}
+
 bool Replica::PublishSome() {
   bool did = false;
   while (!is_given_up_ && !tail_.empty() && tail_.published().number < published_ &&
          published_bytes_ < kPublishedBytes) {
-    const Entry entry = tail_.Publish();
-    published_bytes_ += entry.data->size();
+    PublishNext();
     did = true;
-    if (!host_->Publish(entry)) GiveUp("it cannot store what is published");
   }
   return did;
 }
@@ -282,9 +342,7 @@ bool Replica::GoOn() {
 }
 
 void Replica::PublishUpTo(uint64_t number) {
-  while (!tail_.empty() && tail_.published().number < number) {
-    if (!host_->Publish(tail_.Publish())) return GiveUp("it cannot store what is published");
-  }
+  while (!is_given_up_ && !tail_.empty() && tail_.published().number < number) PublishNext();
 }
 
 void Replica::Receive(const Ack& ack, uint64_t now_us) {
@@ -293,16 +351,22 @@ void Replica::Receive(const Ack& ack, uint64_t now_us) {
   Follower* from = lead_ && ack.epoch == epoch() ? lead_->followers.Find(ack.from) : nullptr;  // S5
   if (from == nullptr) return;
   from->heard_us = now_us;
-  if (!ack.follows) return SendTo(*from, tail_.published(), true, Stamp(now_us));
+  if (!ack.follows) return SendFirst(from, Stamp(now_us));
   from->follows = true;
   from->has_caught_up |= ack.has_caught_up;
   from->leaves |= ack.leaves;
   from->is_full = ack.is_full;
   from->held = std::max(from->held, ack.end);
   from->sent_us = std::max(from->sent_us, ack.sent_us);
-  if (ack.has_gap) {
-    const auto before = tail_.At(ack.end);
-    SendTo(*from, before.value_or(tail_.published()), !before, Stamp(now_us));
+  // What it has not, or was not sent yet: one that comes back gets the past piece by piece.
+  const uint64_t known = ack.has_gap ? ack.end : from->sent;
+  if (ack.has_gap || (known < tail_.end().number && from->held >= known)) {
+    const auto before = At(known);
+    if (before) {
+      SendFrom(from, *before, Stamp(now_us));
+    } else {
+      SendFirst(from, Stamp(now_us));
+    }
   }
   Advance(now_us);
 }
@@ -324,11 +388,17 @@ void Replica::Lost(const std::string& server, uint64_t now_us) {
 
 void Replica::Receive(const Join& join, uint64_t now_us) {
   if (!serves() || join.epoch != epoch()) return;
-  const auto& members = held_->shard.in_sync;  // its server's former life has to be dropped first
-  if (std::ranges::find(members, join.replica.server, &Member::server) != members.end()) return;
-  lead_->followers.Add(join.replica, now_us);
-  const Follower* joining = lead_->followers.Find(join.replica.incarnation);
-  if (joining != nullptr) SendTo(*joining, tail_.published(), true, Stamp(now_us));
+  // Its server's former life, or what it was before, has to be dropped first.
+  const auto& members = held_->shard.in_sync;
+  const auto former = std::ranges::find(members, join.replica.server, &Member::server);
+  if (former != members.end()) {
+    Follower* follower = lead_->followers.Find(former->incarnation);
+    if (follower != nullptr && *former != join.replica) follower->leaves = true;
+    return;
+  }
+  lead_->followers.Add(join.replica, join.has, now_us);
+  Follower* joining = lead_->followers.Find(join.replica.incarnation);
+  if (joining != nullptr && !joining->follows) SendFirst(joining, Stamp(now_us));
 }
 
 void Replica::Receive(const HandOver& hand_over, uint64_t now_us) {
@@ -387,12 +457,15 @@ void Replica::HandOverNow(uint64_t now_us) {
 
 void Replica::Tick(uint64_t now_us) {
   if (is_given_up_) return;
-  if (leaves_ && held_ && !is_member()) return GiveUp("it was to go");
-  if ((!held_ || is_new_) && now_us >= asked_us_ + settings_.detect_us) {
+  if (leaves_for_good_ && held_ && !is_member()) return GiveUp("it was to go");
+  const bool joins = (is_new_ || is_back_) && !leaves_;
+  if ((!held_ || joins || is_undecided()) && now_us >= asked_us_ + settings_.detect_us) {
     asked_us_ = now_us;
     host_->ReadConfiguration();
-    if (held_) host_->Send(held_->shard.primary, Join{epoch(), self_});
+    const Position has = is_back_ ? tail_.published() : Position{};
+    if (held_ && joins) host_->Send(held_->shard.primary, Join{epoch(), self_, has});
   }
+  if (held_) past_.Trim(past_bytes_max(), kForgottenPerTick);
   GoOn();
   const bool is_silent = now_us > heard_us_ + settings_.detect_us;
   if (lead_) {
@@ -407,7 +480,7 @@ void Replica::Tick(uint64_t now_us) {
   } else if (is_silent && follows_) {
     // It may have been added: it looks first.
     if (now_us > heard_us_ + kJoiningPeriods * settings_.detect_us) {
-      return GiveUp("the primary is silent");
+      return ComeBack("the primary is silent", now_us);
     }
     host_->ReadConfiguration();
   }
@@ -441,18 +514,26 @@ uint64_t Replica::Stamp(uint64_t now_us) {
   return lead_->sent_us = std::max(now_us, lead_->sent_us + 1);
 }
 
-void Replica::SendTo(const Follower& follower, const Position& before, bool is_first,
-                     uint64_t sent_us) {
-  host_->Send(follower.replica.server,
+void Replica::Send(Follower* follower, const Position& before, std::vector<Entry> entries,
+                   bool is_first, uint64_t sent_us) {
+  if (is_first || !entries.empty()) {
+    follower->sent = entries.empty() ? before.number : entries.back().at.number;
+  }
+  host_->Send(follower->replica.server,
               Append{.epoch = epoch(),
                      .from = self_.server,
-                     .to = follower.replica.incarnation,
+                     .to = follower->replica.incarnation,
                      .is_first = is_first,
                      .before = before,
-                     .entries = tail_.After(before.number),
+                     .entries = std::move(entries),
                      .published = tail_.published().number,
                      .sent_us = sent_us,
-                     .held = follower.sent_us == 0 ? held_ : std::nullopt});
+                     .held = follower->sent_us == 0 ? held_ : std::nullopt});
+}
+
+void Replica::SendFirst(Follower* follower, uint64_t sent_us) {
+  const Position before = FirstBefore(*follower);
+  Send(follower, before, After(before.number), true, sent_us);
 }
 
 void Replica::Beat(uint64_t now_us) {
@@ -460,9 +541,12 @@ void Replica::Beat(uint64_t now_us) {
   if (now_us > lead_->beat_us + settings_.drop_us / 2) lead_->followers.HeardAll(now_us);
   lead_->beat_us = now_us;
   const uint64_t sent_us = lead_->sent_all_us = Stamp(now_us);
-  for (const Follower& one : lead_->followers.all()) {
-    const Position& before = one.follows ? tail_.end() : tail_.published();
-    SendTo(one, before, !one.follows, sent_us);
+  for (Follower& one : lead_->followers.all()) {
+    if (one.follows) {
+      Send(&one, At(one.sent).value_or(tail_.published()), {}, false, sent_us);
+    } else {
+      SendFirst(&one, sent_us);
+    }
   }
 }
 
@@ -484,9 +568,9 @@ Position Replica::Write(std::string data, uint64_t now_us) {
   const uint64_t sent_us = Stamp(now_us);
   bool all_follow = true;
   // Also to one that has not acknowledged its first message yet: it would miss what is published until it has.
-  for (const Follower& one : lead_->followers.all()) {
-    SendTo(one, before, false, sent_us);
-    all_follow = all_follow && one.follows;
+  for (Follower& one : lead_->followers.all()) {
+    if (one.sent == before.number) Send(&one, before, {entry}, false, sent_us);
+    all_follow = all_follow && (one.is_joining || one.follows);
   }
   if (all_follow) lead_->sent_all_us = sent_us;
   Advance(now_us);

@@ -15,7 +15,9 @@
 //   S5  A configuration names memory, by its incarnation: a replica that has lost it is another one, and what it
 //       acknowledges does not count. One that comes back with its memory shows no oath before the primary's first
 //       Append; its table *and* its tail are that memory. One that has a log comes back with what that has: it says that
-//       it holds an entry, and shows an oath or acknowledges anything in a configuration, when its disk has it.
+//       it holds an entry, and shows an oath or acknowledges anything in a configuration, when its disk has it. One that was
+//       dropped, or had caught up when its primary went, joins again with what it has published, which is never undone,
+//       and without the rest of its tail: so it is another one.
 //   S6  Who is added holds all that is published, from before it is proposed. Who is dropped counts until that is
 //       accepted.
 //   S8  What is answered without a READ of the client's - a GET by message, a refusal - is a read by the primary: its
@@ -42,6 +44,7 @@
 #include "cluster/configuration_register.h"
 #include "cluster/followers.h"
 #include "cluster/kept.h"
+#include "cluster/past.h"
 #include "cluster/stream.h"
 #include "cluster/tail.h"
 
@@ -78,7 +81,10 @@ class ReplicaHost {
   virtual void CatchUp(const Member& primary, const Position& since) = 0;
   // It is the primary no more: of what it wrote, what is not published may be so yet, or another entry at that number.
   virtual void Deposed() = 0;
-  // This replica is in no configuration, or has another history: its memory is of no use any more.
+  // This replica is in no configuration, and asks to join with what it has published. From now on it is another one.
+  // Returns its incarnation, which nobody has had.
+  virtual uint64_t ComeBack(const char* why) = 0;
+  // This replica's memory is of no use any more.
   virtual void StartAnew(const char* why) = 0;
 };
 
@@ -89,7 +95,12 @@ struct ReplicaSettings {
   uint64_t beat_us = 0;         // between two messages to a member at most
   uint64_t rate_error_ppm = 0;  // by which two hosts' clocks may differ, at most
   uint32_t min_replicas = 1;    // with fewer in sync there are no writes
-  bool has_log = false;         // of this replica's host: what it holds is kept there
+  uint32_t replicas = 1;
+  // Of what is published, for one that comes back: at most so many bytes are kept, and more while some are away.
+  size_t past_bytes = 0;
+  size_t past_bytes_max = 0;
+  size_t piece_bytes = size_t{1} << 20;  // of the past, in a message
+  bool has_log = false;                  // of this replica's host: what it holds is kept there
   // One that comes back takes nobody for dead before: all servers may have lost their power.
   uint64_t return_us = 0;
 };
@@ -98,9 +109,8 @@ ReplicaSettings SettingsOf(const Config& config);
 
 class Replica {
  public:
-  // What is left of a former life: all of its memory, and the configuration that it held last, in which it was a
-  // member (is_member). It is needed because a register that is read for the first time may return an older one, in
-  // which this replica was not a member yet: its memory would be given up.
+  // What is left of a former life: all of its memory, and the configuration that it held last. It is needed because a
+  // register that is read for the first time may return an older one, in which this replica was not a member yet.
   struct Memory {
     Tail tail;
     Held held;
@@ -128,7 +138,7 @@ class Replica {
   // The connection to a server has ended, and nobody answers where it was: its replica need not be waited for. Not
   // again until it was connected to.
   void Lost(const std::string& server, uint64_t now_us);
-  void CaughtUp() { has_caught_up_ = true; }
+  void CaughtUp() { has_caught_up_ = is_whole_ = true; }
   // Publishes some of what its primary has; a primary nothing. False: there was nothing. Often, as Tick.
   bool GoOn();
   // Whether its memory holds little more than what is under way: its primary is to take no more. It hears of it with the
@@ -166,8 +176,12 @@ class Replica {
   void HandOverTo(uint64_t incarnation);
 
   // It is to go, as its server is to end or the shard is moved: a primary hands over to a member that stays, any other
-  // asks to be dropped, and what is no member gives up. Until then it goes on as ever, so that nobody waits for it.
-  void Leave() { leaves_ = true; }
+  // asks to be dropped, and what is no member gives up, if it leaves for good, and else joins no more in this life. Until
+  // then it goes on as ever, so that nobody waits for it.
+  void Leave(bool for_good) {
+    leaves_ = true;
+    leaves_for_good_ |= for_good;
+  }
   // Nothing is better by its going on: it is in no configuration, or no other member stays.
   bool has_left() const;
 
@@ -218,11 +232,23 @@ class Replica {
   void Keep(Append held);
   void KeepConfiguration();
 
+  void ComeBack(const char* why, uint64_t now_us);
+  // It came back, and was no member as far as it knows: it may have been added since.
+  bool is_undecided() const { return held_ && !is_new_ && !is_back_ && !follows_ && !is_member(); }
+
+  // Of the past and the tail.
+  std::optional<Position> At(uint64_t number) const;
+  std::vector<Entry> After(uint64_t number) const;
+  // Before the entries that a follower is sent first.
+  Position FirstBefore(const Follower& follower) const;
+
   Tail::Fit Take(const Append& append);
   Tail::Fit TakeFirst(const Append& append);
   void Acknowledge(const std::string& to, bool has_gap);
+  void PublishNext();
   bool PublishSome();
   void PublishUpTo(uint64_t number);
+  size_t past_bytes_max() const;
 
   void Propose(Change change, const Shard& next, uint64_t now_us);
   void TakeOver(Change change, uint64_t now_us);
@@ -235,7 +261,13 @@ class Replica {
   void Beat(uint64_t now_us);
   // The time of a message that is sent now.
   uint64_t Stamp(uint64_t now_us);
-  void SendTo(const Follower& follower, const Position& before, bool is_first, uint64_t sent_us);
+  void Send(Follower* follower, const Position& before, std::vector<Entry> entries, bool is_first,
+            uint64_t sent_us);
+  // With what follows, or as much as one message has of the past.
+  void SendFrom(Follower* follower, const Position& before, uint64_t sent_us) {
+    Send(follower, before, After(before.number), false, sent_us);
+  }
+  void SendFirst(Follower* follower, uint64_t sent_us);
   // Publishes what all hold, and serves when that is everything.
   void Advance(uint64_t now_us);
 
@@ -243,12 +275,16 @@ class Replica {
   ReplicaSettings settings_;
   ReplicaHost* host_;
   Tail tail_;
+  Past past_;
   Kept kept_;                    // where there is a log
   uint64_t waits_until_us_ = 0;  // for who may come back, too
   bool is_new_;                  // it has nothing of the shard's history
+  // What it has published is all that there was up to there, and it knows of no write that is not among it.
+  bool is_whole_;
+  bool is_back_ = false;  // it asks to join with that
   bool is_given_up_ = false;
   bool has_caught_up_ = false;
-  bool leaves_ = false;
+  bool leaves_ = false, leaves_for_good_ = false;
   bool is_full_ = false;
   std::optional<Held> held_;
   uint64_t oath_ = 0;

@@ -6,7 +6,7 @@
 //
 //   Append  primary -> replica: entries, and up to where they are published; without entries it is a beat
 //   Ack     replica -> primary: up to where it holds them
-//   Join    a new replica -> primary: send me the stream
+//   Join    a replica that is in no configuration -> primary: send me the stream, from what I have on if you can
 //   HandOver  primary -> replica: take over from me, who has cleared its oath and closed its readers' connections
 //
 // Every message carries the epoch that its sender holds. A replica is addressed by its incarnation: another life of
@@ -78,6 +78,7 @@ struct Ack {
 struct Join {
   uint64_t epoch = 0;
   Member replica;
+  Position has = {};  // all that is published up to there
 };
 
 struct HandOver {

@@ -74,7 +74,9 @@ Head HeadOf(const Join& join) {
   return {.kind = MessageKind::kJoin,
           .name = join.replica.server,
           .epoch = join.epoch,
-          .incarnation = join.replica.incarnation};
+          .incarnation = join.replica.incarnation,
+          .number = join.has.number,
+          .sent_us = join.has.chain};
 }
 
 Head HeadOf(const HandOver& hand_over) {
@@ -195,11 +197,12 @@ std::optional<StreamMessage> TakeMessage(const StreamId& id, ByteReader* reader)
   if (!head) return std::nullopt;
   if (head->kind == MessageKind::kAppend) return TakeAppend(id, std::move(*head), reader);
   if (head->kind == MessageKind::kAck) return TakeAck(*head);
-  if (head->flags != 0 || head->number != 0 || head->sent_us != 0) return std::nullopt;
-  if (head->kind == MessageKind::kJoin && IsName(head->name)) {
-    return Join{head->epoch, {std::move(head->name), head->incarnation}};
+  if (head->flags != 0) return std::nullopt;
+  const Position has{head->number, head->sent_us};
+  if (head->kind == MessageKind::kJoin && IsName(head->name) && has.number <= kNumberMax) {
+    return Join{head->epoch, {std::move(head->name), head->incarnation}, has};
   }
-  if (head->kind == MessageKind::kHandOver && head->name.empty()) {
+  if (has == Position{} && head->kind == MessageKind::kHandOver && head->name.empty()) {
     return HandOver{head->epoch, head->incarnation};
   }
   return std::nullopt;

@@ -9,8 +9,8 @@
 //      16    8 bytes        of the message: one that was cut short
 //      24    8 epoch        not 0
 //      32    8 incarnation  not 0; to whom an Append or a HandOver is, from whom an Ack or a Join
-//      40    8 number       of an Append: published; of an Ack: end; else 0
-//      48    8 sent         microseconds, of an Append and an Ack; else 0
+//      40    8 number       of an Append: published; of an Ack: end; of a Join: what it has; else 0
+//      48    8 sent         microseconds, of an Append and an Ack; of a Join: the chain of what it has; else 0
 //      56    . name, zeros to the next word
 //
 // then of an Append

@@ -221,7 +221,7 @@ void ClusterReplicas::FollowPlacement(uint32_t number, const cluster::Values& va
   replica.Prefer(first == in_sync.end() ? 0 : first->incarnation);
   const bool are_all_in_sync = std::ranges::all_of(
       wanted, [&](const std::string& server) { return member_of(server) != in_sync.end(); });
-  if (!placed_.contains(number) && are_all_in_sync) replica.Leave();
+  if (!placed_.contains(number) && are_all_in_sync) replica.Leave(true);
 }
 
 void ClusterReplicas::Wake(uint32_t number) {
@@ -247,7 +247,7 @@ void ClusterReplicas::PublishMap(const cluster::Values& values) {
 
 void ClusterReplicas::Leave() {
   leaves_ = true;
-  for (auto& [number, replica] : replicas_) replica.Leave();
+  for (auto& [number, replica] : replicas_) replica.Leave(false);
 }
 
 bool ClusterReplicas::has_left() {

@@ -151,10 +151,10 @@ void HostedReplica::Prefer(uint64_t incarnation) {
   if (shard_ != nullptr) replicated_->Prefer(incarnation);
 }
 
-void HostedReplica::Leave() {
+void HostedReplica::Leave(bool for_good) {
   const std::lock_guard lock(mutex_);
   leaves_.store(true, std::memory_order_relaxed);
-  if (shard_ != nullptr) replicated_->Leave();
+  if (shard_ != nullptr) replicated_->Leave(for_good);
 }
 
 bool HostedReplica::has_left() {

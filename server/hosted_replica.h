@@ -68,8 +68,8 @@ class HostedReplica {
 
   // As of ShardReplica, of this life.
   void Prefer(uint64_t incarnation);
-  // It is to go; whether there is nothing more to wait for, as of cluster::Replica.
-  void Leave();
+  // It is to go; whether there is nothing more to wait for, as of cluster::Replica. for_good: with its log.
+  void Leave(bool for_good);
   bool has_left();
 
   // There may be news of the agent's, or of a connection.

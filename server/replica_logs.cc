@@ -14,12 +14,15 @@ namespace {
 // What a replica's log holds, on its way to its store and sessions.
 class Reader final : public LogRecovery::Reader {
  public:
-  Reader(const cluster::StreamId& stream, Store* store, Sessions* sessions)
+  Reader(const cluster::StreamId& stream, const std::string& server, Store* store,
+         Sessions* sessions)
       : stream_(stream),
+        server_(server),
         store_(store),
         applier_(store, sessions),
-        history_(
-            [this](const cluster::Entry& entry) { return applier_.Apply(entry, MonotonicUs()); }) {}
+        history_(server, [this](const cluster::Entry& entry) {
+          return applier_.Apply(entry, MonotonicUs());
+        }) {}
 
   void Begin(bool has_snapshot, bool sessions_are_all) override {
     has_snapshot_ = has_snapshot;
@@ -41,15 +44,16 @@ class Reader final : public LogRecovery::Reader {
     return Code::kOk;
   }
 
-  std::optional<ReplicaLogs::Restored> restored(const std::string& server) {
-    auto memory = history_.MemoryOf(server);
+  std::optional<ReplicaLogs::Restored> restored() {
+    auto memory = history_.memory();
     if (!memory) return std::nullopt;
     return ReplicaLogs::Restored{
-        {server, history_.incarnation()}, std::move(*memory), std::move(applier_)};
+        {server_, history_.incarnation()}, std::move(*memory), std::move(applier_)};
   }
 
  private:
   cluster::StreamId stream_;
+  std::string server_;
   Store* store_;
   bool has_snapshot_ = false;
   EntryApplier applier_;
@@ -88,11 +92,11 @@ std::expected<std::optional<LogRecovery>, Error> ReplicaLogs::Find(
 std::expected<std::optional<ReplicaLogs::Restored>, Error> ReplicaLogs::Restore(
     LogRecovery* found, uint32_t shard, const std::string& server, Store* store,
     Sessions* sessions) const {
-  Reader reader({cluster_.cluster_id, shard}, store, sessions);
+  Reader reader({cluster_.cluster_id, shard}, server, store, sessions);
   if (auto recovered = found->Recover(shard, store, sessions, 0, &reader); !recovered) {
     return std::unexpected(recovered.error());
   }
-  return reader.restored(server);
+  return reader.restored();
 }
 
 std::expected<std::unique_ptr<ReplicaLog>, Error> ReplicaLogs::Begin(uint32_t shard,

@@ -13,6 +13,8 @@ namespace {
 
 // What waits must fit into memory that is full, where others have as much: Store::kExcessPercentMax.
 constexpr size_t kWaitingPartMax = 16;
+// What it keeps of the past, beside its memory and by that; and while a replica is away.
+constexpr size_t kPastPart = 256, kPastPartMax = 16;
 // Replicas of the same items take more and less memory: by so much a full one exceeds its own before it stops its primary,
 // and then gives back.
 constexpr size_t kFullPercent = 12, kNotFullPercent = 6;
@@ -31,6 +33,12 @@ std::span<const std::byte> TakeItems(std::span<const std::byte>* items) {
   return taken;
 }
 
+ShardReplica::Options WithPast(ShardReplica::Options options, const Store& store) {
+  options.past_bytes = store.region().budget_bytes() / kPastPart;
+  options.past_bytes_max = store.region().budget_bytes() / kPastPartMax;
+  return options;
+}
+
 }  // namespace
 
 ReplicatedStore::ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
@@ -44,7 +52,7 @@ ReplicatedStore::ReplicatedStore(Store* store, Sessions* sessions, Owner* owner,
           std::min(options.waiting_bytes_max, store->region().budget_bytes() / kWaitingPartMax)),
       now_us_(now_us),
       kept_(std::move(kept)),
-      replica_(server, this, std::move(options), now_us) {
+      replica_(server, this, WithPast(std::move(options), *store), now_us) {
   if (!kept_.log) return;
   kept_.log->SetSource([this] { return replica().Everything(); });
   snapshot_.emplace(store_, sessions_, kept_.log.get(), kept_.log->feed());
@@ -77,7 +85,7 @@ bool ReplicatedStore::LookAtLog() {
   // A disk that is full may have room again; one that fails is nothing to wait for, where others hold all.
   const bool is_broken = failure() == Code::kSystem;
   const auto& held = replica().held();
-  if (is_broken && logs_) replica_.Leave();
+  if (is_broken && logs_) replica_.Leave(true);
   if (is_broken && !logs_ && held && held->shard.in_sync.size() > 1) {
     replica_.GiveUp("its log cannot be written");
   }

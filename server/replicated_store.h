@@ -90,7 +90,7 @@ class ReplicatedStore final : private ReplicaOwner {
   }
   // As of ShardReplica.
   void Prefer(uint64_t incarnation) { replica_.Prefer(incarnation); }
-  void Leave() { replica_.Leave(); }
+  void Leave(bool for_good) { replica_.Leave(for_good); }
   bool has_left() const { return replica_.has_left(); }
   void AddPort(fabric::Port* port) { replica_.AddPort(port); }
   std::vector<int> fds() const { return replica_.fds(); }

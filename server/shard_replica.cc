@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "fabric/random.h"
+
 namespace plov::server {
 
 using cluster::StreamMessage;
@@ -28,6 +30,8 @@ cluster::ReplicaSettings SettingsOf(const ShardReplica::Options& options) {
   auto settings = cluster::SettingsOf(options.config);
   settings.has_log = options.has_log;
   if (options.has_log) settings.return_us = kReturnPeriods * settings.detect_us;
+  settings.past_bytes = options.past_bytes;
+  settings.past_bytes_max = options.past_bytes_max;
   return settings;
 }
 
@@ -39,7 +43,7 @@ ShardReplica::ShardReplica(const Server& server, ReplicaOwner* owner, Options op
       owner_(owner),
       shard_(options.shard),
       stream_{options.config.cluster_id, options.shard},
-      self_(options.self),
+      name_(options.self.server),
       waiting_bytes_max_(options.waiting_bytes_max),
       beat_us_(cluster::SettingsOf(options.config).beat_us),
       steady_us_(kSteadyPeriods * cluster::SettingsOf(options.config).detect_us),
@@ -75,7 +79,9 @@ bool ShardReplica::Step(uint64_t now_us) {
   // At the same times for all shards of a server, which wakes for all of them once.
   const uint64_t period_us = beat_us_ / kTicksPerBeat;
   tick_us_ = (now_us / period_us + 1) * period_us;
-  if (leaves_.load(std::memory_order_relaxed)) replica_.Leave();
+  if (leaves_.load(std::memory_order_relaxed)) {
+    replica_.Leave(leaves_for_good_.load(std::memory_order_relaxed));
+  }
   LookAtPreferred(now_us);
   replica_.Tick(now_us);
   if (leaves_.load(std::memory_order_relaxed)) {
@@ -101,7 +107,7 @@ void ShardReplica::TakeNews(uint64_t now_us) {
   has_news_.exchange(false, std::memory_order_acquire);
   while (true) {
     const auto news = server_.agent->Take(shard_);
-    if (news.outcome && news.proposer == self_.incarnation) {
+    if (news.outcome && news.proposer == replica_.self().incarnation) {
       Tell(*news.outcome);
       replica_.Heard(*news.outcome, now_us);
     }
@@ -125,7 +131,7 @@ void ShardReplica::Tell(const cluster::Outcome& outcome) const {
     if (!Has(before.in_sync, member)) what += " adds " + member.server;
     in_sync += (in_sync.empty() ? "" : ",") + member.server;
   }
-  spdlog::info("shard {}: {}{}; in sync in epoch {}: {}", shard_, self_.server,
+  spdlog::info("shard {}: {}{}; in sync in epoch {}: {}", shard_, name_,
                what.empty() ? " begins" : what, now.epoch, in_sync);
 }
 
@@ -134,21 +140,26 @@ void ShardReplica::OnEpoch(uint64_t now_us) {
   epoch_ = replica_.epoch();
   epoch_since_us_ = now_us;
   for (const auto& member : replica_.held()->shard.in_sync) {
-    StreamLink* link = member.server == self_.server ? nullptr : LinkTo(member.server);
+    StreamLink* link = member.server == name_ ? nullptr : LinkTo(member.server);
     if (link != nullptr) link->Connect();
   }
 }
 
 void ShardReplica::LookAtPreferred(uint64_t now_us) {
   const uint64_t preferred = preferred_.load(std::memory_order_relaxed);
-  if (preferred == 0 || preferred == self_.incarnation) return;
+  if (preferred == 0 || preferred == replica_.self().incarnation) return;
   const bool is_steady = now_us >= epoch_since_us_ + steady_us_;
   if (is_steady || leaves_.load(std::memory_order_relaxed)) replica_.HandOverTo(preferred);
 }
 
 void ShardReplica::ShowOath(uint64_t epoch) {
   if (epoch == 0) return server_.oaths->ClearOath(shard_);
-  server_.oaths->ShowOath(shard_, epoch, self_.incarnation);
+  server_.oaths->ShowOath(shard_, epoch, replica_.self().incarnation);
+}
+
+uint64_t ShardReplica::ComeBack(const char* why) {
+  spdlog::info("shard {}: {}'s replica asks to join with what it has: {}", shard_, name_, why);
+  return fabric::RandomId();
 }
 
 bool ShardReplica::CanPropose() const {
@@ -156,7 +167,7 @@ bool ShardReplica::CanPropose() const {
 }
 
 void ShardReplica::Propose(const cluster::Held& base, const cluster::Shard& next) {
-  server_.agent->Propose(shard_, self_.incarnation, base, next);
+  server_.agent->Propose(shard_, replica_.self().incarnation, base, next);
 }
 
 void ShardReplica::Send(const std::string& server, const StreamMessage& message) {

@@ -52,6 +52,7 @@ class ShardReplica final : private cluster::ReplicaHost {
     cluster::Member self;
     std::optional<cluster::Replica::Memory> memory;  // of a former life
     bool has_log = false;  // what it holds is kept: ReplicaOwner::Keep, HasKept
+    size_t past_bytes = 0, past_bytes_max = 0;  // as of cluster::ReplicaSettings
     size_t message_bytes_max = size_t{256} << 20;
     size_t waiting_bytes_max = size_t{64} << 20;  // for each other server
   };
@@ -84,7 +85,10 @@ class ShardReplica final : private cluster::ReplicaHost {
   // or leaves; 0: to none. Any thread.
   void Prefer(uint64_t incarnation) { preferred_.store(incarnation, std::memory_order_relaxed); }
   // As of the Replica's, which does it in the Steps that follow. Any thread, as the next.
-  void Leave() { leaves_.store(true, std::memory_order_relaxed); }
+  void Leave(bool for_good) {
+    if (for_good) leaves_for_good_.store(true, std::memory_order_relaxed);
+    leaves_.store(true, std::memory_order_relaxed);
+  }
   bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
   void CaughtUp() { replica_.CaughtUp(); }
   void SetFull(bool is_full) { replica_.SetFull(is_full); }
@@ -104,6 +108,7 @@ class ShardReplica final : private cluster::ReplicaHost {
     owner_->CatchUp(primary, since);
   }
   void Deposed() override { owner_->Deposed(); }
+  uint64_t ComeBack(const char* why) override;
   void StartAnew(const char* why) override { owner_->StartAnew(why); }
 
   void TakeNews(uint64_t now_us);
@@ -118,7 +123,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   ReplicaOwner* owner_;
   uint32_t shard_;
   cluster::StreamId stream_;
-  cluster::Member self_;
+  std::string name_;  // this server's
   size_t waiting_bytes_max_;
   uint64_t beat_us_;
   uint64_t steady_us_;  // of an epoch, before it hands over to who is preferred
@@ -128,7 +133,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   uint64_t tick_us_;
   std::atomic<bool> has_news_{true};
   std::atomic<uint64_t> preferred_{0};
-  std::atomic<bool> leaves_{false};
+  std::atomic<bool> leaves_{false}, leaves_for_good_{false};
   std::atomic<bool> has_left_{false};
   fabric::Fd
       links_epoll_;  // none, where there is no descriptor for it: then what waits goes with the ticks

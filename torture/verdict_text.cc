@@ -104,7 +104,7 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
     lines->Add("deposed primaries", "{} GETs READ one, {} of them had another answer by the next",
                count(Count::kDeposed), count(Count::kDeposedStale));
   }
-  if (!evidence.options.log.empty()) {
+  if (!evidence.options.log.empty() && !is_cluster) {
     lines->Add("log", "commit {}: {} keys looked at after kills, {} of them had gone back",
                CommitName(evidence.options.commit), Grouped(evidence.surveyed),
                Grouped(audited.gone_back));

@@ -97,10 +97,11 @@ TEST_F(LoggedReplica, WhoTakesOverFromItselfIsFollowedAnew) {
 
 TEST_F(LoggedReplica, ComesBackWithWhatItGave) {
   std::vector<std::string> published;
-  KeptHistory history([&](const Entry& entry) {
+  const auto publish = [&](const Entry& entry) {
     published.push_back(*entry.data);
     return true;
-  });
+  };
+  KeptHistory history("c", publish);
   Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
   Append first = First(1, "a", kC);
   first.entries = Entries({}, 1, {"one", "two"});
@@ -116,12 +117,14 @@ TEST_F(LoggedReplica, ComesBackWithWhatItGave) {
   c.Receive(last, 30);
   for (const Append& kept : host_.kept) EXPECT_TRUE(history.Take(kept));
   EXPECT_EQ(published, (std::vector<std::string>{"one", "two"}));
-  const auto memory = history.MemoryOf("c");
+  const auto memory = history.memory();
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->tail.published().number, 2u);
   EXPECT_EQ(memory->tail.end(), c.tail().end());
   EXPECT_EQ(memory->held.shard, HeldOf(1, "a", {kA, kC}).shard);
-  EXPECT_FALSE(history.MemoryOf("a")) << "the log is c's";
+  KeptHistory of_a("a", publish);
+  for (const Append& kept : host_.kept) EXPECT_TRUE(of_a.Take(kept));
+  EXPECT_FALSE(of_a.memory()) << "the log is c's";
   Append of_another = host_.kept.back();
   of_another.to = kB.incarnation;
   EXPECT_FALSE(history.Take(of_another));

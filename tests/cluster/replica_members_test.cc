@@ -108,7 +108,7 @@ TEST_F(ReplicaRules, WhoLeavesAcknowledgesUntilItIsDropped) {
   Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
   c.Receive(First(1, "a", kC), 10);
   EXPECT_FALSE(c.has_left());
-  c.Leave();
+  c.Leave(true);
   EXPECT_FALSE(c.has_left());
   c.Receive(Beat(1, "a", kC), 20);
   EXPECT_TRUE(host_.acks.back().second.leaves);
@@ -123,7 +123,7 @@ TEST_F(ReplicaRules, PrimaryThatLeavesHandsOverToWhoStays) {
   Replica b = Primary();
   b.Receive(AckOf(2, 0, 1100), 1110);
   b.Tick(1120);
-  b.Leave();
+  b.Leave(true);
   EXPECT_FALSE(b.has_left());
   b.Tick(1130);
   ASSERT_TRUE(host_.hand_over);
@@ -141,7 +141,7 @@ TEST_F(ReplicaRules, NobodyHandsOverToOneThatLeaves) {
   b.HandOverTo(kC.incarnation);
   b.Receive(ack, 1115);
   EXPECT_FALSE(host_.hand_over) << "whoever asks for it";
-  b.Leave();
+  b.Leave(true);
   b.Tick(1120);
   b.Tick(1130);
   EXPECT_FALSE(host_.hand_over);

@@ -43,6 +43,7 @@ class KeepingHost : public cluster::ReplicaHost {
     if (const auto* append = std::get_if<Append>(&message)) appends.push_back(*append);
     if (const auto* ack = std::get_if<Ack>(&message)) acks.emplace_back(server, *ack);
     if (const auto* one = std::get_if<cluster::HandOver>(&message)) hand_over = *one;
+    if (const auto* one = std::get_if<cluster::Join>(&message)) joins.push_back(*one);
   }
   void CloseReaders() override { oath_at_close = oath; }
   bool CanPropose() const override { return can_propose; }
@@ -56,11 +57,13 @@ class KeepingHost : public cluster::ReplicaHost {
   }
   void CatchUp(const Member&, const Position&) override {}
   void Deposed() override { is_deposed = true; }
+  uint64_t ComeBack(const char* /*why*/) override { return ++incarnation; }
   void StartAnew(const char* why) override { given_up = why; }
 
   uint64_t oath = 0;
   std::vector<Append> appends, kept;
   std::vector<std::pair<std::string, Ack>> acks;
+  std::vector<cluster::Join> joins;
   std::optional<cluster::HandOver> hand_over;
   std::optional<uint64_t> oath_at_close;
   std::optional<Shard> proposed;
@@ -70,6 +73,7 @@ class KeepingHost : public cluster::ReplicaHost {
   bool is_deposed = false;
   Position published;
   std::string given_up;
+  uint64_t incarnation = 0x100;  // of the last that came back
 };
 
 class ReplicaRules : public ::testing::Test {

@@ -293,8 +293,10 @@ TEST_F(ReplicaRules, WhoJoinsLooksBeforeItGivesUp) {
   c.Tick(321);
   EXPECT_EQ(host_.given_up, "");
   EXPECT_EQ(host_.reads, 1);
+  EXPECT_EQ(c.self(), kC);
   c.Tick(621);
-  EXPECT_NE(host_.given_up, "");
+  EXPECT_EQ(host_.given_up, "");
+  EXPECT_NE(c.self(), kC);
 }
 
 TEST_F(ReplicaRules, LostMemoryUnderAnOldNameIsNone) {

@@ -30,6 +30,10 @@ cluster::ReplicaSettings SettingsWith(uint64_t lease_us, bool has_log) {
           .beat_us = 2'000,
           .rate_error_ppm = kReplicaRateErrorPpm,
           .min_replicas = 1,
+          .replicas = 4,
+          .past_bytes = 20 * sizeof(Entry),
+          .past_bytes_max = 200 * sizeof(Entry),
+          .piece_bytes = 7 * sizeof(Entry),
           .has_log = has_log,
           .return_us = has_log ? 60'000u : 0};
 }
@@ -77,7 +81,8 @@ void ReplicaServer::Start() {
 
 void ReplicaServer::Leave() {
   leaves_ = true;
-  replica_->Leave();
+  leaves_for_good_ = world_->Draw(2) == 0;
+  replica_->Leave(leaves_for_good_);
 }
 
 void ReplicaServer::Die(bool keeps_memory) {
@@ -86,7 +91,7 @@ void ReplicaServer::Die(bool keeps_memory) {
   memory_->answers = false;
   if (keeps_memory && world_->options_.has_logs) {
     RestoreFromLog();
-  } else if (keeps_memory && replica_->is_member()) {
+  } else if (keeps_memory && !starts_anew_ && replica_->is_member()) {
     left_ = Replica::Memory{replica_->tail(), *replica_->held()};
   }
   replica_.reset();
@@ -100,17 +105,16 @@ void ReplicaServer::Die(bool keeps_memory) {
 
 void ReplicaServer::RestoreFromLog() {
   log_.resize(durable_ + world_->Draw(log_.size() - durable_ + 1));
-  const uint64_t incarnation = memory_->incarnation;
   memory_ = std::make_shared<ReplicaMemory>(base_);
-  memory_->incarnation = incarnation;
-  cluster::KeptHistory history([this](const Entry& entry) {
+  cluster::KeptHistory history(name_, [this](const Entry& entry) {
     memory_->Add(entry);
     return true;
   });
   for (const auto& kept : log_) {
     if (!history.Take(kept)) return world_->Wrong("a log makes no sense");
   }
-  left_ = history.MemoryOf(name_);
+  memory_->incarnation = history.incarnation();
+  left_ = history.memory();
 }
 
 void ReplicaServer::Sync() {
@@ -176,6 +180,11 @@ void ReplicaServer::Deposed() {
   questions_.clear();
 }
 
+uint64_t ReplicaServer::ComeBack(const char*) {
+  ++world_->counts_.returned;
+  return memory_->incarnation = ++world_->last_incarnation_;
+}
+
 void ReplicaServer::StartAnew(const char* why) {
   const auto& in_sync = world_->Newest().in_sync;
   const bool is_member =
@@ -184,6 +193,7 @@ void ReplicaServer::StartAnew(const char* why) {
   if (reason.ends_with("not the primary's") || (is_member && reason.ends_with("what it lacks"))) {
     world_->Wrong(name_ + ": " + why);
   }
+  if (reason.ends_with("what it lacks")) ++world_->counts_.lacked;
   starts_anew_ = true;
 }
 
@@ -200,7 +210,7 @@ void ReplicaServer::Tick() {
   // Where its memory is needed by nobody it may end without it.
   if (leaves_ && replica_->has_left() && !replica_->is_member()) {
     ++world_->counts_.have_left;
-    Die(false);
+    Die(!leaves_for_good_);
     return world_->has_faults_ ? void() : Start();
   }
   // Some time after it was found, and again when the primary's epoch has changed since.
@@ -223,6 +233,7 @@ void ReplicaServer::CatchUpNow() {
   const auto& [primary, since] = *catches_up_;
   const auto& source = world_->ServerOf(primary.server).memory_;
   if (!source->answers || source->incarnation != primary.incarnation) return;
+  if (source->published < since.number) return;  // it has come back, and not published all again
   for (const auto& [number, entry] : source->entries) {
     if (number > since.number) continue;
     memory_->Add(entry);

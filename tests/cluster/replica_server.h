@@ -52,6 +52,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   bool Publish(const cluster::Entry& entry) override;
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
   void Deposed() override;
+  uint64_t ComeBack(const char* why) override;
   void StartAnew(const char* why) override;
 
   void Start();  // with what is left
@@ -96,7 +97,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   bool is_up_ = false;
   bool is_stopped_ = false;
   bool starts_anew_ = false;
-  bool leaves_ = false;
+  bool leaves_ = false, leaves_for_good_ = false;
   bool wants_configuration_ = false;
   std::optional<std::pair<cluster::Held, cluster::Shard>> proposal_;
   std::optional<std::pair<cluster::Member, cluster::Position>> catches_up_;

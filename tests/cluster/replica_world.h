@@ -50,13 +50,15 @@ struct ReplicaCounts {
   uint64_t deposed_gets = 0;  // that a former primary's memory answered
   uint64_t lost = 0, full = 0, came_back = 0, handed_over = 0, have_left = 0;
   uint64_t power_cuts = 0;
+  uint64_t returned = 0;  // with what they had published
+  uint64_t lacked = 0;    // those of them that nobody had the rest for
 };
 inline constexpr uint64_t ReplicaCounts::*kReplicaCounts[] = {
     &ReplicaCounts::epochs,       &ReplicaCounts::acknowledged, &ReplicaCounts::gets,
     &ReplicaCounts::leased,       &ReplicaCounts::answered,     &ReplicaCounts::refused,
     &ReplicaCounts::deposed_gets, &ReplicaCounts::lost,         &ReplicaCounts::full,
     &ReplicaCounts::came_back,    &ReplicaCounts::handed_over,  &ReplicaCounts::have_left,
-    &ReplicaCounts::power_cuts};
+    &ReplicaCounts::power_cuts,   &ReplicaCounts::returned,     &ReplicaCounts::lacked};
 
 class ReplicaWorld {
  public:

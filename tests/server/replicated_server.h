@@ -109,6 +109,7 @@ class ReplicatedServer {
   std::optional<cluster::Replica::Memory> Kill() {
     std::optional<cluster::Replica::Memory> left;
     if (replica().is_member()) left = {replica().tail(), *replica().held()};
+    incarnation_ = replica().self().incarnation;
     const std::lock_guard lock(wake_mutex_);
     clients_.clear();
     replication_ = nullptr;
@@ -184,7 +185,7 @@ class ReplicatedServer {
     const uint64_t* oath =
         verify::WordsAt(oaths_->region().data(), verify::OathOffset(kReplicatedShard));
     return verify::LoadWord(oath) ==
-           verify::Oath(test::kClusterId, kReplicatedShard, epoch, incarnation_);
+           verify::Oath(test::kClusterId, kReplicatedShard, epoch, replica().self().incarnation);
   }
 
   bool is_stopped = false;
