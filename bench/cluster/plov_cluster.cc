@@ -41,7 +41,8 @@ class PlovSubjectClient final : public SubjectClient {
 }  // namespace
 
 std::expected<std::unique_ptr<PlovCluster>, Error> PlovCluster::Start(const std::string& plovd,
-                                                                      const std::string& folder) {
+                                                                      const std::string& folder,
+                                                                      const std::string& log) {
   const std::string own = folder + "/cluster";
   std::error_code failed;
   std::filesystem::create_directory(own, failed);
@@ -52,6 +53,7 @@ std::expected<std::unique_ptr<PlovCluster>, Error> PlovCluster::Start(const std:
                                              .shards = kShards,
                                              .memory_bytes = kServerBytes,
                                              .max_value_bytes = kValueBytesMax,
+                                             .log = log,
                                              .detect = std::chrono::milliseconds(300),
                                              .drop = std::chrono::milliseconds(80),
                                              .spin_us = program::kPlovdSpinUs});

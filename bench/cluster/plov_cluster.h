@@ -14,9 +14,10 @@ inline constexpr uint32_t kHarmedShard = 0;  // whose primary it is
 
 class PlovCluster final : public Subject {
  public:
-  // folder: there already. Errors: as of OwnCluster::Start.
+  // folder: there already, as is log, that of their logs; empty: they have none. Errors: as of OwnCluster::Start.
   static std::expected<std::unique_ptr<PlovCluster>, Error> Start(const std::string& plovd,
-                                                                  const std::string& folder);
+                                                                  const std::string& folder,
+                                                                  const std::string& log);
   ~PlovCluster() override;
 
   std::string uri() const { return cluster_->uri(); }

@@ -115,6 +115,10 @@ Outcome FillSettings(const Given& given, ClusterSettings* settings) {
     settings->rounds = 1;
     settings->duration = std::chrono::milliseconds(20);
   }
+  settings->log = given.Text("log");
+  if (given.Has("log") && settings->log.empty()) {
+    return given.Invalid("--log is empty: name a folder");
+  }
   return FillStudy(given, settings);
 }
 
@@ -146,6 +150,7 @@ Page PageOf(const ClusterStudy& study) {
       "a "
       "time\n{}, in turn",
       kSubjectKeys, RoundsOf(study.settings.rounds, study.settings.duration));
+  if (!study.settings.log.empty()) head += "\nplov's servers log to " + study.settings.log;
   if (!study.skipped.empty()) head += "\nRedis Cluster is skipped: " + study.skipped;
   return {.title = "plov-bench cluster",
           .headline = HeadlineOf(study),
@@ -166,6 +171,7 @@ Page PageOf(const ClusterStudy& study) {
 program::Json JsonOf(const ClusterStudy& study) {
   program::Json object = {{"rounds", study.settings.rounds},
                           {"duration_us", study.settings.duration.count()},
+                          {"log", study.settings.log},
                           {"goals", GoalsOf(study)},
                           {"harms", program::Json::array()}};
   if (!study.skipped.empty()) object["skipped"] = study.skipped;
@@ -177,7 +183,7 @@ const Command kClusterCommand = {
     "cluster",
     "how long a cluster is away when a server is harmed, beside Redis Cluster",
     OptionsOf<ClusterSettings>,
-    {},
+    {{"log", "DIR", "plov's servers keep a log, on this folder's disk"}},
     MeasureAndShow<FillSettings, StudyCluster>};
 
 }  // namespace plov::bench

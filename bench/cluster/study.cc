@@ -86,7 +86,13 @@ class Bench {
     if (!folder) return std::unexpected(folder.error());
     folder_.emplace(std::move(*folder));
     Say("starting three ZooKeepers and three servers");
-    auto plov = PlovCluster::Start(study_.settings.plovd, folder_->path());
+    if (!study_.settings.log.empty()) {
+      auto logs = ScratchFolder::MakeIn(study_.settings.log);
+      if (!logs) return std::unexpected(logs.error());
+      logs_.emplace(std::move(*logs));
+    }
+    auto plov = PlovCluster::Start(study_.settings.plovd, folder_->path(),
+                                   logs_ ? logs_->path() : std::string());
     if (!plov) return std::unexpected(plov.error());
     plov_ = std::move(*plov);
     alone_.emplace(ServerFor(study_.settings.plovd, folder_->path(), kItems, work_.value_bytes()));
@@ -192,7 +198,7 @@ class Bench {
 
   ClusterStudy study_;
   Work work_;
-  std::optional<ScratchFolder> folder_;
+  std::optional<ScratchFolder> folder_, logs_;
   std::unique_ptr<PlovCluster> plov_;
   std::optional<program::OwnServer> alone_;
   std::unique_ptr<Subject> redis_;

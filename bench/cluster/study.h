@@ -20,6 +20,9 @@ namespace plov::bench {
 
 struct ClusterSettings : StudySettings {
   ClusterSettings() : StudySettings(5, std::chrono::milliseconds(500)) {}
+
+  std::string log =
+      {};  // a folder on the disk that the servers' logs are on; empty: they have none
 };
 
 inline constexpr std::string_view kPlovCluster = "plov";
