@@ -17,12 +17,12 @@ struct Follower {
   bool is_joining = false;  // it is in no configuration yet
   bool follows = false;     // it has this primary's entries in the place of its own
   bool has_caught_up = false;
-  bool leaves = false;    // it has asked to be dropped
-  bool is_full = false;   // it has said so last
-  uint64_t sent = 0;      // it was sent all up to this number
-  uint64_t held = 0;      // it holds all up to this number
-  uint64_t heard_us = 0;  // when it was heard of last
-  uint64_t sent_us = 0;   // it has acknowledged, in this epoch, what was sent then
+  bool leaves = false;     // it has asked to be dropped
+  Full full = Full::kNot;  // it has said so last
+  uint64_t sent = 0;       // it was sent all up to this number
+  uint64_t held = 0;       // it holds all up to this number
+  uint64_t heard_us = 0;   // when it was heard of last
+  uint64_t sent_us = 0;    // it has acknowledged, in this epoch, what was sent then
 };
 
 class Followers {

@@ -308,7 +308,7 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
                       .has_gap = has_gap,
                       .has_caught_up = has_caught_up_,
                       .leaves = leaves_,
-                      .is_full = is_full_,
+                      .full = full_,
                       .end = held_number(),
                       .sent_us = sent_us_});
 }
@@ -355,7 +355,7 @@ void Replica::Receive(const Ack& ack, uint64_t now_us) {
   from->follows = true;
   from->has_caught_up |= ack.has_caught_up;
   from->leaves |= ack.leaves;
-  from->is_full = ack.is_full;
+  from->full = ack.full;
   from->held = std::max(from->held, ack.end);
   from->sent_us = std::max(from->sent_us, ack.sent_us);
   // What it has not, or was not sent yet: one that comes back gets the past piece by piece.
@@ -411,12 +411,12 @@ bool Replica::takes_writes() const {
   return takes_entries() && held_->shard.in_sync.size() >= settings_.min_replicas;
 }
 
-const std::string* Replica::full_member() const {
+const Follower* Replica::full_member() const {
   if (!lead_) return nullptr;
   const auto& all = lead_->followers.all();
-  const auto full =
-      std::ranges::find_if(all, [](const Follower& one) { return !one.is_joining && one.is_full; });
-  return full == all.end() ? nullptr : &full->replica.server;
+  const auto full = std::ranges::find_if(
+      all, [](const Follower& one) { return !one.is_joining && one.full != Full::kNot; });
+  return full == all.end() ? nullptr : &*full;
 }
 
 std::optional<uint64_t> Replica::joining() const {

@@ -141,9 +141,8 @@ class Replica {
   void CaughtUp() { has_caught_up_ = is_whole_ = true; }
   // Publishes some of what its primary has; a primary nothing. False: there was nothing. Often, as Tick.
   bool GoOn();
-  // Whether its memory holds little more than what is under way: its primary is to take no more. It hears of it with the
-  // next acknowledgement.
-  void SetFull(bool is_full) { is_full_ = is_full; }
+  // Its primary is to take no more. It hears of it with the next acknowledgement.
+  void SetFull(Full full) { full_ = full; }
   // The log has the first `count` of what ReplicaHost::Keep was given.
   void HasKept(uint64_t count, uint64_t now_us);
   // All that it holds, for a log that is to begin with this: what is published is elsewhere. Not of one that is new.
@@ -165,8 +164,8 @@ class Replica {
   // Whether Write may be called; and whether for clients, for whom there have to be enough replicas.
   bool takes_entries() const { return serves() && !lead_->successor; }
   bool takes_writes() const;
-  // Of a primary: the server of another member that is full; nullptr: none is.
-  const std::string* full_member() const;
+  // Of a primary: another member that is full; nullptr: none is.
+  const Follower* full_member() const;
   // The replica that joins, once it has this primary's stream: the next entry is among what it gets. nullopt: there is none.
   std::optional<uint64_t> joining() const;
 
@@ -285,7 +284,7 @@ class Replica {
   bool is_given_up_ = false;
   bool has_caught_up_ = false;
   bool leaves_ = false, leaves_for_good_ = false;
-  bool is_full_ = false;
+  Full full_ = Full::kNot;
   std::optional<Held> held_;
   uint64_t oath_ = 0;
   bool follows_ = false;        // it has the tail of the epoch's primary

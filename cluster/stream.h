@@ -46,6 +46,9 @@ Entry MakeEntry(const Position& before, uint64_t epoch, std::string data);
 // Whether it does: the next number, and the chain of its bytes.
 bool Follows(const Position& before, const Entry& entry);
 
+// What a replica has no room in for more than what is under way.
+enum class Full : uint8_t { kNot, kMemory, kLog };
+
 struct Append {
   uint64_t epoch = 0;
   std::string from = {};  // the server, which is answered
@@ -68,9 +71,9 @@ struct Ack {
       false;  // it has the primary's entries in the place of its own; else it asks for the first Append
   bool has_gap = false;  // it lacks what lies between `end` and the Append
   bool has_caught_up =
-      false;             // of a new replica: it has what was published before the stream began, too
-  bool leaves = false;   // it is to be dropped
-  bool is_full = false;  // it has no memory for more than what is under way
+      false;            // of a new replica: it has what was published before the stream began, too
+  bool leaves = false;  // it is to be dropped
+  Full full = Full::kNot;
   uint64_t end = 0;      // it holds all up to this number
   uint64_t sent_us = 0;  // the greatest of the primary's Appends that it took in this epoch
 };

@@ -29,7 +29,8 @@ constexpr uint8_t kFollows = 1;
 constexpr uint8_t kHasGap = 2;
 constexpr uint8_t kHasCaughtUp = 4;
 constexpr uint8_t kLeaves = 8;
-constexpr uint8_t kIsFull = 16;
+constexpr uint8_t kMemoryIsFull = 16;
+constexpr uint8_t kLogIsFull = 32;
 
 struct Head {
   MessageKind kind;
@@ -61,7 +62,8 @@ Head HeadOf(const Append& append) {
 Head HeadOf(const Ack& ack) {
   const int flags = (ack.follows ? kFollows : 0) | (ack.has_gap ? kHasGap : 0) |
                     (ack.has_caught_up ? kHasCaughtUp : 0) | (ack.leaves ? kLeaves : 0) |
-                    (ack.is_full ? kIsFull : 0);
+                    (ack.full == Full::kMemory ? kMemoryIsFull : 0) |
+                    (ack.full == Full::kLog ? kLogIsFull : 0);
   return {.kind = MessageKind::kAck,
           .flags = static_cast<uint8_t>(flags),
           .epoch = ack.epoch,
@@ -179,15 +181,19 @@ std::optional<StreamMessage> TakeAppend(const StreamId& id, Head head, ByteReade
 }
 
 std::optional<StreamMessage> TakeAck(const Head& head) {
-  constexpr int kAllFlags = kFollows | kHasGap | kHasCaughtUp | kLeaves | kIsFull;
-  if (head.flags > kAllFlags || !head.name.empty()) return std::nullopt;
+  constexpr int kBothFull = kMemoryIsFull | kLogIsFull;
+  constexpr int kAllFlags = kFollows | kHasGap | kHasCaughtUp | kLeaves | kBothFull;
+  const int full = head.flags & kBothFull;
+  if (head.flags > kAllFlags || full == kBothFull || !head.name.empty()) return std::nullopt;
   return Ack{.epoch = head.epoch,
              .from = head.incarnation,
              .follows = (head.flags & kFollows) != 0,
              .has_gap = (head.flags & kHasGap) != 0,
              .has_caught_up = (head.flags & kHasCaughtUp) != 0,
              .leaves = (head.flags & kLeaves) != 0,
-             .is_full = (head.flags & kIsFull) != 0,
+             .full = full == 0               ? Full::kNot
+                     : full == kMemoryIsFull ? Full::kMemory
+                                             : Full::kLog,
              .end = head.number,
              .sent_us = head.sent_us};
 }

@@ -4,7 +4,8 @@
 //       0    8 checksum     garbage, another shard's and another cluster's: XXH3 of bytes 8..end under a seed of both
 //       8    4 magic        "plst"
 //      12    1 kind         1 Append, 2 Ack, 3 Join, 4 HandOver
-//      13    1 flags        of an Append 1: is_first; of an Ack 1: follows, 2: has_gap, 4: has_caught_up; else 0
+//      13    1 flags        of an Append 1: is_first; of an Ack 1: follows, 2: has_gap, 4: has_caught_up, 8: leaves,
+//                           its 16: memory, 32: log is full; else 0
 //      14    2 name bytes   of an Append's sender, of a Join's server; else 0
 //      16    8 bytes        of the message: one that was cut short
 //      24    8 epoch        not 0

@@ -8,6 +8,7 @@
 namespace plov::server {
 
 using cluster::Entry;
+using cluster::Full;
 
 namespace {
 
@@ -112,17 +113,18 @@ bool ReplicatedStore::StepSnapshot() {
 // One that joins would stop all writes as soon as it is a member.
 void ReplicatedStore::LookAtMemory() {
   is_full_ = store_->excess_percent() > (is_full_ ? kNotFullPercent : kFullPercent);
-  replica_.SetFull(is_full_ || failure() == Code::kNoSpace);
+  const Full of_log = failure() == Code::kNoSpace ? Full::kLog : Full::kNot;
+  replica_.SetFull(is_full_ ? Full::kMemory : of_log);
   if (is_full_ && !replica().is_member()) {
     is_too_small_ = true;
     return replica_.GiveUp("its memory is too small");
   }
-  const std::string* full = logs_ ? replica().full_member() : nullptr;
-  if (std::exchange(other_is_full_, full != nullptr) || full == nullptr) return;
-  spdlog::warn(
-      "shard {}: its replica on {} is full, so PUTs fail: raise --memory there, or make room for "
-      "its log",
-      shard_, *full);
+  const cluster::Follower* full = logs_ ? replica().full_member() : nullptr;
+  const Full before = std::exchange(other_full_, full != nullptr ? full->full : Full::kNot);
+  if (other_full_ == before || full == nullptr) return;
+  spdlog::warn("shard {}: its replica on {} is full, so {}", shard_, full->replica.server,
+               other_full_ == Full::kMemory ? "PUTs fail: raise --memory there"
+                                            : "writes fail: make room on the disk of --log there");
 }
 
 bool ReplicatedStore::PassOn(uint64_t now_us) {

@@ -63,8 +63,8 @@ class ReplicatedStore final : private ReplicaOwner {
   bool takes_writes() const { return logs_ && replica().takes_writes(); }
   // Of one more write; of any when nothing waits. bytes: verify::LoggedBytes.
   bool HasRoom(size_t bytes) const;
-  // Of another replica: it takes no more, but what gives memory back.
-  bool other_is_full() const { return other_is_full_; }
+  // Of another replica: it takes no more, but, where it is its memory, what gives some back.
+  cluster::Full other_full() const { return other_full_; }
   // The batches that replies to writes wait for.
   const log::CommitLog& log() const { return log_; }
   // On disk; null: there is none.
@@ -146,7 +146,7 @@ class ReplicatedStore final : private ReplicaOwner {
   bool has_caught_up_ = false;
   bool is_full_ = false;       // its memory
   bool is_too_small_ = false;  // likewise, for what the others hold
-  bool other_is_full_ = false;
+  cluster::Full other_full_ = cluster::Full::kNot;
   ShardReplica replica_;
 };
 

@@ -91,7 +91,7 @@ class ShardReplica final : private cluster::ReplicaHost {
   }
   bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
   void CaughtUp() { replica_.CaughtUp(); }
-  void SetFull(bool is_full) { replica_.SetFull(is_full); }
+  void SetFull(cluster::Full full) { replica_.SetFull(full); }
   void HasKept(uint64_t count) { replica_.HasKept(count, now_us_); }
   void GiveUp(const char* why) { replica_.GiveUp(why); }
 

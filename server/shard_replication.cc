@@ -31,7 +31,12 @@ Batch::Outcome ShardReplication::Ask(const verify::Request& request, WriteReply*
     return kLogs;  // until there are enough replicas, or its client's connection ends
   if (!store_->MayWrite(request) || store_->pending() >= kStagedMax) return kLogs;
   if (replicated_.is_behind()) return kLogs;
-  if (replicated_.other_is_full() && request.operation != verify::Operation::kDelete) {
+  const cluster::Full full = replicated_.other_full();
+  if (full == cluster::Full::kLog) {
+    *refusal = RefusalOf(Code::kNoSpace);
+    return kDone;
+  }
+  if (full == cluster::Full::kMemory && request.operation != verify::Operation::kDelete) {
     *refusal = store_->RefuseForOther();
     return kDone;
   }

@@ -78,11 +78,12 @@ TEST_F(ReplicaRules, MemberThatIsFullIsKnownUntilItIsNot) {
   Replica b = Primary();
   EXPECT_EQ(b.full_member(), nullptr);
   Ack ack = AckOf(2, 0, 1100);
-  ack.is_full = true;
+  ack.full = cluster::Full::kLog;
   b.Receive(ack, 1110);
   ASSERT_NE(b.full_member(), nullptr);
-  EXPECT_EQ(*b.full_member(), "c");
-  ack.is_full = false;
+  EXPECT_EQ(b.full_member()->replica.server, "c");
+  EXPECT_EQ(b.full_member()->full, cluster::Full::kLog);
+  ack.full = cluster::Full::kNot;
   b.Receive(ack, 1120);
   EXPECT_EQ(b.full_member(), nullptr);
 }

@@ -58,8 +58,10 @@ std::vector<StreamMessage> Messages() {
           Ack{.epoch = 7, .from = 0xb, .follows = true, .end = 44, .sent_us = 1'000'000},
           Ack{.epoch = 7, .from = 0xb, .has_gap = true, .has_caught_up = true},
           Ack{.epoch = 7, .from = 0xb, .follows = true, .leaves = true},
-          Ack{.epoch = 7, .from = 0xb, .follows = true, .is_full = true},
+          Ack{.epoch = 7, .from = 0xb, .follows = true, .full = cluster::Full::kMemory},
+          Ack{.epoch = 7, .from = 0xb, .full = cluster::Full::kLog},
           Join{7, {"c1", 0xc}},
+          Join{7, {"c1", 0xc}, {44, 0xcc}},
           HandOver{7, 0xb}};
 }
 
