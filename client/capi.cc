@@ -289,12 +289,12 @@ plov_code plov_sync(plov_client* client) {
 plov_code plov_stats(const plov_client* client, plov_client_stats* stats, size_t stats_bytes) {
   if (client == nullptr || stats == nullptr) return PLOV_INVALID_ARGUMENT;
   const plov::ClientStats s = client->client.stats();
-  const plov_client_stats all = {s.gets,         s.hits,         s.puts,          s.reads,
-                                 s.bucket_reads, s.record_reads, s.known_reads,   s.known_misses,
-                                 s.torn_buckets, s.torn_records, s.confirmations, s.restarts,
-                                 s.fallbacks,    s.corrupt,      s.reconnects,    s.retries,
-                                 s.refreshes,    s.late_reads,   s.map_fetches,   s.deposed_gets,
-                                 s.deposed_stale};
+  const plov_client_stats all = {s.gets,          s.hits,         s.puts,          s.reads,
+                                 s.bucket_reads,  s.record_reads, s.known_reads,   s.known_misses,
+                                 s.torn_buckets,  s.torn_records, s.confirmations, s.restarts,
+                                 s.fallbacks,     s.corrupt,      s.reconnects,    s.retries,
+                                 s.refreshes,     s.late_reads,   s.map_fetches,   s.deposed_gets,
+                                 s.deposed_stale, s.lives};
   CopyStruct(stats, stats_bytes, all);
   return PLOV_OK;
 }

@@ -61,11 +61,14 @@ bool Controls::OnReply(uint32_t shard, const verify::Reply& reply) {
   return true;
 }
 
-// Where nothing was sent yet, the next connections may be to a server with other shards.
+// Where nothing was sent yet, the next connections may be to a server with other shards. Of a shard of a cluster the next
+// primary answers for the former one.
 void Controls::OnDown(const Peer& peer) {
+  const bool asks_next = peer.target().part && request_.operation == verify::Operation::kSync;
   size_t sent = 0, unanswered = 0;
-  for (const Asked& asked : asked_) {
+  for (Asked& asked : asked_) {
     if (asked.shard - peer.first_shard() >= peer.shard_count()) continue;
+    if (asks_next && !asked.is_answered) asked.id = 0;
     sent += asked.id != 0;
     unanswered += !asked.is_answered;
   }

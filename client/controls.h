@@ -40,7 +40,7 @@ class Controls {
   void Send(const Peers& peers);
   // False when the reply belongs to somebody else.
   bool OnReply(uint32_t shard, const verify::Reply& reply);
-  // The peer is not up any more: what was sent there has no reply.
+  // The peer is not up any more: what was sent there has no reply, and is sent again if the next one can answer it.
   void OnDown(const Peer& peer);
 
   // Why the next shard that was not asked is not up; null: none is waited for so.

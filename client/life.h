@@ -65,6 +65,7 @@ class Life {
 
   // 0 before the first connection.
   uint64_t incarnation() const { return links_.empty() ? 0 : links_[0]->view().incarnation; }
+  uint64_t epoch() const { return epoch_; }  // of a Part
   cuckoo::LocationCache* locations() { return &locations_; }
 
   // Writes that got an answer.

@@ -44,7 +44,7 @@ void Peer::TakeDown() {
 }
 
 std::expected<std::unique_ptr<Life>, Error> Peer::Attempt(Deadline deadline) {
-  const uint64_t incarnation = life_->incarnation();
+  const uint64_t incarnation = life_->incarnation(), epoch = life_->epoch();
   std::unique_ptr<Life> next;
   auto connected = life_->Connect(target_, deadline);
   if (connected && !*connected) {
@@ -58,15 +58,22 @@ std::expected<std::unique_ptr<Life>, Error> Peer::Attempt(Deadline deadline) {
   backoff_ = {};
   is_silent_ = false;
   if (next != nullptr) return next;
-  if (life_->incarnation() != incarnation) restart_puts_ = puts();
+  // The next primary of a shard of a cluster has all that the former one has acknowledged.
+  const bool is_other = incarnation != 0 && life_->incarnation() != incarnation;
+  if (is_other && life_->epoch() == epoch) OnOtherLife();
   is_up_ = true;
   return nullptr;
+}
+
+void Peer::OnOtherLife() {
+  restart_puts_ = puts();
+  ++lives_;
 }
 
 void Peer::Begin(std::unique_ptr<Life> life) {
   life_->AddTo(&former_);
   life_ = std::move(life);
-  restart_puts_ = puts();
+  OnOtherLife();
   is_up_ = true;
 }
 
@@ -93,6 +100,7 @@ bool Peer::EndSync() {
 
 void Peer::AddTo(ClientStats* stats) const {
   stats->puts += former_.puts;
+  stats->lives += lives_;
   stats->late_reads += former_.late_reads;
   stats->refreshes += former_.refreshes;
   life_->AddTo(stats);

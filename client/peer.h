@@ -62,6 +62,7 @@ class Peer {
  private:
   uint64_t puts() const { return former_.puts + life_->answered(); }
   void OnFailed(Error* error);
+  void OnOtherLife();
 
   Target target_;
   uint32_t first_shard_;
@@ -79,6 +80,7 @@ class Peer {
   uint64_t synced_puts_ = 0;   // of puts(), those that the last Sync has told of
   uint64_t syncing_puts_ = 0;  // that this one is to tell of
   uint64_t restart_puts_ = 0;  // that a server answered that has ended
+  uint64_t lives_ = 0;         // after the first, that may lack them
 };
 
 }  // namespace plov

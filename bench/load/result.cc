@@ -28,7 +28,8 @@ constexpr auto kCounters = std::to_array<Counter>({{"gets", &ClientStats::gets},
                                                    {"late_reads", &ClientStats::late_reads},
                                                    {"map_fetches", &ClientStats::map_fetches},
                                                    {"deposed_gets", &ClientStats::deposed_gets},
-                                                   {"deposed_stale", &ClientStats::deposed_stale}});
+                                                   {"deposed_stale", &ClientStats::deposed_stale},
+                                                   {"lives", &ClientStats::lives}});
 static_assert(sizeof(ClientStats) == kCounters.size() * sizeof(uint64_t), "none is left out");
 
 using Count = std::pair<const char*, uint64_t Result::*>;

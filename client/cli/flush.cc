@@ -82,7 +82,7 @@ class Flusher {
     }
     batch_.clear();
     progress_.Show(deleted_, bytes_);
-    if (client_->stats().reconnects > 0) failure_ = Gone();
+    if (client_->stats().lives > 0) failure_ = Gone();
   }
 
   static Error Gone() {

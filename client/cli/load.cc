@@ -145,7 +145,7 @@ void Loader::StoreBatch() {
   client_->PutMany(
       items_, [this](size_t index, const Client::PutResult& result) { OnStored(index, result); });
   // Another server's life would lack what this one's has.
-  if (!failure_ && client_->stats().reconnects > 0) {
+  if (!failure_ && client_->stats().lives > 0) {
     failure_ = {line_numbers_.back(),
                 {Code::kUnavailable, "the server went away for a while and may have lost items"}};
   }

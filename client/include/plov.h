@@ -175,6 +175,7 @@ typedef struct plov_client_stats {
   uint64_t
       deposed_gets;  // GETs that READ a primary after another had taken over, and asked that one
   uint64_t deposed_stale;  // those of them whose answer was another one then
+  uint64_t lives;  // of a server, after its first, that may lack what a former one acknowledged
 } plov_client_stats;
 
 // What a plov_scan saw.

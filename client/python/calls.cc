@@ -100,6 +100,7 @@ py::dict DictOf(const ClientStats& stats) {
   PLOV_STAT(map_fetches);
   PLOV_STAT(deposed_gets);
   PLOV_STAT(deposed_stale);
+  PLOV_STAT(lives);
 #undef PLOV_STAT
   return dict;
 }

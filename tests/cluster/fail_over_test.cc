@@ -220,10 +220,14 @@ class Load {
 TEST_F(FailOverTest, NothingIsLostWhenServersAreKilledOneAfterTheOther) {
   Load load([this] { return Connect(); });
   ASSERT_TRUE(load.AwaitMore(100));
+  Client client = Connect();
   for (size_t i = 0; i < kServers + 1; ++i) {
+    for (int key = 0; key < 32; ++key) ASSERT_TRUE(client.Put("mine" + std::to_string(key), "v"));
     servers_[i % kServers]->Signal(SIGKILL);
     ASSERT_TRUE(load.AwaitMore(100)) << "without " << NameOf(i % kServers) << ":\n"
                                      << TextOf(LogOf((i + 1) % kServers));
+    const auto synced = client.Sync();
+    EXPECT_TRUE(synced) << synced.error().message;  // the next primary has all
     Start(i % kServers);
     ASSERT_TRUE(AwaitWhole()) << said_ << TextOf(LogOf(i % kServers));
     if (HasFailure()) break;

@@ -125,6 +125,7 @@ struct ClientStats {
   uint64_t deposed_gets =
       0;  // GETs that READ a primary after another had taken over, and asked that one
   uint64_t deposed_stale = 0;  // those of them whose answer was another one then
+  uint64_t lives = 0;  // of a server, after its first, that may lack what a former one acknowledged
 };
 
 // How new ServerStats are.
