@@ -386,8 +386,10 @@ void Replica::Lost(const std::string& server, uint64_t now_us) {
   heard_us_ = std::min(heard_us_, now_us - std::min(now_us, settings_.detect_us + 1));
 }
 
+// Not while a configuration is proposed: a late one, of a former life of who is being added, would take its place among
+// those that are waited for (S3).
 void Replica::Receive(const Join& join, uint64_t now_us) {
-  if (!serves() || join.epoch != epoch()) return;
+  if (!serves() || join.epoch != epoch() || proposal_) return;
   // Its server's former life, or what it was before, has to be dropped first.
   const auto& members = held_->shard.in_sync;
   const auto former = std::ranges::find(members, join.replica.server, &Member::server);

@@ -105,6 +105,28 @@ TEST_F(ReplicaRules, MemberThatLeavesIsDroppedAtOnce) {
   EXPECT_EQ(host_.proposed->in_sync, std::vector{kB});
 }
 
+// A Join of its server's former life comes late, from before that ended.
+TEST_F(ReplicaRules, WhoIsBeingAddedIsWaitedFor) {
+  settings_.lease_us = 0;
+  Replica b = Make(kB, HeldOf(1, "a", {kA, kB}));
+  b.Receive(First(1, "a", kB), 10);
+  b.Tick(1000);
+  b.Heard(Accepted(HeldOf(2, "b", {kB})), 1100);
+  b.Receive(cluster::Join{2, kC, {}}, 1110);
+  host_.proposed.reset();
+  Ack ack = AckOf(2, 0, 1110);
+  ack.has_caught_up = true;
+  b.Receive(ack, 1120);
+  b.Tick(1130);
+  ASSERT_TRUE(host_.proposed);
+  ASSERT_EQ(host_.proposed->in_sync.size(), 2u);
+  b.Receive(cluster::Join{2, {"c", 0x77}, {}}, 1140);
+  const Position at = b.Write("one", 1150);
+  EXPECT_NE(host_.published, at) << "c lacks it, and may be a member already";
+  b.Receive(AckOf(2, 1, 1150), 1160);
+  EXPECT_EQ(host_.published, at);
+}
+
 TEST_F(ReplicaRules, WhoLeavesAcknowledgesUntilItIsDropped) {
   Replica c = Make(kC, HeldOf(1, "a", {kA, kC}));
   c.Receive(First(1, "a", kC), 10);
