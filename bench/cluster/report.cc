@@ -115,11 +115,7 @@ Outcome FillSettings(const Given& given, ClusterSettings* settings) {
     settings->rounds = 1;
     settings->duration = std::chrono::milliseconds(20);
   }
-  settings->log = given.Text("log");
-  if (given.Has("log") && settings->log.empty()) {
-    return given.Invalid("--log is empty: name a folder");
-  }
-  return FillStudy(given, settings);
+  return AllOf({FillFolder(given, "log", &settings->log), FillStudy(given, settings)});
 }
 
 program::Json JsonOf(const HarmRow& row) {

@@ -21,8 +21,7 @@ namespace plov::bench {
 struct ClusterSettings : StudySettings {
   ClusterSettings() : StudySettings(5, std::chrono::milliseconds(500)) {}
 
-  std::string log =
-      {};  // a folder on the disk that the servers' logs are on; empty: they have none
+  std::string log = {};  // on the disk of the servers' logs; empty: they have none
 };
 
 inline constexpr std::string_view kPlovCluster = "plov";

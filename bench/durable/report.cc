@@ -183,12 +183,9 @@ Outcome FillSettings(const Given& given, DurableSettings* settings) {
     settings->rounds = 1;
     settings->duration = std::chrono::milliseconds(50);
   }
-  settings->dir = given.Text("dir");
-  if (given.Has("dir") && settings->dir.empty()) {
-    return given.Invalid("--dir is empty: name a folder");
-  }
-  return AllOf(
-      {given.Fill("items", kItemsMin, kItemsMax, &settings->items), FillStudy(given, settings)});
+  return AllOf({FillFolder(given, "dir", &settings->dir),
+                given.Fill("items", kItemsMin, kItemsMax, &settings->items),
+                FillStudy(given, settings)});
 }
 
 }  // namespace

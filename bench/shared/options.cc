@@ -21,6 +21,12 @@ double MillisecondsOf(std::chrono::microseconds duration) {
   return static_cast<double>(duration.count()) / 1000;
 }
 
+Outcome FillPath(const Given& given, const char* name, const char* kind, std::string* path) {
+  *path = given.Text(name);
+  const bool is_empty = given.Has(name) && path->empty();
+  return is_empty ? given.Invalid(fmt::format("--{} is empty: name a {}", name, kind)) : Outcome();
+}
+
 }  // namespace
 
 po::typed_value<std::string>* Text(const char* name) {
@@ -65,9 +71,11 @@ Outcome AllOf(std::initializer_list<Outcome> outcomes) {
 }
 
 Outcome FillFile(const Given& given, const char* name, std::string* file) {
-  *file = given.Text(name);
-  const bool is_empty = given.Has(name) && file->empty();
-  return is_empty ? given.Invalid(fmt::format("--{} is empty: name a file", name)) : Outcome();
+  return FillPath(given, name, "file", file);
+}
+
+Outcome FillFolder(const Given& given, const char* name, std::string* folder) {
+  return FillPath(given, name, "folder", folder);
 }
 
 Outcome FillPlovd(const Given& given, std::string* plovd) {

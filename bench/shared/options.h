@@ -67,6 +67,7 @@ Outcome AllOf(std::initializer_list<Outcome> outcomes);
 
 // What --html or the like says; it is not empty.
 Outcome FillFile(const Given& given, const char* name, std::string* file);
+Outcome FillFolder(const Given& given, const char* name, std::string* folder);
 // --plovd, else the one that is found. kUnavailable: there is none.
 Outcome FillPlovd(const Given& given, std::string* plovd);
 
