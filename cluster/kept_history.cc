@@ -23,6 +23,7 @@ bool KeptHistory::Take(const Append& kept) {
   is_whole_ |= kept.held && std::ranges::count(kept.held->shard.in_sync, self) > 0;
   while (!tail_->empty() && tail_->published().number < kept.published) {
     if (!publish_(tail_->Publish())) return false;
+    tail_->TrimPast(0, 1);
   }
   return true;
 }

@@ -1,5 +1,7 @@
 #include "cluster/past.h"
 
+#include <utility>
+
 namespace plov::cluster {
 
 namespace {
@@ -8,9 +10,9 @@ size_t BytesOf(const Entry& entry) { return sizeof(Entry) + entry.data->size(); 
 
 }  // namespace
 
-void Past::Add(const Entry& entry) {
-  entries_.push_back(entry);
+void Past::Add(Entry entry) {
   bytes_ += BytesOf(entry);
+  entries_.push_back(std::move(entry));
 }
 
 void Past::Trim(size_t bytes_max, int entries_max) {

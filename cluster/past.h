@@ -1,4 +1,4 @@
-// Past: the last entries that a replica has published, for another one that comes back and lacks them.
+// Past: the last entries that a replica has published, a part of its Tail.
 //
 // Threads: one.
 #pragma once
@@ -19,7 +19,9 @@ class Past {
   explicit Past(Position end) : begin_(end) {}
 
   // The next one that is published.
-  void Add(const Entry& entry);
+  void Add(Entry entry);
+  // Of what was added since the last Trim.
+  const Entry& last() const { return entries_.back(); }
   // Lets go of the oldest, of so many at most, until there are no more bytes than that.
   void Trim(size_t bytes_max, int entries_max);
 

@@ -52,7 +52,6 @@ Replica::Replica(Member self, const ReplicaSettings& settings, std::optional<Mem
       settings_(settings),
       host_(host),
       tail_(memory ? std::move(memory->tail) : Tail({})),
-      past_(tail_.published()),
       is_new_(!memory),
       is_whole_(!is_new_),
       heard_us_(now_us) {
@@ -96,7 +95,7 @@ void Replica::ComeBack(const char* why, uint64_t now_us) {
   if (!is_whole_) return GiveUp(why);
   Show(0);
   self_.incarnation = host_->ComeBack(why);
-  tail_ = Tail(tail_.published());
+  tail_.Cut();
   published_ = tail_.published().number;
   kept_.BeginAnew();
   Keep({.is_first = true, .before = tail_.published(), .held = held_});
@@ -227,10 +226,7 @@ Tail::Fit Replica::Take(const Append& append) {
 }
 
 Tail::Fit Replica::TakeFirst(const Append& append) {
-  if (is_new_) {
-    tail_ = Tail(append.before);
-    past_ = Past(append.before);
-  }
+  if (is_new_) tail_ = Tail(append.before);
   const auto fit = tail_.Replace(append.before, append.entries);  // S4
   if (fit != Tail::Fit::kFits) return fit;
   kept_.CutAfter(std::max(append.before.number, tail_.published().number));
@@ -242,23 +238,9 @@ Tail::Fit Replica::TakeFirst(const Append& append) {
   return fit;
 }
 
-std::optional<Position> Replica::At(uint64_t number) const {
-  const auto at = tail_.At(number);
-  return at ? at : past_.At(number);
-}
-
-std::vector<Entry> Replica::After(uint64_t number) const {
-  const Position& published = tail_.published();
-  if (number >= published.number) return tail_.After(number);
-  std::vector<Entry> entries = past_.After(number, settings_.piece_bytes);
-  if (entries.back().at == published)
-    std::ranges::copy(tail_.After(published.number), std::back_inserter(entries));
-  return entries;
-}
-
 Position Replica::FirstBefore(const Follower& follower) const {
   const Position& has = follower.has;
-  const bool is_known = follower.is_joining && has.number != 0 && At(has.number) == has;
+  const bool is_known = follower.is_joining && has.number != 0 && tail_.At(has.number) == has;
   return is_known ? has : tail_.published();
 }
 
@@ -296,7 +278,7 @@ Append Replica::Everything() const {
           .to = self_.incarnation,
           .is_first = true,
           .before = tail_.published(),
-          .entries = tail_.After(tail_.published().number),
+          .entries = tail_.Unpublished(),
           .published = tail_.published().number,
           .held = held_};
 }
@@ -314,11 +296,10 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
 }
 
 void Replica::PublishNext() {
-  const Entry entry = tail_.Publish();
+  const Entry& entry = tail_.Publish();
   published_bytes_ += entry.data->size();
-  past_.Add(entry);
-  past_.Trim(past_bytes_max(), kForgottenPerEntry);
-  if (!host_->Publish(entry)) GiveUp("it cannot store what is published");
+  if (!host_->Publish(entry)) return GiveUp("it cannot store what is published");
+  tail_.TrimPast(past_bytes_max(), kForgottenPerEntry);
 }
 
 size_t Replica::past_bytes_max() const {
@@ -361,7 +342,7 @@ void Replica::Receive(const Ack& ack, uint64_t now_us) {
   // What it has not, or was not sent yet: one that comes back gets the past piece by piece.
   const uint64_t known = ack.has_gap ? ack.end : from->sent;
   if (ack.has_gap || (known < tail_.end().number && from->held >= known)) {
-    const auto before = At(known);
+    const auto before = tail_.At(known);
     if (before) {
       SendFrom(from, *before, Stamp(now_us));
     } else {
@@ -467,7 +448,7 @@ void Replica::Tick(uint64_t now_us) {
     const Position has = is_back_ ? tail_.published() : Position{};
     if (held_ && joins) host_->Send(held_->shard.primary, Join{epoch(), self_, has});
   }
-  if (held_) past_.Trim(past_bytes_max(), kForgottenPerTick);
+  if (held_) tail_.TrimPast(past_bytes_max(), kForgottenPerTick);
   GoOn();
   const bool is_silent = now_us > heard_us_ + settings_.detect_us;
   if (lead_) {
@@ -535,7 +516,7 @@ void Replica::Send(Follower* follower, const Position& before, std::vector<Entry
 
 void Replica::SendFirst(Follower* follower, uint64_t sent_us) {
   const Position before = FirstBefore(*follower);
-  Send(follower, before, After(before.number), true, sent_us);
+  Send(follower, before, tail_.After(before.number, settings_.piece_bytes), true, sent_us);
 }
 
 void Replica::Beat(uint64_t now_us) {
@@ -545,7 +526,7 @@ void Replica::Beat(uint64_t now_us) {
   const uint64_t sent_us = lead_->sent_all_us = Stamp(now_us);
   for (Follower& one : lead_->followers.all()) {
     if (one.follows) {
-      Send(&one, At(one.sent).value_or(tail_.published()), {}, false, sent_us);
+      Send(&one, tail_.At(one.sent).value_or(tail_.published()), {}, false, sent_us);
     } else {
       SendFirst(&one, sent_us);
     }

@@ -44,7 +44,6 @@
 #include "cluster/configuration_register.h"
 #include "cluster/followers.h"
 #include "cluster/kept.h"
-#include "cluster/past.h"
 #include "cluster/stream.h"
 #include "cluster/tail.h"
 
@@ -235,9 +234,6 @@ class Replica {
   // It came back, and was no member as far as it knows: it may have been added since.
   bool is_undecided() const { return held_ && !is_new_ && !is_back_ && !follows_ && !is_member(); }
 
-  // Of the past and the tail.
-  std::optional<Position> At(uint64_t number) const;
-  std::vector<Entry> After(uint64_t number) const;
   // Before the entries that a follower is sent first.
   Position FirstBefore(const Follower& follower) const;
 
@@ -264,7 +260,7 @@ class Replica {
             uint64_t sent_us);
   // With what follows, or as much as one message has of the past.
   void SendFrom(Follower* follower, const Position& before, uint64_t sent_us) {
-    Send(follower, before, After(before.number), false, sent_us);
+    Send(follower, before, tail_.After(before.number, settings_.piece_bytes), false, sent_us);
   }
   void SendFirst(Follower* follower, uint64_t sent_us);
   // Publishes what all hold, and serves when that is everything.
@@ -274,7 +270,6 @@ class Replica {
   ReplicaSettings settings_;
   ReplicaHost* host_;
   Tail tail_;
-  Past past_;
   Kept kept_;                    // where there is a log
   uint64_t waits_until_us_ = 0;  // for who may come back, too
   bool is_new_;                  // it has nothing of the shard's history

@@ -12,14 +12,22 @@ const Entry& Tail::Add(uint64_t epoch, std::string data) {
 }
 
 std::optional<Position> Tail::At(uint64_t number) const {
-  if (number < published_.number || number > end().number) return std::nullopt;
-  return number == published_.number ? published_ : entries_[number - published_.number - 1].at;
+  if (number > end().number) return std::nullopt;
+  return number <= published_.number ? past_.At(number)
+                                     : entries_[number - published_.number - 1].at;
 }
 
-std::vector<Entry> Tail::After(uint64_t number) const {
+std::vector<Entry> Tail::After(uint64_t number, size_t past_bytes) const {
   assert(At(number));
+  std::vector<Entry> entries;
+  if (number < published_.number) {
+    entries = past_.After(number, past_bytes);
+    number = entries.back().at.number;
+    if (number < published_.number) return entries;
+  }
   const auto skipped = static_cast<std::ptrdiff_t>(number - published_.number);
-  return {entries_.begin() + skipped, entries_.end()};
+  entries.insert(entries.end(), entries_.begin() + skipped, entries_.end());
+  return entries;
 }
 
 bool Tail::Agrees(const Position& before, const std::vector<Entry>& entries, uint64_t last) const {
@@ -53,11 +61,11 @@ Tail::Fit Tail::Replace(const Position& before, const std::vector<Entry>& entrie
   return Append(before, entries);
 }
 
-Entry Tail::Publish() {
-  Entry first = std::move(entries_.front());
+const Entry& Tail::Publish() {
+  past_.Add(std::move(entries_.front()));
   entries_.pop_front();
-  published_ = first.at;
-  return first;
+  published_ = past_.last().at;
+  return past_.last();
 }
 
 }  // namespace plov::cluster

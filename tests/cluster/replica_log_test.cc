@@ -92,7 +92,7 @@ TEST_F(LoggedReplica, WhoTakesOverFromItselfIsFollowedAnew) {
   EXPECT_EQ(LastAck().end, 0u) << "the one entry is not the other";
   c.HasKept(host_.kept.size(), 50);
   EXPECT_EQ(LastAck().end, 1u);
-  EXPECT_EQ(*c.tail().After(0).front().data, "another");
+  EXPECT_EQ(*c.tail().Unpublished().front().data, "another");
 }
 
 TEST_F(LoggedReplica, ComesBackWithWhatItGave) {

@@ -269,7 +269,7 @@ void ReplicaServer::TakeWrite(uint64_t write, uint64_t client) {
     if (WriteOf(entry) == write) return world_->Acknowledge(name_, client, write);
   }
   waiting_[write] = client;
-  const auto staged = replica_->tail().After(replica_->tail().published().number);
+  const auto staged = replica_->tail().Unpublished();
   if (std::ranges::find(staged, write, WriteOf) == staged.end()) {
     replica_->Write(std::to_string(write), now_us());
   }

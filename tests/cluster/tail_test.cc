@@ -32,7 +32,24 @@ TEST(Tail, EntriesAreAppendedOnce) {
   EXPECT_EQ(tail.Append(kBegin, entries), Tail::Fit::kFits) << "from before what is published";
   EXPECT_EQ(tail.published(), entries[0].at);
   EXPECT_EQ(tail.end(), entries[3].at);
-  EXPECT_EQ(tail.After(2).size(), 2u);
+  EXPECT_EQ(tail.After(2, 0).size(), 2u);
+}
+
+TEST(Tail, OfThePastAPieceGoes) {
+  Tail tail(kBegin);
+  const auto entries = Entries(kBegin, 1, 5);
+  ASSERT_EQ(tail.Append(kBegin, entries), Tail::Fit::kFits);
+  for (int i = 0; i < 3; ++i) tail.Publish();
+  EXPECT_EQ(tail.After(0, 2 * sizeof(Entry)).size(), 1u) << "its data counts, too";
+  EXPECT_EQ(tail.After(0, SIZE_MAX).size(), 5u);
+  EXPECT_EQ(tail.After(2, 0).size(), 3u) << "all that is published, and what follows";
+  EXPECT_EQ(tail.Unpublished().size(), 2u);
+  tail.TrimPast(0, 1);
+  EXPECT_FALSE(tail.At(0));
+  EXPECT_EQ(tail.At(1), entries[0].at);
+  tail.Cut();
+  EXPECT_EQ(tail.end(), entries[2].at);
+  EXPECT_FALSE(tail.At(4));
 }
 
 TEST(Tail, WhatIsMissingIsNoticed) {
