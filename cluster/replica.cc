@@ -227,10 +227,13 @@ Tail::Fit Replica::Take(const Append& append) {
 
 Tail::Fit Replica::TakeFirst(const Append& append) {
   if (is_new_) tail_ = Tail(append.before);
-  const auto fit = tail_.Replace(append.before, append.entries);  // S4
+  // S4. What an undecided one holds it has from this primary, which may count on it and sends a piece of the past.
+  const bool replaces = !is_undecided();
+  const auto fit = replaces ? tail_.Replace(append.before, append.entries)
+                            : tail_.Append(append.before, append.entries);
   if (fit != Tail::Fit::kFits) return fit;
-  kept_.CutAfter(std::max(append.before.number, tail_.published().number));
-  Keep({.is_first = true, .before = append.before, .entries = append.entries, .held = held_});
+  if (replaces) kept_.CutAfter(std::max(append.before.number, tail_.published().number));
+  Keep({.is_first = replaces, .before = append.before, .entries = append.entries, .held = held_});
   if (std::exchange(is_new_, false)) host_->CatchUp(*PrimaryOf(held_->shard), append.before);
   follows_ = true;
   is_back_ = false;

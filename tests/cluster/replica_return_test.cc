@@ -184,6 +184,22 @@ TEST_F(ReplicaReturns, LogTellsOfTheOneThatItIsNow) {
   EXPECT_EQ(host_.joins[0].has, c.tail().published());
 }
 
+// Its primary counts on what it has acknowledged, and may send again what it has published long ago.
+TEST_F(ReplicaReturns, PieceOfThePastUndoesNothing) {
+  settings_.has_log = true;
+  const Tail tail = Member().tail();
+  Replica c(kC, settings_, Replica::Memory{tail, HeldOf(2, "a", {kA})}, &host_, 1000);
+  Append piece = First(2, "a", kC);
+  piece.entries = Entries({}, 1);
+  piece.published = 3;
+  c.Receive(piece, 1010);
+  EXPECT_EQ(host_.given_up, "");
+  EXPECT_EQ(c.tail().end(), tail.end());
+  EXPECT_FALSE(host_.kept.back().is_first);
+  c.HasKept(host_.kept.size(), 1020);
+  EXPECT_EQ(host_.acks.back().second.end, 3u);
+}
+
 TEST_F(ReplicaReturns, WhoWasAddedBeforeItsPowerWasCutIsAMember) {
   const Tail tail = Member().tail();
   Replica c(kC, settings_, Replica::Memory{tail, HeldOf(2, "a", {kA})}, &host_, 1000);
