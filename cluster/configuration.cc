@@ -17,6 +17,7 @@ namespace {
 constexpr uint64_t kFormat = 1;
 constexpr uint32_t kLeaseMsMax = 60'000;
 constexpr uint32_t kSilenceMsMin = 10, kSilenceMsMax = 600'000;
+constexpr uint32_t kRepairAfterMsMax = 7 * 24 * 3600 * 1000;
 // Clocks that differ by more than half are broken.
 constexpr uint32_t kRateErrorPpmMax = 500'000;
 // One more is still a number.
@@ -80,6 +81,9 @@ void TakeConfig(Fields* fields, Config* config) {
   config->rate_error_ppm = fields->Number32("rate_error_ppm", 0, kRateErrorPpmMax);
   if (config->min_replicas > config->replicas)
     fields->Wrong("min_replicas", "is more than replicas");
+  if (fields->Has("repair_after_ms")) {
+    config->repair_after = fields->Milliseconds("repair_after_ms", 0, kRepairAfterMsMax);
+  }
   if (fields->Has("session_key")) config->session_key = fields->Hex("session_key");
 }
 
@@ -143,6 +147,9 @@ std::string Encode(const Config& config) {
                  {"detect_ms", static_cast<uint64_t>(config.detect.count())},
                  {"drop_ms", static_cast<uint64_t>(config.drop.count())},
                  {"rate_error_ppm", config.rate_error_ppm}};
+  if (config.repair_after.count() != 0) {
+    object["repair_after_ms"] = static_cast<uint64_t>(config.repair_after.count());
+  }
   if (config.session_key != 0) object["session_key"] = IdText(config.session_key);
   return Text(object);
 }

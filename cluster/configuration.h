@@ -3,6 +3,7 @@
 //   config       what all servers and clients of the cluster have in common; changed rarely
 //   servers/ID   where a server was when it was started last; decides nothing
 //   running/ID   ephemeral: that server runs, as far as the coordinator knows; decides nothing
+//   repairing    ephemeral: who replaces servers that do not run at this time (cluster/repairer.h)
 //   placement/N  which servers are to have a replica of a shard
 //   shards/N     the configuration of a shard, by epochs: the truth (cluster/configuration_register.h)
 //   empty/N      who may begin that shard with nothing, once (cluster/empty_start.h)
@@ -48,6 +49,7 @@ struct Config {
   std::chrono::milliseconds detect{0};  // a silent primary is suspected
   std::chrono::milliseconds drop{0};    // a silent backup is dropped
   uint32_t rate_error_ppm = 0;          // by which two hosts' clocks may differ in rate, at most
+  std::chrono::milliseconds repair_after{0};  // a server that does not run is replaced; 0: never
   // Random: what the numbers are drawn by under which servers know each other's clients. 0: there are no replicas.
   uint64_t session_key = 0;
 

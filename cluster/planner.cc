@@ -193,6 +193,12 @@ void SpreadFirsts(Planner* planner) {
 
 }  // namespace
 
+std::string Joined(const std::vector<std::string>& servers) {
+  std::string text;
+  for (const std::string& server : servers) text += (text.empty() ? "" : ",") + server;
+  return text;
+}
+
 std::expected<Plan, Error> PlanMove(const Values& values, uint32_t shard, const std::string& from,
                                     const std::string& to) {
   const auto placement = values.placements.find(shard);
@@ -246,24 +252,25 @@ std::expected<Plan, Error> PlanDrain(const Values& values, const std::string& se
   return planner.Changes();
 }
 
-std::expected<Plan, Error> PlanRepair(const Values& values) {
+Repair PlanRepair(const Values& values, const std::set<std::string>& awaited) {
   Planner planner(values);
+  std::optional<Error> trouble;
+  // `from` empty: one more. False: nobody has room.
+  const auto replace = [&](uint32_t number, const std::string& from) {
+    const Servers& now = planner.wanted().at(number);
+    const auto to = planner.Choose(Without(now, from), from);
+    if (to) planner.Replace(number, from, *to);
+    if (!to && !trouble) trouble = Nobody(planner, number, now).error();
+    return to.has_value();
+  };
   for (const auto& [number, servers] : std::map(planner.wanted())) {
     for (const std::string& server : servers) {
-      if (planner.IsRunning(server)) continue;
-      const Servers& now = planner.wanted().at(number);
-      const auto to = planner.Choose(Without(now, server), server);
-      if (!to) return Nobody(planner, number, now);
-      planner.Replace(number, server, *to);
+      if (!planner.IsRunning(server) && !awaited.contains(server)) replace(number, server);
     }
-    while (planner.wanted().at(number).size() < values.config.replicas) {
-      const Servers& now = planner.wanted().at(number);
-      const auto to = planner.Choose(now, "");
-      if (!to) return Nobody(planner, number, now);
-      planner.Replace(number, "", *to);
+    while (planner.wanted().at(number).size() < values.config.replicas && replace(number, "")) {
     }
   }
-  return planner.Changes();
+  return {planner.Changes(), std::move(trouble)};
 }
 
 Plan PlanBalance(const Values& values) {

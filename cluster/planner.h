@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <expected>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +34,15 @@ std::expected<Plan, Error> PlanMove(const Values& values, uint32_t shard, const 
                                     const std::string& to);
 // All replicas of a server go to others.
 std::expected<Plan, Error> PlanDrain(const Values& values, const std::string& server);
-// Replicas of servers that do not run, and those that are missing.
-std::expected<Plan, Error> PlanRepair(const Values& values);
+// "a1,b1".
+std::string Joined(const std::vector<std::string>& servers);
+
+// Replicas of servers that do not run, but for those that may come back, and those that are missing.
+struct Repair {
+  Plan plan;                     // of all shards for which there are servers
+  std::optional<Error> trouble;  // of the first for which there are not: kNoSpace
+};
+Repair PlanRepair(const Values& values, const std::set<std::string>& awaited = {});
 // No server has two replicas more than another that could have one of them, nor is it the first of two shards more; and
 // replicas of a shard are in different zones where there are servers for it.
 Plan PlanBalance(const Values& values);

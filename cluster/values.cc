@@ -71,6 +71,13 @@ Checked ReadOne(Coordinator* coordinator, const std::string& folder, const std::
   return {};
 }
 
+Checked ReadConfig(Coordinator* coordinator, uint64_t cluster_id, Config* to) {
+  auto config = ReadOurs(coordinator, "config", cluster_id, DecodeConfig);
+  if (!config) return std::unexpected(config.error());
+  *to = *config;
+  return {};
+}
+
 Checked ReadServers(Coordinator* coordinator, uint64_t cluster_id,
                     std::map<std::string, Server>* to) {
   const auto names = coordinator->List("servers");
@@ -205,7 +212,7 @@ std::expected<const Values*, Error> ValuesFollower::Look() {
 Checked ValuesFollower::Begin() {
   const auto config = ReadValue(coordinator_, "config", DecodeConfig);
   if (!config) return std::unexpected(config.error());
-  for (const char* path : {"servers", "running"}) coordinator_->Watch(path);
+  for (const char* path : {"config", "servers", "running"}) coordinator_->Watch(path);
   for (uint32_t number = 0; number < config->shards; ++number) {
     for (const char* folder : {"placement", "shards", "empty"}) {
       coordinator_->Watch(fmt::format("{}/{}", folder, number));
@@ -219,6 +226,7 @@ Checked ValuesFollower::Begin() {
 
 Checked ValuesFollower::Read(const std::string& path) {
   const uint64_t cluster_id = values_->config.cluster_id;
+  if (path == "config") return ReadConfig(coordinator_, cluster_id, &values_->config);
   if (path == "servers") return ReadServers(coordinator_, cluster_id, &values_->servers);
   if (path == "running") return ReadRunning(coordinator_, &values_->running);
   const size_t slash = path.find('/');

@@ -34,6 +34,7 @@ ClusterWatch::ClusterWatch(cluster::Coordinator* coordinator, Self self, std::fu
     : coordinator_(coordinator),
       self_(std::move(self)),
       values_(coordinator),
+      repairer_(coordinator, self_.id),
       wake_(std::move(wake)),
       event_(std::move(event)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
@@ -55,6 +56,11 @@ void ClusterWatch::Run(const std::stop_token& stop) {
     if (!looked && trouble != trouble_) spdlog::warn("the cluster's coordinator: {}", trouble);
     if (looked && !trouble_.empty()) spdlog::info("the cluster's coordinator: all is well again");
     trouble_ = trouble;
+    if (looked) {
+      Repair();
+    } else {
+      repairer_.Forget();
+    }
     std::array<pollfd, 2> fds = {pollfd{event_.get(), POLLIN, 0},
                                  pollfd{coordinator_->hint_fd(), POLLIN, 0}};
     ::poll(fds.data(), fds.size(), looked && IsConnected() ? kConnectionMs : kAgainMs);
@@ -119,6 +125,21 @@ std::expected<void, Error> ClusterWatch::TakeEmptyStarts(const cluster::Values& 
     wake_();
   }
   return {};
+}
+
+// What another has changed meanwhile is looked at again.
+void ClusterWatch::Repair() {
+  const auto done = repairer_.Look(*known_, std::chrono::steady_clock::now());
+  const bool is_overtaken = !done && done.error().code == Code::kVersionMismatch;
+  const std::string trouble = done || is_overtaken ? "" : done.error().message;
+  if (!trouble.empty() && trouble != repair_trouble_) spdlog::warn("repair: {}", trouble);
+  repair_trouble_ = trouble;
+  if (!done) return;
+  for (const auto& [number, servers] : done->plan) {
+    spdlog::warn("repair: shard {} is placed on {} now: {} did not run for {} s", number,
+                 cluster::Joined(servers), cluster::Joined(done->away),
+                 known_->config.repair_after.count() / 1000);
+  }
 }
 
 std::expected<void, Error> ClusterWatch::Register() {

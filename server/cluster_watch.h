@@ -1,6 +1,6 @@
-// ClusterWatch: follows what the coordinator holds of the cluster, tells it where this server is, and takes the shards that
-// this one is to begin with nothing, in a thread of its own, because a call to the coordinator may take as long as its
-// timeout.
+// ClusterWatch: follows what the coordinator holds of the cluster, tells it where this server is, takes the shards that this
+// one is to begin with nothing, and replaces servers that have not run for a while, in a thread of its own, because a call
+// to the coordinator may take as long as its timeout.
 //
 // The values that it reads may be old, and decide nothing.
 //
@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "cluster/configuration_register.h"
+#include "cluster/repairer.h"
 #include "cluster/values.h"
 #include "fabric/os.h"
 
@@ -55,10 +56,13 @@ class ClusterWatch {
   std::expected<void, Error> TakeEmptyStarts(const cluster::Values& values);
   std::expected<void, Error> Register();
   std::expected<void, Error> TellWhere();
+  void Repair();
 
   cluster::Coordinator* coordinator_;
   const Self self_;
   cluster::ValuesFollower values_;  // of the thread
+  cluster::Repairer repairer_;      // of the thread, as the next
+  std::string repair_trouble_;      // that the log has heard of
   const std::function<void()> wake_;
   fabric::Fd event_;
   uint64_t session_ = 0;                  // in which it has said where it is; of the thread

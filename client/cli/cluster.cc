@@ -33,6 +33,7 @@ namespace plov::cli {
 
 namespace {
 
+using cluster::Joined;
 using cluster::Values;
 using program::CountOf;
 
@@ -118,6 +119,7 @@ program::Json ShardsJson(const Values& values) {
 
 program::Json JsonOf(const Values& values, Part part = Part::kAll) {
   program::Json object = {{"cluster", cluster::IdText(values.config.cluster_id)}};
+  if (part == Part::kAll) object["repair_after_ms"] = values.config.repair_after.count();
   if (part != Part::kShards) object["servers"] = ServersJson(values);
   if (part != Part::kServers) object["shards"] = ShardsJson(values);
   return object;
@@ -154,9 +156,9 @@ std::string TextOf(const Values& values, Part part) {
   if (part == Part::kServers) return ServersText(values);
   if (part == Part::kShards) return ShardsText(values);
   const cluster::Config& config = values.config;
-  return fmt::format("cluster {}: {}, {}, lease {} ms\n", cluster::IdText(config.cluster_id),
+  return fmt::format("cluster {}: {}, {}, lease {} ms, {}\n", cluster::IdText(config.cluster_id),
                      CountOf(config.shards, "shard"), CountOf(config.replicas, "replica"),
-                     config.lease.count()) +
+                     config.lease.count(), RepairText(config)) +
          ServersText(values) + ShardsText(values);
 }
 
@@ -171,7 +173,9 @@ Outcome Create(const Options& options, program::Output* output) {
                                .lease = std::chrono::ceil<milliseconds>(wanted.lease),
                                .detect = std::chrono::ceil<milliseconds>(wanted.detect),
                                .drop = std::chrono::ceil<milliseconds>(wanted.drop),
-                               .rate_error_ppm = 100'000};
+                               .rate_error_ppm = 100'000,
+                               .repair_after = std::chrono::ceil<milliseconds>(
+                                   wanted.repair_after.value_or(std::chrono::minutes(10)))};
   const auto coordinator = OpenCluster(options, true);
   if (!coordinator) return AboutCluster(coordinator.error());
   const auto created = cluster::CreateCluster(coordinator->get(), config, servers);
@@ -241,6 +245,26 @@ Outcome Status(const Options& options, program::Output* output) {
   return ShowOnce(options, part, output);
 }
 
+// What of the config may change later.
+Outcome SetConfig(const Options& options, program::Output* output) {
+  if (!options.cluster.repair_after) {
+    return Fail(Code::kInvalidArgument, "set needs what is to be set: --repair-after");
+  }
+  const auto coordinator = OpenCluster(options);
+  if (!coordinator) return AboutCluster(coordinator.error());
+  const auto value = (*coordinator)->Get("config");
+  if (!value) return AboutCluster(value.error());
+  auto config = cluster::DecodeConfig(value->data);
+  if (!config) return AboutCluster(config.error());
+  config->repair_after =
+      std::chrono::ceil<std::chrono::milliseconds>(*options.cluster.repair_after);
+  const auto set = (*coordinator)->Set("config", cluster::Encode(*config), value->revision);
+  if (!set) return AboutCluster(set.error());
+  output->Write(
+      fmt::format("cluster {}: {}\n", cluster::IdText(config->cluster_id), RepairText(*config)));
+  return {};
+}
+
 Outcome Force(const Options& options, program::Output* output) {
   const auto shard = ShardIn(options.words[2]);
   if (!shard) return std::unexpected(shard.error());
@@ -277,6 +301,7 @@ constexpr auto kClusterCommands = std::to_array<ClusterCommand>({
     {"servers", "URI", 1, 1, Status<Part::kServers>},
     {"shards", "URI", 1, 1, Status<Part::kShards>},
     {"watch", "URI", 1, 1, Watch},
+    {"set", "URI", 1, 1, SetConfig},
     {"move", "URI SHARD", 2, 2, MoveShard},
     {"drain", "URI ID", 2, 2, DrainServer},
     {"repair", "URI", 1, 1, RepairCluster},
@@ -301,6 +326,12 @@ Health HealthOf(const Values& values, uint32_t number) {
   const auto placement = values.placements.find(number);
   const size_t wanted = placement == values.placements.end() ? 1 : placement->second.servers.size();
   return count < wanted || count < in_sync.size() ? Health::kDegraded : Health::kWhole;
+}
+
+std::string RepairText(const cluster::Config& config) {
+  if (config.repair_after.count() == 0) return "repaired by hand";
+  return fmt::format("repaired after {} s",
+                     std::chrono::duration<double>(config.repair_after).count());
 }
 
 // A file tells nothing of who runs, and nobody changes it but with an editor.

@@ -32,14 +32,14 @@ std::expected<std::unique_ptr<cluster::Coordinator>, Error> OpenCluster(const Op
 enum class Health : uint8_t { kWhole, kDegraded, kNew, kAway };
 Health HealthOf(const cluster::Values& values, uint32_t number);
 
+// "repaired after 600 s".
+std::string RepairText(const cluster::Config& config);
+
 // What is wrong with the command line is kInvalidArgument; the coordinator's errors are of the system.
 std::unexpected<Error> AboutCluster(Error error);
 
 // kInvalidArgument.
 std::expected<uint32_t, Error> ShardIn(const std::string& word);
-
-// "a1,b1".
-std::string Joined(const std::vector<std::string>& servers);
 
 // Until something may have changed, or a while has passed.
 void AwaitHint(cluster::Coordinator* coordinator);

@@ -22,6 +22,7 @@ namespace plov::cli {
 
 namespace {
 
+using cluster::Joined;
 using cluster::Plan;
 using cluster::Values;
 using program::CountOf;
@@ -155,12 +156,6 @@ std::expected<void, Error> Remove(cluster::Coordinator* coordinator, const Value
 
 }  // namespace
 
-std::string Joined(const std::vector<std::string>& servers) {
-  std::string text;
-  for (const std::string& server : servers) text += (text.empty() ? "" : ",") + server;
-  return text;
-}
-
 void AwaitHint(cluster::Coordinator* coordinator) {
   pollfd fd{coordinator->hint_fd(), POLLIN, 0};
   ::poll(&fd, 1, kLookEveryMs);
@@ -183,7 +178,11 @@ Outcome DrainServer(const Options& options, program::Output* output) {
 }
 
 Outcome RepairCluster(const Options& options, program::Output* output) {
-  return Carry(options, output, cluster::PlanRepair);
+  return Carry(options, output, [](const Values& values) -> std::expected<Plan, Error> {
+    auto repair = cluster::PlanRepair(values);
+    if (repair.trouble) return std::unexpected(std::move(*repair.trouble));
+    return std::move(repair.plan);
+  });
 }
 
 Outcome BalanceCluster(const Options& options, program::Output* output) {

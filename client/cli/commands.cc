@@ -101,7 +101,7 @@ constexpr auto kCommands = std::to_array<Command>({
      "With --json: an object with server, state and clients, those that were left.\n",
      0, 0, "cancel", Drain},
     {"cluster", "",
-     "create URI ID..., status|servers|shards|watch|repair|balance URI, move|force URI SHARD, "
+     "create URI ID..., status|servers|shards|watch|set|repair|balance URI, move|force URI SHARD, "
      "drain|remove URI ID",
      "create a cluster with replicas, show it, move its shards, or give up what one held",
      "URI is of the coordinator: zk://HOST[:PORT],.../ROOT, as the servers' --cluster.\n"
@@ -110,6 +110,7 @@ constexpr auto kCommands = std::to_array<Command>({
      "has\n"
      "fewer replicas than it should, or none that runs. watch: prints status again when it "
      "changes.\n"
+     "set: --repair-after of a cluster that there is.\n"
      "move: the shard's replica --from ID goes to the server --to ID; where that has one, it\n"
      "becomes the primary. drain: all replicas of a server go to others. repair: those of servers\n"
      "that do not run do. balance: each server has its part. All four go on while the cluster is\n"
@@ -120,7 +121,8 @@ constexpr auto kCommands = std::to_array<Command>({
      "held it have lost their memory. Needs --lose-data.\n"
      "With --json: an object with cluster, servers and shards, for create, status and watch, with\n"
      "shards, each with from and to, for what moves.\n",
-     2, SIZE_MAX, "auth shards replicas min-replicas lease detect drop from to no-wait lose-data",
+     2, SIZE_MAX,
+     "auth shards replicas min-replicas lease detect drop repair-after from to no-wait lose-data",
      Cluster},
     {"log", "", "check|list|export|salvage DIR, cut DIR NEWDIR",
      "read the log of a plovd --log DIR that is stopped",

@@ -6,6 +6,7 @@
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <sstream>
+#include <tuple>
 
 #include "program/nearest.h"
 #include "verify/quantity.h"
@@ -21,6 +22,7 @@ using std::chrono::microseconds;
 using std::chrono::seconds;
 
 constexpr microseconds kTimeoutMax = std::chrono::hours(24);
+constexpr microseconds kRepairAfterMax = std::chrono::hours(7 * 24);
 constexpr std::chrono::milliseconds kIntervalMin{10};  // a screen is not drawn faster
 constexpr seconds kTtlMax{UINT32_MAX};                 // an expiry has 32 bits
 
@@ -95,6 +97,9 @@ po::options_description CommandOptions() {
        "a primary that is silent for so long is replaced (300ms)")
       ("drop", po::value<std::string>()->value_name("DURATION"),
        "another replica that is silent for so long is left behind (80ms)")
+      ("repair-after", po::value<std::string>()->value_name("DURATION|off"),
+       "what a server had that does not run for so long is placed on others; off: by repair alone "
+       "(10m)")
       ("from", po::value<std::string>()->value_name("ID"), "the server whose replica moves")
       ("to", po::value<std::string>()->value_name("ID"), "the server that is to have the shard")
       ("lose-data", po::bool_switch(), "what the shard held may be lost");
@@ -209,16 +214,19 @@ std::expected<void, Error> FillCluster(const po::variables_map& given, ClusterOp
   const auto replicas = NumberOf<uint32_t>(given, "replicas", 1);
   if (!replicas) return std::unexpected(replicas.error());
   if (given.count("replicas") > 0) cluster->replicas = *replicas;
-  const bool is_off = ValueOf(given, "lease") == "off";
-  if (is_off) cluster->lease = microseconds(0);
-  for (const auto& [name, time] :
-       {std::pair("lease", &cluster->lease), std::pair("detect", &cluster->detect),
-        std::pair("drop", &cluster->drop)}) {
-    if (is_off && time == &cluster->lease) continue;
-    const auto value = DurationOf(given, name, *time, kTimeoutMax);
+  auto repair_after = microseconds(0);
+  for (const auto& [name, time, is_off, most] :
+       {std::tuple("lease", &cluster->lease, ValueOf(given, "lease") == "off", kTimeoutMax),
+        std::tuple("repair-after", &repair_after, ValueOf(given, "repair-after") == "off",
+                   kRepairAfterMax),
+        std::tuple("detect", &cluster->detect, false, kTimeoutMax),
+        std::tuple("drop", &cluster->drop, false, kTimeoutMax)}) {
+    const auto value =
+        is_off ? microseconds(0) : DurationOf(given, name, *time, microseconds(most));
     if (!value) return std::unexpected(value.error());
     *time = *value;
   }
+  if (given.count("repair-after") > 0) cluster->repair_after = repair_after;
   return {};
 }
 

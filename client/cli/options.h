@@ -27,7 +27,8 @@ struct ClusterOptions {
   std::chrono::microseconds lease = std::chrono::milliseconds(250);  // 0: none
   std::chrono::microseconds detect = std::chrono::milliseconds(300);
   std::chrono::microseconds drop = std::chrono::milliseconds(80);
-  std::string from = {};  // of move, and the next
+  std::optional<std::chrono::microseconds> repair_after = {};  // 10 min of a new one; 0: never
+  std::string from = {};                                       // of move, and the next
   std::string to = {};
   bool loses_data = false;
 };

@@ -27,6 +27,7 @@ namespace plov::cli {
 
 namespace {
 
+using cluster::Joined;
 using cluster::Values;
 using program::CountOf;
 using Milliseconds = std::chrono::duration<double, std::milli>;
@@ -38,11 +39,11 @@ constexpr double kMemoryRatioMax = 1.1;
 
 void ProbeSettings(const Values& values, Findings* findings) {
   const cluster::Config& config = values.config;
-  findings->Ok(
-      "cluster",
-      fmt::format("{}: {}, {} of each, writes need {}, lease {} ms",
-                  cluster::IdText(config.cluster_id), CountOf(config.shards, "shard"),
-                  CountOf(config.replicas, "replica"), config.min_replicas, config.lease.count()));
+  findings->Ok("cluster",
+               fmt::format("{}: {}, {} of each, writes need {}, lease {} ms, {}",
+                           cluster::IdText(config.cluster_id), CountOf(config.shards, "shard"),
+                           CountOf(config.replicas, "replica"), config.min_replicas,
+                           config.lease.count(), RepairText(config)));
   if (config.replicas > 1) return;
   findings->Note("cluster replicas", "one of each shard: a lost server's items are lost", "");
 }
@@ -122,11 +123,11 @@ void ProbeRoom(const Values& values, Findings* findings) {
   for (const std::string& lost : values.running) {
     Values without = values;
     without.running.erase(lost);
-    const auto plan = cluster::PlanRepair(without);
-    if (plan) continue;
+    const auto repair = cluster::PlanRepair(without);
+    if (!repair.trouble) continue;
     return findings->Note("cluster room",
                           fmt::format("should {} be lost, its replicas find no place: {}", lost,
-                                      plan.error().message),
+                                      repair.trouble->message),
                           "plovd --max-shards N  # more of them, or more servers");
   }
   if (!values.running.empty()) {

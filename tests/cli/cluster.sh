@@ -97,6 +97,10 @@ ends 2 'force needs --to ID.*--lose-data' force zk://127.0.0.1:1/plov 0 --to a1
 ends 2 "'x' is not a shard.s number" force zk://127.0.0.1:1/plov x --to a1 --lose-data
 ends 2 "--shards 'x' is not a number" create zk://127.0.0.1:1/plov a1 --shards x
 ends 2 '--lease: ' create zk://127.0.0.1:1/plov a1 --lease never
+ends 2 'set needs what is to be set' set zk://127.0.0.1:1/plov
+ends 2 '--repair-after: ' set zk://127.0.0.1:1/plov --repair-after soon
+ends 2 "is longer than 604800 s" set zk://127.0.0.1:1/plov --repair-after 200h
+ends 3 'answers at 127.0.0.1:1' set zk://127.0.0.1:1/plov --repair-after off
 for part in status servers shards; do ends 3 'answers at 127.0.0.1:1 within 500 ms' $part zk://127.0.0.1:1/plov; done
 ends 2 'is not zk://HOST' status "static:$good"
 

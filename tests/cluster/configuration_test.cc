@@ -65,6 +65,7 @@ TEST(Configuration, WhatWasEncodedIsDecodedExactly) {
   strict.lease = std::chrono::milliseconds(0);
   strict.hash_seed = 0;
   strict.shards = cluster::kSlots;
+  strict.repair_after = std::chrono::hours(7 * 24);
   EXPECT_EQ(*DecodeConfig(Encode(strict)), strict);
   cluster::Server lone = WholeServer();
   lone.zone = "";
@@ -122,6 +123,9 @@ TEST(Configuration, ConfigOutOfRangeIsRefused) {
                                       {"/cluster", "\"fedcba98765432100\""}}) {
     ExpectRefused(DecodeConfig(Changed(WholeConfig(), pointer, with)), pointer + 1);
   }
+  cluster::Config config = WholeConfig();
+  config.repair_after = std::chrono::hours(7 * 24) + std::chrono::milliseconds(1);
+  ExpectRefused(DecodeConfig(Encode(config)), "repair_after_ms");
 }
 
 TEST(Configuration, ServerOutOfRangeIsRefused) {

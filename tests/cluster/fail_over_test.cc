@@ -294,6 +294,24 @@ TEST_F(FailOverTest, ShardsMoveUnderLoad) {
   ASSERT_TRUE(load.AwaitMore(100));
 }
 
+TEST_F(FailOverTest, ServerThatIsLostIsReplacedByItself) {
+  Start(3);
+  Load load([this] { return Connect(); });
+  ASSERT_TRUE(load.AwaitMore(100));
+  EXPECT_EQ(Cluster({"set", root_, "--repair-after", "2s"}), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("repaired after 2 s"));
+  servers_[1]->Signal(SIGKILL);
+  EXPECT_TRUE(Await([&] { return Cluster({"status", root_}) == 1; }));
+  EXPECT_TRUE(AwaitWhole()) << said_ << TextOf(LogOf(0));
+  EXPECT_THAT(said_, ContainsRegex("server b1 +away +0 of 8 shards"));
+  EXPECT_THAT(said_, ContainsRegex("server d1 +running +4 of 8 shards"));
+  EXPECT_THAT(TextOf(LogOf(0)) + TextOf(LogOf(2)) + TextOf(LogOf(3)),
+              HasSubstr("repair: shard 0 is placed on a1,d1,c1 now: b1 did not run for 2 s"));
+  Start(1);
+  ASSERT_TRUE(load.AwaitMore(100));
+  EXPECT_EQ(Cluster({"status", root_}), 0) << said_;
+}
+
 // Its memory goes on answering READs, and shows its oath.
 TEST_F(FailOverTest, PrimaryThatIsStoppedIsNotBelieved) {
   Client old = Connect();

@@ -75,7 +75,17 @@ TEST(Planner, ReplacesWhoDoesNotRunInAnotherZone) {
   const Values values =
       ValuesOf({{"a", "r1"}, {"b", "r2", 8, false}, {"c", "r1"}, {"d", "r3"}, {"e", "r2"}},
                {{"a", "b"}, {"d", "a"}, {"e", "d"}});
-  EXPECT_THAT(PlanRepair(values).value(), ElementsAre(Pair(0, ElementsAre("a", "e"))));
+  EXPECT_THAT(PlanRepair(values).plan, ElementsAre(Pair(0, ElementsAre("a", "e"))));
+  EXPECT_THAT(PlanRepair(values, {"b"}).plan, IsEmpty()) << "it may come back";
+}
+
+TEST(Planner, RepairsWhatItCan) {
+  const Values values = ValuesOf({{"a", "", 2}, {"b", "", 8, false}, {"c", "", 2}, {"d", "", 1}},
+                                 {{"a", "b"}, {"b", "c"}, {"c", "a"}});
+  const Repair repair = PlanRepair(values);
+  EXPECT_THAT(repair.plan, ElementsAre(Pair(0, ElementsAre("a", "d"))));
+  ASSERT_TRUE(repair.trouble);
+  EXPECT_THAT(repair.trouble->message, HasSubstr("one more replica of shard 1"));
 }
 
 TEST(Planner, GivesANewServerItsPart) {
@@ -149,10 +159,11 @@ TEST(Planner, HoldsInClustersOfAllKinds) {
         ASSERT_EQ(std::ranges::find(placement.servers, drained), placement.servers.end());
       }
     }
-    if (const auto plan = PlanRepair(values)) {
-      is_good(*plan);
-      const Values after = After(values, *plan);
-      ASSERT_THAT(PlanRepair(after).value(), IsEmpty());
+    const Repair repair = PlanRepair(values);
+    is_good(repair.plan);
+    if (!repair.trouble) {
+      const Values after = After(values, repair.plan);
+      ASSERT_THAT(PlanRepair(after).plan, IsEmpty());
       for (const auto& [number, placement] : after.placements) {
         for (const std::string& server : placement.servers) {
           ASSERT_TRUE(values.running.contains(server));

@@ -75,6 +75,9 @@ TEST(ValuesFollower, FollowsEachChangeByOneCall) {
     EXPECT_EQ(look(), ReadValues(other.get()).value()) << path;
     EXPECT_LE(calls, 2) << path;
   };
+  Config config = ReadValues(other.get())->config;
+  config.repair_after = std::chrono::seconds(5);
+  is_followed("config", Encode(config));
   is_followed("placement/3", Encode(Placement{cluster_id, {"c1", "a1"}}));
   is_followed("empty/7", Encode(EmptyStart{cluster_id, {"a1", 7}, true}));
   is_followed("servers/d1", Encode(Server{cluster_id, 1, {"shm:d1"}, "", 0, 1}));
