@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/planner.h"
 #include "fabric/random.h"
 #include "server/cluster_member.h"
 #include "server/hosted_shards.h"
@@ -108,8 +109,9 @@ std::expected<void, Error> ClusterReplicas::Start() {
     placed_.emplace(number, slots);
     Host(number, slots);
   }
+  if (logs_ != nullptr) idle_logs_ = logs_->Shards();
   for (const auto& [number, slots] : server_.options->replication->former) {
-    if (logs_ != nullptr && logs_->Has(number)) Host(number, slots);
+    if (idle_logs_.contains(number)) Host(number, slots);
   }
   for (auto& [number, replica] : replicas_) replica.Prepare({});
   for (auto& [number, replica] : replicas_) replica.AwaitPrepared();
@@ -193,6 +195,25 @@ void ClusterReplicas::Follow(const cluster::Values& values) {
       FollowPlacement(number, values);
     }
   }
+  RemoveIdleLogs(values);
+}
+
+void ClusterReplicas::RemoveIdleLogs(const cluster::Values& values) {
+  std::erase_if(idle_logs_, [&](uint32_t number) {
+    if (placed_.contains(number) || replicas_.contains(number)) return true;
+    if (!cluster::IsAsPlaced(values, number)) return false;
+    const auto& in_sync = values.shards.at(number).in_sync;
+    const bool are_all_there = std::ranges::all_of(in_sync, [&](const cluster::Member& member) {
+      return values.running.contains(member.server);
+    });
+    if (!are_all_there) return false;
+    if (auto removed = logs_->Remove(number); !removed) {
+      spdlog::warn("shard {}: {}", number, removed.error().message);
+    } else {
+      spdlog::info("shard {}: its log is removed: others have the shard now", number);
+    }
+    return true;
+  });
 }
 
 void ClusterReplicas::Host(uint32_t number, const cuckoo::SlotRange& slots) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,8 @@ class ClusterReplicas {
   // Of shards that are not placed here any more.
   void RemoveEnded();
   void Wake(uint32_t number);
+  // Of shards that have been placed elsewhere while this server did not run, once all who are to have them do.
+  void RemoveIdleLogs(const cluster::Values& values);
   // A life that is prepared, if one is.
   static void Begin(uint32_t number, HostedReplica* replica);
 
@@ -94,9 +97,10 @@ class ClusterReplicas {
   StoreOptions store_;                          // of each, but for its shard
   std::chrono::microseconds slow_write_{0};
   std::map<uint32_t, cuckoo::SlotRange> placed_;  // shards that are to have one
-  bool is_full_ = false;                          // the log has heard of it
-  verify::ClusterMap map_;                        // that was published last
-  std::string trouble_;                           // why a newer one was not
+  std::set<uint32_t> idle_logs_;  // that were there at the start, of shards without a replica
+  bool is_full_ = false;          // the log has heard of it
+  verify::ClusterMap map_;        // that was published last
+  std::string trouble_;           // why a newer one was not
   std::unique_ptr<cluster::ConfigurationAgent> agent_;
   std::unique_ptr<ClusterWatch> watch_;
 };

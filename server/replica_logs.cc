@@ -73,9 +73,12 @@ std::expected<std::unique_ptr<ReplicaLogs>, Error> ReplicaLogs::Open(const LogOp
   return std::unique_ptr<ReplicaLogs>(new ReplicaLogs(std::move(*folder), options.folder, cluster));
 }
 
-bool ReplicaLogs::Has(uint32_t shard) const {
-  const auto found = log::Folder::List(folder_->disk());
-  return found && found->shards.contains(shard);
+std::set<uint32_t> ReplicaLogs::Shards() const {
+  std::set<uint32_t> shards;
+  if (const auto found = log::Folder::List(folder_->disk())) {
+    for (const auto& [number, files] : found->shards) shards.insert(number);
+  }
+  return shards;
 }
 
 std::expected<std::optional<LogRecovery>, Error> ReplicaLogs::Find(

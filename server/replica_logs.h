@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "cluster/replica.h"
@@ -26,8 +27,8 @@ class ReplicaLogs {
   static std::expected<std::unique_ptr<ReplicaLogs>, Error> Open(const LogOptions& options,
                                                                  const ShardSet& cluster);
 
-  // Whether there are files of a shard, as far as is known.
-  bool Has(uint32_t shard) const;
+  // Those that there are files of, as far as is known.
+  std::set<uint32_t> Shards() const;
   // What there is of a shard; nullopt: nothing. Errors as of LogRecovery::Open.
   std::expected<std::optional<LogRecovery>, Error> Find(const ShardSet::Hosted& shard) const;
 

@@ -295,6 +295,8 @@ TEST_F(FailOverTest, ShardsMoveUnderLoad) {
 }
 
 TEST_F(FailOverTest, ServerThatIsLostIsReplacedByItself) {
+  RestartWithLogs();
+  std::filesystem::create_directory(FolderOf(3));
   Start(3);
   Load load([this] { return Connect(); });
   ASSERT_TRUE(load.AwaitMore(100));
@@ -308,6 +310,10 @@ TEST_F(FailOverTest, ServerThatIsLostIsReplacedByItself) {
   EXPECT_THAT(TextOf(LogOf(0)) + TextOf(LogOf(2)) + TextOf(LogOf(3)),
               HasSubstr("repair: shard 0 is placed on a1,d1,c1 now: b1 did not run for 2 s"));
   Start(1);
+  EXPECT_TRUE(Await([&] {
+    return TextOf(LogOf(1)).contains("shard 0: its log is removed: others have the shard now");
+  })) << TextOf(LogOf(1));
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(1) + "/0.1.log"));
   ASSERT_TRUE(load.AwaitMore(100));
   EXPECT_EQ(Cluster({"status", root_}), 0) << said_;
 }
