@@ -18,6 +18,9 @@ namespace {
 using Checked = std::expected<void, Error>;
 
 constexpr int kCreateTries = 4;  // of what is not known to have been done
+// From a server to the next one with the same shards there are so many distances, and as many in the other direction: more would
+// share a repair in a shorter time, and more groups of servers must not be lost together.
+constexpr uint32_t kDistances = 3;
 
 std::unexpected<Error> Wrong(const std::string& path, const std::string& what) {
   return Fail(Code::kProtocol, path + ": " + what);
@@ -149,17 +152,9 @@ Checked CheckServers(const Config& config, const std::vector<std::string>& serve
                                                   config.replicas, servers.size()));
 }
 
-// Servers that follow each other.
-std::vector<std::string> PlaceOf(uint32_t shard, uint32_t replicas,
-                                 const std::vector<std::string>& servers) {
-  std::vector<std::string> place;
-  for (uint32_t i = 0; i < replicas; ++i) place.push_back(servers[(shard + i) % servers.size()]);
-  return place;
-}
-
 Checked CreateShard(Coordinator* coordinator, const Config& config, uint32_t number,
                     const std::vector<std::string>& servers) {
-  const Placement placement{config.cluster_id, PlaceOf(number, config.replicas, servers)};
+  const Placement placement{config.cluster_id, FirstPlacement(number, config, servers)};
   const Member first{placement.servers.front(), fabric::RandomId()};
   const std::string name = std::to_string(number);
   auto placed = CreateNode(coordinator, "placement/" + name, Encode(placement));
@@ -239,6 +234,20 @@ Checked ValuesFollower::Read(const std::string& path) {
   if (folder == "placement") return read(DecodePlacement, &values_->placements);
   if (folder == "shards") return read(DecodeShard, &values_->shards);
   return read(DecodeEmptyStart, &values_->empty_starts);
+}
+
+std::vector<std::string> FirstPlacement(uint32_t shard, const Config& config,
+                                        const std::vector<std::string>& servers) {
+  const uint64_t count = servers.size();
+  const uint64_t first = shard * count / config.shards;
+  const uint64_t first_shard = (first * config.shards + count - 1) / count;  // of that server
+  const uint64_t most = config.replicas > 1 ? (count - 1) / (config.replicas - 1) : 1;
+  const uint64_t distance = 1 + (shard - first_shard) % std::min<uint64_t>(kDistances, most);
+  std::vector<std::string> placement;
+  for (uint32_t i = 0; i < config.replicas; ++i) {
+    placement.push_back(servers[(first + i * distance) % count]);
+  }
+  return placement;
 }
 
 std::expected<Config, Error> CreateCluster(Coordinator* coordinator, Config config,

@@ -50,8 +50,13 @@ class ValuesFollower {
   std::set<std::string> due_;  // paths
 };
 
-// A cluster whose shards hold nothing: each is placed on config.replicas of the servers, which follow each other, and
-// begun by the first of them. cluster_id, hash_seed and session_key are drawn here; returns the config.
+// The servers that a shard is placed on when its cluster begins, of those that there are: config.replicas at least. Shards
+// that follow each other have the same first server, so that a short READ has all oaths that it shows; their other replicas are
+// on several of the servers after it, which share its repair when it is lost. So servers that follow each other should not fail together.
+std::vector<std::string> FirstPlacement(uint32_t shard, const Config& config,
+                                        const std::vector<std::string>& servers);
+
+// A cluster whose shards hold nothing, placed by FirstPlacement: each is begun by the first of its servers. cluster_id, hash_seed and session_key are drawn here; returns the config.
 //
 // kInvalidArgument: no such cluster is possible; with replicas it has 2 shards at least. kExists: there is one, or what is left of one. Else as of
 // Coordinator::Create; what there is then has to be deleted by other means.

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "cluster/empty_start.h"
 #include "tests/cluster/sim_coordinator.h"
@@ -50,7 +52,44 @@ TEST(Values, ClusterIsReadAsItWasCreated) {
     EXPECT_EQ(shard.primary, values->placements.at(number).servers.front());
   }
   EXPECT_EQ(slot, kSlots);
-  EXPECT_THAT(values->placements.at(2).servers, ElementsAre("c1", "a1"));
+  EXPECT_THAT(values->placements.at(2).servers, ElementsAre("b1", "c1"));
+  EXPECT_THAT(values->placements.at(4).servers, ElementsAre("c1", "a1"));
+}
+
+TEST(Values, FirstPlacementIsEvenAndItsServersShareARepair) {
+  for (const auto& [count, shards, replicas] : {std::tuple{1u, 16u, 1u},
+                                                {2u, 2u, 2u},
+                                                {3u, 16u, 2u},
+                                                {3u, 4u, 3u},
+                                                {10u, 4u, 2u},
+                                                {7u, 64u, 3u},
+                                                {100u, 800u, 2u},
+                                                {5u, kSlots, 5u}}) {
+    std::vector<std::string> servers;
+    for (uint32_t i = 0; i < count; ++i) servers.push_back(std::to_string(i));
+    std::map<std::string, std::vector<uint32_t>> firsts;
+    std::map<std::string, uint32_t> replicas_of;
+    std::map<std::string, std::set<std::string>> others;
+    for (uint32_t shard = 0; shard < shards; ++shard) {
+      const auto placed = FirstPlacement(shard, ConfigOf(shards, replicas), servers);
+      ASSERT_EQ(std::set(placed.begin(), placed.end()).size(), replicas);
+      firsts[placed[0]].push_back(shard);
+      for (const std::string& server : placed) {
+        ++replicas_of[server];
+        others[server].insert(placed.begin(), placed.end());
+      }
+    }
+    for (const auto& [server, numbers] : firsts) {
+      EXPECT_EQ(numbers.back() - numbers.front() + 1, numbers.size()) << "they follow each other";
+      EXPECT_NEAR(static_cast<double>(numbers.size()), double{1} * shards / count, 1);
+    }
+    for (const auto& [server, had] : replicas_of) {
+      EXPECT_NEAR(had, double{1} * shards * replicas / count, 3) << count << " " << shards;
+    }
+    if (count == 100) {
+      for (const auto& [server, with] : others) EXPECT_EQ(with.size(), 1 + 6u);
+    }
+  }
 }
 
 // What has changed is read again, and nothing else.
