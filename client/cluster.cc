@@ -6,6 +6,8 @@
 #include <ranges>
 #include <utility>
 
+#include "fabric/random.h"
+
 namespace plov {
 
 using fabric::Clock;
@@ -53,6 +55,9 @@ std::vector<std::string> Cluster::SeedsOf(std::string_view uri) {
   return seeds;
 }
 
+Cluster::Cluster(const std::vector<std::string>& seeds)
+    : seeds_(seeds), next_source_(fabric::RandomId()) {}
+
 // One that is stopped takes all the time that it is given: little at first, and more in each round.
 std::expected<Cluster, Error> Cluster::Join(const std::vector<std::string>& seeds,
                                             Deadline deadline) {
@@ -60,6 +65,10 @@ std::expected<Cluster, Error> Cluster::Join(const std::vector<std::string>& seed
   std::vector<Error> errors(seeds.size());
   std::vector<size_t> silent(seeds.size());
   std::iota(silent.begin(), silent.end(), size_t{0});
+  if (!seeds.empty()) {
+    const size_t first = cluster.next_source_ % seeds.size();
+    std::ranges::rotate(silent, silent.begin() + static_cast<std::ptrdiff_t>(first));
+  }
   for (auto time = kFirstJoin; !silent.empty(); time *= 2) {
     for (const size_t i : std::exchange(silent, {})) {
       const Deadline end = seeds.size() == 1 ? deadline : std::min(deadline, Clock::now() + time);

@@ -51,7 +51,7 @@ class Cluster {
     fabric::Deadline rests_until = {};
   };
 
-  explicit Cluster(const std::vector<std::string>& seeds) : seeds_(seeds) {}
+  explicit Cluster(const std::vector<std::string>& seeds);
 
   bool Fits(const SeededMap& seeded) const;
   void Take(const SeededMap& seeded);
@@ -60,7 +60,7 @@ class Cluster {
 
   std::vector<std::string> seeds_;  // URIs
   std::vector<Source> sources_;     // the seeds first; each once
-  size_t next_source_ = 0;
+  size_t next_source_;              // at first any: many clients may have the same
   uint64_t cluster_id_ = 0;
   std::vector<Shard> shards_;
   uint64_t fetches_ = 0;
