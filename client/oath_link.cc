@@ -1,6 +1,7 @@
 #include "client/oath_link.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "client/attempts.h"
@@ -10,6 +11,28 @@
 namespace plov {
 
 using fabric::Deadline;
+
+namespace {
+
+// Oaths of shards that are less apart are READ together: 512 bytes.
+constexpr uint32_t kNear = 64;
+
+}  // namespace
+
+// What is between two of them is READ as long as that is less than another READ, and more where there are too many.
+std::vector<OathRun> OathRunsOf(const std::set<uint32_t>& shards) {
+  std::vector<OathRun> runs;
+  for (uint32_t gap = kNear; runs.empty() || runs.size() > kOathRunsMax; gap *= 2) {
+    runs.clear();
+    for (const uint32_t shard : shards) {
+      const bool is_near =
+          !runs.empty() && shard < runs.back().first + runs.back().oaths.size() + gap;
+      if (!is_near) runs.push_back({.first = shard});
+      runs.back().oaths.resize(shard - runs.back().first + 1);
+    }
+  }
+  return runs;
+}
 
 std::expected<std::shared_ptr<OathLink>, Error> OathLink::Connect(
     const std::vector<std::string>& uris, Deadline deadline) {
@@ -29,21 +52,31 @@ OathLink::OathLink(std::unique_ptr<fabric::Connection> connection)
   if (region_.size() < verify::kMapsOffset) region_ = {};
 }
 
+uint64_t OathLink::Seen(uint32_t shard) const {
+  for (const OathRun& run : seen_.runs) {
+    if (shard - run.first < run.oaths.size()) return run.oaths[shard - run.first];
+  }
+  return 0;
+}
+
 void OathLink::Want(uint32_t shard, uint64_t round) {
-  first_shard_ = std::min(first_shard_, shard);
-  last_shard_ = std::max(last_shard_, shard);
   wanted_ = round;
+  if (shards_.insert(shard).second) runs_ = OathRunsOf(shards_);
 }
 
 bool OathLink::Look(uint64_t round) {
   if (wanted_ <= looked_) return false;
   const auto free = std::ranges::find(flights_, uint64_t{0}, &Flight::round);
   if (free == flights_.end()) return false;
-  const uint32_t count = last_shard_ - first_shard_ + 1;
-  const auto owner = static_cast<Reads::Owner>(free - flights_.begin());
-  const auto bytes = static_cast<uint32_t>(count * verify::kWordBytes);
-  if (!reads_.Add(verify::OathOffset(first_shard_), bytes, owner)) return false;
-  *free = {round, BootUs(), first_shard_};
+  *free = {.round = round, .begun_us = BootUs(), .reads = runs_.size(), .runs = runs_};
+  const auto flight = static_cast<size_t>(free - flights_.begin());
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const auto bytes = static_cast<uint32_t>(runs_[i].oaths.size() * verify::kWordBytes);
+    const auto added =
+        reads_.Add(verify::OathOffset(runs_[i].first), bytes, flight * kOathRunsMax + i);
+    assert(added);  // each flight has room for as many as there are
+    static_cast<void>(added);
+  }
   looked_ = round;
   reads_.Post(connection_.get());
   return true;
@@ -58,10 +91,13 @@ bool OathLink::Collect() {
 
 // One that fails was none: the connection has ended.
 void OathLink::OnLook(Reads::Owner owner, fabric::Status status, const ReadBuffer& memory) {
-  const Flight flight = std::exchange(flights_[owner], {});
-  if (status != fabric::Status::kDone || flight.round < seen_.round) return;
-  seen_ = flight;
-  oaths_.assign(memory.begin(), memory.end());
+  Flight& flight = flights_[owner / kOathRunsMax];
+  std::vector<uint64_t>& oaths = flight.runs[owner % kOathRunsMax].oaths;
+  std::copy_n(memory.begin(), oaths.size(), oaths.begin());
+  flight.has_failed |= status != fabric::Status::kDone;
+  if (--flight.reads > 0) return;
+  Flight come = std::exchange(flight, {});
+  if (!come.has_failed && come.round >= seen_.round) seen_ = std::move(come);
 }
 
 std::expected<void, Error> OathLinks::Open() {

@@ -1,9 +1,9 @@
 // OathLink: the oaths of one server of a cluster as a client READs them (verify/cluster_map.h), for all shards that the
 // server has a replica of. OathLinks: those that a client has, one for each server; they stay until they end.
 //
-// Where READs are loads an oath is loaded; elsewhere it is *looked* at: one READ has the oaths of all shards that are
-// asked for. Looks are numbered by rounds; whoever needs an oath from a time on waits for a look of the round that it was
-// wanted in, or a later one.
+// Where READs are loads an oath is loaded; elsewhere it is *looked* at: a look has the oaths of all shards that are asked
+// for, by one READ for those that are near each other. Looks are numbered by rounds; whoever needs an oath from a time on
+// waits for a look of the round that it was wanted in, or a later one.
 //
 // Threads: the client's.
 #pragma once
@@ -12,6 +12,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,16 @@
 #include "verify/words.h"
 
 namespace plov {
+
+// Shards that follow each other, whose oaths are READ together: as many as there are oaths, 0 until they have come.
+struct OathRun {
+  uint32_t first = 0;
+  std::vector<uint64_t> oaths = {};
+};
+// READs of one look, at most.
+inline constexpr size_t kOathRunsMax = 16;
+// That have all of these, at least one.
+std::vector<OathRun> OathRunsOf(const std::set<uint32_t>& shards);
 
 class OathLink {
  public:
@@ -45,17 +56,19 @@ class OathLink {
   // Takes what has come. False: nothing has.
   bool Collect();
 
-  // Of the newest look that has come: its round, 0 before the first; when it was begun, by BootUs; what it saw. The shard
-  // is one that was wanted in that round or before.
+  // Of the newest look that has come: its round, 0 before the first; when it was begun, by BootUs; what it saw, 0 of a shard
+  // that was not wanted then.
   uint64_t seen() const { return seen_.round; }
   uint64_t seen_since_us() const { return seen_.begun_us; }
-  uint64_t Seen(uint32_t shard) const { return oaths_[shard - seen_.first_shard]; }
+  uint64_t Seen(uint32_t shard) const;
 
  private:
   struct Flight {
-    uint64_t round = 0;
+    uint64_t round = 0;  // 0: none
     uint64_t begun_us = 0;
-    uint32_t first_shard = 0;
+    size_t reads = 0;  // that have not come yet
+    bool has_failed = false;
+    std::vector<OathRun> runs = {};
   };
   // Looks in flight.
   static constexpr size_t kDepth = 4;
@@ -63,15 +76,15 @@ class OathLink {
   explicit OathLink(std::unique_ptr<fabric::Connection> connection);
   void OnLook(Reads::Owner owner, fabric::Status status, const ReadBuffer& memory);
 
-  Reads reads_{kDepth};
+  Reads reads_{kDepth * kOathRunsMax};
   std::unique_ptr<fabric::Connection> connection_;  // ends before the memory that it READs into
   std::span<const std::byte> region_;
-  uint32_t first_shard_ = verify::kSlots, last_shard_ = 0;  // that are wanted
-  uint64_t wanted_ = 0;                                     // the round
-  uint64_t looked_ = 0;                                     // the last round
+  std::set<uint32_t> shards_;  // that have been wanted
+  std::vector<OathRun> runs_;  // of these
+  uint64_t wanted_ = 0;        // the round
+  uint64_t looked_ = 0;        // the last round
   std::vector<Flight> flights_ = std::vector<Flight>(kDepth);
   Flight seen_;
-  std::vector<uint64_t> oaths_;
 };
 
 class OathLinks {

@@ -78,7 +78,7 @@ void ClusterWorld::Place(const std::vector<uint16_t>& server_of_shard, uint64_t 
     map_.shards.push_back({.epoch = epoch,
                            .slot_first = static_cast<uint16_t>(shard * kSlotsEach),
                            .slot_last = static_cast<uint16_t>((shard + 1) * kSlotsEach - 1),
-                           .number = static_cast<uint16_t>(shard),
+                           .number = static_cast<uint16_t>(NumberOf(shard)),
                            .in_sync = {{.incarnation = 1, .server = server_of_shard[shard]}}});
   }
 }
@@ -94,7 +94,7 @@ int ClusterWorld::Serve(size_t server) const {
     if (!IsMember(server, place) || std::ranges::count(fault.withholds, place.number) > 0) continue;
     server::StoreOptions options{.memory_bytes = kMemoryBytes,
                                  .shard = place.number,
-                                 .shard_count = kShards,
+                                 .shard_count = kNumbers,
                                  .hash_seed = fault.hash_seed,
                                  .warm_path = WarmPathOf(server, place.number)};
     if (fault.shows_cluster) options.slots = {place.slot_first, place.slot_last, verify::kSlots};
@@ -146,7 +146,9 @@ void ClusterWorld::Hold(size_t server) {
 }
 
 void ClusterWorld::ClearOaths(size_t server) {
-  for (uint32_t shard = 0; shard < kShards; ++shard) regions_[server]->ClearOath(shard);
+  for (uint32_t shard = 0; shard < kShards; ++shard) {
+    regions_[server]->ClearOath(NumberOf(shard));
+  }
 }
 
 void ClusterWorld::Kill(size_t server) {
@@ -156,7 +158,7 @@ void ClusterWorld::Kill(size_t server) {
 
 void ClusterWorld::Forget(size_t server) const {
   for (uint32_t shard = 0; shard < kShards; ++shard)
-    std::filesystem::remove(WarmPathOf(server, shard));
+    std::filesystem::remove(WarmPathOf(server, NumberOf(shard)));
 }
 
 std::string ClusterWorld::WarmPathOf(size_t server, uint32_t shard) const {

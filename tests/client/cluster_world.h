@@ -26,17 +26,21 @@ class ClusterWorld {
  public:
   static constexpr uint64_t kClusterId = 0xc1;
   static constexpr uint64_t kHashSeed = 0x5eed;
-  // Their slots are of one size, and each number is a shard's place by its slots.
-  static constexpr uint32_t kShards = 4;
+  // Their slots are of one size. A shard's number is its place by its slots, or more: oaths of some are far apart.
+  static constexpr uint32_t kShards = 4, kNumbers = 204;
+  static constexpr uint32_t NumberOf(uint32_t shard) {
+    return shard < kShards / 2 ? shard : kNumbers - kShards + shard;
+  }
 
   // What a server does otherwise than an honest one; set before Start.
   struct Faults {
     uint64_t cluster_id = kClusterId;
-    uint64_t hash_seed = kHashSeed;        // of its shards; the map keeps the cluster's
-    bool shows_map = true;                 // else a head alone
-    bool shows_cluster = true;             // else it looks like a server of its own
-    std::vector<std::byte> region = {};    // instead of head and map, unless empty
-    std::vector<uint32_t> withholds = {};  // shards that it does not have, whatever the map says
+    uint64_t hash_seed = kHashSeed;      // of its shards; the map keeps the cluster's
+    bool shows_map = true;               // else a head alone
+    bool shows_cluster = true;           // else it looks like a server of its own
+    std::vector<std::byte> region = {};  // instead of head and map, unless empty
+    std::vector<uint32_t> withholds =
+        {};  // numbers of shards that it does not have, whatever the map says
   };
 
   ClusterWorld();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -145,7 +146,8 @@ class LateConnection final : public Connection {
   uint64_t client_id_;
   bool reads_oaths_;
   uint64_t made_after_cuts_;
-  std::mt19937_64 random_{1};
+  static inline std::atomic<uint64_t> made_ = 0;
+  std::mt19937_64 random_{++made_};  // what is early of one may be late of the next
   std::vector<Flying> flying_;
   uint64_t view_ = 0;
   uint64_t versions_added_ = 0;

@@ -25,7 +25,7 @@ constexpr int kPolls = 100;
 void PutAll(const std::string& uri, const std::vector<std::string>& keys,
             const std::string& value) {
   for (const std::string& key : keys) {
-    auto client = ShardClient::Connect(uri, ClusterWorld::ShardOf(key));
+    auto client = ShardClient::Connect(uri, ClusterWorld::NumberOf(ClusterWorld::ShardOf(key)));
     ASSERT_TRUE(client) << client.error().message;
     ASSERT_TRUE(client->Put(key, value));
   }
@@ -85,7 +85,7 @@ TEST(OathsLate, NothingIsToldBeforeALookComes) {
 TEST(OathsLate, LeaseCountsFromWhenItWasAskedFor) {
   constexpr std::chrono::milliseconds kLease{200};
   ClusterWorld world;
-  const auto keys = ClusterWorld::Keys(40);
+  const auto keys = ClusterWorld::KeysOf(0, 40);  // of one READ of the oaths
   BeginWithReplicas(&world, keys, kLease);
   for (int round = 0; round < 6; ++round) {
     world.Hold(1);
