@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bench/cluster/simulation.h"
 #include "bench/cluster/study.h"
 #include "bench/page/number.h"
 #include "bench/page/rows.h"
@@ -111,11 +112,25 @@ Headline HeadlineOf(const ClusterStudy& study) {
 }
 
 Outcome FillSettings(const Given& given, ClusterSettings* settings) {
+  for (const char* name : {"servers", "clients"}) {
+    if (given.Has(name)) return given.Invalid(fmt::format("--{} is of --simulate", name));
+  }
   if (given.On("quick")) {
     settings->rounds = 1;
     settings->duration = std::chrono::milliseconds(20);
   }
   return AllOf({FillFolder(given, "log", &settings->log), FillStudy(given, settings)});
+}
+
+Outcome FillSimulation(const Given& given, SimulationSettings* settings) {
+  return AllOf({given.Fill("servers", 1, UINT32_MAX, &settings->servers),
+                given.Fill("clients", 1, UINT32_MAX, &settings->clients),
+                FillOutput(given, settings)});
+}
+
+Outcome Run(const Given& given, program::Output* output) {
+  if (given.On("simulate")) return MeasureAndShow<FillSimulation, Simulate>(given, output);
+  return MeasureAndShow<FillSettings, StudyCluster>(given, output);
 }
 
 program::Json JsonOf(const HarmRow& row) {
@@ -179,7 +194,10 @@ const Command kClusterCommand = {
     "cluster",
     "how long a cluster is away when a server is harmed, beside Redis Cluster",
     OptionsOf<ClusterSettings>,
-    {{"log", "DIR", "plov's servers keep a log, on this folder's disk"}},
-    MeasureAndShow<FillSettings, StudyCluster>};
+    {{"log", "DIR", "plov's servers keep a log, on this folder's disk"},
+     {"simulate", "", "simulates a large cluster instead, and measures nothing"},
+     {"servers", "N", "of that (1000)"},
+     {"clients", "N", "of that (10000)"}},
+    Run};
 
 }  // namespace plov::bench

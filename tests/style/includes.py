@@ -46,8 +46,8 @@ TABLE = {
     },
     # Measures anything; but what it does by verbs is in a folder of its own.
     "bench": {
-        "ours": ("bench/", "torture/", "plov/", "client/", "server/", "fabric/", "cuckoo/",
-                 "verify/"),
+        "ours": ("bench/", "torture/", "plov/", "client/", "server/", "cluster/", "fabric/",
+                 "cuckoo/", "verify/"),
         "libraries": _DEBIAN,
     },
     # A user of the store like any other: it sees what applications see, and checks it.
