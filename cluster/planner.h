@@ -23,6 +23,9 @@ namespace plov::cluster {
 // By shard: the servers that it is to be placed on, the first of them the primary. Only what changes.
 using Plan = std::map<uint32_t, std::vector<std::string>>;
 
+// "a1,b1".
+std::string Joined(const std::vector<std::string>& servers);
+
 // Errors of all: kInvalidArgument, there is no such shard or server; kNoSpace, no server that runs may have one more of the
 // shards: it has as many as its --max-shards, or a replica already.
 //
@@ -34,9 +37,6 @@ std::expected<Plan, Error> PlanMove(const Values& values, uint32_t shard, const 
                                     const std::string& to);
 // All replicas of a server go to others.
 std::expected<Plan, Error> PlanDrain(const Values& values, const std::string& server);
-// "a1,b1".
-std::string Joined(const std::vector<std::string>& servers);
-
 // Replicas of servers that do not run, but for those that may come back, and those that are missing.
 struct Repair {
   Plan plan;                     // of all shards for which there are servers

@@ -27,8 +27,12 @@ bool CanBeRepaired(const Values& values, uint32_t shard, const std::set<std::str
   return std::ranges::any_of(in_sync, runs) && std::ranges::none_of(in_sync, goes);
 }
 
-Repair PlanOf(const Values& values, const std::set<std::string>& awaited,
-              const std::set<std::string>& away) {
+// Of these servers alone: whoever else does not run is awaited.
+Repair PlanOf(const Values& values, const std::set<std::string>& away) {
+  std::set<std::string> awaited;
+  for (const std::string& server : ServersWithShards(values)) {
+    if (!away.contains(server)) awaited.insert(server);
+  }
   Repair repair = PlanRepair(values, awaited);
   std::erase_if(repair.plan,
                 [&](const auto& one) { return !CanBeRepaired(values, one.first, away); });
@@ -41,7 +45,7 @@ std::expected<Repairer::Done, Error> Repairer::Look(const Values& values, Time n
   Note(values, now);
   // Who is not seen itself may see little.
   if (!values.running.contains(self_)) return Done{};
-  const std::set<std::string> away = Away(values, now, false);
+  const std::set<std::string> away = Due(values.config.repair_after, now);
   if (away.empty()) return Done{};
   const size_t servers = ServersWithShards(values).size();
   if (since_.size() * 2 > servers) {
@@ -50,14 +54,13 @@ std::expected<Repairer::Done, Error> Repairer::Look(const Values& values, Time n
                                                 since_.size(), servers));
   }
   // Nothing is written while there is nothing to do.
-  const std::set<std::string> awaited = Away(values, now, true);
-  const Repair repair = PlanOf(values, awaited, away);
+  const Repair repair = PlanOf(values, away);
   if (repair.plan.empty() && repair.trouble) return std::unexpected(*repair.trouble);
   if (repair.plan.empty()) return Done{};
   const auto claimed = Claim();
   if (!claimed) return std::unexpected(claimed.error());
   if (!*claimed) return Done{};
-  auto done = Place(awaited, away);
+  auto done = Place(away);
   Release();
   return done;
 }
@@ -72,21 +75,18 @@ void Repairer::Note(const Values& values, Time now) {
   }
 }
 
-std::set<std::string> Repairer::Away(const Values& values, Time now, bool is_awaited) const {
-  const auto after = values.config.repair_after;
+std::set<std::string> Repairer::Due(std::chrono::milliseconds after, Time now) const {
   std::set<std::string> away;
   for (const auto& [server, since] : since_) {
-    const bool is_due = after.count() != 0 && now - since >= after;
-    if (is_due != is_awaited) away.insert(server);
+    if (after.count() != 0 && now - since >= after) away.insert(server);
   }
   return away;
 }
 
-std::expected<Repairer::Done, Error> Repairer::Place(const std::set<std::string>& awaited,
-                                                     const std::set<std::string>& away) {
+std::expected<Repairer::Done, Error> Repairer::Place(const std::set<std::string>& away) {
   const auto values = ReadValues(coordinator_);
   if (!values) return std::unexpected(values.error());
-  Repair repair = PlanOf(*values, awaited, away);
+  Repair repair = PlanOf(*values, away);
   if (auto applied = Apply(coordinator_, *values, repair.plan); !applied) {
     return std::unexpected(applied.error());
   }

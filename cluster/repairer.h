@@ -44,10 +44,9 @@ class Repairer {
 
  private:
   void Note(const Values& values, Time now);
-  // Who does not run, and is awaited yet, or is not any more.
-  std::set<std::string> Away(const Values& values, Time now, bool is_awaited) const;
-  std::expected<Done, Error> Place(const std::set<std::string>& awaited,
-                                   const std::set<std::string>& away);
+  // Those that have not run for so long; none for 0.
+  std::set<std::string> Due(std::chrono::milliseconds after, Time now) const;
+  std::expected<Done, Error> Place(const std::set<std::string>& away);
   // False: another has it.
   std::expected<bool, Error> Claim();
   void Release();

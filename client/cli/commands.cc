@@ -119,8 +119,9 @@ constexpr auto kCommands = std::to_array<Command>({
      "remove: forgets a server that does not run and has no replica.\n"
      "force: the shard begins with nothing on the server --to ID, one that runs: for when all who\n"
      "held it have lost their memory. Needs --lose-data.\n"
-     "With --json: an object with cluster, servers and shards, for create, status and watch, with\n"
-     "shards, each with from and to, for what moves.\n",
+     "With --json: an object with cluster, repair_after_ms, servers and shards, for create, "
+     "status\n"
+     "and watch, with shards, each with from and to, for what moves.\n",
      2, SIZE_MAX,
      "auth shards replicas min-replicas lease detect drop repair-after from to no-wait lose-data",
      Cluster},

@@ -159,6 +159,19 @@ TEST_F(RepairerTest, PlansWithWhatItReadsAlone) {
   EXPECT_EQ(Read().placements.at(0).servers.back(), "c");
 }
 
+// One that has gone since is awaited as long as the others were.
+TEST_F(RepairerTest, WaitsForWhoHasJustGone) {
+  SetMembers(0, "a", {{"a", 1}});
+  SetMembers(1, "b", {{"b", 1}});
+  ASSERT_TRUE(End("b"));
+  const Values old = Read();
+  ASSERT_TRUE(repairer_.Look(old, Repairer::Time(100s)));
+  SetMembers(1, "a", {{"a", 1}});
+  ASSERT_TRUE(End("c"));
+  EXPECT_THAT(repairer_.Look(old, Repairer::Time(110s))->plan,
+              ElementsAre(Pair(0, ElementsAre("a", "d")), Pair(1, ElementsAre("d", "c"))));
+}
+
 TEST_F(RepairerTest, SaysWhoLacksRoomAndWritesNothing) {
   SetMembers(0, "a", {{"a", 1}});
   ASSERT_TRUE(End("b"));
