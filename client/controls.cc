@@ -64,7 +64,10 @@ bool Controls::OnReply(uint32_t shard, const verify::Reply& reply) {
 // Where nothing was sent yet, the next connections may be to a server with other shards. Of a shard of a cluster the next
 // primary answers for the former one.
 void Controls::OnDown(const Peer& peer) {
-  const bool asks_next = peer.target().part && request_.operation == verify::Operation::kSync;
+  using verify::Operation;
+  const bool is_asked_again =
+      request_.operation == Operation::kSync || request_.operation == Operation::kStats;
+  const bool asks_next = peer.target().part && is_asked_again;
   size_t sent = 0, unanswered = 0;
   for (Asked& asked : asked_) {
     if (asked.shard - peer.first_shard() >= peer.shard_count()) continue;

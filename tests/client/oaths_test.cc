@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
 #include <map>
 #include <string>
 #include <vector>
@@ -180,6 +181,18 @@ TEST_F(OathsTest, WriteUnderWayGoesToTheNextPrimary) {
   while (client.Poll() > 0) continue;
   EXPECT_EQ(ended, std::vector<Code>(keys.size(), Code::kOk));
   ExpectAll(AskAll(&client), "newer");
+  world.Signal(0, SIGCONT);
+}
+
+TEST_F(OathsTest, StatsUnderWayAreAskedOfTheNextPrimary) {
+  Begin(seconds(0));
+  Client client = world.Connect({0, 1}, kPatient);
+  world.Signal(0, SIGSTOP);
+  auto stats = std::async(std::launch::async, [&] { return client.ServerStats(); });
+  EXPECT_EQ(stats.wait_for(milliseconds(100)), std::future_status::timeout);
+  TakeOver("new");
+  const auto told = stats.get();
+  EXPECT_TRUE(told) << told.error().message;
   world.Signal(0, SIGCONT);
 }
 
