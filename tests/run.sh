@@ -19,7 +19,7 @@ in a virtual machine, and where there is neither that is said last.
                    runs all that is likely to fail first, then in a random order as many as there is time for
                    of: the rules that a model cannot do without, power cuts, the virtual machine's own tests,
                    the longer ones over RDMA, and the mutants; runs each fuzz target for 5 seconds, and on a
-                   slow machine only one in 2 to 8 of the tests under sanitizers
+                   slow machine only one in 2 to 8 of the tests under sanitizers, or one of the two builds
   --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
                    fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
   --packages       also builds Debian packages of what is committed, twice, and installs, upgrades and
@@ -360,6 +360,21 @@ later() {
   done
 }
 
+# sanitized GCC_SECONDS: both builds with sanitizers take as long as g++ did, with their tests; where there is less than half
+# of that time, one is drawn.
+sanitized() {
+  local gcc_seconds=$1 without=""
+  if ((within_seconds > 0 && within_seconds - SECONDS < gcc_seconds / 2)); then
+    without=$(shuf -n 1 -e asan tsan)
+    begin "without $without"
+    record skipped "$without" 0 0 1 "; no time was left of --within for both sanitizers: tests/run.sh runs it"
+  fi
+  if [[ $without != asan ]]; then
+    variant "address,undefined" asan build-asan clang++-19 $((gcc_seconds / 2)) $((gcc_seconds * 2 / 3))
+  fi
+  if [[ $without != tsan ]]; then variant thread tsan build-tsan clang++-19 $((gcc_seconds / 3)) 0; fi
+}
+
 # What finds more the longer it looks.
 explore() {
   local log=$root/build/log
@@ -387,8 +402,7 @@ main() {
     if [[ -f $root/build/build.ninja ]]; then consumer; else
       record skipped consumer 0 0 1 "; not built"
     fi
-    variant "address,undefined" asan build-asan clang++-19 $((gcc_seconds / 2)) $((gcc_seconds * 2 / 3))
-    variant thread tsan build-tsan clang++-19 $((gcc_seconds / 3)) 0
+    sanitized "$gcc_seconds"
     fuzz
     if ((within_seconds == 0)); then sanitized_rdma; elif ((failed == 0)); then later; fi
     mutants
