@@ -12,17 +12,10 @@ namespace plov {
 
 using fabric::Deadline;
 
-namespace {
-
-// Oaths of shards that are less apart are READ together: 512 bytes.
-constexpr uint32_t kNear = 64;
-
-}  // namespace
-
 // What is between two of them is READ as long as that is less than another READ, and more where there are too many.
 std::vector<OathRun> OathRunsOf(const std::set<uint32_t>& shards) {
   std::vector<OathRun> runs;
-  for (uint32_t gap = kNear; runs.empty() || runs.size() > kOathRunsMax; gap *= 2) {
+  for (uint32_t gap = kOathsNear; runs.empty() || runs.size() > kOathRunsMax; gap *= 2) {
     runs.clear();
     for (const uint32_t shard : shards) {
       const bool is_near =

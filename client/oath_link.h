@@ -29,6 +29,8 @@ struct OathRun {
   uint32_t first = 0;
   std::vector<uint64_t> oaths = {};
 };
+// Those with fewer others between them are: their oaths take 512 bytes.
+inline constexpr uint32_t kOathsNear = 64;
 // READs of one look, at most.
 inline constexpr size_t kOathRunsMax = 16;
 // That have all of these, at least one.

@@ -11,6 +11,7 @@
 
 #include "bench/cluster/fail_over_simulation.h"
 #include "bench/page/rows.h"
+#include "client/oath_link.h"
 #include "cluster/planner.h"
 #include "cluster/values.h"
 #include "verify/cluster_map.h"
@@ -24,7 +25,6 @@ using cluster::Values;
 constexpr uint32_t kCopies = 2, kRacks = 25;
 constexpr double kMemoryBytes = 256e9;  // of items, in a server
 constexpr double kLinkBytes = 12.5e9;   // a second, of which a repair takes half
-constexpr uint32_t kOathGap = 64;
 constexpr double kGetsPerClient = 1e4;  // a second
 // What a simulation may differ from its formula: neither is exact.
 constexpr double kNear = 1.25;
@@ -157,13 +157,13 @@ class Simulator {
         ++reads;
       }
     }
-    // What is between two shards is READ, too, while it is short (client/oath_link.h).
+    // What is between two shards is READ, too, while it is short.
     std::map<std::string, uint32_t> last, words;
     for (const auto& [number, placement] : values_.placements) {
       for (const std::string& server : placement.servers) {
         const auto before = last.emplace(server, number);
         const uint32_t gap = before.second ? 1 : number - before.first->second;
-        words[server] += gap < kOathGap ? gap : 1;
+        words[server] += gap < kOathsNear ? gap : 1;
         before.first->second = number;
       }
     }
