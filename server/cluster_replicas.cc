@@ -138,6 +138,7 @@ void ClusterReplicas::HandleEvents() {
   fabric::ClearEvent(timer_.get());
   const ClusterWatch::News news = watch_->Take();
   if (news.values) Follow(*news.values);
+  if (news.values && news.are_recent && !leaves_) RemoveIdleLogs(*news.values);
   if (leaves_) return;
   RemoveEnded();
   for (const auto& [number, slots] : placed_) Host(number, slots);
@@ -195,7 +196,6 @@ void ClusterReplicas::Follow(const cluster::Values& values) {
       FollowPlacement(number, values);
     }
   }
-  RemoveIdleLogs(values);
 }
 
 void ClusterReplicas::RemoveIdleLogs(const cluster::Values& values) {
@@ -203,10 +203,11 @@ void ClusterReplicas::RemoveIdleLogs(const cluster::Values& values) {
     if (placed_.contains(number) || replicas_.contains(number)) return true;
     if (!cluster::IsAsPlaced(values, number)) return false;
     const auto& in_sync = values.shards.at(number).in_sync;
-    const bool are_all_there = std::ranges::all_of(in_sync, [&](const cluster::Member& member) {
-      return values.running.contains(member.server);
+    const bool do_others_have_it = std::ranges::all_of(in_sync, [&](const cluster::Member& member) {
+      return member.server != server_.options->cluster->server_id &&
+             values.running.contains(member.server);
     });
-    if (!are_all_there) return false;
+    if (!do_others_have_it) return false;
     if (auto removed = logs_->Remove(number); !removed) {
       spdlog::warn("shard {}: {}", number, removed.error().message);
     } else {

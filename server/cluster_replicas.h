@@ -74,7 +74,8 @@ class ClusterReplicas {
   // Of shards that are not placed here any more.
   void RemoveEnded();
   void Wake(uint32_t number);
-  // Of shards that have been placed elsewhere while this server did not run, once all who are to have them do.
+  // Of shards that have been placed elsewhere while this server did not run, once all who are to have them do. Not by old
+  // values: this server may be a member since.
   void RemoveIdleLogs(const cluster::Values& values);
   // A life that is prepared, if one is.
   static void Begin(uint32_t number, HostedReplica* replica);

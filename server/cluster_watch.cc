@@ -94,6 +94,7 @@ std::expected<void, Error> ClusterWatch::Look() {
     {
       const std::lock_guard lock(mutex_);
       news_.values = known_;
+      news_.are_recent = registered || registered.error().code == Code::kInUse;
     }
     wake_();
   }

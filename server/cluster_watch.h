@@ -40,6 +40,8 @@ class ClusterWatch {
 
   struct News {
     std::optional<cluster::Values> values;  // the newest that were read
+    // They were read after the coordinator had answered a write of this life: what former lives did is among them.
+    bool are_recent = false;
     std::map<uint32_t, cluster::Held>
         emptied;  // by shard: nobody else begins these, nor this one again
   };
