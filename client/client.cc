@@ -1,5 +1,6 @@
 #include <plov/client.h>
 
+#include <algorithm>
 #include <new>
 
 #include "client/engine.h"
@@ -86,6 +87,12 @@ void Start(Engine* engine, auto& done, auto&& body) {
   }
 }
 
+size_t PollOne(Engine* engine) {
+  const auto left =
+      Call<Of::kServer>(engine, [&] { return std::expected<size_t, Error>(engine->Poll()); });
+  return left ? *left : engine == nullptr ? 0 : engine->started();
+}
+
 Client::DeleteResult AsDeleteResult(Client::PutResult result) {
   if (result) return true;
   if (result.error().code == Code::kNotFound) return false;
@@ -113,31 +120,45 @@ std::expected<Client, Error> Client::Connect(std::string_view uri, const ClientO
   if (options.spin.count() < 0 || options.spin > kTimeoutMax) {
     return refuse("ClientOptions::spin must be 0 to a year");
   }
+  if (options.max_age.count() < 1 || options.max_age > kTimeoutMax) {
+    return refuse("ClientOptions::max_age must be 1 us to a year");
+  }
   try {
-    auto engine = Engine::Connect(uri, options);
+    ClientOptions of_primary = options;
+    of_primary.read_from = ReadFrom::kPrimary;
+    auto engine = Engine::Connect(uri, of_primary);
     if (!engine) return std::unexpected(engine.error());
-    return Client(std::move(*engine));
+    Client client(std::move(*engine));
+    if (options.read_from == ReadFrom::kPrimary || !client.engine_->is_cluster()) return client;
+    auto replicas = Engine::Connect(uri, options);
+    if (!replicas) return std::unexpected(replicas.error());
+    client.engine_->Watch(**replicas);
+    client.replicas_ = std::move(*replicas);
+    return client;
   } catch (const std::bad_alloc&) {
     return std::unexpected(NoMemory());
   }
 }
 
 Client::GetResult Client::Get(std::string_view key) {
-  return Call(engine_.get(), [&] { return engine_->Get(key, std::nullopt); });
+  return Call(reader(), [&] { return reader()->Get(key, std::nullopt); });
 }
 
 std::optional<Client::GetResult> Client::TryGet(std::string_view key) {
-  return Call(engine_.get(), [&] { return engine_->TryGet(key); });
+  return Call(reader(), [&] { return reader()->TryGet(key); });
 }
 
 Client::GetResult Client::GetInto(std::string_view key, std::span<std::byte> buffer) {
-  return Call(engine_.get(), [&] { return engine_->Get(key, buffer); });
+  return Call(reader(), [&] { return reader()->Get(key, buffer); });
+}
+
+std::expected<std::chrono::microseconds, Error> Client::Age(std::string_view key) {
+  return Call(reader(), [&] { return reader()->Age(key); });
 }
 
 void Client::GetManyWith(std::span<const std::string_view> keys,
                          void (*done)(void*, size_t, GetResult), void* context) {
-  CallMany(engine_.get(), keys.size(), done, context,
-           [&] { engine_->GetMany(keys, done, context); });
+  CallMany(reader(), keys.size(), done, context, [&] { reader()->GetMany(keys, done, context); });
 }
 
 Client::PutResult Client::Put(std::string_view key, std::string_view value,
@@ -158,7 +179,7 @@ Client::DeleteResult Client::Delete(std::string_view key, Version expected_versi
 }
 
 void Client::StartGet(std::string_view key, GetCallback done) {
-  Start(engine_.get(), done, [&] { engine_->StartGet(key, std::move(done)); });
+  Start(reader(), done, [&] { reader()->StartGet(key, std::move(done)); });
 }
 
 void Client::StartPut(std::string_view key, std::string_view value, const PutOptions& options,
@@ -179,14 +200,15 @@ void Client::StartDelete(std::string_view key, Version expected_version, DeleteC
 }
 
 size_t Client::Poll() {
-  const auto left = Call<Of::kServer>(
-      engine_.get(), [&] { return std::expected<size_t, Error>(engine_->Poll()); });
-  return left ? *left : engine_ == nullptr ? 0 : engine_->started();
+  const size_t left = replicas_ == nullptr ? 0 : PollOne(replicas_.get());
+  return left + PollOne(engine_.get());
 }
 
 int Client::fd() const { return engine_ == nullptr ? -1 : engine_->fd(); }
 std::chrono::microseconds Client::next_poll() const {
-  return engine_ == nullptr ? std::chrono::microseconds(0) : engine_->next_poll();
+  if (engine_ == nullptr) return std::chrono::microseconds(0);
+  return replicas_ == nullptr ? engine_->next_poll()
+                              : std::min(engine_->next_poll(), replicas_->next_poll());
 }
 
 std::expected<ScanSummary, Error> Client::Scan(ScanCallback item) {
@@ -244,7 +266,14 @@ std::expected<std::string, Error> Client::Administer(std::string_view command,
   });
 }
 
-ClientStats Client::stats() const { return engine_ == nullptr ? ClientStats{} : engine_->stats(); }
+ClientStats Client::stats() const {
+  ClientStats stats;
+  if (engine_ != nullptr) engine_->AddTo(&stats);
+  const uint64_t lives = stats.lives;
+  if (replicas_ != nullptr) replicas_->AddTo(&stats);
+  stats.lives = lives;  // nothing is written there
+  return stats;
+}
 uint32_t Client::shard_count() const { return engine_ == nullptr ? 0 : engine_->shard_count(); }
 
 }  // namespace plov

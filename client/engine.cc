@@ -79,7 +79,7 @@ std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view u
   engine->has_items_ = !engine->peers_->is_member();
   engine->writes_.Attach(engine->peers_.get());
   engine->started_.Attach(engine->peers_.get());
-  engine->WatchOaths();
+  if (engine->peers_->is_cluster()) engine->Watch(engine->peers_->oath_links().fd());
   for (const auto& peer : engine->peers_->all()) engine->Attach(peer.get());
   return engine;
 }
@@ -95,16 +95,12 @@ Engine::~Engine() {
 void Engine::Attach(Peer* peer) {
   gets_.Attach(peers_.get(), *peer);
   if (!peer->is_up()) return;
-  for (const auto& link : peer->life().links()) {
-    epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->connection().fd(), &event);
-  }
+  for (const auto& link : peer->life().links()) Watch(link->connection().fd());
 }
 
-void Engine::WatchOaths() {
-  if (!peers_->is_cluster()) return;
+void Engine::Watch(int fd) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peers_->oath_links().fd(), &event);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
 // Nothing of a former life is left: gets and writes are given the next one at once.
@@ -232,7 +228,8 @@ void Engine::Report(Link* link, Deadline now) {
   if (options_.report_period.count() == 0) return;
   if (now - reported_at_ < options_.report_period) return;
   reported_at_ = now;
-  const ClientStats all = stats();
+  ClientStats all;
+  AddTo(&all);
   const verify::GetReport done{all.gets, all.reads, all.torn_buckets + all.torn_records};
   if (done.gets == reported_.gets || !link->quiet()) return;
   link->Report(
@@ -310,6 +307,28 @@ std::optional<Client::GetResult> Engine::TryGet(std::string_view key) {
   GoAlone(get);
   if (!get->ended()) return std::nullopt;
   return gets_.ResultOf(get);
+}
+
+// One that is too old is left for another.
+std::expected<std::chrono::microseconds, Error> Engine::Age(std::string_view key) {
+  if (!KeyIsGood(key)) return std::unexpected(BadKey());
+  if (!peers_->has_ages()) return std::chrono::microseconds(0);
+  const Deadline deadline = DeadlineFromNow();
+  while (gets_.under_way() > 0) {
+    if (!Pump()) Idle(deadline);
+  }
+  const uint32_t shard = peers_->ShardOf(peers_->HashOf(key));
+  while (true) {
+    if (auto up = AwaitShard(shard, deadline); !up) return std::unexpected(up.error());
+    Link* link = peers_->link(shard);
+    if (!link->has_age()) return std::chrono::microseconds(0);
+    const auto age_us = link->ReadAge(deadline);
+    if (!age_us) return std::unexpected(age_us.error());
+    if (*age_us <= static_cast<uint64_t>(options_.max_age.count())) {
+      return std::chrono::microseconds(*age_us);
+    }
+    link->Depose();
+  }
 }
 
 void Engine::GetMany(std::span<const std::string_view> keys,
@@ -519,13 +538,11 @@ std::chrono::microseconds Engine::next_poll() const {
   return std::chrono::ceil<std::chrono::microseconds>(std::max(wake, now) - now);
 }
 
-ClientStats Engine::stats() const {
-  ClientStats stats;
-  stats.reconnects = reconnects_;
-  stats.retries = retries_;
-  gets_.AddTo(&stats);
-  peers_->AddTo(&stats);
-  return stats;
+void Engine::AddTo(ClientStats* stats) const {
+  stats->reconnects += reconnects_;
+  stats->retries += retries_;
+  gets_.AddTo(stats);
+  peers_->AddTo(stats);
 }
 
 }  // namespace plov

@@ -45,6 +45,7 @@ class Engine {
   Client::GetResult Get(std::string_view key, std::optional<std::span<std::byte>> into);
   // Does not block: std::nullopt when Get would.
   std::optional<Client::GetResult> TryGet(std::string_view key);
+  std::expected<std::chrono::microseconds, Error> Age(std::string_view key);
   void GetMany(std::span<const std::string_view> keys,
                void (*done)(void*, size_t, Client::GetResult), void* context);
   Client::PutResult DoWrite(Write write);
@@ -71,9 +72,11 @@ class Engine {
   // Operations that have not ended.
   size_t started() const { return started_.count(); }
   int fd() const { return epoll_.get(); }
+  // fd() is readable when the other's is, too.
+  void Watch(const Engine& other) { Watch(other.fd()); }
   std::chrono::microseconds next_poll() const;
 
-  ClientStats stats() const;
+  void AddTo(ClientStats* stats) const;
   uint32_t shard_count() const { return peers_->shard_count(); }
   // Of a cluster, and of no single server of it.
   bool is_cluster() const { return peers_->is_cluster() && !peers_->is_member(); }
@@ -109,7 +112,7 @@ class Engine {
   bool Reconnect();
   void BringUp(Peer* peer, std::unique_ptr<Life> next);
   void Attach(Peer* peer);
-  void WatchOaths();
+  void Watch(int fd);
   // Whether any peer was found dead; what it has answered before counts.
   bool TakeDead();
   void TakeDown(Peer* peer);

@@ -75,7 +75,7 @@ void Gets::Restart(Get* get) {
 }
 
 void Gets::BeginAt(Get* get, const GetShard& shard, uint64_t hash) {
-  if (shard.link == nullptr) return Park(get, shard);
+  if (!MayBegin(shard, BeginUs())) return Park(get, shard);
   Act(get, Start(get, shard, hash));
 }
 
@@ -162,7 +162,7 @@ bool Gets::BeginNext(Get* get) {
       continue;
     }
     const auto [hash, shard] = hashed_keys_[index % hashed_keys_.size()];
-    if (shard->link == nullptr) {
+    if (!MayBegin(*shard, BeginUs())) {
       ParkKey(*shard, index);
       continue;
     }

@@ -142,6 +142,12 @@ class Gets {
   void Place(Get* get, std::string_view key, Deadline deadline);
   cuckoo::Lookup::Action Start(Get* get, const GetShard& shard, uint64_t hash);
   void Restart(Get* get);
+  // When a GET begins; 0 where all READ are primaries.
+  uint64_t BeginUs() const { return peers_->has_ages() ? BootUs() : 0; }
+  // Whether it may begin: the shard is up, and its replica is new enough.
+  static bool MayBegin(const GetShard& shard, uint64_t begin_us) {
+    return shard.link != nullptr && (begin_us == 0 || shard.link->IsNewEnough(begin_us));
+  }
   cuckoo::Lookup::Action StartAnew(Get* get);
   void BeginAt(Get* get, const GetShard& shard, uint64_t hash);
   bool StartQueued();
@@ -168,6 +174,8 @@ class Gets {
 
   // gets_peers.cc: what waits for a shard or a place.
   void EnterShard(uint32_t shard);
+  void Unpark(uint32_t first_shard, size_t count);
+  void OnAge(const Peers::Live& one);
   bool AddParked(const GetShard& shard, const QueuedGet& queued);
   [[gnu::noinline]] void Park(Get* get, const GetShard& shard);
   [[gnu::noinline]] void ParkKey(const GetShard& shard, size_t index);

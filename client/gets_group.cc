@@ -37,6 +37,7 @@ bool Gets::TurnGroup() {
 void Gets::BeginGroup(size_t first, size_t count_max) {
   const auto keys = many_->keys;
   const size_t end = std::min(first + count_max, keys.size());
+  const uint64_t begin_us = BeginUs();
   ahead_->Clear();
   ahead_first_ = first;
   while (hashed_ < std::min(end + kKeysAhead, keys.size())) HashAhead();
@@ -46,7 +47,7 @@ void Gets::BeginGroup(size_t first, size_t count_max) {
       continue;
     }
     const auto [hash, shard] = hashed_keys_[index % hashed_keys_.size()];
-    if (shard->link == nullptr) {
+    if (!MayBegin(*shard, begin_us)) {
       ahead_->BeginAnew(keys[index], hash, shard);
     } else {
       ahead_->Begin(keys[index], hash, shard);

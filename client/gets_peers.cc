@@ -19,9 +19,19 @@ void Gets::Attach(const Peers* peers, const Peer& peer) {
   for (uint32_t i = 0; i < peer.shard_count(); ++i) EnterShard(peer.first_shard() + i);
   if (!peer.is_up()) return;
   const size_t count = peers->is_cluster() ? peer.shard_count() : shards_.size();
-  parked_.MoveTo(&queued_, peer.first_shard(), count);
+  Unpark(peer.first_shard(), count);
+}
+
+void Gets::Unpark(uint32_t first_shard, size_t count) {
+  parked_.MoveTo(&queued_, first_shard, count);
   Get* lone = gets_.data();
   if (lone->state == Get::State::kParked) Restart(lone);
+}
+
+// What waits for a look at the replica's age begins, or waits for another replica.
+void Gets::OnAge(const Peers::Live& one) {
+  if (!one.link->IsNewEnough(BootUs())) return one.link->Depose();
+  Unpark(one.shard, 1);
 }
 
 void Gets::Detach(const Peer& peer) {

@@ -128,7 +128,10 @@ bool Gets::PostReads() {
   }
   wanting_.Sweep();
   bool moved = peers_->oath_links().Look();
-  for (const Peers::Live& one : peers_->live()) moved = one.link->PostReads() || moved;
+  for (const Peers::Live& one : peers_->live()) {
+    one.link->LookAtAge();
+    moved = one.link->PostReads() || moved;
+  }
   return Collect() || moved;
 }
 
@@ -142,6 +145,7 @@ bool Gets::Collect() {
                 },
                 [this, link](const Link::Refreshed& refreshed) { OnRefreshed(link, refreshed); }) ||
             moved;
+    if (link->TakeAge()) OnAge(one);
   }
   if (!peers_->oath_links().Collect()) return moved;
   EndLooking();

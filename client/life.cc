@@ -25,7 +25,7 @@ Life::Life(const Target& target, const ClientOptions& options, OathLinks* oath_l
            Callbacks* callbacks)
     : callbacks_(callbacks),
       oath_links_(oath_links),
-      identity_{fabric::RandomId(), options.administers, {}},
+      identity_{fabric::RandomId(), options.administers, false, {}},
       locations_(options.location_cache_bytes) {
   if (target.part) writes_.emplace_back(callbacks_);
 }
@@ -66,12 +66,15 @@ std::expected<std::unique_ptr<Link>, Error> Life::ConnectPart(const std::string&
   const Target::Part& part = *target.part;
   auto oaths = Oaths::Connect(part.shard, target.oaths, target.lease_us, oath_links_, deadline);
   if (!oaths) return std::unexpected(std::move(oaths.error()));
+  identity_.never_writes = target.max_age_us != 0;
   auto link = Link::Connect(uri, part.shard, &identity_, deadline);
   if (!link) return link;
   if ((*link)->view().hash_seed != part.hash_seed) return Fail(Code::kProtocol, kOtherCluster);
   if (auto seen = oaths->See(oath_links_, deadline); !seen) return std::unexpected(seen.error());
   (*link)->RestOn(std::move(*oaths));
-  return link;
+  if (target.max_age_us == 0) return link;
+  const auto accepted = (*link)->AcceptAge(target.max_age_us, deadline);
+  return accepted ? std::move(link) : std::unexpected(accepted.error());
 }
 
 // They are threads of one server, which have one hash seed. A name may lead to another server between
@@ -95,8 +98,10 @@ std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, De
 }
 
 // The same memory; or a server with the log of the one before, which knows what that one applied: the
-// seed is drawn by a store that begins empty, and goes on with its log. A cluster has one seed for all.
+// seed is drawn by a store that begins empty, and goes on with its log. A cluster has one seed for all. Of who never writes
+// nobody has to know.
 bool Life::IsThis(const Links& fresh, const Target& target) const {
+  if (target.max_age_us != 0) return true;
   if (links_.empty() || target.epoch > epoch_) return true;
   const auto agree = [&](uint64_t cuckoo::ShardView::*member) {
     return std::ranges::equal(

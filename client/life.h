@@ -34,12 +34,14 @@ struct Target {
     bool operator==(const Part&) const = default;
   };
 
-  std::vector<std::string> uris = {};  // of one server, of which the first that answers counts
+  std::vector<std::string> uris = {};  // of which the first that answers counts
   std::optional<Part> part = {};
   // Of a Part: its configuration, and what shows that it is held. None: whoever answers is taken for the primary.
   uint64_t epoch = 0;
   std::vector<Oaths::Expected> oaths = {};
   uint64_t lease_us = 0;
+  // Of a Part: any of its replicas will do that is no older, and is only READ; 0: it is the primary.
+  uint64_t max_age_us = 0;
   bool operator==(const Target&) const = default;
 };
 

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "verify/words.h"
+
 namespace plov {
 
 using fabric::Clock;
@@ -15,7 +17,6 @@ using verify::SuperblockState;
 
 namespace {
 
-constexpr Reads::Owner kNowOwner = Link::kSuperblockOwner - 1;
 // Torn READs of a superblock before the lookups that wait for it ask the server: a writer that
 // needs longer for a page than these take is not running, and waiting for its answer is cheaper.
 constexpr uint32_t kTornSuperblocksMax = 100;
@@ -68,6 +69,7 @@ std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri
                                                       .client_id = identity->client_id,
                                                       .claim = claimant.claim(),
                                                       .administers = identity->administers,
+                                                      .never_writes = identity->never_writes,
                                                       .deadline = deadline});
   if (!connection) return std::unexpected(std::move(connection.error()));
   claimant.OnConnected();
@@ -127,6 +129,52 @@ std::expected<std::span<std::byte>, Error> Link::ReadNow(uint64_t offset, uint32
     return Fail(Code::kCorrupt, "the table points outside the server's memory");
   }
   return BytesOf(&read_now_, bytes);
+}
+
+std::expected<void, Error> Link::AcceptAge(uint64_t max_us, Deadline deadline) {
+  age_ = ReplicaAge(max_us);
+  const auto age_us = ReadAge(deadline);
+  if (!age_us) return std::unexpected(age_us.error());
+  if (age_.Allows(*age_us)) return {};
+  return Fail(Code::kUnavailable, "no replica is new enough: the last one that was asked is " +
+                                      std::to_string(*age_us / 1000) +
+                                      " ms old at most (ClientOptions::max_age)");
+}
+
+std::expected<uint64_t, Error> Link::ReadAge(Deadline deadline) {
+  const auto word = ReadNow(verify::kSafeTimeOffset, sizeof(uint64_t), deadline);
+  if (!word) return std::unexpected(word.error());
+  uint64_t safe_us;
+  std::memcpy(&safe_us, word->data(), sizeof(safe_us));
+  age_.See(safe_us);
+  return age_.At(clock_.At(BootUs()));
+}
+
+bool Link::IsNewEnough(uint64_t now_us) {
+  if (!age_.is_bounded()) return true;
+  RefreshClock(now_us);
+  if (!region_.empty()) {
+    const void* word = region_.data() + verify::kSafeTimeOffset;
+    age_.See(verify::LoadWord(static_cast<const uint64_t*>(word)));
+  }
+  const uint64_t age_us = age_.At(clock_.At(now_us));
+  is_age_due_ = region_.empty() && age_.IsDue(age_us);
+  if (age_.Allows(age_us)) return true;
+  if (!region_.empty()) Depose();
+  return false;
+}
+
+bool Link::LookAtAge() {
+  if (!is_age_due_ || reads_age_ || stale_) return false;
+  reads_age_ = reads_.Add(verify::kSafeTimeOffset, sizeof(uint64_t), kAgeOwner).has_value();
+  return reads_age_;
+}
+
+void Link::OnAge(fabric::Status status, const ReadBuffer& memory) {
+  reads_age_ = is_age_due_ = false;
+  if (status != fabric::Status::kDone) return;
+  age_.See(memory.front());
+  has_age_come_ = true;
 }
 
 void Link::MarkStale() {

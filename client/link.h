@@ -23,6 +23,7 @@
 
 #include "client/oaths.h"
 #include "client/reads.h"
+#include "client/replica_age.h"
 #include "client/server_clock.h"
 #include "cuckoo/geometry.h"
 #include "fabric/fabric.h"
@@ -43,6 +44,7 @@ inline constexpr uint32_t kMessagesInFlightMax = 4;
 struct Identity {
   uint64_t client_id;
   bool administers = false;
+  bool never_writes = false;
   std::map<uint32_t, fabric::Claimant> claimants = {};  // by shard
 };
 
@@ -81,6 +83,19 @@ class Link {
   // Nobody looks at them any more.
   void LeaveOaths() { oaths_ = {}; }
 
+  // What is READ here may be a replica's, if it is no older than that. kUnavailable: it is older now; else as of ReadNow.
+  std::expected<void, Error> AcceptAge(uint64_t max_us, Deadline deadline);
+  // Of such a link: the age now, by a READ that is waited for. Not beside lookups.
+  std::expected<uint64_t, Error> ReadAge(Deadline deadline);
+  bool has_age() const { return age_.is_bounded(); }
+  // Whether a GET that begins now may be served here, as it may by a primary. When not, the link is deposed; or, where READs are no
+  // loads, TakeAge tells when it is known.
+  bool IsNewEnough(uint64_t now_us);
+  // READs the safe time, if that is due.
+  bool LookAtAge();
+  // Whether it has come since the last call.
+  bool TakeAge() { return std::exchange(has_age_come_, false); }
+
   // READs. None may be added while the superblock is READ; see stale().
   Reads& reads() { return reads_; }
   const Reads& reads() const { return reads_; }
@@ -91,14 +106,16 @@ class Link {
   bool CollectReads(auto&& on_read, auto&& on_refreshed) {
     const bool any = reads_.Collect(
         connection_.get(), [&](Reads::Owner owner, fabric::Status status, ReadBuffer* memory) {
+          if (owner == kAgeOwner) return OnAge(status, *memory);
           if (owner != kSuperblockOwner) return on_read(owner, status, memory);
           const auto refreshed = OnSuperblock(status, *memory);
           if (refreshed) on_refreshed(*refreshed);
         });
     return any;
   }
-  // Owners below this are for the link's user.
-  static constexpr Reads::Owner kSuperblockOwner = UINT64_MAX;
+  // Owners below these are for the link's user.
+  static constexpr Reads::Owner kSuperblockOwner = UINT64_MAX, kNowOwner = UINT64_MAX - 1,
+                                kAgeOwner = UINT64_MAX - 2;
 
   // One READ, waited for; the bytes stay until the next. Not beside lookups.
   std::expected<std::span<std::byte>, Error> ReadNow(uint64_t offset, uint32_t bytes,
@@ -145,6 +162,7 @@ class Link {
   void Release() { --holds_; }
 
  private:
+  void OnAge(fabric::Status status, const ReadBuffer& memory);
   std::optional<Refreshed> OnSuperblock(fabric::Status status, const ReadBuffer& memory);
   Refreshed TakeView(const cuckoo::ShardView& view);
   std::expected<void, Error> AwaitClock(Deadline deadline);
@@ -160,6 +178,8 @@ class Link {
   ServerClock clock_;
 
   Oaths oaths_;
+  ReplicaAge age_;
+  bool is_age_due_ = false, reads_age_ = false, has_age_come_ = false;
   ReadBuffer read_now_;
   bool stale_ = false;
   bool reading_superblock_ = false;

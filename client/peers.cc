@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "fabric/random.h"
+
 namespace plov {
 
 using fabric::Clock;
@@ -26,6 +28,9 @@ constexpr std::chrono::milliseconds kBetweenLooks{10};
 constexpr auto kNoMember = "none of the cluster's shards is on the server at ";
 
 }  // namespace
+
+Peers::Peers(const ClientOptions& options, Callbacks* callbacks)
+    : options_(options), callbacks_(callbacks), first_replica_(fabric::RandomId() >> 32) {}
 
 std::expected<std::unique_ptr<Peers>, Error> Peers::Connect(const std::string& uri,
                                                             const ClientOptions& options,
@@ -73,10 +78,27 @@ std::expected<void, Error> Peers::ConnectCluster(const std::vector<std::string>&
 
 // Whoever administers a server has all shards that it holds, and items of none.
 Target Peers::TargetOf(const Cluster::Shard& shard) const {
+  if (has_ages()) return AnyReplicaOf(shard);
   if (member_.empty()) return shard.target;
   Target target{.part = shard.target.part};
   for (const Oaths::Expected& member : shard.target.oaths) {
     if (std::ranges::count(member.uris, member_) > 0) target.uris = member.uris;
+  }
+  return target;
+}
+
+// One after the other, each time from the same one on; clients begin with different ones. A primary without replicas has
+// nobody to tell how old it is: it is seen to be the primary.
+Target Peers::AnyReplicaOf(const Cluster::Shard& shard) const {
+  const auto& members = shard.target.oaths;
+  if (members.size() == 1) return shard.target;
+  Target target{.part = shard.target.part,
+                .epoch = shard.epoch,
+                .max_age_us = static_cast<uint64_t>(options_.max_age.count())};
+  for (size_t i = 0; i < members.size(); ++i) {
+    const auto& uris =
+        members[(first_replica_ + shard.target.part->shard + i) % members.size()].uris;
+    target.uris.insert(target.uris.end(), uris.begin(), uris.end());
   }
   return target;
 }
@@ -212,6 +234,7 @@ void Peers::LookAtOaths(Deadline now) {
     const Oaths& oaths = one.link->oaths();
     if (!oaths.alive()) one.link->Depose();
     if (!is_due || !one.link->awaits_reply()) continue;
+    if (loads_ && one.link->has_age()) one.link->IsNewEnough(BootUs());
     if (!oaths.StoodLast(loads_)) one.link->Depose();
     if (!loads_) oaths.Want(oath_links_->round());
   }

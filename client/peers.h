@@ -72,6 +72,8 @@ class Peers {
     }
     return true;
   }
+  // Replicas may be READ that are no primaries, and nothing is written.
+  bool has_ages() const { return cluster_ && options_.read_from == ReadFrom::kAnyReplica; }
   // Whether READs are loads.
   bool loads() const { return loads_; }
   // Of all shards.
@@ -103,8 +105,7 @@ class Peers {
     Peer* peer;
   };
 
-  Peers(const ClientOptions& options, Callbacks* callbacks)
-      : options_(options), callbacks_(callbacks) {}
+  Peers(const ClientOptions& options, Callbacks* callbacks);
 
   std::expected<void, Error> ConnectServer(const std::string& uri, Deadline deadline);
   std::expected<void, Error> ConnectCluster(const std::vector<std::string>& seeds,
@@ -113,6 +114,7 @@ class Peers {
                                            Deadline deadline);
   bool IsWanted(const Peer& peer) const { return member_.empty() || !peer.target().uris.empty(); }
   Target TargetOf(const Cluster::Shard& shard) const;
+  Target AnyReplicaOf(const Cluster::Shard& shard) const;
   void AddPeers();
   void Enter(Peer* peer);
   void ConnectAll(Deadline deadline);
@@ -134,7 +136,8 @@ class Peers {
   std::vector<Shard> shards_;
   std::vector<Live> live_;
   bool loads_ = true;
-  std::string member_;  // of a cluster, which alone is connected to; empty: all
+  std::string member_;            // of a cluster, which alone is connected to; empty: all
+  const uint64_t first_replica_;  // that is tried, of each shard; at first any
   size_t last_tried_ = 0;
   Deadline next_try_ = Deadline::max();
   Deadline rest_end_{};  // servers that do not answer are not tried before

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/safe_time.h"
 #include "cluster/stream.h"
 
 namespace plov::cluster {
@@ -23,6 +24,7 @@ struct Follower {
   uint64_t held = 0;       // it holds all up to this number
   uint64_t heard_us = 0;   // when it was heard of last
   uint64_t sent_us = 0;    // it has acknowledged, in this epoch, what was sent then
+  SafeTime safe_time = {};
 };
 
 class Followers {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <utility>
 
 namespace plov::cluster {
@@ -28,23 +27,7 @@ bool HasSamePrimary(const Shard& a, const Shard& b) {
   return one != nullptr && other != nullptr && *one == *other && a.begun == b.begun;
 }
 
-uint64_t Microseconds(std::chrono::milliseconds time) {
-  return static_cast<uint64_t>(std::chrono::microseconds(time).count());
-}
-
 }  // namespace
-
-ReplicaSettings SettingsOf(const Config& config) {
-  // So that a lost beat, or a late one, is no silence.
-  const auto beat = std::min(config.detect, config.drop) / 3;
-  return {.lease_us = Microseconds(config.lease),
-          .detect_us = Microseconds(config.detect),
-          .drop_us = Microseconds(config.drop),
-          .beat_us = Microseconds(beat),
-          .rate_error_ppm = config.rate_error_ppm,
-          .min_replicas = config.min_replicas,
-          .replicas = config.replicas};
-}
 
 Replica::Replica(Member self, const ReplicaSettings& settings, std::optional<Memory> memory,
                  ReplicaHost* host, uint64_t now_us)
@@ -193,7 +176,7 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
   if (is_given_up_) return;
   if (append.epoch > epoch()) return host_->ReadConfiguration();
   // The sender hears that it is deposed.
-  if (append.epoch < epoch()) return Acknowledge(append.from, false);
+  if (append.epoch < epoch()) return Acknowledge(append.from, false, now_us);
   if (proposal_) return;  // S2
   heard_us_ = now_us;
   const Tail::Fit fit = Take(append);
@@ -204,6 +187,7 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
   if (follows_) {
     sent_us_ = std::max(sent_us_, append.sent_us);
     published_ = std::max(published_, append.published);
+    safe_time_.Hear(append.safe_us, append.published);
     has_caught_up_ |= is_whole_ && tail_.end().number >= append.published;
     PublishSome();
     if (is_given_up_) return;
@@ -211,7 +195,7 @@ void Replica::Receive(const Append& append, uint64_t now_us) {
   // Of entries it tells when its log has them.
   const bool tells_later = follows_ && !append.is_first && !append.entries.empty() &&
                            fit == Tail::Fit::kFits && held_number() < tail_.end().number;
-  if (!tells_later) Acknowledge(append.from, fit == Tail::Fit::kGap);
+  if (!tells_later) Acknowledge(append.from, fit == Tail::Fit::kGap, now_us);
 }
 
 Tail::Fit Replica::Take(const Append& append) {
@@ -272,7 +256,7 @@ void Replica::HasKept(uint64_t count, uint64_t now_us) {
   kept_.SetDurable(count);
   ShowOwn();
   if (lead_) return Advance(now_us);
-  if (follows_ && held_number() > before) Acknowledge(held_->shard.primary, false);
+  if (follows_ && held_number() > before) Acknowledge(held_->shard.primary, false, now_us);
 }
 
 Append Replica::Everything() const {
@@ -286,7 +270,7 @@ Append Replica::Everything() const {
           .held = held_};
 }
 
-void Replica::Acknowledge(const std::string& to, bool has_gap) {
+void Replica::Acknowledge(const std::string& to, bool has_gap, uint64_t now_us) {
   host_->Send(to, Ack{.epoch = epoch(),
                       .from = self_.incarnation,
                       .follows = follows_,
@@ -295,7 +279,8 @@ void Replica::Acknowledge(const std::string& to, bool has_gap) {
                       .leaves = leaves_,
                       .full = full_,
                       .end = held_number(),
-                      .sent_us = sent_us_});
+                      .sent_us = sent_us_,
+                      .clock_us = now_us});
 }
 
 void Replica::PublishNext() {
@@ -317,6 +302,9 @@ bool Replica::PublishSome() {
     PublishNext();
     did = true;
   }
+  if (is_given_up_) return did;
+  const bool has_all = is_member() || is_whole_;  // else what was before its stream may be missing
+  if (has_all && safe_time_.Take(tail_.published().number)) host_->ShowSafeTime(safe_time_.us());
   return did;
 }
 
@@ -342,6 +330,8 @@ void Replica::Receive(const Ack& ack, uint64_t now_us) {
   from->full = ack.full;
   from->held = std::max(from->held, ack.end);
   from->sent_us = std::max(from->sent_us, ack.sent_us);
+  SafeTimeOf(&from->safe_time, now_us);
+  from->safe_time.Hear(ack.clock_us, lead_->sent_us);
   // What it has not, or was not sent yet: one that comes back gets the past piece by piece.
   const uint64_t known = ack.has_gap ? ack.end : from->sent;
   if (ack.has_gap || (known < tail_.end().number && from->held >= known)) {
@@ -461,6 +451,7 @@ void Replica::Tick(uint64_t now_us) {
     if (now_us >= lead_->beat_us + settings_.beat_us) Beat(now_us);
     ChangeMembers(now_us);
     Advance(now_us);
+    ShowOwnSafeTime(now_us);
   } else if (is_silent && is_member()) {
     if (!proposal_ && host_->CanPropose()) TakeOver(Change::kTakeOver, now_us);
   } else if (is_silent && follows_) {
@@ -514,6 +505,7 @@ void Replica::Send(Follower* follower, const Position& before, std::vector<Entry
                      .entries = std::move(entries),
                      .published = tail_.published().number,
                      .sent_us = sent_us,
+                     .safe_us = SafeTimeOf(&follower->safe_time, sent_us),
                      .held = follower->sent_us == 0 ? held_ : std::nullopt});
 }
 
@@ -543,6 +535,18 @@ void Replica::Advance(uint64_t now_us) {
   if (lead_->successor && !proposal_) return HandOverNow(now_us);
   lead_->serves = true;
   ShowOwn();
+}
+
+void Replica::ShowOwnSafeTime(uint64_t now_us) {
+  if (!lead_) return;
+  const uint64_t safe_us = SafeTimeOf(&lead_->safe_time, now_us);
+  if (safe_us != 0) host_->ShowSafeTime(safe_us);
+  lead_->safe_time.Hear(now_us, lead_->sent_us);
+}
+
+uint64_t Replica::SafeTimeOf(SafeTime* one, uint64_t now_us) const {
+  if (one->is_asked() && MayAnswer({epoch(), one->since_us(), 0}, now_us)) one->Confirm();
+  return one->us();
 }
 
 Position Replica::Write(std::string data, uint64_t now_us) {

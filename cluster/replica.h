@@ -44,6 +44,8 @@
 #include "cluster/configuration_register.h"
 #include "cluster/followers.h"
 #include "cluster/kept.h"
+#include "cluster/replica_settings.h"
+#include "cluster/safe_time.h"
 #include "cluster/stream.h"
 #include "cluster/tail.h"
 
@@ -57,6 +59,9 @@ class ReplicaHost {
   // READs that begin after this see this epoch's oath; 0: none. The first call is made while the replica is constructed:
   // memory of a former life may show an oath.
   virtual void ShowOath(uint64_t epoch) = 0;
+  // READs that begin after this see this time of the host's clock, or see an older one: all that was acknowledged or READ of the
+  // shard before it is published here.
+  virtual void ShowSafeTime(uint64_t us) = 0;
   // They may be lost, or come late, twice and out of order; but never to another life of that server: a connection ends
   // with the process. (A late first Append could take away what was acknowledged since.) Where they come out of order, a replica that joins may
   // have to begin anew.
@@ -86,25 +91,6 @@ class ReplicaHost {
   // This replica's memory is of no use any more.
   virtual void StartAnew(const char* why) = 0;
 };
-
-struct ReplicaSettings {
-  uint64_t lease_us = 0;        // of clients; 0: they look in every GET
-  uint64_t detect_us = 0;       // a primary that is silent for so long is suspected
-  uint64_t drop_us = 0;         // a member that is, is dropped; one that joins is not waited for
-  uint64_t beat_us = 0;         // between two messages to a member at most
-  uint64_t rate_error_ppm = 0;  // by which two hosts' clocks may differ, at most
-  uint32_t min_replicas = 1;    // with fewer in sync there are no writes
-  uint32_t replicas = 1;
-  // Of what is published, for one that comes back: at most so many bytes are kept, and more while some are away.
-  size_t past_bytes = 0;
-  size_t past_bytes_max = 0;
-  size_t piece_bytes = size_t{1} << 20;  // of the past, in a message
-  bool has_log = false;                  // of this replica's host: what it holds is kept there
-  // One that comes back takes nobody for dead before: all servers may have lost their power.
-  uint64_t return_us = 0;
-};
-
-ReplicaSettings SettingsOf(const Config& config);
 
 class Replica {
  public:
@@ -215,6 +201,7 @@ class Replica {
     uint64_t sent_us = 0;      // the last message; of two the later one has the greater time
     uint64_t sent_all_us = 0;  // the last one that all followers were sent
     std::optional<uint64_t> successor;  // its incarnation
+    SafeTime safe_time = {};            // its own
     Followers followers;
   };
 
@@ -239,7 +226,7 @@ class Replica {
 
   Tail::Fit Take(const Append& append);
   Tail::Fit TakeFirst(const Append& append);
-  void Acknowledge(const std::string& to, bool has_gap);
+  void Acknowledge(const std::string& to, bool has_gap, uint64_t now_us);
   void PublishNext();
   bool PublishSome();
   void PublishUpTo(uint64_t number);
@@ -263,6 +250,9 @@ class Replica {
     Send(follower, before, tail_.After(before.number, settings_.piece_bytes), false, sent_us);
   }
   void SendFirst(Follower* follower, uint64_t sent_us);
+  // Of a follower, or of this primary itself, as far as it is known now; 0: it is not.
+  uint64_t SafeTimeOf(SafeTime* one, uint64_t now_us) const;
+  void ShowOwnSafeTime(uint64_t now_us);
   // Publishes what all hold, and serves when that is everything.
   void Advance(uint64_t now_us);
 
@@ -288,6 +278,7 @@ class Replica {
   size_t published_bytes_ = 0;  // since the last GoOn
   uint64_t published_ = 0;      // by a primary, up to this number
   uint64_t sent_us_ = 0;        // the primary's time of the newest Append of this epoch
+  ComingSafeTime safe_time_;
   std::optional<Proposal> proposal_;
   std::optional<Lead> lead_;
 };

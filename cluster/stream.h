@@ -59,6 +59,7 @@ struct Append {
   std::vector<Entry> entries = {};
   uint64_t published = 0;  // by the primary, up to this number
   uint64_t sent_us = 0;    // by the primary's clock
+  uint64_t safe_us = 0;    // by the receiver's clock, when it has `published`; 0: none is known
   // The configuration of this epoch, until the receiver has acknowledged something in it: its path to the coordinator
   // may be long, or cut.
   std::optional<Held> held = {};
@@ -74,8 +75,9 @@ struct Ack {
       false;            // of a new replica: it has what was published before the stream began, too
   bool leaves = false;  // it is to be dropped
   Full full = Full::kNot;
-  uint64_t end = 0;      // it holds all up to this number
-  uint64_t sent_us = 0;  // the greatest of the primary's Appends that it took in this epoch
+  uint64_t end = 0;       // it holds all up to this number
+  uint64_t sent_us = 0;   // the greatest of the primary's Appends that it took in this epoch
+  uint64_t clock_us = 0;  // its own
 };
 
 struct Join {

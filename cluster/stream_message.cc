@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x74736c70;  // "plst"
 constexpr size_t kBytesAt = 16;
-constexpr size_t kHeadBytes = 56;
+constexpr size_t kHeadBytes = 64;
 // So that the numbers of a message's entries do not overflow.
 constexpr uint64_t kNumberMax = UINT64_MAX / 2;
 
@@ -40,6 +40,7 @@ struct Head {
   uint64_t incarnation = 0;
   uint64_t number = 0;
   uint64_t sent_us = 0;
+  uint64_t clock_us = 0;
 };
 
 uint64_t ChecksumOf(const StreamId& id, std::span<const std::byte> message) {
@@ -56,7 +57,8 @@ Head HeadOf(const Append& append) {
           .epoch = append.epoch,
           .incarnation = append.to,
           .number = append.published,
-          .sent_us = append.sent_us};
+          .sent_us = append.sent_us,
+          .clock_us = append.safe_us};
 }
 
 Head HeadOf(const Ack& ack) {
@@ -69,7 +71,8 @@ Head HeadOf(const Ack& ack) {
           .epoch = ack.epoch,
           .incarnation = ack.from,
           .number = ack.end,
-          .sent_us = ack.sent_us};
+          .sent_us = ack.sent_us,
+          .clock_us = ack.clock_us};
 }
 
 Head HeadOf(const Join& join) {
@@ -96,6 +99,7 @@ void PutHead(const Head& head, ByteWriter* writer) {
   writer->Put(head.incarnation);
   writer->Put(head.number);
   writer->Put(head.sent_us);
+  writer->Put(head.clock_us);
   writer->PutText(head.name);
   writer->PadToWord();
 }
@@ -130,6 +134,7 @@ std::optional<Head> TakeHead(ByteReader* reader) {
   head.incarnation = reader->Take<uint64_t>();
   head.number = reader->Take<uint64_t>();
   head.sent_us = reader->Take<uint64_t>();
+  head.clock_us = reader->Take<uint64_t>();
   head.name = reader->TakeText(name_bytes);
   if (!reader->TakeRestOfWord() || reader->failed() || !is_ours) return std::nullopt;
   if (head.epoch == 0 || head.incarnation == 0) return std::nullopt;
@@ -170,6 +175,7 @@ std::optional<StreamMessage> TakeAppend(const StreamId& id, Head head, ByteReade
                 .entries = {},
                 .published = head.number,
                 .sent_us = head.sent_us,
+                .safe_us = head.clock_us,
                 .held = {}};
   append.before.number = reader->Take<uint64_t>();
   append.before.chain = reader->Take<uint64_t>();
@@ -195,7 +201,8 @@ std::optional<StreamMessage> TakeAck(const Head& head) {
                      : full == kMemoryIsFull ? Full::kMemory
                                              : Full::kLog,
              .end = head.number,
-             .sent_us = head.sent_us};
+             .sent_us = head.sent_us,
+             .clock_us = head.clock_us};
 }
 
 std::optional<StreamMessage> TakeMessage(const StreamId& id, ByteReader* reader) {
@@ -203,7 +210,7 @@ std::optional<StreamMessage> TakeMessage(const StreamId& id, ByteReader* reader)
   if (!head) return std::nullopt;
   if (head->kind == MessageKind::kAppend) return TakeAppend(id, std::move(*head), reader);
   if (head->kind == MessageKind::kAck) return TakeAck(*head);
-  if (head->flags != 0) return std::nullopt;
+  if (head->flags != 0 || head->clock_us != 0) return std::nullopt;
   const Position has{head->number, head->sent_us};
   if (head->kind == MessageKind::kJoin && IsName(head->name) && has.number <= kNumberMax) {
     return Join{head->epoch, {std::move(head->name), head->incarnation}, has};

@@ -12,7 +12,8 @@
 //      32    8 incarnation  not 0; to whom an Append or a HandOver is, from whom an Ack or a Join
 //      40    8 number       of an Append: published; of an Ack: end; of a Join: what it has; else 0
 //      48    8 sent         microseconds, of an Append and an Ack; of a Join: the chain of what it has; else 0
-//      56    . name, zeros to the next word
+//      56    8 clock        microseconds of the replica's: of an Append its safe time, of an Ack now; else 0
+//      64    . name, zeros to the next word
 //
 // then of an Append
 //       0    8 before       its number
@@ -50,7 +51,7 @@ struct StreamId {
 
 std::vector<std::byte> Encode(const StreamId& id, const StreamMessage& message);
 
-// Writes the length and the checksum, as Encode does, of 56 bytes or more.
+// Writes the length and the checksum, as Encode does, of 64 bytes or more.
 void Seal(const StreamId& id, std::span<std::byte> message);
 
 // nullopt: it is no message of this stream.

@@ -34,9 +34,10 @@ enum class RefusalReason : uint32_t {
 inline constexpr uint32_t kRefusals = 7;
 
 // Flags of a Hello, likewise; who says another speaks another protocol.
-inline constexpr uint16_t kHelloAdministers = 1, kHelloReadsOnly = 2;
-inline constexpr uint16_t kHelloFlags = kHelloAdministers | kHelloReadsOnly;
+inline constexpr uint16_t kHelloAdministers = 1, kHelloReadsOnly = 2, kHelloNeverWrites = 4;
+inline constexpr uint16_t kHelloFlags = kHelloAdministers | kHelloReadsOnly | kHelloNeverWrites;
 constexpr bool ReadsOnly(uint16_t flags) { return (flags & kHelloReadsOnly) != 0; }
+constexpr bool NeverWrites(uint16_t flags) { return (flags & kHelloNeverWrites) != 0; }
 
 // Whom it refuses and why, as the refused client says it.
 std::string RefusalText(uint32_t refusal, uint64_t limit);

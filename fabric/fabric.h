@@ -90,13 +90,16 @@ struct ConnectOptions {
   // costs the server next to nothing (Port::connection_bytes). It has no id, and claims none: one
   // client may have as many as it likes, beside its others, at any number of servers and shards.
   bool reads_only = false;
+  // Its messages write nothing. It claims no id, and one client may have as many as it likes.
+  bool never_writes = false;
   Deadline deadline;
 };
 
 // As a Hello says it.
 inline uint16_t FlagsOf(const ConnectOptions& options) {
   return static_cast<uint16_t>((options.administers ? kHelloAdministers : 0) |
-                               (options.reads_only ? kHelloReadsOnly : 0));
+                               (options.reads_only ? kHelloReadsOnly : 0) |
+                               (options.never_writes ? kHelloNeverWrites : 0));
 }
 
 // A client's end. Threads: one. All calls but Connect return at once.
@@ -163,11 +166,12 @@ struct PortEvent {
     kProgress,  // a part of a READ was done: poll again
   } kind;
   PeerId peer = 0;
-  uint64_t client_id = 0;                   // kOpened; 0 of one that only READs
-  std::optional<uid_t> user = {};           // kOpened, where the kernel knows it
-  bool may_write = true;                    // kOpened; false of one that only READs
-  bool reads_only = false;                  // kOpened: sends no messages, to be sent none
-  bool administers = false;                 // kOpened: has an administrator's place
+  uint64_t client_id = 0;          // kOpened; 0 of one that only READs
+  std::optional<uid_t> user = {};  // kOpened, where the kernel knows it
+  bool may_write = true;           // kOpened; false of one that only READs, or never writes
+  bool reads_only = false;         // kOpened: sends no messages, to be sent none
+  bool never_writes = false;       // kOpened: has said so
+  bool administers = false;        // kOpened: has an administrator's place
   std::span<const std::byte> message = {};  // kMessage: a private copy, valid until the next Poll
   uint64_t tag = 0;                         // kReadDone
   bool ok = false;  // kReadDone: false when the range was outside the staging memory

@@ -20,12 +20,15 @@ struct Held {
 
 struct Peer {
   SessionOwner owner;
-  uint64_t logged_owner;  // 0: there is no log
+  uint64_t logged_owner = 0;  // 0: there is no log
   bool may_write;
-  Session* session;  // null: nobody's, who only READs or is here to administer a replica
-  std::unique_ptr<Batch> batch;  // the message that has no reply yet
-  std::vector<Held> held;
-  uint64_t confirmed_version;  // of the superblock; 0 = none yet
+  Session* session =
+      nullptr;  // null: nobody's, who only READs, never writes or is here to administer a replica
+  bool never_writes =
+      false;  // it may GET all the same, also what the primary may have written over
+  std::unique_ptr<Batch> batch = {};  // the message that has no reply yet
+  std::vector<Held> held = {};
+  uint64_t confirmed_version = 0;  // of the superblock; 0 = none yet
 };
 
 // A port with its clients. Its place does not change once there are clients.

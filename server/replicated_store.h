@@ -101,6 +101,7 @@ class ReplicatedStore final : private ReplicaOwner {
   const cluster::Replica& replica() const { return replica_.replica(); }
 
  private:
+  void ShowSafeTime(uint64_t us) override { store_->ShowSafeTime(us); }
   void Keep(const cluster::Append& held) override {
     if (kept_.log) kept_.log->Keep(held);
   }

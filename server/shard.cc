@@ -161,14 +161,15 @@ bool Shard::StepEndpoint(Endpoint* endpoint) {
 // A client that returns ends its own former connection first: what that one had sent and nobody had
 // read is dropped, so a retry cannot be overtaken by its original. One that only READs is nobody's in
 // particular; it never confirms a table, so it is let go when one is to be freed. Who administers a replica that serves no
-// clients gets no item there.
+// clients gets no item there. Who never writes has READ how old what it gets may be.
 void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   const SessionOwner owner(event.client_id, event.user);
   const bool serves = commit_ == nullptr || commit_->serves();
-  if (event.reads_only || (event.administers && !serves)) {
+  if (event.reads_only || event.never_writes || (event.administers && !serves)) {
     confirmations_.Add(0);
-    endpoint->peers.try_emplace(event.peer,
-                                Peer{owner, 0, event.may_write, nullptr, nullptr, {}, 0});
+    endpoint->peers.try_emplace(
+        event.peer,
+        Peer{.owner = owner, .may_write = event.may_write, .never_writes = event.never_writes});
     return;
   }
   if (!serves) return endpoint->port->Close(event.peer);
@@ -180,13 +181,10 @@ void Shard::Open(Endpoint* endpoint, const PortEvent& event) {
   connected_.insert_or_assign(owner, std::pair(endpoint, event.peer));
   confirmations_.Add(0);
   const uint64_t logged_owner = commit_ != nullptr ? commit_->LoggedOwnerOf(owner) : 0;
-  endpoint->peers.try_emplace(event.peer, Peer{owner,
-                                               logged_owner,
-                                               event.may_write,
-                                               sessions_.Enter(owner, logged_owner),
-                                               nullptr,
-                                               {},
-                                               0});
+  endpoint->peers.try_emplace(event.peer, Peer{.owner = owner,
+                                               .logged_owner = logged_owner,
+                                               .may_write = event.may_write,
+                                               .session = sessions_.Enter(owner, logged_owner)});
 }
 
 void Shard::Abandon(Peer* peer) {
@@ -348,6 +346,8 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   Outcome outcome = Outcome::kDone;
   if (verify::IsForWriters(request.operation) && !peer->may_write) {
     reply.status = Code::kPermission;
+  } else if (request.operation == Operation::kGet && peer->never_writes) {
+    outcome = gets_.Handle(peer, room, &reply);
   } else if (verify::IsOfItems(request.operation) && peer->session == nullptr) {
     reply.status = Code::kUnavailable;
   } else if (verify::IsWrite(request.operation)) {

@@ -28,6 +28,7 @@ class ReplicaOwner {
   virtual ~ReplicaOwner() = default;
 
   // As of cluster::ReplicaHost.
+  virtual void ShowSafeTime(uint64_t us) = 0;
   virtual void Keep(const cluster::Append& held) = 0;
   virtual bool Publish(const cluster::Entry& entry) = 0;
   virtual void CatchUp(const cluster::Member& primary, const cluster::Position& since) = 0;
@@ -97,6 +98,7 @@ class ShardReplica final : private cluster::ReplicaHost {
 
  private:
   void ShowOath(uint64_t epoch) override;
+  void ShowSafeTime(uint64_t us) override { owner_->ShowSafeTime(us); }
   void Send(const std::string& server, const cluster::StreamMessage& message) override;
   void CloseReaders() override { owner_->CloseReaders(); }
   bool CanPropose() const override;

@@ -211,6 +211,11 @@ class Store : private cuckoo::GrowingTable::Records {
     return now_us + static_cast<uint64_t>(options_.clock_offset_us);
   }
   uint64_t UnixSeconds(uint64_t now_us) const { return UnixUs(now_us) / 1'000'000; }
+  // Of a replica: what READs begin with from now on is no older than that.
+  void ShowSafeTime(uint64_t now_us) {
+    const uint64_t at = verify::kSafeTimeOffset;
+    verify::PublishSeal(verify::WordsAt(region().data(), at), UnixUs(now_us));
+  }
 
  private:
   // In server/store_open.cc.

@@ -24,8 +24,10 @@
 //                              whole pages
 //     168  496 stash extents   31 of {offset, bytes}; bytes 0 = none
 //
-// Records lie anywhere behind the head where no table and no stash does. The rest of the page is
-// nothing.
+// Records lie anywhere behind the head where no table and no stash does. At 4032 of the page is a word of its own,
+// outside the checksum: of a replica in a cluster its safe time (cluster/safe_time.h), Unix microseconds of the server's
+// clock; all that was acknowledged before is in the table, or was, when the word is READ. 0: it is not known. The rest of
+// the page is nothing.
 //
 // Whole if and only if the checksum matches. Read at connection and whenever a bucket says
 // `retired`, or `forward` to a generation that the reader does not know.
@@ -46,6 +48,7 @@ namespace plov::verify {
 
 inline constexpr uint32_t kFormatVersion = 10;
 inline constexpr size_t kPageBytes = 4096;
+inline constexpr size_t kSafeTimeOffset = kPageBytes - 64;
 inline constexpr size_t kMirrorOffset = kPageBytes;
 inline constexpr size_t kJournalOffset = 2 * kPageBytes;     // verify/journal.h
 inline constexpr size_t kCountersOffset = 3 * kPageBytes;    // verify/counters.h

@@ -33,6 +33,7 @@ class FailOverSimulation::Node final : public cluster::ReplicaHost {
   bool runs() const { return !has_ended_ && !world_->silent_.contains(server_); }
 
   void ShowOath(uint64_t) override {}
+  void ShowSafeTime(uint64_t) override {}
   void Send(const std::string& server, const cluster::StreamMessage& message) override {
     ++world_->messages_;
     for (const auto& other : world_->nodes_.at(shard_)) {

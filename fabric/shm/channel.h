@@ -60,7 +60,7 @@ struct Hello {
   uint64_t magic;
   uint32_t format_version;
   uint16_t shard;
-  uint16_t flags;  // kHelloAdministers, kHelloReadsOnly
+  uint16_t flags;  // kHelloAdministers, kHelloReadsOnly, kHelloNeverWrites
   uint64_t client_id;
 };
 static_assert(sizeof(Hello) == 24 && offsetof(Hello, flags) == 14 &&

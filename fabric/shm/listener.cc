@@ -277,13 +277,14 @@ void ShmListener::HandleHello(Fd socket, const Hello& hello) {
                                          options_.admission->RoleOf(person, hello.flags));
   if (!place) return Refuse(socket.get(), place.error());
   errno = 0;
-  const bool reads_only = ReadsOnly(hello.flags);
+  const bool reads_only = ReadsOnly(hello.flags), never_writes = NeverWrites(hello.flags);
   NewPeer peer{.socket = {},
                .channel = {},
                .client_id = reads_only ? 0 : hello.client_id,
                .user = person.user,
-               .may_write = !reads_only && access().Of(person) == Right::kWrite,
+               .may_write = !reads_only && !never_writes && access().Of(person) == Right::kWrite,
                .reads_only = reads_only,
+               .never_writes = never_writes,
                .staging_bytes = 0,
                .place = std::move(*place)};
   if (peer.may_write) peer.staging_bytes = options_.staging_bytes;

@@ -129,6 +129,7 @@ std::optional<PortEvent> ShmPort::TakeNew() {
                    .user = fresh.user,
                    .may_write = fresh.may_write,
                    .reads_only = fresh.reads_only,
+                   .never_writes = fresh.never_writes,
                    .administers = administers};
 }
 

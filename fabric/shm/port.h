@@ -36,6 +36,7 @@ struct NewPeer {
   std::optional<uid_t> user = {};
   bool may_write = true;
   bool reads_only = false;
+  bool never_writes = false;
   uint64_t staging_bytes = 0;
   Admission::Place place = {};
 };

@@ -181,6 +181,7 @@ std::optional<std::span<const std::byte>> VerbsConnection::Receive() {
 // Large staging memory is pinned by whoever uses it first, and announced before the next message.
 std::expected<std::span<std::byte>, Error> VerbsConnection::staging() {
   if (parts_.reads_only) return Fail(Code::kPermission, kOnlyReads);
+  if (parts_.staging_bytes == 0) return Fail(Code::kPermission, kMayNotWrite);
   if (!dead_ && staging_.mr == nullptr && parts_.staging_bytes > 0) {
     auto staging = RegisteredPages::Create(parts_.pd.get(), parts_.staging_bytes, kRemoteRead);
     if (!staging) return Fail(Code::kSystem, staging.error().message);

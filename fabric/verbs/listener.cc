@@ -219,7 +219,8 @@ Welcome VerbsListener::WelcomeTo(const Hello& hello) const {
           .region_rkey = region->rkey,
           .region_address = AddressOf(region->addr),
           .region_bytes = region->length,
-          .staging_bytes = ReadsOnly(hello.flags) ? 0 : options_.staging_bytes};
+          .staging_bytes =
+              ReadsOnly(hello.flags) || NeverWrites(hello.flags) ? 0 : options_.staging_bytes};
 }
 
 void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
@@ -241,21 +242,23 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
     return Refuse(id.get(),
                   place.error() == RefusalReason::kDraining ? Code::kInUse : Code::kNoSpace);
   }
-  const bool reads_only = ReadsOnly(hello->flags);
+  const bool reads_only = ReadsOnly(hello->flags), never_writes = NeverWrites(hello->flags);
   const Shard& shard = shards_.at(hello->shard);
-  Claims* claims = reads_only ? nullptr : shard.exposure.claims;
+  Claims* claims = reads_only || never_writes ? nullptr : shard.exposure.claims;
   const auto claimed =
       claims == nullptr ? Claims::Outcome::kOwner : claims->Take(hello->client_id, hello->claim);
   if (claimed == Claims::Outcome::kOther) {
     notices_.Add(options_.admission->CountRefusal(RefusalReason::kIdOfAnother, std::nullopt));
     return Refuse(id.get(), Code::kUnknown);
   }
-  const auto admitted = shard.port->Admit(&id, {.client_id = reads_only ? 0 : hello->client_id,
-                                                .welcome = WelcomeTo(*hello),
-                                                .depths = depths,
-                                                .place = std::move(*place),
-                                                .may_write = !reads_only && right == Right::kWrite,
-                                                .reads_only = reads_only});
+  const auto admitted =
+      shard.port->Admit(&id, {.client_id = reads_only ? 0 : hello->client_id,
+                              .welcome = WelcomeTo(*hello),
+                              .depths = depths,
+                              .place = std::move(*place),
+                              .may_write = !reads_only && !never_writes && right == Right::kWrite,
+                              .reads_only = reads_only,
+                              .never_writes = never_writes});
   if (admitted) return;
   if (claimed == Claims::Outcome::kNew) claims->Forget(hello->client_id);
   notices_.Add(options_.admission->CountRefusal(RefusalReason::kOther, std::nullopt,

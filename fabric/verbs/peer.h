@@ -97,6 +97,7 @@ class Peer {
   bool owes_reply = false;
   Admission::Place place;
   bool may_write = true;
+  bool never_writes = false;
 
   bool reads_only() const { return sizes_.receives == 0; }
   // That a port's queue must have room for.

@@ -90,6 +90,7 @@ std::expected<void, Error> VerbsPort::Admit(CmId* id, Newcomer newcomer) {
   (*peer)->Introduce(std::move(*id), newcomer.client_id, welcome.staging_bytes);
   (*peer)->place = std::move(newcomer.place);
   (*peer)->may_write = newcomer.may_write;
+  (*peer)->never_writes = newcomer.never_writes;
   rdma_conn_param param{};
   param.private_data = &welcome;
   param.private_data_len = sizeof(welcome);
@@ -204,6 +205,7 @@ std::optional<PortEvent> VerbsPort::TakeOpened() {
                        .client_id = peer->client_id(),
                        .may_write = peer->may_write,
                        .reads_only = peer->reads_only(),
+                       .never_writes = peer->never_writes,
                        .administers = peer->place.is_administrators()};
     }
   }

@@ -32,6 +32,7 @@ struct Newcomer {
   Admission::Place place;
   bool may_write = true;
   bool reads_only = false;
+  bool never_writes = false;
 };
 
 class VerbsPort final : public Port {

@@ -42,7 +42,7 @@ struct Hello {
   uint64_t magic;
   uint32_t format_version;
   uint16_t shard;
-  uint16_t flags;  // kHelloAdministers, kHelloReadsOnly
+  uint16_t flags;  // kHelloAdministers, kHelloReadsOnly, kHelloNeverWrites
   uint64_t client_id;
   Claim claim;
 };

@@ -151,6 +151,16 @@ void ClusterWorld::ClearOaths(size_t server) {
   }
 }
 
+void ClusterWorld::ShowAge(size_t server, std::chrono::microseconds age) const {
+  const auto safe = std::chrono::system_clock::now().time_since_epoch() - age;
+  const int64_t safe_us = std::chrono::duration_cast<std::chrono::microseconds>(safe).count();
+  for (uint32_t shard = 0; shard < kShards; ++shard) {
+    std::fstream memory(WarmPathOf(server, NumberOf(shard)), std::ios::in | std::ios::out);
+    memory.seekp(verify::kSafeTimeOffset);
+    memory.write(static_cast<const char*>(static_cast<const void*>(&safe_us)), sizeof(safe_us));
+  }
+}
+
 void ClusterWorld::Kill(size_t server) {
   children_[server]->Signal(SIGKILL);
   children_[server]->Wait();

@@ -58,6 +58,8 @@ class ClusterWorld {
   // It holds the configuration of the last Place: publishes the map, shows its oaths.
   void Hold(size_t server);
   void ClearOaths(size_t server);
+  // Of all its replicas: what others have acknowledged so long ago they have.
+  void ShowAge(size_t server, std::chrono::microseconds age) const;
   void Kill(size_t server);
   // Its memory is lost.
   void Forget(size_t server) const;

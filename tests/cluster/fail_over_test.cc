@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/cluster/ensemble_world.h"
@@ -154,8 +156,7 @@ class FailOverTest : public ::testing::Test {
     EXPECT_NE(primary, std::string::npos) << said_;
     return static_cast<size_t>(said_[primary + 8] - 'a');
   }
-  Client Connect() {
-    ClientOptions options;
+  Client Connect(ClientOptions options = {}) {
     options.timeout = kLimit;
     std::string uri = "cluster:";
     for (size_t i = 0; i < kServersMax; ++i) uri += (i == 0 ? "" : ",") + UriOf(i);
@@ -180,6 +181,7 @@ class Load {
   }
   uint64_t written() const { return written_.load(); }
   uint64_t read() const { return read_.load(); }
+  static std::string KeyOf(uint64_t number) { return "key" + std::to_string(number % kKeys); }
   // So many of each more.
   bool AwaitMore(uint64_t count) {
     const uint64_t written = written_.load() + count, read = read_.load() + count;
@@ -188,8 +190,6 @@ class Load {
 
  private:
   static constexpr uint64_t kKeys = 64;
-
-  static std::string KeyOf(uint64_t number) { return "key" + std::to_string(number % kKeys); }
 
   void Write(const std::stop_token& stop) {
     Client client = connect_();
@@ -344,6 +344,41 @@ TEST_F(FailOverTest, PrimaryThatIsStoppedIsNotBelieved) {
     EXPECT_EQ(ValueOf(&old, "key"), after);
     ASSERT_TRUE(AwaitWhole()) << said_;
   }
+}
+
+// What was acknowledged so long ago, while servers are stopped, go on and are killed.
+TEST_F(FailOverTest, AnyReplicaHasWhatWasAcknowledged) {
+  constexpr seconds kMaxAge{3};
+  Load load([this] { return Connect(); });
+  ASSERT_TRUE(load.AwaitMore(100));
+  std::this_thread::sleep_for(kMaxAge);
+  Client reader = Connect({.read_from = ReadFrom::kAnyReplica, .max_age = kMaxAge});
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  std::deque<std::pair<std::chrono::steady_clock::time_point, uint64_t>> written;
+  uint64_t gets = 0;
+  const auto read_for = [&](seconds time) {
+    for (const auto end = now() + time; now() < end;) {
+      written.emplace_back(now(), load.written());
+      while (written.size() > 1 && written[1].first <= now() - kMaxAge) written.pop_front();
+      const uint64_t old = written.front().first <= now() - kMaxAge ? written.front().second : 1;
+      const std::string value = ValueOf(&reader, Load::KeyOf(old));
+      ASSERT_THAT(value, ContainsRegex("^[0-9]+$"));
+      ASSERT_GE(std::stoull(value), old);
+      ++gets;
+    }
+    const auto age = reader.Age(Load::KeyOf(1));
+    ASSERT_TRUE(age) << age.error().message;
+    EXPECT_LE(*age, kMaxAge);
+  };
+  read_for(seconds(4));
+  servers_[0]->Signal(SIGSTOP);
+  read_for(seconds(5));
+  servers_[0]->Signal(SIGCONT);
+  read_for(seconds(1));
+  servers_[1]->Signal(SIGKILL);
+  read_for(seconds(5));
+  EXPECT_GT(gets, 1000u);
+  EXPECT_TRUE(load.AwaitMore(100));
 }
 
 // What was acknowledged is in all logs.

@@ -39,6 +39,7 @@ inline Outcome Accepted(const Held& held) { return {Verdict::kAccepted, held, ""
 class KeepingHost : public cluster::ReplicaHost {
  public:
   void ShowOath(uint64_t epoch) override { oath = epoch; }
+  void ShowSafeTime(uint64_t us) override { safe_us = us; }
   void Send(const std::string& server, const cluster::StreamMessage& message) override {
     if (const auto* append = std::get_if<Append>(&message)) appends.push_back(*append);
     if (const auto* ack = std::get_if<Ack>(&message)) acks.emplace_back(server, *ack);
@@ -60,7 +61,7 @@ class KeepingHost : public cluster::ReplicaHost {
   uint64_t ComeBack(const char* /*why*/) override { return ++incarnation; }
   void StartAnew(const char* why) override { given_up = why; }
 
-  uint64_t oath = 0;
+  uint64_t oath = 0, safe_us = 0;
   std::vector<Append> appends, kept;
   std::vector<std::pair<std::string, Ack>> acks;
   std::vector<cluster::Join> joins;

@@ -53,8 +53,20 @@ ReplicaServer::Agent::Agent(SimEnsemble* ensemble)
 ReplicaServer::ReplicaServer(ReplicaWorld* world, std::string name)
     : world_(world), name_(std::move(name)), rate_(world->DrawRate()) {}
 
-uint64_t ReplicaServer::now_us() const {
-  return static_cast<uint64_t>(static_cast<double>(world_->now_us_) * rate_);
+uint64_t ReplicaServer::ClockAt(uint64_t world_us) const {
+  return static_cast<uint64_t>(static_cast<double>(world_us) * rate_);
+}
+
+uint64_t ReplicaServer::now_us() const { return ClockAt(world_->now_us_); }
+
+void ReplicaServer::ShowSafeTime(uint64_t us) {
+  ++world_->counts_.safe_times;
+  const auto is_before = [&](const ReplicaWorld::Known& one) { return ClockAt(one.at_us) < us; };
+  const auto& known = world_->known_since_;
+  const auto last = std::ranges::partition_point(known, is_before);
+  if (last != known.begin() && memory_->published < std::prev(last)->number) {
+    world_->Wrong(name_ + " lacks what was known before its safe time");
+  }
 }
 
 void ReplicaServer::Start() {

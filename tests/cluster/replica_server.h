@@ -43,6 +43,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   ReplicaServer(ReplicaWorld* world, std::string name);
 
   void ShowOath(uint64_t epoch) override { memory_->oath = epoch; }
+  void ShowSafeTime(uint64_t us) override;
   void Send(const std::string& server, const cluster::StreamMessage& message) override;
   void CloseReaders() override;
   bool CanPropose() const override;
@@ -78,6 +79,7 @@ class ReplicaServer : public cluster::ReplicaHost {
     std::optional<cluster::Replica::Question> asked = {};
   };
 
+  uint64_t ClockAt(uint64_t world_us) const;
   uint64_t now_us() const;
   void Take(std::vector<std::byte> message);
   // What its threads do, a step at a time.

@@ -216,7 +216,11 @@ void ReplicaWorld::Published(const Entry& entry) {
     Wrong("write " + *entry.data + " was done twice");
 }
 
-void ReplicaWorld::Know(uint64_t number) { known_ = std::max(known_, number); }
+void ReplicaWorld::Know(uint64_t number) {
+  if (number <= known_) return;
+  known_ = number;
+  known_since_.push_back({now_us_, number});
+}
 
 void ReplicaWorld::Acknowledge(const std::string& server, uint64_t client, uint64_t write) {
   Post(server, NameOf(client), [this, client, write] {

@@ -52,13 +52,15 @@ struct ReplicaCounts {
   uint64_t power_cuts = 0;
   uint64_t returned = 0;  // with what they had published
   uint64_t lacked = 0;    // those of them that nobody had the rest for
+  uint64_t safe_times = 0;
 };
 inline constexpr uint64_t ReplicaCounts::*kReplicaCounts[] = {
     &ReplicaCounts::epochs,       &ReplicaCounts::acknowledged, &ReplicaCounts::gets,
     &ReplicaCounts::leased,       &ReplicaCounts::answered,     &ReplicaCounts::refused,
     &ReplicaCounts::deposed_gets, &ReplicaCounts::lost,         &ReplicaCounts::full,
     &ReplicaCounts::came_back,    &ReplicaCounts::handed_over,  &ReplicaCounts::have_left,
-    &ReplicaCounts::power_cuts,   &ReplicaCounts::returned,     &ReplicaCounts::lacked};
+    &ReplicaCounts::power_cuts,   &ReplicaCounts::returned,     &ReplicaCounts::lacked,
+    &ReplicaCounts::safe_times};
 
 class ReplicaWorld {
  public:
@@ -83,6 +85,10 @@ class ReplicaWorld {
  private:
   friend class ReplicaServer;
 
+  // Since then so much of the history was.
+  struct Known {
+    uint64_t at_us, number;
+  };
   struct Message {
     std::string from, to;
     std::function<void()> arrive;
@@ -136,6 +142,7 @@ class ReplicaWorld {
   std::map<uint64_t, uint64_t> writes_;     // by what was written: its place
   uint64_t last_write_ = 0, last_incarnation_ = 0;
   uint64_t known_ = 0;  // so much of the history was acknowledged or returned
+  std::vector<Known> known_since_;
   ReplicaCounts counts_;
   std::string wrong_;
 };

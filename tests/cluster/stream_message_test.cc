@@ -35,6 +35,7 @@ Append AppendOf(int entries) {
                 .entries = {},
                 .published = 39,
                 .sent_us = 1'000'000,
+                .safe_us = 2'000'000,
                 .held = {}};
   Position at = append.before;
   for (int i = 0; i < entries; ++i) {
@@ -56,6 +57,7 @@ std::vector<StreamMessage> Messages() {
           AppendOf(4),
           AppendWithConfiguration(),
           Ack{.epoch = 7, .from = 0xb, .follows = true, .end = 44, .sent_us = 1'000'000},
+          Ack{.epoch = 7, .from = 0xb, .follows = true, .clock_us = 2'000'000},
           Ack{.epoch = 7, .from = 0xb, .has_gap = true, .has_caught_up = true},
           Ack{.epoch = 7, .from = 0xb, .follows = true, .leaves = true},
           Ack{.epoch = 7, .from = 0xb, .follows = true, .full = cluster::Full::kMemory},

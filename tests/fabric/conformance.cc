@@ -18,15 +18,11 @@ bool PollFor(int fd, int milliseconds) {
 }
 
 Event Keep(const PortEvent& event) {
-  return {event.kind,
-          event.peer,
-          event.client_id,
-          event.user,
-          event.may_write,
-          event.reads_only,
-          {event.message.begin(), event.message.end()},
-          event.tag,
-          event.ok};
+  return {event.kind,         event.peer,
+          event.client_id,    event.user,
+          event.may_write,    event.reads_only,
+          event.never_writes, {event.message.begin(), event.message.end()},
+          event.tag,          event.ok};
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ struct Event {
   std::optional<uid_t> user = {};
   bool may_write = true;
   bool reads_only = false;
+  bool never_writes = false;
   std::vector<std::byte> message;
   uint64_t tag = 0;
   bool ok = false;

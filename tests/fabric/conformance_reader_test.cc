@@ -44,6 +44,22 @@ TEST_P(FabricConformance, ConnectionThatOnlyReadsReadsAndDoesNothingElse) {
   EXPECT_FALSE(IsReadable(reader->fd()));
 }
 
+TEST_P(FabricConformance, ConnectionsThatNeverWriteSendMessagesUnderOneId) {
+  TestServer server = Serve();
+  ConnectOptions options = OptionsFor(0, 7);
+  options.never_writes = true;
+  for (int i = 0; i < 2; ++i) {
+    const auto client = Must(server.TryConnect(options));
+    const Event opened = server.Expect(Kind::kOpened);
+    EXPECT_TRUE(opened.never_writes);
+    EXPECT_FALSE(opened.may_write || opened.reads_only);
+    EXPECT_EQ(opened.client_id, 7u);
+    ASSERT_TRUE(client->Send(Pattern(10, 1)));
+    EXPECT_TRUE(Same(server.Expect(Kind::kMessage).message, Pattern(10, 1)));
+    EXPECT_EQ(CodeOf(client->staging()), Code::kPermission);
+  }
+}
+
 TEST_P(FabricConformance, OneClientMayHaveManyConnectionsThatOnlyReadBesideItsOthers) {
   constexpr size_t kMany = 20;
   TestServer server = Serve();

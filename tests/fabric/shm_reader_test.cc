@@ -44,7 +44,7 @@ TEST(ShmHostileClient, OneThatSaidItOnlyReadsCanSendNothing) {
 
 TEST(ShmHostileClient, HelloWithAnUnknownFlagIsRefused) {
   TestServer server = ServeShm();
-  for (const int flag : {4, 0x8000}) {
+  for (const int flag : {kHelloFlags + 1, 0x8000}) {
     Hello hello = GoodHello();
     hello.flags = static_cast<uint16_t>(flag);
     EXPECT_EQ(Must(AnswerTo(&server, hello)).status, static_cast<uint32_t>(Code::kProtocol));

@@ -355,6 +355,30 @@ TEST_F(ShardReplicationTest, WhoAdministersIsLetInEverywhere) {
   ExpectAllHaveAll();
 }
 
+// And GETs by message of what this replica has, whoever its primary is.
+TEST_F(ShardReplicationTest, WhoNeverWritesIsServedEverywhere) {
+  ASSERT_EQ(Done(Operation::kPut, "key", "value"), Code::kOk);
+  ExpectAllHaveAll();
+  b().port()->never_writes = true;
+  verify::Request request;
+  request.operation = Operation::kGet;
+  request.key = "key";
+  const auto answer = [&] {
+    ++request.sequence;
+    std::optional<Replied> reply;
+    EXPECT_TRUE(Await([&] { return (reply = b().Send(kOtherClient, request)).has_value(); }));
+    return reply ? reply->status : Code::kTimeout;
+  };
+  EXPECT_EQ(answer(), Code::kOk);
+  a().is_stopped = true;
+  EXPECT_EQ(answer(), Code::kOk);
+  a().is_stopped = false;
+  for (const Operation write : {Operation::kPut, Operation::kDelete, Operation::kSync}) {
+    request.operation = write;
+    EXPECT_EQ(answer(), Code::kUnavailable);
+  }
+}
+
 TEST_F(ShardReplicationTest, MemberThatDiesIsDroppedAndWritesGoOn) {
   Write(50);
   b().Kill();

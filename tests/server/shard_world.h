@@ -43,6 +43,7 @@ class FakePort : public fabric::Port {
   std::optional<uid_t> user;
   bool may_write = true;
   bool reads_only = false;
+  bool never_writes = false;
   bool administers = false;
 
   FakePort() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
@@ -58,6 +59,7 @@ class FakePort : public fabric::Port {
                           .user = user,
                           .may_write = may_write,
                           .reads_only = reads_only,
+                          .never_writes = never_writes,
                           .administers = administers,
                           .ok = ok},
                          std::move(message)});

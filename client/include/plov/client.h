@@ -61,6 +61,12 @@ struct Item {
   uint32_t expiry = 0;  // Unix seconds, 0 = never
 };
 
+// Whose memory GETs READ, of the replicas that a shard of a cluster has.
+enum class ReadFrom : uint8_t {
+  kPrimary,     // what is found is the newest
+  kAnyReplica,  // what is found was the newest, at most ClientOptions::max_age before the GET began
+};
+
 // Out of range is kInvalidArgument.
 struct ClientOptions {
   std::chrono::microseconds timeout = std::chrono::seconds(1);  // 1 us to a year
@@ -77,6 +83,13 @@ struct ClientOptions {
   // For an operator's tool, run as root or the server's user: it is let in beyond the server's limits
   // on clients and while the server is drained, and a drain does not wait for it.
   bool administers = false;
+  // kAnyReplica spreads GETs over all replicas, also those of one key that is in great demand, needs no
+  // look at other servers' memory, and goes on while a primary is away. A GET may miss this client's own
+  // writes, and find an older state than the GET before it; each finds all of what was acknowledged
+  // `max_age` before it began. Where no replica is that new, it ends with kUnavailable. Of everything
+  // but GETs, and of a server of its own, the primary's memory is READ.
+  ReadFrom read_from = ReadFrom::kPrimary;
+  std::chrono::microseconds max_age = std::chrono::seconds(1);  // 1 us to a year
 };
 
 enum class PutMode : uint8_t {
@@ -208,6 +221,12 @@ class PLOV_EXPORT Client {
   // much is needed).
   GetResult GetInto(std::string_view key, std::span<std::byte> buffer);
 
+  // How old at most is what a Get of this key finds that begins now: it finds all that was acknowledged
+  // so long ago. 0 unless ClientOptions::read_from is kAnyReplica. Servers tell it each other some times
+  // in each `--detect` of the cluster, so less than that is rare.
+  // Cost: 1 READ.
+  std::expected<std::chrono::microseconds, Error> Age(std::string_view key);
+
   // Gets many keys with a window of lookups in flight and calls `done(index, GetResult)` for each,
   // in any order. The value's bytes stay until `done` returns.
   template <typename Done>
@@ -332,7 +351,11 @@ class PLOV_EXPORT Client {
   void PutManyWith(std::span<const PutItem> items, void (*done)(void*, size_t, PutResult),
                    void* context);
 
+  // Of GETs.
+  Engine* reader() const { return replicas_ != nullptr ? replicas_.get() : engine_.get(); }
+
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Engine> replicas_;  // with ReadFrom::kAnyReplica, of a cluster
 };
 
 }  // namespace plov
