@@ -36,6 +36,8 @@ static_assert(Agree(PLOV_SYSTEM, Code::kSystem));
 static_assert(static_cast<int>(plov::PutMode::kSet) == PLOV_SET);
 static_assert(static_cast<int>(plov::PutMode::kAdd) == PLOV_ADD);
 static_assert(static_cast<int>(plov::PutMode::kReplace) == PLOV_REPLACE);
+static_assert(static_cast<int>(plov::ReadFrom::kPrimary) == PLOV_READ_PRIMARY);
+static_assert(static_cast<int>(plov::ReadFrom::kAnyReplica) == PLOV_READ_ANY_REPLICA);
 
 constexpr plov_error kNoClient = {PLOV_INVALID_ARGUMENT, "the plov_client is NULL"};
 // Past any expiry that 32 bits can hold, and no sum with it overflows.
@@ -60,6 +62,10 @@ const char* Mistake(const plov_options& options) {
     return "report_period_us is 0 to PLOV_TIMEOUT_US_MAX";
   }
   if (options.window < 1 || options.window > 64) return "window must be 1 to 64";
+  if (options.read_from > PLOV_READ_ANY_REPLICA) return "no such plov_read_from";
+  if (options.max_age_us < 1 || options.max_age_us > PLOV_TIMEOUT_US_MAX) {
+    return "max_age_us is 1 to PLOV_TIMEOUT_US_MAX";
+  }
   return nullptr;
 }
 
@@ -123,7 +129,10 @@ void plov_fill_options(plov_options* options, size_t struct_bytes) {
       .spin_us = static_cast<uint64_t>(defaults.spin.count()),
       .window = defaults.window,
       .reserved = 0,
-      .report_period_us = static_cast<uint64_t>(defaults.report_period.count())};
+      .report_period_us = static_cast<uint64_t>(defaults.report_period.count()),
+      .read_from = static_cast<uint32_t>(defaults.read_from),
+      .reserved2 = 0,
+      .max_age_us = static_cast<uint64_t>(defaults.max_age.count())};
   CopyStruct(options, struct_bytes, all);
 }
 
@@ -148,7 +157,9 @@ plov_code plov_connect(const char* uri, const plov_options* options, plov_client
          .location_cache_bytes = given.location_cache_bytes,
          .window = given.window,
          .spin = std::chrono::microseconds(static_cast<int64_t>(given.spin_us)),
-         .report_period = std::chrono::microseconds(static_cast<int64_t>(given.report_period_us))});
+         .report_period = std::chrono::microseconds(static_cast<int64_t>(given.report_period_us)),
+         .read_from = static_cast<plov::ReadFrom>(given.read_from),
+         .max_age = std::chrono::microseconds(static_cast<int64_t>(given.max_age_us))});
     if (!connected) return Note(error, connected.error());
     *client = new plov_client(std::move(*connected));
     return PLOV_OK;
@@ -180,6 +191,16 @@ plov_code plov_get_into(plov_client* client, plov_view key, void* buffer, size_t
   }
   const std::span<std::byte> into(static_cast<std::byte*>(buffer), buffer_bytes);
   return Run(client, [&] { return Answer(client, client->client.GetInto(Text(key), into), item); });
+}
+
+plov_code plov_age(plov_client* client, plov_view key, uint64_t* age_us) {
+  if (client == nullptr || age_us == nullptr || !IsGood(key)) return RefuseNull(client);
+  return Run(client, [&] {
+    const auto age = client->client.Age(Text(key));
+    if (!age) return Note(&client->last, age.error());
+    *age_us = static_cast<uint64_t>(age->count());
+    return PLOV_OK;
+  });
 }
 
 plov_code plov_get_many(plov_client* client, const plov_view* keys, size_t count,

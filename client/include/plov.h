@@ -91,6 +91,11 @@ typedef struct plov_item {
   uint32_t expiry;   // Unix seconds, 0 = never
 } plov_item;
 
+typedef enum plov_read_from {
+  PLOV_READ_PRIMARY = 0,     // what a GET finds is the newest
+  PLOV_READ_ANY_REPLICA = 1  // what it finds was the newest, at most max_age_us before it began
+} plov_read_from;
+
 // To be filled by plov_default_options, so that a program goes on working with a library that knows
 // more options.
 typedef struct plov_options {
@@ -101,6 +106,12 @@ typedef struct plov_options {
   uint32_t window;                // lookups in flight in plov_get_many, 1 to 64
   uint32_t reserved;              // 0
   uint64_t report_period_us;  // how often the server is told of GETs; as timeout_us, or 0: never
+  // Whose memory GETs READ, of the replicas that a shard of a cluster has: a plov_read_from. With
+  // PLOV_READ_ANY_REPLICA a GET may miss this client's own writes, and find an older state than the
+  // GET before it; where no replica is new enough, it ends with PLOV_UNAVAILABLE.
+  uint32_t read_from;
+  uint32_t reserved2;   // 0
+  uint64_t max_age_us;  // of what PLOV_READ_ANY_REPLICA finds; as timeout_us
 } plov_options;
 
 // A year: longer is a mistake of units, not a deadline.
@@ -197,7 +208,7 @@ static inline plov_view plov_text(const char* text) {
 }
 
 // Fills the first `struct_bytes` of the options with the defaults: a timeout of 1 s, 16 MiB for
-// locations, a window of 32, 20 us of polling.
+// locations, a window of 32, 20 us of polling, GETs from the primary.
 PLOV_API void plov_fill_options(plov_options* options, size_t struct_bytes);
 
 static inline plov_options plov_default_options(void) {
@@ -242,6 +253,13 @@ PLOV_API plov_code plov_get(plov_client* client, plov_view key, plov_item* item)
 // Errors: PLOV_BUFFER_TOO_SMALL (the message says how much is needed).
 PLOV_API plov_code plov_get_into(plov_client* client, plov_view key, void* buffer,
                                  size_t buffer_bytes, plov_item* item);
+
+// How old at most is what a plov_get of this key finds that begins now: it finds all that was
+// acknowledged so long ago. 0 unless plov_options.read_from is PLOV_READ_ANY_REPLICA.
+//
+// age_us: receives the age.
+// Cost:   1 READ.
+PLOV_API plov_code plov_age(plov_client* client, plov_view key, uint64_t* age_us);
 
 // Gets `count` keys with a window of lookups in flight and calls `done` for each, in any order.
 //

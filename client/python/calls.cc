@@ -53,6 +53,13 @@ py::object GetItem(PyClient& client, py::handle key) {
   return Get(&client, key, [](const Item& item) { return ItemOf(item); });
 }
 
+double Age(PyClient& client, py::handle key) {
+  const Bytes bytes(key, "a key");
+  const auto age = Blocking(
+      &client, [&](plov::Client* call) { return call->Age(bytes.view()); }, key);
+  return std::chrono::duration<double>(age).count();
+}
+
 Version Put(PyClient& client, py::handle key, py::handle value, py::handle ttl, uint32_t flags,
             py::handle only_if) {
   const PutOptions options = PutOptionsOf(ttl, flags, only_if);
@@ -216,6 +223,7 @@ void DefineCalls(ClientType* type) {
   using py::arg;
   AddGet(type);
   type->def("item", &GetItem, arg("key"), "Value, version, flags and expiry of a key, or None.");
+  type->def("age", &Age, arg("key"), "How many seconds old at most is what a get() finds now.");
   type->def("put", &Put, arg("key"), arg("value"), py::kw_only(), arg("ttl") = py::none(),
             arg("flags") = 0, arg("only_if") = py::none(),
             "Stores a value and returns its version.");

@@ -35,12 +35,21 @@ std::chrono::microseconds Microseconds(double seconds) {
       seconds >= 0 ? static_cast<int64_t>(std::min(seconds, kSecondsMax) * 1e6 + 0.5) : -1);
 }
 
+ReadFrom ReadFromOf(const std::string& word) {
+  if (word == "primary") return ReadFrom::kPrimary;
+  if (word == "any-replica") return ReadFrom::kAnyReplica;
+  throw py::value_error("read_from is \"primary\" or \"any-replica\"");
+}
+
 std::unique_ptr<PyClient> Connect(const std::string& uri, double timeout,
-                                  size_t location_cache_bytes, uint32_t window, double spin) {
+                                  size_t location_cache_bytes, uint32_t window, double spin,
+                                  const std::string& read_from, double max_age) {
   const ClientOptions options{.timeout = Microseconds(timeout),
                               .location_cache_bytes = location_cache_bytes,
                               .window = window,
-                              .spin = Microseconds(spin)};
+                              .spin = Microseconds(spin),
+                              .read_from = ReadFromOf(read_from),
+                              .max_age = Microseconds(max_age)};
   auto client = [&] {
     const py::gil_scoped_release release;
     return Client::Connect(uri, options);
@@ -101,6 +110,7 @@ void Define(py::module_* module) {
               arg("timeout") = seconds(defaults.timeout),
               arg("location_cache_bytes") = defaults.location_cache_bytes,
               arg("window") = defaults.window, arg("spin") = seconds(defaults.spin),
+              arg("read_from") = "primary", arg("max_age") = seconds(defaults.max_age),
               "Connects to every shard of the server at `uri`.");
   // A module is initialized once for all interpreters, so each asks when it imports the package; by
   // the C API, for pybind11 would wait for ever.

@@ -151,6 +151,24 @@ TEST_F(CapiCalls, GetIntoFillsTheCallersBuffer) {
   EXPECT_EQ(plov_get_into(client_.get(), plov_text("absent"), nullptr, 0, &item), PLOV_NOT_FOUND);
 }
 
+TEST_F(CapiCalls, AServerOfItsOwnHasTheNewest) {
+  plov_options options = plov_default_options();
+  EXPECT_EQ(options.read_from, static_cast<uint32_t>(PLOV_READ_PRIMARY));
+  EXPECT_EQ(options.max_age_us, 1'000'000U);
+  for (const uint32_t read_from : {PLOV_READ_PRIMARY, PLOV_READ_ANY_REPLICA}) {
+    options.read_from = read_from;
+    options.max_age_us = 1;
+    plov_client* connected = nullptr;
+    ASSERT_EQ(plov_connect(server_.uri().c_str(), &options, &connected, nullptr), PLOV_OK);
+    const CClient client(connected);
+    ASSERT_EQ(plov_put(client.get(), plov_text("k"), plov_text("v"), nullptr, nullptr), PLOV_OK);
+    EXPECT_EQ(Value(client.get(), "k"), "v");
+    uint64_t age_us = 1;
+    EXPECT_EQ(plov_age(client.get(), plov_text("k"), &age_us), PLOV_OK);
+    EXPECT_EQ(age_us, 0U);
+  }
+}
+
 TEST_F(CapiCalls, PingMeasuresTheRoundTrip) {
   uint64_t nanoseconds = 0;
   EXPECT_EQ(plov_ping(client_.get(), &nanoseconds), PLOV_OK);

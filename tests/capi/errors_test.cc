@@ -60,6 +60,8 @@ TEST_F(CapiErrors, BadKeysAreRefused) {
     plov_client* client = client_.get();
     EXPECT_EQ(plov_get(client, key, &item), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_get_into(client, key, buffer, 1, &item), PLOV_INVALID_ARGUMENT);
+    uint64_t age_us = 0;
+    EXPECT_EQ(plov_age(client, key, &age_us), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_put(client, key, plov_text("v"), nullptr, nullptr), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_delete(client, key, 0), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_last_error(client)->code, PLOV_INVALID_ARGUMENT);

@@ -7,9 +7,9 @@
 #define PLOV_LAYOUT                                                                               \
   sizeof(plov_code), sizeof(plov_error), offsetof(plov_error, message), sizeof(plov_view),        \
       sizeof(plov_item), offsetof(plov_item, expiry), sizeof(plov_options),                       \
-      offsetof(plov_options, window), sizeof(plov_put_options),                                   \
-      offsetof(plov_put_options, ttl_seconds), sizeof(plov_put_item), sizeof(plov_get_result),    \
-      offsetof(plov_get_result, item), sizeof(plov_write_result),                                 \
+      offsetof(plov_options, window), offsetof(plov_options, max_age_us),                         \
+      sizeof(plov_put_options), offsetof(plov_put_options, ttl_seconds), sizeof(plov_put_item),   \
+      sizeof(plov_get_result), offsetof(plov_get_result, item), sizeof(plov_write_result),        \
       offsetof(plov_write_result, version), sizeof(plov_client_stats), sizeof(plov_scan_summary), \
       offsetof(plov_scan_summary, settled)
 

@@ -23,12 +23,14 @@ bool OnItem(void*, plov_view, const plov_item*) {
 
 TEST(CapiNullClient, IsRefusedByEveryCall) {
   plov_item item;
+  uint64_t age_us = 0;
   plov_client_stats stats;
   const plov_view key = plov_text("k");
   const plov_put_item put = {key, key, {}};
   for (const plov_code code : {
            plov_get(nullptr, key, &item),
            plov_get_into(nullptr, key, nullptr, 0, &item),
+           plov_age(nullptr, key, &age_us),
            plov_get_many(nullptr, &key, 1, OnGet, nullptr),
            plov_put(nullptr, key, key, nullptr, nullptr),
            plov_put_many(nullptr, &put, 1, OnWrite, nullptr),
@@ -56,6 +58,7 @@ TEST(CapiNullClient, IsRefusedByEveryCall) {
 TEST_F(CapiMisuse, NullArgumentsAreRefused) {
   plov_client* client = client_.get();
   plov_item item;
+  uint64_t age_us = 0;
   const plov_view key = plov_text("k");
   const plov_put_item null_key = {kNullKey, key, {}};
   const plov_put_item null_value = {key, kNullKey, {}};
@@ -65,6 +68,8 @@ TEST_F(CapiMisuse, NullArgumentsAreRefused) {
            plov_get_into(client, key, &item, sizeof(item), nullptr),
            plov_get_into(client, key, nullptr, 1, &item),
            plov_get_into(client, kNullKey, &item, sizeof(item), &item),
+           plov_age(client, key, nullptr),
+           plov_age(client, kNullKey, &age_us),
            plov_get_many(client, nullptr, 1, OnGet, nullptr),
            plov_get_many(client, &key, 1, nullptr, nullptr),
            plov_get_many(client, &kNullKey, 1, OnGet, nullptr),
@@ -103,13 +108,16 @@ TEST_F(CapiMisuse, ConnectNeedsUriAndClient) {
 
 TEST_F(CapiMisuse, ImpossibleOptionsAreRefused) {
   const plov_options good = plov_default_options();
-  std::vector<plov_options> bad(6, good);
+  std::vector<plov_options> bad(9, good);
   bad[0] = {};  // a forgotten plov_default_options()
   bad[1].timeout_us = 0;
   bad[2].timeout_us = UINT64_MAX;
   bad[3].window = 0;
   bad[4].window = 65;
   bad[5].spin_us = UINT64_MAX;
+  bad[6].read_from = PLOV_READ_ANY_REPLICA + 1;
+  bad[7].max_age_us = 0;
+  bad[8].max_age_us = PLOV_TIMEOUT_US_MAX + 1;
   for (const plov_options& options : bad) {
     plov_client* client = nullptr;
     plov_error error;
@@ -125,6 +133,8 @@ TEST_F(CapiMisuse, ExtremeOptionsWork) {
   options.location_cache_bytes = 0;
   options.spin_us = 0;
   options.window = 64;
+  options.read_from = PLOV_READ_ANY_REPLICA;
+  options.max_age_us = PLOV_TIMEOUT_US_MAX;
   plov_client* client = nullptr;
   ASSERT_EQ(plov_connect(server_.uri().c_str(), &options, &client, nullptr), PLOV_OK);
   EXPECT_EQ(plov_put(client, plov_text("k"), plov_text("v"), nullptr, nullptr), PLOV_OK);
@@ -174,11 +184,13 @@ TEST_F(CapiMisuse, UnknownPutModesAreRefused) {
 // Every call that needs the server, from within a callback.
 void ExpectAllRefused(plov_client* client) {
   plov_item item;
+  uint64_t age_us = 0;
   const plov_view key = plov_text("k");
   const plov_put_item put = {key, key, {}};
   for (const plov_code code : {
            plov_get(client, key, &item),
            plov_get_into(client, key, nullptr, 0, &item),
+           plov_age(client, key, &age_us),
            plov_get_many(client, &key, 1, OnGet, nullptr),
            plov_put(client, key, key, nullptr, nullptr),
            plov_put_many(client, &put, 1, OnWrite, nullptr),

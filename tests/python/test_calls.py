@@ -44,6 +44,7 @@ def test_keys_are_any_1_to_1024_bytes(client):
         for call in (
             lambda: client.get(key),
             lambda: client.item(key),
+            lambda: client.age(key),
             lambda: client.put(key, b""),
             lambda: client.delete(key),
             lambda: client.get_many([b"good", key]),
@@ -81,7 +82,7 @@ def test_a_buffer_is_released(client):
 
 def test_what_has_no_contiguous_bytes_is_refused(client):
     for wrong in ("text", 1, 1.5, None, [b"k"], object()):
-        for call in (client.get, client.item, client.delete):
+        for call in (client.get, client.item, client.age, client.delete):
             with pytest.raises(TypeError):
                 call(wrong)
         with pytest.raises(TypeError, match="a key is bytes"):
@@ -179,14 +180,27 @@ def test_client_and_server_are_asked(client):
             call()
 
 
+@pytest.mark.parametrize("read_from", ["primary", "any-replica"])
+def test_a_server_of_its_own_has_the_newest(server, read_from):
+    with server.connect(read_from=read_from, max_age=1e-6) as client:
+        client.put(b"k", b"v")
+        assert client.get(b"k") == b"v"
+        assert client.age(b"k") == 0.0
+
+
 def test_options_out_of_their_range(server):
     for option in ({"timeout": 0}, {"timeout": -1}, {"timeout": float("nan")},
-                   {"timeout": float("inf")}, {"window": 0}, {"window": 65}, {"spin": -1}):
+                   {"timeout": float("inf")}, {"window": 0}, {"window": 65}, {"spin": -1},
+                   {"max_age": 0}, {"max_age": -1}, {"max_age": float("nan")}):
         with pytest.raises(plov.InvalidArgumentError, match="must be"):
             server.connect(**option)
-    for option in ({"timeout": "1"}, {"window": 1.5}, {"window": -1}, {"unknown": 1}):
+    for option in ({"timeout": "1"}, {"window": 1.5}, {"window": -1}, {"unknown": 1},
+                   {"read_from": 1}, {"max_age": None}):
         with pytest.raises(TypeError):
             server.connect(**option)
+    for word in ("", "replica"):
+        with pytest.raises(ValueError, match='"primary" or "any-replica"'):
+            server.connect(read_from=word)
     with pytest.raises(plov.InvalidArgumentError):
         plov.connect("nonsense")
     with pytest.raises(plov.UnavailableError) as error:

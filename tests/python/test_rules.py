@@ -22,6 +22,7 @@ def calls_of(client):
     return [
         lambda: client.get(b"k"),
         lambda: client.item(b"k"),
+        lambda: client.age(b"k"),
         lambda: client.put(b"k", b"v"),
         lambda: client.delete(b"k"),
         lambda: client.get_many([b"k"]),

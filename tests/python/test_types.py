@@ -25,6 +25,7 @@ import plov.aio
 
 def use(client: plov.Client) -> int:
     value: bytes | None = client.get(b"k")
+    age: float = client.age(b"k")
     item: plov.Item | None = client.item(bytearray(b"k"))
     if item is not None:
         value = item.value
@@ -57,7 +58,7 @@ async def main() -> None:
 
 
 try:
-    with plov.connect("shm:default", window=8) as client:
+    with plov.connect("shm:default", read_from="any-replica") as client:
         use(client)
 except plov.TimeoutError as error:
     code: plov.Code = error.code
@@ -72,6 +73,7 @@ WRONG = {
     "client.put(b'k', b'v', only_if='never')": "arg-type",
     "client.delete(b'k', only_if='absent')": "arg-type",
     "client.get_many_into([b'k'], bytearray(4))": "arg-type",
+    "plov.connect(read_from='replica')": "arg-type",
     "client.no_such_call()": "attr-defined",
 }
 
@@ -120,5 +122,5 @@ def test_the_module_has_what_its_types_say(tmp_path):
 def test_aio_connects_with_the_same_options():
     parameters = inspect.signature(plov.aio.connect).parameters
     for name, parameter in parameters.items():
-        shown = parameter.default if name != "uri" else f"'{parameter.default}'"
+        shown = repr(parameter.default)
         assert f"{name}: " in plov.connect.__doc__ and f"= {shown}" in plov.connect.__doc__

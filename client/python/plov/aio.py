@@ -13,7 +13,7 @@ import collections
 import functools
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from plov import _plov
 from plov._plov import Item
@@ -51,6 +51,8 @@ async def connect(
     location_cache_bytes: int = 16 << 20,
     window: int = 32,
     spin: float = 20e-6,
+    read_from: Literal["primary", "any-replica"] = "primary",
+    max_age: float = 1.0,
 ) -> "Client":
     """Connects as plov.connect does, without blocking the event loop."""
     connecting = functools.partial(
@@ -60,6 +62,8 @@ async def connect(
         location_cache_bytes=location_cache_bytes,
         window=window,
         spin=spin,
+        read_from=read_from,
+        max_age=max_age,
     )
     client = await asyncio.get_running_loop().run_in_executor(None, connecting)
     client.adopt()
