@@ -12,7 +12,8 @@ constexpr auto kCommands = std::to_array<Command>({
     {"get", "", "KEY", "print the value of KEY and a newline",
      "Ends with 1 when there is no such key. Binary values come out as they are,\n"
      "but on a terminal, where control characters are shown as \\xNN.\n"
-     "With --json: an object with key, value, version, flags and expiry.\n",
+     "With --json: an object with key, value, version, flags and expiry; with --read-from\n"
+     "any-replica also age_us, how old at most that is.\n",
      1, 1, "", Get},
     {"put", "set", "KEY [VALUE|-]", "store VALUE, or what comes on standard input, under KEY",
      "Without VALUE, and with -, the value is read from standard input to its end, newlines\n"
@@ -152,10 +153,9 @@ constexpr auto kCommands = std::to_array<Command>({
     {"shell", "", "", "read commands from the terminal, or from a pipe, and run them",
      "What plov without a command is on a terminal. Words are quoted as in a shell: '...', \"...\" "
      "and\n"
-     "backslashes; in \"...\" \\n, \\r, \\t and \\xNN are bytes. --server, --timeout, --wait and "
-     "--json hold\n"
-     "for each command. TAB completes, Ctrl-C ends the command that runs; help, exit, quit, "
-     "Ctrl-D.\n"
+     "backslashes; in \"...\" \\n, \\r, \\t and \\xNN are bytes. --server, --timeout, --wait,\n"
+     "--read-from, --max-age and --json hold for each command. TAB completes, Ctrl-C ends the\n"
+     "command that runs; help, exit, quit, Ctrl-D.\n"
      "From a pipe it runs a command a line, goes on after errors, and ends as the last one did.\n",
      0, 0, "", Shell},
     {"doctor", "", "", "check whether plov can work on this machine, and work fast",

@@ -23,6 +23,11 @@ std::expected<Client, Error> ConnectWith(const Options& options, ClientOptions w
   }
 }
 
+bool IsMadeFor(const KeptClient& kept, const Options& options) {
+  return kept.server == options.server && kept.timeout == options.timeout &&
+         kept.read_from == options.read_from && kept.max_age == options.max_age;
+}
+
 // To an idle client nothing comes but the end of its server.
 bool IsQuiet(const Client& client) {
   pollfd readable{client.fd(), POLLIN, 0};
@@ -31,18 +36,17 @@ bool IsQuiet(const Client& client) {
 
 }  // namespace
 
-std::expected<Client, Error> Connect(const Options& options) { return ConnectWith(options, {}); }
+std::expected<Client, Error> Connect(const Options& options) {
+  return ConnectWith(options, {.read_from = options.read_from, .max_age = options.max_age});
+}
 
 std::expected<Client*, Error> ConnectOnce(const Options& options) {
   KeptClient& kept = *options.kept;
-  if (kept.client && kept.server == options.server && kept.timeout == options.timeout &&
-      IsQuiet(*kept.client)) {
-    return &*kept.client;
-  }
+  if (kept.client && IsMadeFor(kept, options) && IsQuiet(*kept.client)) return &*kept.client;
   kept.client.reset();
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
-  kept = {options.server, options.timeout, std::move(*client)};
+  kept = {options.server, options.timeout, options.read_from, options.max_age, std::move(*client)};
   return &*kept.client;
 }
 

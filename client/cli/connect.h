@@ -17,10 +17,12 @@ namespace plov::cli {
 // timeout; larger ones were not faster.
 inline constexpr size_t kBatchItemsMax = 500;
 
-// The client that a shell keeps for the next command of the same server and timeout.
+// The client that a shell keeps for the next command with the same of these options.
 struct KeptClient {
   std::string server;
   std::chrono::microseconds timeout{};
+  ReadFrom read_from{};
+  std::chrono::microseconds max_age{};
   std::optional<Client> client = {};
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,24 +19,38 @@ namespace plov::cli {
 
 namespace {
 
-void WriteItem(const Options& options, std::string_view key, const Item& item,
-               program::Output* output) {
-  if (options.json) return output->Write(program::LineOf(JsonOf(key, item)));
-  std::string line;
-  AppendLine(key, item.value, &line);
-  output->Write(line);
-}
-
-struct Found {
+// What a GET of one key found.
+struct Answer {
   std::string_view key;
-  bool found;
+  std::optional<Item> item;
+  std::optional<std::chrono::microseconds> age;  // at most; none where nobody asks
 };
 
-void WriteFound(const Options& options, const Found& found, program::Output* output) {
-  if (!options.json) return;
+// The age comes first: the item stays until the client's next call.
+std::expected<Answer, Error> Ask(const Options& options, Client* client, std::string_view key) {
+  Answer answer{.key = key, .item = {}, .age = {}};
+  if (options.json && options.read_from == ReadFrom::kAnyReplica) {
+    const auto age = client->Age(key);
+    if (!age) return std::unexpected(age.error());
+    answer.age = *age;
+  }
+  auto hit = client->Get(key);
+  if (!hit) return std::unexpected(hit.error());
+  answer.item = *hit;
+  return answer;
+}
+
+program::Json JsonOfFound(std::string_view key, bool found) {
   program::Json object = program::Json::object();
-  AddBytes("key", found.key, &object);
-  object["found"] = found.found;
+  AddBytes("key", key, &object);
+  object["found"] = found;
+  return object;
+}
+
+void WriteJson(const Answer& answer, program::Output* output) {
+  program::Json object =
+      answer.item ? JsonOf(answer.key, *answer.item) : JsonOfFound(answer.key, false);
+  if (answer.age) object["age_us"] = answer.age->count();
   output->Write(program::LineOf(object));
 }
 
@@ -56,16 +72,12 @@ Outcome Get(const Options& options, program::Output* output) {
   if (auto good = CheckKey(key); !good) return good;
   const auto client = ConnectOnce(options);
   if (!client) return std::unexpected(client.error());
-  const auto hit = (*client)->Get(key);
-  if (!hit) return std::unexpected(hit.error());
-  if (!*hit) {
-    WriteFound(options, {key, false}, output);
-    return NoItem(key);
-  }
-  if (options.json) {
-    WriteItem(options, key, **hit, output);
-  } else {
-    output->Write((*hit)->value);
+  const auto answer = Ask(options, *client, key);
+  if (!answer) return std::unexpected(answer.error());
+  if (options.json) WriteJson(*answer, output);
+  if (!answer->item) return NoItem(key);
+  if (!options.json) {
+    output->Write(answer->item->value);
     output->Write("\n");
   }
   return {};
@@ -78,13 +90,15 @@ Outcome GetMany(const Options& options, program::Output* output) {
   if (!client) return std::unexpected(client.error());
   size_t missing = 0;
   for (const std::string& key : options.words) {
-    const auto hit = (*client)->Get(key);
-    if (!hit) return std::unexpected(hit.error());
-    if (*hit) {
-      WriteItem(options, key, **hit, output);
-    } else {
-      WriteFound(options, {key, false}, output);
-      ++missing;
+    const auto answer = Ask(options, *client, key);
+    if (!answer) return std::unexpected(answer.error());
+    if (!answer->item) ++missing;
+    if (options.json) {
+      WriteJson(*answer, output);
+    } else if (answer->item) {
+      std::string line;
+      AppendLine(key, answer->item->value, &line);
+      output->Write(line);
     }
   }
   if (missing == 0) return {};
@@ -107,7 +121,9 @@ Outcome Exists(const Options& options, program::Output* output) {
     }
   });
   if (!outcome) return outcome;
-  for (size_t i = 0; i < keys.size(); ++i) WriteFound(options, {keys[i], found[i]}, output);
+  for (size_t i = 0; options.json && i < keys.size(); ++i) {
+    output->Write(program::LineOf(JsonOfFound(keys[i], found[i])));
+  }
   if (std::ranges::find(found, false) == found.end()) return {};
   return Fail(Code::kNotFound, "");
 }

@@ -22,6 +22,7 @@ using std::chrono::microseconds;
 using std::chrono::seconds;
 
 constexpr microseconds kTimeoutMax = std::chrono::hours(24);
+constexpr microseconds kMaxAgeMax = std::chrono::hours(365 * 24);  // as the library's
 constexpr microseconds kRepairAfterMax = std::chrono::hours(7 * 24);
 constexpr std::chrono::milliseconds kIntervalMin{10};  // a screen is not drawn faster
 constexpr seconds kTtlMax{UINT32_MAX};                 // an expiry has 32 bits
@@ -36,6 +37,10 @@ po::options_description GlobalOptions() {
        "give up after this long, as 100us, 5ms or 2s (5s)")
       ("wait", po::value<std::string>()->value_name("DURATION"),
        "wait this long for a server that is starting (not at all)")
+      ("read-from", po::value<std::string>()->value_name("primary|any-replica"),
+       "whose memory get, mget and exists READ, of a shard's replicas (primary)")
+      ("max-age", po::value<std::string>()->value_name("DURATION"),
+       "how old at most is what they find with any-replica (1s)")
       ("json", po::bool_switch(), "print JSON, one object a line")
       ("version", po::bool_switch(), "print the version and exit")
       ("help", po::bool_switch(), "print this help, or that of a command, and exit");
@@ -177,6 +182,22 @@ std::expected<PutOptions, Error> PutOptionsOf(const po::variables_map& given) {
   if (add) put.mode = PutMode::kAdd;
   if (replace) put.mode = PutMode::kReplace;
   return put;
+}
+
+std::expected<void, Error> FillReads(const po::variables_map& given, Options* options) {
+  if (const auto word = ValueOf(given, "read-from")) {
+    if (*word != "primary" && *word != "any-replica") {
+      return Invalid(fmt::format("--read-from '{}' is neither primary nor any-replica", *word));
+    }
+    options->read_from = *word == "primary" ? ReadFrom::kPrimary : ReadFrom::kAnyReplica;
+  }
+  const auto max_age = DurationOf(given, "max-age", options->max_age, kMaxAgeMax);
+  if (!max_age) return std::unexpected(max_age.error());
+  options->max_age = *max_age;
+  if (given.count("max-age") > 0 && options->read_from == ReadFrom::kPrimary) {
+    return Invalid("--max-age is for --read-from any-replica");
+  }
+  return {};
 }
 
 std::expected<void, Error> FillIntervals(const po::variables_map& given, Options* options) {
@@ -335,6 +356,7 @@ std::expected<Options, Error> Digest(const po::variables_map& given, std::vector
   const auto wait = DurationOf(given, "wait", options.wait, kTimeoutMax);
   if (!wait) return std::unexpected(wait.error());
   options.wait = *wait;
+  if (auto filled = FillReads(given, &options); !filled) return std::unexpected(filled.error());
   const auto put = PutOptionsOf(given);
   if (!put) return std::unexpected(put.error());
   options.put = *put;

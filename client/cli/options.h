@@ -42,6 +42,8 @@ struct Options {
   std::vector<std::string> words;  // what follows the command
   std::string server = "shm:default";
   std::chrono::microseconds timeout = std::chrono::seconds(5);
+  ReadFrom read_from = ReadFrom::kPrimary;  // of get, mget and exists
+  std::chrono::microseconds max_age = std::chrono::seconds(1);
   std::chrono::microseconds wait{};       // for a server to be there
   std::shared_ptr<KeptClient> kept = {};  // of all commands of a shell
   bool in_shell = false;

@@ -38,6 +38,8 @@ Options DefaultsOf(const Options& options) {
   defaults.server = options.server;
   defaults.timeout = options.timeout;
   defaults.wait = options.wait;
+  defaults.read_from = options.read_from;
+  defaults.max_age = options.max_age;
   defaults.json = options.json;
   defaults.kept = options.kept;
   defaults.in_shell = true;

@@ -19,11 +19,14 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-// Again where somebody else has written the item in between.
+// Again where somebody else has written the item in between. From the primary: the PUT needs the
+// newest version.
 Outcome Touch(const Options& options, program::Output* output) {
   const std::string& key = options.words[0];
   if (auto good = CheckKey(key); !good) return good;
-  const auto client = ConnectOnce(options);
+  Options of_primary = options;
+  of_primary.read_from = ReadFrom::kPrimary;
+  const auto client = ConnectOnce(of_primary);
   if (!client) return std::unexpected(client.error());
   const auto end = Clock::now() + options.timeout;
   PutOptions put = options.put;

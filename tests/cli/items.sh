@@ -68,6 +68,18 @@ expect 1 mget m1 gone m2 && says '1 of 3 keys is not there' && shows '^m2'
 expect 1 mget gone away --json && is_json --json-lines && says '2 of 2 keys are not there'
 expect 0 --json mget m1 m2 && is_json --json-lines && has_lines 2
 
+# A server of its own has no replicas: nothing is older than it says.
+for words in 'get m2' 'get gone' 'mget m2 gone' 'exists m2'; do
+  # shellcheck disable=SC2086
+  run $words && cp "$work/out" "$work/primary" && wanted=$status
+  # shellcheck disable=SC2086
+  run $words --read-from any-replica --max-age 1us
+  ((status == wanted)) && cmp -s "$work/out" "$work/primary" || fail "$words --read-from any-replica"
+done
+expect 0 get m2 --json --read-from any-replica && is_json && shows '^{"key":"m2",.*,"expiry":0,"age_us":0}$'
+expect 1 mget gone --json --read-from any-replica && out '{"key":"gone","found":false,"age_us":0}\n'
+expect 0 touch m2 --read-from any-replica
+
 # Conditions.
 expect 3 put m2 new --add && says 'there already' && expect 0 get m2 && out 'two\n'
 expect 0 put fresh new --add && expect 0 get fresh && out 'new\n'

@@ -36,6 +36,8 @@ shell 0 'get nope\nget a\r\nquit\n' && shell 0 'exit now\nget a\n' && says "no c
 shell 2 'shell\n' && says 'this is one already'
 shell 0 'get a\nget a --json\n' --json && is_json --json-lines && has_lines 2
 shell 3 'get a\nget a --server shm:/none.sock\n' && out '1\n' && says 'none.sock'
+shell 0 'get a\ntouch a\nget a --read-from primary\nget a\n' --json --read-from any-replica && has_lines 4
+[[ $(grep -c '"age_us":0}$' "$work/out") == 2 ]] || fail "--read-from holds for each command"
 shell 0 "get a --server $uri\n" --server shm:/none.sock && out '1\n'
 
 # It does not go on when nobody reads what it prints.

@@ -29,6 +29,14 @@ for text in 0 '' 5x 25h; do expect 2 --wait "$text" get a && says '\-\-wait'; do
 for text in 0 0s '' 5x -3 s 1e3 99999999999999999999 25h; do
   expect 2 --timeout "$text" get a && says '\-\-timeout'
 done
+for text in '' any Primary; do
+  expect 2 --read-from "$text" get a && says "\-\-read-from '$text' is neither primary nor any-replica"
+done
+for text in 0 '' 5x 8761h; do
+  expect 2 --read-from any-replica --max-age "$text" get a && says '\-\-max-age'
+done
+expect 2 --max-age 1s get a && says '\-\-max-age is for --read-from any-replica'
+expect 2 --read-from primary --max-age 1s get a
 for text in 0 '' 5ms x 4294967296s 1500ms; do expect 2 put a b --ttl "$text" && says '\-\-ttl'; done
 for text in -1 '' 4294967296 1x; do expect 2 put a b --flags="$text" && says '\-\-flags'; done
 for text in -1 '' 0 1x; do expect 2 put a b --if-version="$text" && says '\-\-if-version'; done

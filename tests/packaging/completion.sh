@@ -71,7 +71,7 @@ every_option "$torture" check
 plov_commands=$(commands_of "$plov")
 offers "$plov_commands" "$plov" ""
 for command in $plov_commands; do every_option "$plov" "$command"; done
-offers "--server --timeout --wait --json --version --help" "$plov" --
+offers "--server --timeout --wait --read-from --max-age --json --version --help" "$plov" --
 commands=$(commands_of "$bench")
 offers "$commands" "$bench" ""
 for command in $commands; do every_option "$bench" "$command"; done
@@ -96,6 +96,7 @@ offers "check list export salvage cut" "$plov" log ""
 offers "folder" "$plov" --timeout 5s log --shard 1 list f
 offers "" "$plov" get f
 offers "" "$plov" --timeout ""
+offers "any-replica" "$plov" get x --read-from a
 offers "folder file" "$torture" check f
 offers "snapshot" "$plov" --server shm:default sn
 offers "$(grep -o '\bs[a-z]*' <<< "$plov_commands" | paste -sd ' ')" "$plov" help s
