@@ -17,6 +17,14 @@ constexpr std::chrono::microseconds kRest{200};
 constexpr size_t kTasksEvery = 16;  // looks
 // Counting what is held looks at every key that is busy.
 constexpr uint64_t kLooksPerCount = 8;
+// A GET that is too old comes so long after the store that it missed: 56 MiB.
+constexpr size_t kRecentWithAge = size_t{1} << 20;
+
+IntervalOptions RulesOf(Instant max_age) {
+  IntervalOptions rules{.max_age = max_age};
+  if (max_age > 0) rules.recent_count = kRecentWithAge;
+  return rules;
+}
 
 }  // namespace
 
@@ -32,9 +40,15 @@ uint64_t Audited::of(Outcome outcome) const {
   return sum;
 }
 
-Auditor::Auditor(RunMemory* memory, size_t clients, std::optional<LifeChecker> lives)
-    : memory_(memory), open_(clients, false), checker_(std::in_place), lives_(std::move(lives)) {
+Auditor::Auditor(RunMemory* memory, size_t clients, std::optional<LifeChecker> lives,
+                 Instant max_age)
+    : memory_(memory),
+      rules_(RulesOf(max_age)),
+      open_(clients, false),
+      checker_(rules_),
+      lives_(std::move(lives)) {
   if (lives_) lives_->Begin(Now());
+  if (max_age > 0) stale_.emplace();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -106,7 +120,13 @@ void Auditor::Finish() {
   checker_->Finish();
   Collect();
   audited_.undecided += checker_->undecided();
-  checker_.emplace();
+  checker_.emplace(rules_);
+  if (stale_) {
+    stale_->Finish();
+    audited_.replica_gets += stale_->gets();
+    audited_.stale_gets += stale_->stale();
+    stale_.emplace();
+  }
   unknown_.store(0, std::memory_order_relaxed);
 }
 
@@ -121,6 +141,7 @@ void Auditor::Feed(const Operation& operation) {
   }
   checker_->Feed(operation);
   if (lives_) lives_->Feed(operation);
+  if (stale_) stale_->Feed(operation);
 }
 
 // The horizon is that of all rings, after what each of them had was taken.
@@ -140,7 +161,10 @@ size_t Auditor::TakeAll() {
   for (size_t i = 0; i < open_.size(); ++i) {
     if (open_[i]) horizon = std::min(horizon, memory_->rings[i].horizon());
   }
-  if (horizon != kForever) checker_->Advance(horizon);
+  if (horizon != kForever) {
+    checker_->Advance(horizon);
+    if (stale_) stale_->Advance(horizon);
+  }
   if (++looks_ % kLooksPerCount == 0) held_.store(checker_->size(), std::memory_order_relaxed);
   checked_.store(fed_, std::memory_order_relaxed);
   if (checker_->violations() > 0) Collect();

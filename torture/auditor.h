@@ -25,6 +25,7 @@
 #include "torture/interval_checker.h"
 #include "torture/life_checker.h"
 #include "torture/run_memory.h"
+#include "torture/stale_counter.h"
 
 namespace plov::torture {
 
@@ -38,10 +39,15 @@ struct Audited {
   uint64_t undecided = 0;  // keys
   uint64_t violations = 0;
   uint64_t gone_back = 0;        // keys, at restarts
+  uint64_t replica_gets = 0;     // GETs of any replica that were answered
+  uint64_t stale_gets = 0;       // those of them that found what had been overwritten
   std::vector<Violation> found;  // the first of them
 
   uint64_t total() const;
   uint64_t of(Outcome outcome) const;
+  uint64_t of(Kind kind, Outcome outcome) const {
+    return operations[static_cast<size_t>(kind)][static_cast<size_t>(outcome)];
+  }
 };
 
 class Auditor {
@@ -49,8 +55,10 @@ class Auditor {
   static constexpr size_t kHeldMax = size_t{1} << 20;  // operations and the like: 100 MiB
   static constexpr size_t kFoundMax = 8;
 
-  // commit: of a server with a log that is killed and goes on with it.
-  Auditor(RunMemory* memory, size_t clients, std::optional<LifeChecker> lives = {});
+  // lives:   of a server with a log that is killed and goes on with it.
+  // max_age: of what the clients' GETs find (IntervalOptions).
+  Auditor(RunMemory* memory, size_t clients, std::optional<LifeChecker> lives = {},
+          Instant max_age = 0);
   Auditor(const Auditor&) = delete;
   Auditor& operator=(const Auditor&) = delete;
   ~Auditor();
@@ -83,10 +91,12 @@ class Auditor {
   void Take(Violation violation);
 
   RunMemory* memory_;
+  IntervalOptions rules_;
   std::vector<bool> open_;  // by client
   std::optional<IntervalChecker> checker_;
   std::optional<LifeChecker> lives_;
-  std::vector<Restart> restarts_;  // of the history under way
+  std::optional<StaleCounter> stale_;  // of the history under way, with a max_age
+  std::vector<Restart> restarts_;      // of the history under way
   Audited audited_;
   uint64_t fed_ = 0;
   uint64_t looks_ = 0;

@@ -13,7 +13,10 @@ constexpr Instant kLateMax = kSecond + kSecond / 10;
 }  // namespace
 
 Expiries::Expiries(const Plan& plan, uint32_t process)
-    : run_(plan.run), process_(process), random_(plan.seed + ~uint64_t{process}) {}
+    : run_(plan.run),
+      process_(process),
+      max_age_(static_cast<Instant>(plan.max_age_us) * 1000),
+      random_(plan.seed + ~uint64_t{process}) {}
 
 KeyName Expiries::NameOf(size_t index) const {
   return {run_, history_, kFirstKey + (process_ % kProcessesMax) * kItems + index};
@@ -24,7 +27,7 @@ std::optional<std::string> Expiries::Step(Client* client, uint32_t history) {
   history_ = history;
   const size_t index = random_.Below(kItems);
   const Item& item = items_[index];
-  const Instant end = item.put_end + item.ttl.count() * kSecond + kLateMax;
+  const Instant end = item.put_end + item.ttl.count() * kSecond + kLateMax + max_age_;
   // Looked at for a while after its end, too.
   if (item.is_put && Now() < end + kSecond) return Get(client, index);
   Put(client, index);
@@ -49,8 +52,9 @@ std::optional<std::string> Expiries::Get(Client* client, size_t index) {
   const Instant end = Now();
   if (!got) return std::nullopt;
   const Instant ttl = item.ttl.count() * kSecond;
-  const bool must_be = end < item.put_start + ttl;
-  const bool must_not_be = start > item.put_end + ttl + kLateMax;
+  const Instant found_from = start - max_age_;  // the earliest state that it can have found
+  const bool must_be = found_from >= item.put_end && end < item.put_start + ttl;
+  const bool must_not_be = found_from > item.put_end + ttl + kLateMax;
   if (must_be || must_not_be) ++judged_;
   const auto told = [&](const char* what) {
     return "an item with " + std::to_string(item.ttl.count()) + " s to live " + what + " " +

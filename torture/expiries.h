@@ -2,7 +2,8 @@
 //
 // Nobody else writes them, so no history is needed: a GET that ends before the item's time is over
 // must find it, and one that begins a second after must not (plov(7), "Expiry"; a second, for the
-// server rounds up).
+// server rounds up). Where GETs READ any replica, one that begins within Plan::max_age_us of the PUT
+// need not find it yet, and one that begins so long after the item's end may find it still.
 #pragma once
 
 #include <plov/client.h>
@@ -50,6 +51,7 @@ class Expiries {
 
   uint32_t run_;
   uint32_t process_;
+  Instant max_age_;
   uint32_t history_ = 0;
   program::Random random_;
   uint64_t judged_ = 0;

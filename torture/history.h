@@ -57,7 +57,7 @@ inline constexpr ValueId kForeign = 0;
 inline constexpr uint32_t kSequenceBits = 40;
 // Who did what happened before the operations at hand. Processes of a run have lower numbers.
 inline constexpr uint32_t kBefore = (uint32_t{1} << 24) - 1;
-// The tool itself, which gets all keys after a restart of the server.
+// The tool itself, which gets all keys after a restart of the server, or at the end.
 inline constexpr uint32_t kTool = kBefore - 1;
 
 // sequence: from 1 on, so that no value is kForeign by accident.

@@ -1,4 +1,4 @@
-// Runner: the faults.
+// Runner: the faults, and the tool's own look at what they have left.
 
 #include <algorithm>
 #include <thread>
@@ -169,13 +169,31 @@ std::expected<void, Error> Runner::InjectKillLogged() {
   return restarted;
 }
 
-// Nothing may be lost: the history goes on, and the tool's GETs are operations like any other.
+// Nothing may be lost: the history goes on.
 std::expected<void, Error> Runner::InjectRestart() {
-  const size_t client = options_.clients;
   target_->Kill();
   std::this_thread::sleep_for(Draw(microseconds(0), kStopMax));
   auditor_.NoteRestart(Now());
   if (auto started = target_->Restart(program::Life::kWarm); !started) return started;
+  return LookAtKeysInHistory();
+}
+
+// What a primary has lost, GETs of any replica need not show before the run ends.
+std::expected<void, Error> Runner::LookAtPrimaries() {
+  if (auto hangs = fleet_.Stop()) {
+    Wrong(std::move(*hangs));
+    return {};
+  }
+  if (!target_->cluster()->AwaitWhole(kWholeWithin)) {
+    Wrong("the cluster does not become whole again");
+    return {};
+  }
+  return LookAtKeysInHistory();
+}
+
+// The tool's GETs are operations like any other.
+std::expected<void, Error> Runner::LookAtKeysInHistory() {
+  const size_t client = options_.clients;
   auditor_.Open(client);
   OperationRing& to = memory()->rings[client];
   const auto looked = LookAtKeys([&to](std::span<const Operation> operations) {

@@ -6,6 +6,13 @@
 
 namespace plov::torture {
 
+namespace {
+
+// With `max_age` keys stay busy for so long, and each look at all of them is dear.
+constexpr Instant kAdvancesPerAge = 16;
+
+}  // namespace
+
 IntervalChecker::IntervalChecker(const IntervalOptions& options) : options_(options) {
   if (options_.initial == Initial::kAnything) fresh_key_.form = Settled::Form::kAnything;
   recent_.reserve(options_.recent_count);
@@ -49,7 +56,16 @@ void IntervalChecker::Restore(uint64_t key, const Settled& state) {
   restored.form = state.form;
 }
 
-void IntervalChecker::Feed(const Operation& operation) {
+Operation IntervalChecker::Widened(Operation operation) const {
+  const bool may_be_old = operation.kind == Kind::kGet && operation.process != kTool;
+  if (may_be_old && IsWellFormed(operation)) {
+    operation.start = std::max<Instant>(operation.start - options_.max_age, 0);
+  }
+  return operation;
+}
+
+void IntervalChecker::Feed(const Operation& ended) {
+  const Operation operation = options_.max_age == 0 ? ended : Widened(ended);
   Remember(operation);
   const bool says_nothing =
       operation.outcome == Outcome::kRefused ||
@@ -82,6 +98,11 @@ void IntervalChecker::FeedKey(const Operation& operation) {
 
 void IntervalChecker::Advance(Instant horizon) {
   Distribute();
+  if (horizon != kForever) {
+    horizon -= options_.max_age;
+    if (horizon < next_advance_) return;
+    next_advance_ = horizon + options_.max_age / kAdvancesPerAge;
+  }
   std::erase_if(busy_, [this, horizon](uint32_t index) {
     sweeps_[index]->sweep.Sweep(horizon);
     return Settle(index);

@@ -36,6 +36,9 @@ struct IntervalOptions {
   Initial initial = Initial::kAbsent;
   // How many operations are remembered, of all keys together, for the window around a violation.
   size_t recent_count = size_t{1} << 16;
+  // A GET, but for the tool's own, may find what was the newest so long before it began. It is taken
+  // for one that began so much earlier, also in the window around a violation: that is the same.
+  Instant max_age = 0;
 };
 
 // kNoOrder and the like are violations; kTooAmbiguous is a key left undecided.
@@ -59,7 +62,7 @@ class IntervalChecker {
   // Before its first operation: what the key is.
   void Restore(uint64_t key, const Settled& state);
 
-  void Feed(const Operation& operation);
+  void Feed(const Operation& ended);
   void Advance(Instant horizon);
   void Finish() { Advance(kForever); }
 
@@ -97,6 +100,7 @@ class IntervalChecker {
     KeySweep sweep = {};
   };
 
+  Operation Widened(Operation operation) const;
   void Distribute();
   void FeedKey(const Operation& operation);
   Key& KeyOf(uint64_t number);
@@ -116,6 +120,7 @@ class IntervalChecker {
   std::vector<uint32_t> idle_;
   std::vector<Operation> recent_;  // a ring
   std::vector<Violation> found_;
+  Instant next_advance_ = 0;
   uint64_t fed_ = 0;
   uint64_t violations_ = 0;
   uint64_t undecided_ = 0;

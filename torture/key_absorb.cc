@@ -78,7 +78,7 @@ void KeySweep::KillPassed(const Mention& mention) {
     if (config.version != mention.version) return config.version > mention.version;
     return mention.is_store || !config.present || !config.named;
   });
-  if (configs_.empty()) Blame(Reason::kStale, fresh_[mention.index].start);
+  if (configs_.empty()) Blame(Reason::kStale, fresh_[mention.index].end);
 }
 
 void KeySweep::AbsorbMentions() {

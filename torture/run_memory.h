@@ -32,6 +32,7 @@ struct Plan {
   uint64_t value_bytes_max = 0;
   uint64_t seed = 0;
   uint64_t timeout_us = 0;
+  uint64_t max_age_us = 0;  // of what GETs of any replica find; 0: GETs READ the primary
   bool pauses = false;
   bool short_deadlines = false;
   bool shifted_clocks = false;

@@ -68,6 +68,8 @@ class Runner {
   std::expected<void, Error> InjectKillLogged();
   std::expected<void, Error> InjectRestart();
   std::expected<void, Error> InjectLoss();
+  std::expected<void, Error> LookAtPrimaries();
+  std::expected<void, Error> LookAtKeysInHistory();
   std::expected<void, Error> LookAtKeys(const Survey::Take& take);
   std::expected<void, Error> InjectEmptyLife();
   void InjectFull();

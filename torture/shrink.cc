@@ -16,6 +16,8 @@ constexpr size_t kShortestEnd = 32;
 constexpr size_t kEndsGrowBy = 4;
 // Several lives are judged by all states between them, which costs the length squared.
 constexpr size_t kLivesLengthMax = 512;
+// What is longer takes minutes to shrink.
+constexpr size_t kLengthMax = size_t{1} << 14;
 
 bool IsWrong(const std::vector<Operation>& history, const Rules& rules) {
   return CheckLives(history, rules) == SearchResult::kBad;
@@ -89,7 +91,7 @@ std::vector<Restart> Within(std::vector<Restart> restarts, std::span<const Opera
 
 bool IsCheap(const std::vector<Operation>& history, const Rules& rules) {
   const bool has_lives = !rules.restarts.empty() && rules.commit != Commit::kStrict;
-  return !has_lives || history.size() <= kLivesLengthMax;
+  return history.size() <= (has_lives ? kLivesLengthMax : kLengthMax);
 }
 
 // The shortest end of the history that is wrong by itself, made ready for Initial::kAnything; empty
@@ -107,6 +109,35 @@ std::vector<Operation> WrongEnd(const std::vector<Operation>& history, Rules rul
   return {};
 }
 
+// The end of the first hit that met what a store that was over before it started had overwritten; else
+// `instant`.
+Instant EndOfStale(const std::vector<Operation>& window, Instant instant) {
+  std::vector<std::pair<Instant, uint64_t>> newest;  // from when on, at least which version
+  for (const Operation& operation : window) {
+    if (IsStored(operation)) newest.emplace_back(operation.end, operation.version);
+  }
+  std::ranges::sort(newest);
+  for (size_t i = 1; i < newest.size(); ++i) {
+    newest[i].second = std::max(newest[i].second, newest[i - 1].second);
+  }
+  Instant end = kForever;
+  for (const Operation& operation : window) {
+    if (!IsHit(operation)) continue;
+    const auto later =
+        std::ranges::lower_bound(newest, operation.start, {}, &std::pair<Instant, uint64_t>::first);
+    const bool is_stale = later != newest.begin() && (later - 1)->second > operation.version;
+    if (is_stale) end = std::min(end, operation.end);
+  }
+  return end == kForever ? instant : end;
+}
+
+// The same of what lies around one GET, however much happened while it was under way.
+std::vector<Operation> WrongGet(const std::vector<Operation>& window, Instant end,
+                                const Rules& rules) {
+  if (!rules.restarts.empty()) return {};
+  return WrongEnd(ByStart(WithoutLater(CutAfter(window, end), end)), rules);
+}
+
 }  // namespace
 
 std::vector<Operation> Shrink(std::vector<Operation> history, Initial initial) {
@@ -120,7 +151,13 @@ Finding Explain(const Violation& violation, Initial initial) {
   finding.key = violation.key;
   finding.reason = std::string(ReasonText(violation.reason));
   finding.instant = violation.instant;
-  finding.history = WrongEnd(ByStart(CutAfter(violation.window, violation.instant)), rules);
+  const Instant end = EndOfStale(violation.window, violation.instant);
+  finding.history = WrongGet(violation.window, end, rules);
+  if (!finding.history.empty()) {
+    finding.instant = end;
+  } else {
+    finding.history = WrongEnd(ByStart(CutAfter(violation.window, violation.instant)), rules);
+  }
   if (!finding.history.empty() || !violation.window_is_whole) rules.initial = Initial::kAnything;
   if (finding.history.empty()) {
     finding.history =

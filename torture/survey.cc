@@ -51,7 +51,7 @@ std::expected<void, Error> Survey::Get(std::span<Operation> operations) {
     });
     if (lie_) return {};
   }
-  return Fail(last.code, "the server that was started again does not answer: " + last.message);
+  return Fail(last.code, "the server does not answer the tool's own GETs: " + last.message);
 }
 
 void Survey::Note(const Client::GetResult& result, Operation* operation) {
@@ -62,8 +62,8 @@ void Survey::Note(const Client::GetResult& result, Operation* operation) {
   const auto value = ReadValue((*result)->value, SealedKey(history_, operation->key));
   if (!value) {
     operation->outcome = Outcome::kUnknown;
-    lie_ = "after a restart key " + std::to_string(operation->key) +
-           " held bytes that no PUT wrote: " + "version " + std::to_string((*result)->version) +
+    lie_ = "the tool's own GET of key " + std::to_string(operation->key) +
+           " returned bytes that no PUT wrote: " + "version " + std::to_string((*result)->version) +
            ": " + value.error();
     return;
   }

@@ -44,7 +44,7 @@ class Target {
   // For somebody to look at what a violation was about: the log is not removed.
   void KeepLog() { keeps_log_ = true; }
 
-  // For a survey.
+  // For a survey; its GETs READ primaries.
   Client* client() { return &*client_; }
 
   // With two servers: starts the one that does not serve, now and then without what it held before,

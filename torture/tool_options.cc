@@ -34,6 +34,9 @@ constexpr uint32_t kClusterShards = 4;
 constexpr uint64_t kClusterMemoryBytes = uint64_t{256} << 20;
 // So that replicas have room for what a default run stores.
 constexpr uint64_t kClusterValueBytes = uint64_t{64} << 10;
+constexpr std::chrono::microseconds kMaxAge = std::chrono::seconds(1);  // as ClientOptions
+// The checker holds what was done in so long.
+constexpr std::chrono::seconds kMaxAgeMax{10};
 
 po::options_description Described() {
   po::options_description options("Options", 100);
@@ -54,6 +57,8 @@ po::options_description Described() {
       ("memory", text("SIZE"), "memory of its own server (128M, with --log 64M, of a cluster each 256M)")
       ("servers", text("1|2"), "servers of its own behind one name; 2 needs shared memory (2)")
       ("cluster", text("N"), "N servers, 3 to 9, of a cluster of its own with replicas, and a ZooKeeper for them")
+      ("read-from", text("primary|any-replica"), "whose memory GETs READ, of a cluster; from any replica they may find what was the newest --max-age ago (primary)")
+      ("max-age", text("DURATION"), "with --read-from any-replica: how old at most is what a GET finds, up to 10s (1s)")
       ("shards", text("N"), "shards of its own server (1, of a cluster 4)")
       ("bucket-bytes", text("auto|64|128"), "bucket size of its own server (in turn)")
       ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed; of a cluster each in a folder there")
@@ -152,6 +157,22 @@ std::expected<void, Error> FillCluster(const program::Given& given, ToolOptions*
   return given.Fill("cluster", 3, kClusterServersMax, &options->cluster);
 }
 
+std::expected<void, Error> FillReadFrom(const program::Given& given, ToolOptions* options) {
+  for (const char* name : {"read-from", "max-age"}) {
+    if (given.Has(name) && options->cluster == 0) {
+      return given.Invalid(fmt::format("--{} needs --cluster", name));
+    }
+  }
+  const std::string from = given.Has("read-from") ? given.Text("read-from") : "primary";
+  if (from == "any-replica") {
+    options->max_age = kMaxAge;
+    return given.FillDuration("max-age", kMaxAgeMax, &options->max_age);
+  }
+  if (from != "primary") return given.Invalid("--read-from is primary or any-replica");
+  if (given.Has("max-age")) return given.Invalid("--max-age needs --read-from any-replica");
+  return {};
+}
+
 std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* options) {
   options->server = given.Text("server");
   if (given.Has("server") && options->server.empty()) return given.Invalid("--server is empty");
@@ -159,8 +180,8 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
   options->listen = given.Text("listen");
   if (given.Has("listen") && options->listen.empty()) return given.Invalid("--listen is empty");
   if (options->listen.size() >= kTextBytes) return given.Invalid("--listen is too long");
-  for (const char* own : {"plovd", "listen", "memory", "servers", "cluster", "shards",
-                          "bucket-bytes", "log", "commit"}) {
+  for (const char* own : {"plovd", "listen", "memory", "servers", "cluster", "read-from", "max-age",
+                          "shards", "bucket-bytes", "log", "commit"}) {
     if (given.Has("server") && given.Has(own)) {
       return given.Invalid(
           fmt::format("--{} is for a server of the tool's own, without --server", own));
@@ -174,6 +195,7 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
   }
   if (auto filled = FillLog(given, options); !filled) return filled;
   if (auto filled = FillCluster(given, options); !filled) return filled;
+  if (auto filled = FillReadFrom(given, options); !filled) return filled;
   if (auto filled = given.Fill("shards", 1, kShardsMax, &options->shards); !filled) return filled;
   const uint64_t least = kMemoryBytesMin * options->shards;
   options->memory_bytes = std::max(options->memory_bytes, least);

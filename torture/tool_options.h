@@ -36,10 +36,13 @@ struct ToolOptions {
   uint32_t bucket_bytes = program::kBucketsInTurn;
   std::string log;  // a folder; empty: its server keeps none
   Commit commit = Commit::kStrict;
+  // Of what GETs of any replica find; 0: GETs READ the primary.
+  std::chrono::microseconds max_age{0};
   std::string json;  // a path; empty: none
   std::string html;  // likewise
 
   bool has_own_server() const { return server.empty(); }
+  bool reads_any_replica() const { return max_age.count() > 0; }
   bool has(Fault fault) const { return faults.test(IndexOf(fault)); }
 };
 

@@ -11,6 +11,7 @@ namespace {
 // Of a cluster.
 constexpr uint64_t kClusterOperations = 100'000;
 constexpr uint64_t kClusterPromotions = 10;
+constexpr uint64_t kReplicaGets = 50'000;
 
 // Whether the run asked for it and did not get it, though it was possible. Growth is not looked at
 // here: it counts however it came.
@@ -38,6 +39,21 @@ std::vector<std::string> UnseenOf(const Evidence& evidence) {
   return unseen;
 }
 
+// GETs of any replica do not look for another primary.
+void AddMissingGets(const Evidence& evidence, std::vector<std::string>* missing) {
+  const bool reads_any_replica = evidence.options.reads_any_replica();
+  if (!reads_any_replica && evidence.counts[IndexOf(Count::kDeposedStale)] == 0) {
+    missing->emplace_back(
+        "no GET READ a deposed primary that would have answered wrongly: run longer");
+  }
+  if (reads_any_replica && evidence.audited.replica_gets < kReplicaGets) {
+    missing->push_back(
+        fmt::format("fewer than {} GETs of any replica were answered: run longer, with a longer "
+                    "--max-age",
+                    Grouped(kReplicaGets)));
+  }
+}
+
 std::vector<std::string> MissingOf(const Evidence& evidence) {
   std::vector<std::string> missing;
   const Audited& audited = evidence.audited;
@@ -53,10 +69,7 @@ std::vector<std::string> MissingOf(const Evidence& evidence) {
         fmt::format("{} promotions were seen, of {} that a run has to have: run longer",
                     evidence.promotions, kClusterPromotions));
   }
-  if (evidence.options.cluster > 0 && evidence.counts[IndexOf(Count::kDeposedStale)] == 0) {
-    missing.emplace_back(
-        "no GET READ a deposed primary that would have answered wrongly: run longer");
-  }
+  if (evidence.options.cluster > 0) AddMissingGets(evidence, &missing);
   for (std::string& unseen : UnseenOf(evidence)) missing.push_back(std::move(unseen));
   for (size_t i = 0; i < kFaults; ++i) {
     if (!Lacks(evidence, static_cast<Fault>(i))) continue;
@@ -98,6 +111,11 @@ Verdict Decide(const Evidence& evidence) {
   }
   for (const Violation& violation : evidence.audited.found) {
     verdict.findings.push_back(Explain(violation, Initial::kAbsent));
+    if (evidence.options.reads_any_replica()) {
+      verdict.findings.back().reason +=
+          fmt::format("; clients' GETs are shown as begun {} us earlier (--max-age)",
+                      evidence.options.max_age.count());
+    }
   }
   if (!verdict.wrongs.empty() || evidence.audited.violations > 0) {
     verdict.type = Verdict::Type::kViolation;

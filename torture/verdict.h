@@ -27,7 +27,7 @@ struct Evidence {
   uint64_t server_lives = 1;
   uint64_t fail_overs = 0;  // to another server of the same name
   uint64_t promotions = 0;  // of a replica to its shard's primary
-  uint64_t surveyed = 0;    // keys that the tool got after restarts on a log
+  uint64_t surveyed = 0;    // keys that the tool got after restarts on a log, or at the end
   // What no history is needed for: values that do not prove themselves, processes that died.
   std::vector<std::string> wrongs;
 };

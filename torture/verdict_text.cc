@@ -69,6 +69,24 @@ std::string FindingsText(const std::vector<Finding>& findings) {
   return text + "\n";
 }
 
+std::string StaleText(uint64_t stale) {
+  return stale == 0 ? "none of them was stale" : Grouped(stale) + " of them were stale";
+}
+
+void AddClusterCounts(const Evidence& evidence, Lines* lines) {
+  const Audited& audited = evidence.audited;
+  if (!evidence.options.reads_any_replica()) {
+    lines->Add("deposed primaries", "{} GETs READ one, {} of them had another answer by the next",
+               Grouped(evidence.counts[IndexOf(Count::kDeposed)]),
+               Grouped(evidence.counts[IndexOf(Count::kDeposedStale)]));
+    return;
+  }
+  lines->Add("any replica", "{} GETs READ one, {}; {} ended without one that was new enough",
+             Grouped(audited.replica_gets), StaleText(audited.stale_gets),
+             Grouped(audited.of(Kind::kGet, Outcome::kRefused)));
+  lines->Add("primaries", "{} keys looked at after the faults", Grouped(evidence.surveyed));
+}
+
 void AddCounts(const Evidence& evidence, Lines* lines) {
   const Audited& audited = evidence.audited;
   const Counts& counts = evidence.counts;
@@ -100,10 +118,7 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
   lines->Add("faults", "{}; server lives: {}, {}: {}", InjectedText(evidence),
              Grouped(evidence.server_lives), is_cluster ? "promotions" : "fail-overs",
              Grouped(is_cluster ? evidence.promotions : evidence.fail_overs));
-  if (is_cluster) {
-    lines->Add("deposed primaries", "{} GETs READ one, {} of them had another answer by the next",
-               count(Count::kDeposed), count(Count::kDeposedStale));
-  }
+  if (is_cluster) AddClusterCounts(evidence, lines);
   if (!evidence.options.log.empty() && !is_cluster) {
     lines->Add("log", "commit {}: {} keys looked at after kills, {} of them had gone back",
                CommitName(evidence.options.commit), Grouped(evidence.surveyed),

@@ -140,6 +140,28 @@ std::vector<Operation> CutAfter(const std::vector<Operation>& history, Instant i
   return rest;
 }
 
+std::vector<Operation> WithoutLater(const std::vector<Operation>& history, Instant instant) {
+  const auto get = std::ranges::find_if(history, [instant](const Operation& operation) {
+    return operation.kind == Kind::kGet && !IsOpen(operation) && operation.end == instant;
+  });
+  if (get == history.end()) return history;
+  // Nothing else can have made what the GET found, if that was not so before it started.
+  const auto made_it = [&get](const Operation& operation) {
+    if (!IsHit(*get)) return IsDelete(operation.kind) && operation.outcome != Outcome::kAbsent;
+    return IsStore(operation.kind) &&
+           (operation.value == get->value || KnownVersion(operation) == get->version);
+  };
+  const bool may_be_made = std::ranges::any_of(history, [&](const Operation& operation) {
+    return made_it(operation) && EndOf(operation) >= get->start && operation.start <= get->end;
+  });
+  if (may_be_made) return history;
+  std::vector<Operation> others = history;
+  others.erase(others.begin() + (get - history.begin()));
+  std::vector<Operation> rest = CutAfter(others, get->start);
+  rest.push_back(*get);
+  return rest;
+}
+
 std::vector<Operation> WithoutOne(const std::vector<Operation>& history, size_t index) {
   if (IsObservation(history[index])) return WithoutObservations(history, index, index + 1);
   std::vector<Operation> rest =

@@ -20,6 +20,10 @@ bool IsObservation(const Operation& operation);
 // What had happened by `instant`: later operations go, those under way then become unknown.
 std::vector<Operation> CutAfter(const std::vector<Operation>& history, Instant instant);
 
+// Leaves out what began after the GET that ended at `instant`, if nothing that was under way between its
+// start and its end can have made what it found. May leave the history as it is.
+std::vector<Operation> WithoutLater(const std::vector<Operation>& history, Instant instant);
+
 // Leaves out one operation. May leave the history as it is.
 std::vector<Operation> WithoutOne(const std::vector<Operation>& history, size_t index);
 

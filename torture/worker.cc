@@ -116,6 +116,10 @@ std::optional<Client> Worker::Connect(microseconds timeout) {
   options.timeout = timeout;
   options.window = kGetsPerBatch;
   options.spin = kSpin;
+  if (memory_->plan.max_age_us > 0) {
+    options.read_from = ReadFrom::kAnyReplica;
+    options.max_age = microseconds(memory_->plan.max_age_us);
+  }
   while (!stopped()) {
     if (auto client = Client::Connect(memory_->plan.uri.data(), options)) {
       return std::move(*client);

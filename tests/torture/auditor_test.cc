@@ -64,6 +64,20 @@ TEST_F(AuditorTest, FindsAStaleGetWhileClientsGoOn) {
   EXPECT_EQ(auditor_.audited().found[0].window.size(), 3);
 }
 
+TEST_F(AuditorTest, CountsStaleGetsOfAnyReplica) {
+  Auditor auditor(&memory(), 2, {}, /*max_age=*/100);
+  for (uint64_t history = 1; history <= 2; ++history) {
+    auditor.Open(0);
+    auditor.Open(1);
+    Write(1, {Get(50, 60, 1, 5), Get(50, 60, 2, 6)});
+    Write(0, {Put(10, 20, 1, 5), Put(30, 40, 2, 6)});
+    auditor.EndHistory();
+    EXPECT_EQ(auditor.violations(), 0);
+    EXPECT_EQ(auditor.audited().replica_gets, 2 * history);
+    EXPECT_EQ(auditor.audited().stale_gets, history);
+  }
+}
+
 // What a killed client had under way may have been applied: a GET may see it, or never.
 TEST_F(AuditorTest, TakesWhatAKilledClientHadUnderWayForUnknown) {
   auditor_.Open(0);

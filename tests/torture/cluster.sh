@@ -10,6 +10,8 @@ torture 2 --cluster 3 --listen "$uri" && says '\-\-listen is without \-\-cluster
 torture 2 --cluster 3 --server "$uri" && says 'own'
 torture 2 --cluster 3 --faults stop,power && says '\-\-faults power needs \-\-log'
 torture 2 --cluster 3 --log "$work/logs" --commit acked && says '\-\-commit is without \-\-cluster'
+torture 2 --read-from any-replica && says '\-\-read-from needs \-\-cluster'
+torture 2 --cluster 3 --max-age 1s && says '\-\-max-age needs \-\-read-from any-replica'
 torture 2 --faults stop,move,zookeeper && says '\-\-faults move,zookeeper needs \-\-cluster'
 
 if [[ ! -e /usr/share/java/zookeeper.jar ]] || ! command -v java > /dev/null; then

@@ -40,6 +40,8 @@ TEST(Weaken, KeepsRightHistoriesRight) {
       expect_good(WithoutObservations(history, i, i + 4), initial, "without observations", i);
       const Instant cut = history[i].end;
       expect_good(CutAfter(history, cut), initial, "cut after", static_cast<uint64_t>(cut));
+      expect_good(WithoutLater(history, cut), initial, "around the GET",
+                  static_cast<uint64_t>(cut));
       const std::vector<Operation> window(history.begin() + static_cast<std::ptrdiff_t>(i),
                                           history.end());
       expect_good(CompleteWindow(window), Initial::kAnything, "window from", i);

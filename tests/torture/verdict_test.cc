@@ -100,6 +100,39 @@ TEST(SearchResult, TooLittleIsNoPass) {
   }
 }
 
+TEST(SearchResult, GetsOfAnyReplicaAreToldAndMustBeMany) {
+  Evidence evidence = Enough();
+  evidence.options.cluster = 4;
+  evidence.promotions = 10;
+  evidence.surveyed = 50'000;
+  EXPECT_THAT(Decide(evidence).missing, ElementsAre(HasSubstr("deposed primary")));
+  evidence.options.max_age = std::chrono::seconds(1);
+  evidence.audited.operations[0][static_cast<size_t>(Outcome::kRefused)] = 12;
+  evidence.audited.replica_gets = 49'999;
+  EXPECT_THAT(Decide(evidence).missing, ElementsAre(HasSubstr("50,000 GETs of any replica")));
+  evidence.audited.replica_gets = 50'000;
+  const Verdict verdict = Decide(evidence);
+  EXPECT_EQ(verdict.exit_status(), 0);
+  EXPECT_THAT(VerdictText(evidence, verdict),
+              HasSubstr("50,000 GETs READ one, none of them was stale; 12 ended without one"));
+  evidence.audited.stale_gets = 3;
+  EXPECT_THAT(VerdictText(evidence, verdict), HasSubstr("3 of them were stale"));
+  const auto json = nlohmann::json::parse(VerdictJson(evidence, verdict));
+  EXPECT_EQ(json["options"]["read_from"], "any-replica");
+  EXPECT_EQ(json["counts"]["replica_gets_stale"], 3);
+  EXPECT_EQ(json["counts"]["gets_refused"], 12);
+}
+
+TEST(SearchResult, AnOldGetIsShownAsItWasChecked) {
+  Evidence evidence = Enough();
+  evidence.options.max_age = std::chrono::milliseconds(20);
+  evidence.audited.violations = 1;
+  evidence.audited.found = {Stale()};
+  const Verdict verdict = Decide(evidence);
+  ASSERT_EQ(verdict.findings.size(), 1);
+  EXPECT_THAT(Timeline(verdict.findings[0]), HasSubstr("as begun 20000 us earlier (--max-age)"));
+}
+
 TEST(SearchResult, AViolationIsShownAndSaved) {
   const test::TemporaryFolder folder;
   Evidence evidence = Enough();

@@ -1,0 +1,58 @@
+// The options of plov-torture that say whose memory GETs READ; tests/torture/*.sh have the others.
+
+#include "torture/tool_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace plov::torture {
+namespace {
+
+using testing::HasSubstr;
+
+std::expected<ToolOptions, Error> Parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "plov-torture");
+  return ParseToolOptions(static_cast<int>(words.size()), words.data());
+}
+
+std::string Refused(const std::vector<const char*>& words) {
+  const auto options = Parse(words);
+  return options ? "" : options.error().message;
+}
+
+TEST(ToolOptions, GetsOfAClusterReadThePrimaryOrAnyReplica) {
+  const auto of_default = Parse({"--cluster", "4"});
+  ASSERT_TRUE(of_default);
+  EXPECT_FALSE(of_default->reads_any_replica());
+  const auto primary = Parse({"--cluster", "4", "--read-from", "primary"});
+  ASSERT_TRUE(primary);
+  EXPECT_FALSE(primary->reads_any_replica());
+  const auto any = Parse({"--cluster", "4", "--read-from", "any-replica"});
+  ASSERT_TRUE(any);
+  EXPECT_EQ(any->max_age, std::chrono::seconds(1));
+  const auto aged = Parse({"--cluster", "4", "--read-from", "any-replica", "--max-age", "700ms"});
+  ASSERT_TRUE(aged);
+  EXPECT_EQ(aged->max_age, std::chrono::milliseconds(700));
+}
+
+TEST(ToolOptions, AnyReplicaIsForClusters) {
+  EXPECT_THAT(Refused({"--read-from", "any-replica"}), HasSubstr("--read-from needs --cluster"));
+  EXPECT_THAT(Refused({"--read-from", "primary"}), HasSubstr("--read-from needs --cluster"));
+  EXPECT_THAT(Refused({"--max-age", "1s"}), HasSubstr("--max-age needs --cluster"));
+  EXPECT_THAT(Refused({"--server", "shm:default", "--read-from", "any-replica"}),
+              HasSubstr("without --server"));
+}
+
+TEST(ToolOptions, AMaxAgeIsOfAnyReplica) {
+  EXPECT_THAT(Refused({"--cluster", "4", "--max-age", "1s"}),
+              HasSubstr("--max-age needs --read-from any-replica"));
+  EXPECT_THAT(Refused({"--cluster", "4", "--read-from", "replica"}),
+              HasSubstr("--read-from is primary or any-replica"));
+  for (const char* text : {"0", "", "11s", "x"}) {
+    EXPECT_THAT(Refused({"--cluster", "4", "--read-from", "any-replica", "--max-age", text}),
+                HasSubstr("--max-age"));
+  }
+}
+
+}  // namespace
+}  // namespace plov::torture
