@@ -77,7 +77,7 @@ void Replica::GiveUp(const char* why) {
 void Replica::ComeBack(const char* why, uint64_t now_us) {
   if (!is_whole_) return GiveUp(why);
   Show(0);
-  self_.incarnation = host_->ComeBack(why);
+  self_.incarnation = host_->ComeBack(why, tail_.Unpublished());
   tail_.Cut();
   published_ = tail_.published().number;
   kept_.BeginAnew();
@@ -100,10 +100,7 @@ void Replica::Learn(const Held& held, uint64_t now_us) {
       held_ && held.shard.epoch == epoch() + 1 && HasSamePrimary(held.shard, held_->shard);
   const bool was_member = is_member();
   held_ = held;
-  if (std::exchange(lead_, std::nullopt)) {
-    is_whole_ = tail_.empty();  // else sessions know of what may never be
-    host_->Deposed();
-  }
+  if (std::exchange(lead_, std::nullopt)) host_->Deposed();
   sent_us_ = 0;
   if (!goes_on) {
     follows_ = false;

@@ -39,6 +39,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cluster/configuration.h"
 #include "cluster/configuration_register.h"
@@ -85,9 +86,9 @@ class ReplicaHost {
   virtual void CatchUp(const Member& primary, const Position& since) = 0;
   // It is the primary no more: of what it wrote, what is not published may be so yet, or another entry at that number.
   virtual void Deposed() = 0;
-  // This replica is in no configuration, and asks to join with what it has published. From now on it is another one.
-  // Returns its incarnation, which nobody has had.
-  virtual uint64_t ComeBack(const char* why) = 0;
+  // This replica is in no configuration, and asks to join with what it has published. From now on it is another one, which
+  // does not hold what was not published, `dropped`. Returns its incarnation, which nobody has had.
+  virtual uint64_t ComeBack(const char* why, const std::vector<Entry>& dropped) = 0;
   // This replica's memory is of no use any more.
   virtual void StartAnew(const char* why) = 0;
 };
@@ -263,9 +264,8 @@ class Replica {
   Kept kept_;                    // where there is a log
   uint64_t waits_until_us_ = 0;  // for who may come back, too
   bool is_new_;                  // it has nothing of the shard's history
-  // What it has published is all that there was up to there, and it knows of no write that is not among it.
-  bool is_whole_;
-  bool is_back_ = false;  // it asks to join with that
+  bool is_whole_;                // what it has published is all that there was up to there
+  bool is_back_ = false;         // it asks to join with that
   bool is_given_up_ = false;
   bool has_caught_up_ = false;
   bool leaves_ = false, leaves_for_good_ = false;

@@ -1,21 +1,44 @@
 #include "server/entry_applier.h"
 
+#include <optional>
+
 #include "server/replicated_log.h"
 
 namespace plov::server {
 
 using verify::Logged;
 
+namespace {
+
+struct Content {
+  EntryHolds holds{};
+  std::span<const std::byte> bytes = {};
+};
+
+std::optional<Content> ContentOf(const cluster::Entry& entry) {
+  const auto bytes = std::as_bytes(std::span(*entry.data));
+  if (bytes.size() < verify::kWordBytes) return std::nullopt;
+  return Content{EntryHolds{std::to_integer<uint8_t>(bytes.front())},
+                 bytes.subspan(verify::kWordBytes)};
+}
+
+}  // namespace
+
 bool EntryApplier::Apply(const cluster::Entry& entry, uint64_t now_us) {
   now_us_ = now_us;
-  auto rest = std::as_bytes(std::span(*entry.data));
-  if (rest.size() < verify::kWordBytes) return false;
-  const EntryHolds holds{std::to_integer<uint8_t>(rest.front())};
-  rest = rest.subspan(verify::kWordBytes);
-  if (holds == EntryHolds::kOperations) return ApplyOperations(rest);
+  const auto content = ContentOf(entry);
+  if (!content) return false;
+  if (content->holds == EntryHolds::kOperations) return ApplyOperations(content->bytes);
   if (!catches_up_) return true;  // it is for another one
-  if (holds == EntryHolds::kItems) return ApplyItems(rest);
-  return ApplySessions(rest, holds == EntryHolds::kAllSessions);
+  if (content->holds == EntryHolds::kItems) return ApplyItems(content->bytes);
+  return ApplySessions(content->bytes, content->holds == EntryHolds::kAllSessions);
+}
+
+void EntryApplier::Forget(const cluster::Entry& entry) {
+  const auto content = ContentOf(entry);
+  if (!content || content->holds != EntryHolds::kOperations) return;
+  auto operations = content->bytes;
+  while (const auto operation = verify::TakeLogged(&operations)) sessions_->Forget(*operation);
 }
 
 bool EntryApplier::ApplyOne(const Logged& operation) {

@@ -30,6 +30,9 @@ class EntryApplier {
   // False: the entry makes no sense, or cannot be stored.
   bool Apply(const cluster::Entry& entry, uint64_t now_us);
 
+  // An entry that this server wrote, and that was never applied: it is not known to sessions any more.
+  void Forget(const cluster::Entry& entry);
+
   // Whether memory was too small for some entry.
   bool is_too_small() const { return is_too_small_; }
   // Whether of a client that is not among the sessions nothing was ever applied.

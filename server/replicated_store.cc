@@ -208,7 +208,7 @@ void ReplicatedStore::CatchUp(const cluster::Member&, const cluster::Position& s
 }
 
 // What was not published, and what sessions say of it, may be so yet: if this replica stays a member, then with its own
-// tail, which it publishes as the next primary; who is taken over from is none.
+// tail, which it publishes as the next primary; who is taken over from is none, and is told what was Dropped.
 void ReplicatedStore::Deposed() {
   owner_->CloseClients();
   sessions_->Follow();

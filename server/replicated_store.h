@@ -109,6 +109,10 @@ class ReplicatedStore final : private ReplicaOwner {
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
   void CloseReaders() override { owner_->CloseClients(); }
   void Deposed() override;
+  void Dropped(const std::vector<cluster::Entry>& entries) override {
+    for (const cluster::Entry& entry : entries) kept_.applier.Forget(entry);
+    if (!entries.empty()) sessions_->ForgetRefusals();
+  }
   void StartAnew(const char* why) override { owner_->StartAnew(why, is_too_small_); }
 
   // What a primary sends to a replica that joins.

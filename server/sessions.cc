@@ -43,6 +43,26 @@ void Session::Restore(const verify::LoggedSession& session) {
   first_sequence_ = std::max(first_sequence_, session.sequence + 1);
 }
 
+// What was in its place before it the client has a reply of.
+void Session::Forget(uint64_t sequence, uint64_t version) {
+  Entry& forgotten = entries_[sequence % kSessionWindow];
+  if (forgotten.sequence != sequence || forgotten.reply != WriteReply{Code::kOk, version}) return;
+  forgotten = {};
+  if (sequence != last_sequence_) return;
+  last_sequence_ = last_version_ = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.reply.status != Code::kOk || entry.sequence <= last_sequence_) continue;
+    last_sequence_ = entry.sequence;
+    last_version_ = entry.reply.version;
+  }
+}
+
+void Session::ForgetRefusals() {
+  for (Entry& entry : entries_) {
+    if (entry.reply.status != Code::kOk) entry = {};
+  }
+}
+
 std::optional<verify::LoggedSession> Session::known() const {
   if (last_sequence_ != 0) {
     return verify::LoggedSession{.sequence = last_sequence_, .version = last_version_};
@@ -90,6 +110,17 @@ void Sessions::Follow() {
   idle_.clear();
   sessions_.clear();
   dropped_ = evicted_;
+}
+
+void Sessions::ForgetRefusals() {
+  for (const Restored& restored : restored_) restored.session->ForgetRefusals();
+}
+
+void Sessions::Forget(const verify::Logged& write) {
+  const auto found = restored_by_owner_.find(write.client_id);
+  if (found != restored_by_owner_.end()) {
+    found->second->session->Forget(write.sequence, write.version);
+  }
 }
 
 // Null: there is none.

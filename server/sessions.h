@@ -67,6 +67,10 @@ class Session {
   void Restore(uint64_t sequence, const WriteReply& reply);
   // What a snapshot has, as known() gave it.
   void Restore(const verify::LoggedSession& session);
+  // A write that it remembers, and that was never applied after all.
+  void Forget(uint64_t sequence, uint64_t version);
+  // Why a write was refused may not be so any more.
+  void ForgetRefusals();
   // For a snapshot: the last write that was applied, with the version of its reply; where none was, the last
   // before those that this session saw, which may have been. Later ones were refused at most: who restores this
   // decides them anew, and puts none behind a later write by it. nullopt: nothing is known.
@@ -104,6 +108,9 @@ class Sessions {
 
   // Another server decides from now on what is applied, and Restore tells of it; until EndRestore. All clients have left.
   void Follow();
+  // Then: a write that this server had decided was never applied; and so what it had refused may not be refused now.
+  void Forget(const verify::Logged& write);
+  void ForgetRefusals();
 
   // The session of a client that connects; new, the one it left, or what was restored of the one it
   // had with a former server. logged_owner: its LoggedOwner; 0: there is no log.

@@ -157,7 +157,8 @@ void ShardReplica::ShowOath(uint64_t epoch) {
   server_.oaths->ShowOath(shard_, epoch, replica_.self().incarnation);
 }
 
-uint64_t ShardReplica::ComeBack(const char* why) {
+uint64_t ShardReplica::ComeBack(const char* why, const std::vector<cluster::Entry>& dropped) {
+  owner_->Dropped(dropped);
   spdlog::info("shard {}: {}'s replica asks to join with what it has: {}", shard_, name_, why);
   return fabric::RandomId();
 }

@@ -34,6 +34,7 @@ class ReplicaOwner {
   virtual void CatchUp(const cluster::Member& primary, const cluster::Position& since) = 0;
   virtual void CloseReaders() = 0;
   virtual void Deposed() = 0;
+  virtual void Dropped(const std::vector<cluster::Entry>& entries) = 0;  // in ComeBack
   // The replica does nothing any more: it is to go, and another one is to come, with new memory.
   virtual void StartAnew(const char* why) = 0;
 };
@@ -110,7 +111,7 @@ class ShardReplica final : private cluster::ReplicaHost {
     owner_->CatchUp(primary, since);
   }
   void Deposed() override { owner_->Deposed(); }
-  uint64_t ComeBack(const char* why) override;
+  uint64_t ComeBack(const char* why, const std::vector<cluster::Entry>& dropped) override;
   void StartAnew(const char* why) override { owner_->StartAnew(why); }
 
   void TakeNews(uint64_t now_us);

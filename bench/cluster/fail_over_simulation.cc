@@ -70,7 +70,9 @@ class FailOverSimulation::Node final : public cluster::ReplicaHost {
   bool Publish(const cluster::Entry&) override { return true; }
   void CatchUp(const cluster::Member&, const cluster::Position&) override {}
   void Deposed() override {}
-  uint64_t ComeBack(const char*) override { return world_->random_() | 1; }
+  uint64_t ComeBack(const char*, const std::vector<cluster::Entry>&) override {
+    return world_->random_() | 1;
+  }
   void StartAnew(const char*) override { has_ended_ = true; }
 
  private:

@@ -14,6 +14,7 @@
 #include "cuckoo/hash.h"
 #include "fabric/fabric.h"
 #include "fabric/random.h"
+#include "server/clock.h"
 #include "server/shard_thread.h"
 #include "tests/support/plovd.h"
 #include "tests/support/probe.h"
@@ -24,6 +25,7 @@ namespace plov::test {
 namespace {
 
 constexpr size_t kMemoryBytes = size_t{32} << 20;
+constexpr int64_t kClockOffsetUs = 1'000'000'000'000;
 constexpr size_t kStagingBytes = size_t{1} << 20;
 
 template <typename T>
@@ -96,6 +98,7 @@ int ClusterWorld::Serve(size_t server) const {
                                  .shard = place.number,
                                  .shard_count = kNumbers,
                                  .hash_seed = fault.hash_seed,
+                                 .clock_offset_us = kClockOffsetUs,
                                  .warm_path = WarmPathOf(server, place.number)};
     if (fault.shows_cluster) options.slots = {place.slot_first, place.slot_last, verify::kSlots};
     shards.push_back(std::make_unique<server::Shard>(Must(server::Store::Create(options))));
@@ -152,8 +155,8 @@ void ClusterWorld::ClearOaths(size_t server) {
 }
 
 void ClusterWorld::ShowAge(size_t server, std::chrono::microseconds age) const {
-  const auto safe = std::chrono::system_clock::now().time_since_epoch() - age;
-  const int64_t safe_us = std::chrono::duration_cast<std::chrono::microseconds>(safe).count();
+  const int64_t now_us = static_cast<int64_t>(server::MonotonicUs()) + kClockOffsetUs;
+  const int64_t safe_us = now_us - age.count();
   for (uint32_t shard = 0; shard < kShards; ++shard) {
     std::fstream memory(WarmPathOf(server, NumberOf(shard)), std::ios::in | std::ios::out);
     memory.seekp(verify::kSafeTimeOffset);

@@ -93,14 +93,17 @@ TEST_F(ReplicaReturns, WhoseRestNobodyHasBeginsAnew) {
   EXPECT_NE(host_.given_up, "");
 }
 
-TEST_F(ReplicaReturns, WhoWroteWhatMayNeverBeBeginsAnew) {
+TEST_F(ReplicaReturns, WhoWroteWhatMayNeverBeForgetsIt) {
   Replica b = Primary();
   b.Receive(AckOf(2, 0, 1100), 1200);
   b.Tick(2200);
   ASSERT_TRUE(b.serves());
   b.Write("x", 2210);
   b.Learn(HeldOf(3, "c", {kC}), 2300);
-  EXPECT_NE(host_.given_up, "") << "its sessions know of x";
+  EXPECT_EQ(host_.given_up, "");
+  ASSERT_EQ(host_.dropped.size(), 1u);
+  EXPECT_EQ(*host_.dropped[0].data, "x");
+  EXPECT_TRUE(b.tail().empty());
 }
 
 TEST_F(ReplicaReturns, WhoIsToGoDoesNotJoinAgain) {

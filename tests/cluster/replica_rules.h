@@ -58,11 +58,15 @@ class KeepingHost : public cluster::ReplicaHost {
   }
   void CatchUp(const Member&, const Position&) override {}
   void Deposed() override { is_deposed = true; }
-  uint64_t ComeBack(const char* /*why*/) override { return ++incarnation; }
+  uint64_t ComeBack(const char* /*why*/, const std::vector<cluster::Entry>& entries) override {
+    dropped = entries;
+    return ++incarnation;
+  }
   void StartAnew(const char* why) override { given_up = why; }
 
   uint64_t oath = 0, safe_us = 0;
   std::vector<Append> appends, kept;
+  std::vector<cluster::Entry> dropped;
   std::vector<std::pair<std::string, Ack>> acks;
   std::vector<cluster::Join> joins;
   std::optional<cluster::HandOver> hand_over;

@@ -78,6 +78,8 @@ void ReplicaServer::Start() {
   // Nobody's connection is to this one.
   memory_ = left_ ? std::make_shared<ReplicaMemory>(*memory_) : std::make_shared<ReplicaMemory>();
   memory_->answers = true;
+  known_.clear();
+  for (const auto& [number, entry] : memory_->entries) known_.insert(WriteOf(entry));
   if (!left_) {
     memory_->incarnation = ++world_->last_incarnation_;
     log_.clear();
@@ -175,6 +177,7 @@ bool ReplicaServer::Publish(const Entry& entry) {
     return false;
   }
   memory_->Add(entry);
+  known_.insert(WriteOf(entry));
   world_->Published(entry);
   const auto waiting = waiting_.find(WriteOf(entry));
   if (waiting == waiting_.end()) return true;
@@ -192,7 +195,10 @@ void ReplicaServer::Deposed() {
   questions_.clear();
 }
 
-uint64_t ReplicaServer::ComeBack(const char*) {
+uint64_t ReplicaServer::ComeBack(const char*, const std::vector<Entry>& dropped) {
+  for (const Entry& entry : dropped) {
+    world_->counts_.forgotten += known_.erase(WriteOf(entry));
+  }
   ++world_->counts_.returned;
   return memory_->incarnation = ++world_->last_incarnation_;
 }
@@ -250,6 +256,7 @@ void ReplicaServer::CatchUpNow() {
     if (number > since.number) continue;
     memory_->Add(entry);
     base_.Add(entry);
+    known_.insert(WriteOf(entry));
   }
   catches_up_.reset();
   replica_->CaughtUp();
@@ -277,14 +284,13 @@ void ReplicaServer::Work() {
 
 void ReplicaServer::TakeWrite(uint64_t write, uint64_t client) {
   if (!replica_->takes_writes()) return;
-  for (const auto& [number, entry] : memory_->entries) {
-    if (WriteOf(entry) == write) return world_->Acknowledge(name_, client, write);
+  const bool is_known = !known_.insert(write).second;
+  const auto staged = replica_->tail().Unpublished();
+  if (is_known && std::ranges::find(staged, write, WriteOf) == staged.end()) {
+    return world_->Acknowledge(name_, client, write);
   }
   waiting_[write] = client;
-  const auto staged = replica_->tail().Unpublished();
-  if (std::ranges::find(staged, write, WriteOf) == staged.end()) {
-    replica_->Write(std::to_string(write), now_us());
-  }
+  if (!is_known) replica_->Write(std::to_string(write), now_us());
 }
 
 void ReplicaServer::TakeQuestion(uint64_t client, uint64_t at_least) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   bool Publish(const cluster::Entry& entry) override;
   void CatchUp(const cluster::Member& primary, const cluster::Position& since) override;
   void Deposed() override;
-  uint64_t ComeBack(const char* why) override;
+  uint64_t ComeBack(const char* why, const std::vector<cluster::Entry>& dropped) override;
   void StartAnew(const char* why) override;
 
   void Start();  // with what is left
@@ -111,6 +112,7 @@ class ReplicaServer : public cluster::ReplicaHost {
   std::unique_ptr<cluster::Replica> replica_;
   std::shared_ptr<Agent> agent_;
   std::optional<cluster::Outcome> outcome_;
+  std::set<uint64_t> known_;              // writes that it does not do again
   std::map<uint64_t, uint64_t> waiting_;  // clients, by what they write
   std::vector<Question> questions_;
 };

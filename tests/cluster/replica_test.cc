@@ -31,10 +31,10 @@ void RunSeeds(uint64_t lease_us, bool loses_memory, bool has_logs = false) {
   std::printf(
       "epochs %lu, writes %lu; GETs %lu, of them leased %lu, of a former primary's memory %lu, by "
       "message %lu, refused %lu; memory lost %lu, full %lu, kept %lu; handed over %lu, left %lu; "
-      "power cuts %lu; returned %lu, not for long %lu; safe times %lu\n",
+      "power cuts %lu; returned %lu, not for long %lu, writes forgotten %lu; safe times %lu\n",
       sum.epochs, sum.acknowledged, sum.gets, sum.leased, sum.deposed_gets, sum.answered,
       sum.refused, sum.lost, sum.full, sum.came_back, sum.handed_over, sum.have_left,
-      sum.power_cuts, sum.returned, sum.lacked, sum.safe_times);
+      sum.power_cuts, sum.returned, sum.lacked, sum.forgotten, sum.safe_times);
   for (const auto count : kReplicaCounts) {
     const bool is_of_loss = count == &ReplicaCounts::lost || count == &ReplicaCounts::full;
     const bool is_none = (count == &ReplicaCounts::leased && lease_us == 0) ||

@@ -50,8 +50,9 @@ struct ReplicaCounts {
   uint64_t deposed_gets = 0;  // that a former primary's memory answered
   uint64_t lost = 0, full = 0, came_back = 0, handed_over = 0, have_left = 0;
   uint64_t power_cuts = 0;
-  uint64_t returned = 0;  // with what they had published
-  uint64_t lacked = 0;    // those of them that nobody had the rest for
+  uint64_t returned = 0;   // with what they had published
+  uint64_t lacked = 0;     // those of them that nobody had the rest for
+  uint64_t forgotten = 0;  // writes of a former primary that nobody else had
   uint64_t safe_times = 0;
 };
 inline constexpr uint64_t ReplicaCounts::*kReplicaCounts[] = {
@@ -60,7 +61,7 @@ inline constexpr uint64_t ReplicaCounts::*kReplicaCounts[] = {
     &ReplicaCounts::deposed_gets, &ReplicaCounts::lost,         &ReplicaCounts::full,
     &ReplicaCounts::came_back,    &ReplicaCounts::handed_over,  &ReplicaCounts::have_left,
     &ReplicaCounts::power_cuts,   &ReplicaCounts::returned,     &ReplicaCounts::lacked,
-    &ReplicaCounts::safe_times};
+    &ReplicaCounts::forgotten,    &ReplicaCounts::safe_times};
 
 class ReplicaWorld {
  public:

@@ -453,6 +453,35 @@ TEST(LoggedOwner, IsNoOtherUsersAndOfNoOtherLog) {
   EXPECT_NE(LoggedOwner({7, 1000}, {3, 2}), number);
 }
 
+// A former primary's: what it wrote last was never done.
+TEST(Sessions, ForgottenWritesAreNew) {
+  Sessions sessions;
+  Session* session = sessions.Enter(1, 101);
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    session->Remember(sequence, ReplyOf(sequence));
+  }
+  session->Remember(4, {Code::kExists, 0});
+  sessions.Leave(1);
+  sessions.Follow();
+  verify::Logged write;
+  write.client_id = 101;
+  write.sequence = 2;
+  write.version = ReplyOf(3).version;
+  sessions.Forget(write);  // of another life: it was done again
+  write.sequence = 3;
+  sessions.Forget(write);
+  write.client_id = 102;
+  sessions.Forget(write);
+  sessions.ForgetRefusals();
+  sessions.EndRestore(true);
+  session = sessions.Enter(1, 101);
+  EXPECT_EQ(Find(*session, 2, kRetry), State::kDone);
+  EXPECT_EQ(Find(*session, 3, kRetry), State::kNew);
+  EXPECT_EQ(Find(*session, 4, kRetry), State::kNew) << "it was refused for what was not done";
+  EXPECT_EQ(session->known()->sequence, 2u);
+  EXPECT_EQ(session->known()->version, ReplyOf(2).version);
+}
+
 TEST(Sessions, LeaveOfAnUnknownClientIsHarmless) {
   Sessions sessions;
   sessions.Leave(5);
