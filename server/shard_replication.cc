@@ -82,6 +82,7 @@ void ShardReplication::PublishTo(CounterPage* page) {
   page->Set(kReplicasInSync, held ? held->shard.in_sync.size() : 0);
   page->Set(kReplicaEpoch, replica.epoch());
   page->Set(kReplicaPending, tail.end().number - tail.published().number);
+  if (const uint64_t at = store_->safe_unix_us()) page->Set(kReplicaSafeAtUs, at);
   page->Set(kPromotions, promotions_);
 }
 

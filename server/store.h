@@ -212,12 +212,13 @@ class Store : private cuckoo::GrowingTable::Records {
   }
   uint64_t UnixSeconds(uint64_t now_us) const { return UnixUs(now_us) / 1'000'000; }
   // Of a replica: what READs begin with from now on is no older than that.
-  void ShowSafeTime(uint64_t now_us) {
-    const uint64_t at = verify::kSafeTimeOffset;
-    verify::PublishSeal(verify::WordsAt(region().data(), at), UnixUs(now_us));
-  }
+  void ShowSafeTime(uint64_t now_us) { verify::PublishSeal(safe_time(), UnixUs(now_us)); }
+  // In Unix time; 0: it was not shown yet.
+  uint64_t safe_unix_us() const { return verify::LoadWord(safe_time()); }
 
  private:
+  uint64_t* safe_time() const { return verify::WordsAt(region().data(), verify::kSafeTimeOffset); }
+
   // In server/store_open.cc.
   Store(const StoreOptions& options, Region region, const verify::Superblock& superblock);
   static std::expected<verify::Superblock, Error> SuperblockFor(const StoreOptions& options,

@@ -103,6 +103,8 @@ constexpr std::array<CounterInfo, kCounterCount> kTable = {{
     {kReplicaEpoch, "replica_epoch", kVaries, kMost, "The epoch that this one is in."},
     {kReplicaPending, "replica_pending", kVaries, kSum,
      "Messages of writes that not all replicas hold yet."},
+    {kReplicaSafeAtUs, "replica_safe_at_us", kVaries, kMost,
+     "All that was acknowledged before is in this one.", kUnixMicroseconds},
     {kPromotions, "replica_promotions", kGrows, kSum, "How often this one became the primary."},
     {kReportedGets, "reported_gets", kGrows, kSum, "GETs, as clients report them."},
     {kReportedReads, "reported_reads", kGrows, kSum, "READs of these GETs."},
@@ -121,6 +123,7 @@ constexpr bool IsInOrder() {
 }
 static_assert(IsInOrder());
 static_assert(kCounterTextMax >= 2048);
+static_assert(kCounterCount == 73 && kCounterTextAt == 1064);  // man/plov-format.5 says so, too
 
 // Lines beside those of the table and the histograms.
 constexpr std::string_view kSnapshotAge = "snapshot_age_s";

@@ -94,6 +94,7 @@ enum class Counter : uint8_t {
   kReplicasInSync,
   kReplicaEpoch,
   kReplicaPending,
+  kReplicaSafeAtUs,
   kPromotions,
   kReportedGets,
   kReportedReads,
