@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace plov::fabric {
 
@@ -13,6 +14,21 @@ namespace {
 constexpr int kAttempts = 100;
 
 }  // namespace
+
+OwnPath::OwnPath(const std::string& path) {
+  struct stat file;
+  if (::lstat(path.c_str(), &file) == 0) *this = OwnPath(path, file);
+}
+
+OwnPath::~OwnPath() {
+  if (is_there()) ::unlink(path_.c_str());
+}
+
+bool OwnPath::is_there() const {
+  struct stat status;
+  return !path_.empty() && ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ &&
+         status.st_ino == number_;
+}
 
 std::expected<FileLock, Error> FileLock::Take(const std::string& name, const std::string& taken) {
   const std::string path = name + ".lock";
@@ -33,7 +49,7 @@ std::expected<FileLock, Error> FileLock::Take(const std::string& name, const std
     }
     if (::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
         held.st_dev == named.st_dev) {
-      return FileLock(std::move(fd), path);
+      return FileLock(std::move(fd), OwnPath(path, held));
     }
   }
   return Fail(Code::kInUse, "cannot lock " + path);
@@ -48,10 +64,6 @@ std::expected<bool, Error> FileLock::IsTaken(const std::string& name) {
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return false;
   if (errno == EWOULDBLOCK) return true;
   return FailErrno("cannot lock " + path, errno);
-}
-
-FileLock::~FileLock() {
-  if (fd_) ::unlink(path_.c_str());
 }
 
 }  // namespace plov::fabric

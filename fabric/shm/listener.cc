@@ -64,10 +64,6 @@ class ShmListener final : public Listener {
         life_(std::move(life)),
         options_(options) {}
 
-  ~ShmListener() override {
-    if (owns_path_) ::unlink(path_.c_str());
-  }
-
   std::expected<void, Error> Open();
 
   const std::string& uri() const override { return uri_; }
@@ -110,7 +106,7 @@ class ShmListener final : public Listener {
   Fd epoll_;
   Fd timer_;  // runs while a connection is pending
   Fd socket_;
-  bool owns_path_ = false;  // the socket is not passed
+  OwnPath own_path_;  // none of a socket that was passed
   Fd spare_ = OpenSpare();
   std::map<uint32_t, Shard> shards_;  // by number
   std::deque<Pending> pending_;       // oldest first
@@ -157,7 +153,7 @@ std::expected<void, Error> ShmListener::OpenSocket() {
     return FailErrno("cannot create the socket " + path_, errno);
   }
   socket_ = std::move(socket);
-  owns_path_ = true;
+  own_path_ = OwnPath(path_);
   if (::listen(socket_.get(), 128) != 0) return FailErrno("cannot listen on " + path_, errno);
   return {};
 }

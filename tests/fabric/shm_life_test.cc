@@ -136,6 +136,20 @@ TEST(ShmLife, NewServerTakesTheNameOfAKilledOne) {
   EXPECT_FALSE(std::filesystem::exists(path) || std::filesystem::exists(path + ".lock"));
 }
 
+// As when its folder was removed, and a server started again before the former one had ended.
+TEST(ShmLife, ServerThatEndsLeavesAnotherOneItsName) {
+  const std::string path = FreshPath();
+  TestServer former(Shm(), "shm:" + path);
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".lock");
+  TestServer server(Shm(), "shm:" + path);
+  former.Stop();
+  EXPECT_TRUE(std::filesystem::exists(path) && std::filesystem::exists(path + ".lock"));
+  verify::StoreWord(server.words(), 6);
+  const auto client = server.Connect();
+  EXPECT_EQ(ReadWord(client.get(), 0), 6u);
+}
+
 TEST(ShmLife, RunningServerInAnotherProcessHoldsItsName) {
   const std::string uri = "shm:" + FreshPath();
   Child child([&] { ServeForEver(uri, 5); });
