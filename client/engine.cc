@@ -314,19 +314,15 @@ std::expected<std::chrono::microseconds, Error> Engine::Age(std::string_view key
   if (!KeyIsGood(key)) return std::unexpected(BadKey());
   if (!peers_->has_ages()) return std::chrono::microseconds(0);
   const Deadline deadline = DeadlineFromNow();
-  while (gets_.under_way() > 0) {
-    if (!Pump()) Idle(deadline);
-  }
+  AwaitGets(deadline);
   const uint32_t shard = peers_->ShardOf(peers_->HashOf(key));
   while (true) {
     if (auto up = AwaitShard(shard, deadline); !up) return std::unexpected(up.error());
     Link* link = peers_->link(shard);
     if (!link->has_age()) return std::chrono::microseconds(0);
     const auto age_us = link->ReadAge(deadline);
-    if (!age_us) return std::unexpected(age_us.error());
-    if (*age_us <= static_cast<uint64_t>(options_.max_age.count())) {
-      return std::chrono::microseconds(*age_us);
-    }
+    if (age_us) return std::chrono::microseconds(*age_us);
+    if (Clock::now() >= deadline) return std::unexpected(age_us.error());
     link->Depose();
   }
 }
@@ -468,6 +464,12 @@ std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
   return scan.Run();
 }
 
+void Engine::AwaitGets(Deadline deadline) {
+  while (gets_.under_way() > 0) {
+    if (!Pump()) Idle(deadline);
+  }
+}
+
 std::expected<void, Error> Engine::AwaitShard(uint32_t shard, Deadline deadline) {
   while (shard < shard_count()) {
     Link* link = peers_->link(shard);
@@ -509,9 +511,7 @@ std::expected<void, Error> Engine::ReadPages(
     const std::function<std::expected<void, Error>(const Link&, std::span<const std::byte>)>&
         take) {
   const Deadline deadline = DeadlineFromNow();
-  while (gets_.under_way() > 0) {
-    if (!Pump()) Idle(deadline);
-  }
+  AwaitGets(deadline);
   for (uint32_t shard = 0; shard < shard_count(); ++shard) {
     if (!peers_->is_wanted(shard)) continue;
     if (auto up = AwaitShard(shard, deadline); !up) return up;

@@ -116,6 +116,8 @@ class Engine {
   // Whether any peer was found dead; what it has answered before counts.
   bool TakeDead();
   void TakeDown(Peer* peer);
+  // Until all have ended, which have deadlines of their own.
+  void AwaitGets(Deadline deadline);
   std::expected<void, Error> AwaitShard(uint32_t shard, Deadline deadline);
   // READs the same pages of every shard, and gives each of them to `take`.
   std::expected<void, Error> ReadPages(

@@ -134,11 +134,7 @@ std::expected<std::span<std::byte>, Error> Link::ReadNow(uint64_t offset, uint32
 std::expected<void, Error> Link::AcceptAge(uint64_t max_us, Deadline deadline) {
   age_ = ReplicaAge(max_us);
   const auto age_us = ReadAge(deadline);
-  if (!age_us) return std::unexpected(age_us.error());
-  if (age_.Allows(*age_us)) return {};
-  return Fail(Code::kUnavailable, "no replica is new enough: the last one that was asked is " +
-                                      std::to_string(*age_us / 1000) +
-                                      " ms old at most (ClientOptions::max_age)");
+  return age_us ? std::expected<void, Error>() : std::unexpected(age_us.error());
 }
 
 std::expected<uint64_t, Error> Link::ReadAge(Deadline deadline) {
@@ -147,7 +143,11 @@ std::expected<uint64_t, Error> Link::ReadAge(Deadline deadline) {
   uint64_t safe_us;
   std::memcpy(&safe_us, word->data(), sizeof(safe_us));
   age_.See(safe_us);
-  return age_.At(clock_.At(BootUs()));
+  const uint64_t age_us = age_.At(clock_.At(BootUs()));
+  if (age_.Allows(age_us)) return age_us;
+  return Fail(Code::kUnavailable, "no replica is new enough: the last one that was asked is " +
+                                      std::to_string(age_us / 1000) +
+                                      " ms old at most (ClientOptions::max_age)");
 }
 
 bool Link::IsNewEnough(uint64_t now_us) {
@@ -164,10 +164,9 @@ bool Link::IsNewEnough(uint64_t now_us) {
   return false;
 }
 
-bool Link::LookAtAge() {
-  if (!is_age_due_ || reads_age_ || stale_) return false;
+void Link::LookAtAge() {
+  if (!is_age_due_ || reads_age_ || stale_) return;
   reads_age_ = reads_.Add(verify::kSafeTimeOffset, sizeof(uint64_t), kAgeOwner).has_value();
-  return reads_age_;
 }
 
 void Link::OnAge(fabric::Status status, const ReadBuffer& memory) {

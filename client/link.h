@@ -83,16 +83,17 @@ class Link {
   // Nobody looks at them any more.
   void LeaveOaths() { oaths_ = {}; }
 
-  // What is READ here may be a replica's, if it is no older than that. kUnavailable: it is older now; else as of ReadNow.
+  // What is READ here may be a replica's, if it is no older than that. Errors as of ReadAge.
   std::expected<void, Error> AcceptAge(uint64_t max_us, Deadline deadline);
-  // Of such a link: the age now, by a READ that is waited for. Not beside lookups.
+  // Of such a link: the age now, by a READ that is waited for. Not beside lookups. kUnavailable: it is older than it
+  // may be; else as of ReadNow.
   std::expected<uint64_t, Error> ReadAge(Deadline deadline);
   bool has_age() const { return age_.is_bounded(); }
-  // Whether a GET that begins now may be served here, as it may by a primary. When not, the link is deposed; or, where READs are no
-  // loads, TakeAge tells when it is known.
+  // Whether a GET that begins now may be served here, as it always may by a primary. When not, the link is deposed; or,
+  // where READs are no loads, TakeAge tells when the age is known.
   bool IsNewEnough(uint64_t now_us);
   // READs the safe time, if that is due.
-  bool LookAtAge();
+  void LookAtAge();
   // Whether it has come since the last call.
   bool TakeAge() { return std::exchange(has_age_come_, false); }
 
