@@ -38,6 +38,8 @@ inline constexpr uint16_t kHelloAdministers = 1, kHelloReadsOnly = 2, kHelloNeve
 inline constexpr uint16_t kHelloFlags = kHelloAdministers | kHelloReadsOnly | kHelloNeverWrites;
 constexpr bool ReadsOnly(uint16_t flags) { return (flags & kHelloReadsOnly) != 0; }
 constexpr bool NeverWrites(uint16_t flags) { return (flags & kHelloNeverWrites) != 0; }
+// Else it writes nothing, and needs neither an id nor memory for values.
+constexpr bool MayWrite(uint16_t flags) { return !ReadsOnly(flags) && !NeverWrites(flags); }
 
 // Whom it refuses and why, as the refused client says it.
 std::string RefusalText(uint32_t refusal, uint64_t limit);

@@ -15,21 +15,6 @@ constexpr int kAttempts = 100;
 
 }  // namespace
 
-OwnPath::OwnPath(const std::string& path) {
-  struct stat file;
-  if (::lstat(path.c_str(), &file) == 0) *this = OwnPath(path, file);
-}
-
-OwnPath::~OwnPath() {
-  if (is_there()) ::unlink(path_.c_str());
-}
-
-bool OwnPath::is_there() const {
-  struct stat status;
-  return !path_.empty() && ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ &&
-         status.st_ino == number_;
-}
-
 std::expected<FileLock, Error> FileLock::Take(const std::string& name, const std::string& taken) {
   const std::string path = name + ".lock";
   // Another server's clean stop may unlink the file between open and flock: then it is the wrong
@@ -38,7 +23,6 @@ std::expected<FileLock, Error> FileLock::Take(const std::string& name, const std
     Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!fd) return FailErrno("cannot create " + path, errno);
     struct stat held;
-    struct stat named;
     if (::fstat(fd.get(), &held) != 0) return FailErrno("cannot look at " + path, errno);
     if (held.st_uid != ::geteuid()) {  // who could keep us out for ever
       return Fail(Code::kPermission, path + " belongs to another user: remove it");
@@ -47,10 +31,8 @@ std::expected<FileLock, Error> FileLock::Take(const std::string& name, const std
       if (errno != EWOULDBLOCK) return FailErrno("cannot lock " + path, errno);
       return Fail(Code::kInUse, taken);
     }
-    if (::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
-        held.st_dev == named.st_dev) {
-      return FileLock(std::move(fd), OwnPath(path, held));
-    }
+    OwnPath own(path, held);
+    if (own.is_there()) return FileLock(std::move(fd), std::move(own));
   }
   return Fail(Code::kInUse, "cannot lock " + path);
 }

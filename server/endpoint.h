@@ -22,10 +22,9 @@ struct Peer {
   SessionOwner owner;
   uint64_t logged_owner = 0;  // 0: there is no log
   bool may_write;
-  Session* session =
-      nullptr;  // null: nobody's, who only READs, never writes or is here to administer a replica
-  bool never_writes =
-      false;  // it may GET all the same, also what the primary may have written over
+  // Null: nobody's, who only READs, never writes or is here to administer a replica.
+  Session* session = nullptr;
+  bool never_writes = false;          // it GETs without a session, also what may be old
   std::unique_ptr<Batch> batch = {};  // the message that has no reply yet
   std::vector<Held> held = {};
   uint64_t confirmed_version = 0;  // of the superblock; 0 = none yet

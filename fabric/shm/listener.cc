@@ -17,6 +17,7 @@
 
 #include "fabric/file_lock.h"
 #include "fabric/notices.h"
+#include "fabric/own_path.h"
 #include "fabric/shm/life.h"
 #include "fabric/shm/passed_sockets.h"
 #include "fabric/shm/port.h"
@@ -273,14 +274,14 @@ void ShmListener::HandleHello(Fd socket, const Hello& hello) {
                                          options_.admission->RoleOf(person, hello.flags));
   if (!place) return Refuse(socket.get(), place.error());
   errno = 0;
-  const bool reads_only = ReadsOnly(hello.flags), never_writes = NeverWrites(hello.flags);
+  const bool reads_only = ReadsOnly(hello.flags);
   NewPeer peer{.socket = {},
                .channel = {},
                .client_id = reads_only ? 0 : hello.client_id,
                .user = person.user,
-               .may_write = !reads_only && !never_writes && access().Of(person) == Right::kWrite,
+               .may_write = MayWrite(hello.flags) && access().Of(person) == Right::kWrite,
                .reads_only = reads_only,
-               .never_writes = never_writes,
+               .never_writes = NeverWrites(hello.flags),
                .staging_bytes = 0,
                .place = std::move(*place)};
   if (peer.may_write) peer.staging_bytes = options_.staging_bytes;

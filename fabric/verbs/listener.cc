@@ -219,8 +219,7 @@ Welcome VerbsListener::WelcomeTo(const Hello& hello) const {
           .region_rkey = region->rkey,
           .region_address = AddressOf(region->addr),
           .region_bytes = region->length,
-          .staging_bytes =
-              ReadsOnly(hello.flags) || NeverWrites(hello.flags) ? 0 : options_.staging_bytes};
+          .staging_bytes = MayWrite(hello.flags) ? options_.staging_bytes : 0};
 }
 
 void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
@@ -242,9 +241,9 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
     return Refuse(id.get(),
                   place.error() == RefusalReason::kDraining ? Code::kInUse : Code::kNoSpace);
   }
-  const bool reads_only = ReadsOnly(hello->flags), never_writes = NeverWrites(hello->flags);
+  const bool reads_only = ReadsOnly(hello->flags);
   const Shard& shard = shards_.at(hello->shard);
-  Claims* claims = reads_only || never_writes ? nullptr : shard.exposure.claims;
+  Claims* claims = MayWrite(hello->flags) ? shard.exposure.claims : nullptr;
   const auto claimed =
       claims == nullptr ? Claims::Outcome::kOwner : claims->Take(hello->client_id, hello->claim);
   if (claimed == Claims::Outcome::kOther) {
@@ -256,9 +255,9 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
                               .welcome = WelcomeTo(*hello),
                               .depths = depths,
                               .place = std::move(*place),
-                              .may_write = !reads_only && !never_writes && right == Right::kWrite,
+                              .may_write = MayWrite(hello->flags) && right == Right::kWrite,
                               .reads_only = reads_only,
-                              .never_writes = never_writes});
+                              .never_writes = NeverWrites(hello->flags)});
   if (admitted) return;
   if (claimed == Claims::Outcome::kNew) claims->Forget(hello->client_id);
   notices_.Add(options_.admission->CountRefusal(RefusalReason::kOther, std::nullopt,
