@@ -26,8 +26,10 @@ void Dawdle(uint64_t step) {
 }
 
 // Answers `count` messages, asleep in between; false when a wake-up or the connection was lost, or nobody ever slept.
+// A fabric's own timers wake a side that hears nothing again and again: each message has a deadline.
 bool Answer(Port* port, size_t count) {
   size_t sleeps = 0;
+  Deadline deadline = WaitDeadline();
   for (size_t answered = 0; answered < count;) {
     if (const auto event = port->Poll()) {
       if (event->kind == Kind::kClosed) return false;
@@ -35,8 +37,10 @@ bool Answer(Port* port, size_t count) {
       const std::vector<std::byte> message(event->message.begin(), event->message.end());
       port->Send(event->peer, message);
       ++answered;
+      deadline = WaitDeadline();
       continue;
     }
+    if (Clock::now() > deadline) return false;
     Dawdle(answered);
     if (!port->Arm()) continue;
     ++sleeps;
@@ -53,12 +57,13 @@ bool Ask(Connection* client, size_t count, uint64_t seed) {
     const auto message = Pattern(1 + asked % 64, seed + asked);
     Dawdle(seed + asked / 2);
     if (!client->Send(message)) return false;
+    const Deadline deadline = WaitDeadline();
     while (true) {
       if (const auto reply = client->Receive()) {
         if (!Same(*reply, message)) return false;
         break;
       }
-      if (!client->alive()) return false;
+      if (!client->alive() || Clock::now() > deadline) return false;
       Dawdle(seed + asked);
       if (!client->Arm()) continue;
       ++sleeps;
