@@ -25,7 +25,7 @@ Life::Life(const Target& target, const ClientOptions& options, OathLinks* oath_l
            Callbacks* callbacks)
     : callbacks_(callbacks),
       oath_links_(oath_links),
-      identity_{fabric::RandomId(), options.administers, false, {}},
+      identity_{fabric::RandomId(), options.administers, false},
       locations_(options.location_cache_bytes) {
   if (target.part) writes_.emplace_back(callbacks_);
 }
@@ -52,12 +52,18 @@ std::expected<bool, Error> Life::Connect(const Target& target, Deadline deadline
 
 std::expected<Life::Links, Error> Life::ConnectShards(const std::string& uri, const Target& target,
                                                       Deadline deadline) {
-  if (!target.part) return ConnectServer(uri, deadline);
+  if (!target.part) return ConnectServer(uri, target, deadline);
   auto link = ConnectPart(uri, target, deadline);
   if (!link) return std::unexpected(std::move(link.error()));
   Links links;
   links.push_back(std::move(*link));
   return links;
+}
+
+std::expected<std::unique_ptr<Link>, Error> Life::ConnectLink(const std::string& uri,
+                                                              const Target& target, uint32_t shard,
+                                                              Deadline deadline) {
+  return Link::Connect(uri, shard, identity_, &claimants_[{target.uris, shard}], deadline);
 }
 
 std::expected<std::unique_ptr<Link>, Error> Life::ConnectPart(const std::string& uri,
@@ -67,7 +73,7 @@ std::expected<std::unique_ptr<Link>, Error> Life::ConnectPart(const std::string&
   auto oaths = Oaths::Connect(part.shard, target.oaths, target.lease_us, oath_links_, deadline);
   if (!oaths) return std::unexpected(std::move(oaths.error()));
   identity_.never_writes = target.max_age_us != 0;
-  auto link = Link::Connect(uri, part.shard, &identity_, deadline);
+  auto link = ConnectLink(uri, target, part.shard, deadline);
   if (!link) return link;
   if ((*link)->view().hash_seed != part.hash_seed) return Fail(Code::kProtocol, kOtherCluster);
   if (auto seen = oaths->See(oath_links_, deadline); !seen) return std::unexpected(seen.error());
@@ -79,11 +85,12 @@ std::expected<std::unique_ptr<Link>, Error> Life::ConnectPart(const std::string&
 
 // They are threads of one server, which have one hash seed. A name may lead to another server between
 // two of them. A server may have all shards of its cluster, which are good only while the others say so.
-std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, Deadline deadline) {
+std::expected<Life::Links, Error> Life::ConnectServer(const std::string& uri, const Target& target,
+                                                      Deadline deadline) {
   Links links;
   uint32_t shard_count = 1;
   for (uint32_t shard = 0; shard < shard_count; ++shard) {
-    auto link = Link::Connect(uri, shard, &identity_, deadline);
+    auto link = ConnectLink(uri, target, shard, deadline);
     if (!link) return std::unexpected(WhyNotWhole(uri, std::move(link.error()), deadline));
     links.push_back(std::move(*link));
     const cuckoo::ShardView& view = links.back()->view();

@@ -13,9 +13,11 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/link.h"
@@ -81,13 +83,19 @@ class Life {
                                             Deadline deadline);
   std::expected<std::unique_ptr<Link>, Error> ConnectPart(const std::string& uri,
                                                           const Target& target, Deadline deadline);
-  std::expected<Links, Error> ConnectServer(const std::string& uri, Deadline deadline);
+  std::expected<Links, Error> ConnectServer(const std::string& uri, const Target& target,
+                                            Deadline deadline);
+  std::expected<std::unique_ptr<Link>, Error> ConnectLink(const std::string& uri,
+                                                          const Target& target, uint32_t shard,
+                                                          Deadline deadline);
   bool IsThis(const Links& fresh, const Target& target) const;
   void Adopt(Links fresh);
 
   Callbacks* callbacks_;
   OathLinks* oath_links_;
   Identity identity_;
+  // By the URIs of a server, and shard: what one was told, no other one knows.
+  std::map<std::pair<std::vector<std::string>, uint32_t>, fabric::Claimant> claimants_;
   Links links_;
   uint64_t epoch_ = 0;             // of a Part, that they were made in
   std::deque<WriteQueue> writes_;  // by shard

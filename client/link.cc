@@ -62,18 +62,19 @@ std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const Superblock& 
 }
 
 std::expected<std::unique_ptr<Link>, Error> Link::Connect(const std::string& uri, uint32_t shard,
-                                                          Identity* identity, Deadline deadline) {
-  fabric::Claimant& claimant = identity->claimants[shard];
+                                                          const Identity& identity,
+                                                          fabric::Claimant* claimant,
+                                                          Deadline deadline) {
   auto connection = fabric::Connection::Connect(uri, {.shard = shard,
                                                       .format_version = verify::kFormatVersion,
-                                                      .client_id = identity->client_id,
-                                                      .claim = claimant.claim(),
-                                                      .administers = identity->administers,
-                                                      .never_writes = identity->never_writes,
+                                                      .client_id = identity.client_id,
+                                                      .claim = claimant->claim(),
+                                                      .administers = identity.administers,
+                                                      .never_writes = identity.never_writes,
                                                       .deadline = deadline});
   if (!connection) return std::unexpected(std::move(connection.error()));
-  claimant.OnConnected();
-  auto link = std::make_unique<Link>(std::move(*connection), shard, identity->client_id);
+  claimant->OnConnected();
+  auto link = std::make_unique<Link>(std::move(*connection), shard, identity.client_id);
   if (auto opened = link->Open(deadline); !opened) return std::unexpected(opened.error());
   return link;
 }

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,7 +44,6 @@ struct Identity {
   uint64_t client_id;
   bool administers = false;
   bool never_writes = false;
-  std::map<uint32_t, fabric::Claimant> claimants = {};  // by shard
 };
 
 // What a READ of a superblock brought; nullopt when it is torn.
@@ -56,9 +54,11 @@ std::expected<std::optional<cuckoo::ShardView>, Error> ViewOf(const verify::Supe
 class Link {
  public:
   // Connects, READs the superblock, confirms it and learns the server's time: when it is there, all
-  // of that is.
+  // of that is. claimant: the identity's, at this server's shard.
   static std::expected<std::unique_ptr<Link>, Error> Connect(const std::string& uri, uint32_t shard,
-                                                             Identity* identity, Deadline deadline);
+                                                             const Identity& identity,
+                                                             fabric::Claimant* claimant,
+                                                             Deadline deadline);
 
   // Over a connection that is there; tests have their own.
   Link(std::unique_ptr<fabric::Connection> connection, uint32_t shard, uint64_t client_id);

@@ -33,4 +33,9 @@ void Claims::Forget(uint64_t client_id) {
   taken_.erase(client_id);
 }
 
+void Claims::ForgetAll() {
+  const std::lock_guard lock(mutex_);
+  taken_.clear();
+}
+
 }  // namespace plov::fabric

@@ -33,7 +33,7 @@ struct Claim {
 // 128 bits of SHA-256. Zeros where plov is built without RDMA, and no fabric asks.
 Secret OneWay(const Secret& secret);
 
-// A client's claims to one id at one shard.
+// A client's claims to one id at one shard of one server.
 class Claimant {
  public:
   Claimant() { Draw(); }
@@ -65,6 +65,7 @@ class Claims {
   // Who made the last claim to it has spoken.
   void OnSpoken(uint64_t client_id);
   void Forget(uint64_t client_id);
+  void ForgetAll();
 
  private:
   struct Taken {

@@ -109,6 +109,7 @@ void Sessions::Follow() {
   }
   idle_.clear();
   sessions_.clear();
+  claims_.ForgetAll();
   dropped_ = evicted_;
 }
 

@@ -124,6 +124,23 @@ TEST_F(OathsTest, FormerPrimaryIsNotBelieved) {
   EXPECT_GT(client.stats().deposed_gets, 0u);
 }
 
+// Over RDMA it has a proof for each server: what one was told last, the others do not know.
+TEST_F(OathsTest, FormerPrimaryThatIsTheNextKnowsItsWriters) {
+  Begin(seconds(0));
+  Client client = world.Connect({0, 1}, kPatient);
+  PutAll(&client, "first");
+  world.ClearOaths(0);
+  TakeOver("second");
+  ExpectAll(AskAll(&client), "second");
+  PutAll(&client, "third");
+  world.ClearOaths(1);
+  world.PlaceReplicas({0}, 3);
+  world.Hold(0);
+  ExpectAll(AskAll(&client), "first");
+  PutAll(&client, "fourth");
+  EXPECT_EQ(client.stats().lives, 0u);
+}
+
 TEST_F(OathsTest, GetManyGoesOnAtTheNextPrimary) {
   Begin(seconds(0));
   Client client = world.Connect({0, 1}, kPatient);
