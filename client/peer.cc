@@ -11,9 +11,11 @@ namespace {
 
 constexpr std::chrono::microseconds kBackoffMin = std::chrono::milliseconds(1);
 constexpr std::chrono::microseconds kBackoffMax = std::chrono::milliseconds(100);
-// A host that does not answer costs so much of the time of the others. One far away may need more.
+// A host that does not answer costs so much of the time of the others. One that is far away or busy may need more: up to
+// half of what an operation may take, within these.
 constexpr std::chrono::microseconds kAttemptFirst = std::chrono::milliseconds(50);
-constexpr std::chrono::microseconds kAttemptLast = std::chrono::milliseconds(200);
+constexpr std::chrono::microseconds kAttemptLastMin = std::chrono::milliseconds(200);
+constexpr std::chrono::microseconds kAttemptLastMax = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -80,7 +82,10 @@ void Peer::Begin(std::unique_ptr<Life> life) {
 // Of a shard of a cluster nothing was sent by an attempt, so there is nothing that may be applied yet.
 void Peer::OnFailed(Error* error) {
   is_silent_ = error->code == Code::kTimeout;
-  if (is_silent_) attempt_max_ = std::min(attempt_max_ * 2, kAttemptLast);
+  if (is_silent_) {
+    const auto last = std::clamp(options_.timeout / 2, kAttemptLastMin, kAttemptLastMax);
+    attempt_max_ = std::min(attempt_max_ * 2, last);
+  }
   if (error->code == Code::kNoShard) error->code = Code::kUnavailable;  // it may come back
   if (target_.part) {
     if (error->code == Code::kTimeout) error->code = Code::kUnavailable;
