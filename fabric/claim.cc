@@ -23,9 +23,10 @@ Claims::Outcome Claims::Take(uint64_t client_id, const Claim& claim) {
   return is_new ? Outcome::kNew : Outcome::kOwner;
 }
 
-void Claims::OnSpoken(uint64_t client_id) {
+void Claims::OnSpoken(uint64_t client_id, const Claim& claim) {
   const std::lock_guard lock(mutex_);
-  if (const auto it = taken_.find(client_id); it != taken_.end()) it->second.has_spoken = true;
+  const auto it = taken_.find(client_id);
+  if (it != taken_.end() && it->second.claim == claim) it->second.has_spoken = true;
 }
 
 void Claims::Forget(uint64_t client_id) {

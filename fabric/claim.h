@@ -62,8 +62,9 @@ class Claims {
   };
 
   Outcome Take(uint64_t client_id, const Claim& claim);
-  // Who made the last claim to it has spoken.
-  void OnSpoken(uint64_t client_id);
+  // Who made this claim has spoken. Nothing where another claim was taken since: what was on its way from a former
+  // connection is not the next one's.
+  void OnSpoken(uint64_t client_id, const Claim& claim);
   void Forget(uint64_t client_id);
   void ForgetAll();
 
@@ -75,6 +76,18 @@ class Claims {
 
   std::mutex mutex_;
   std::unordered_map<uint64_t, Taken> taken_;  // under mutex_
+};
+
+// What a connection was let in by.
+struct TakenClaim {
+  // The connection has spoken.
+  void OnSpoken() const {
+    if (claims != nullptr) claims->OnSpoken(client_id, claim);
+  }
+
+  Claims* claims = nullptr;  // null: no claim was asked for
+  uint64_t client_id = 0;
+  Claim claim = {};
 };
 
 }  // namespace plov::fabric

@@ -45,9 +45,7 @@ void Shard::ReleaseTables(uint64_t now_us) {
   ReleaseConfirmed();
 }
 
-// A client's first words.
 void Shard::Confirm(Peer* peer, uint64_t version) {
-  if (!peer->owner.user) claims()->OnSpoken(peer->owner.client_id);
   confirmations_.Remove(peer->confirmed_version);
   confirmations_.Add(version);
   peer->confirmed_version = version;

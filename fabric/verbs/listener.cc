@@ -252,6 +252,7 @@ void VerbsListener::OnRequest(CmId id, const std::optional<Hello>& hello,
   }
   const auto admitted =
       shard.port->Admit(&id, {.client_id = reads_only ? 0 : hello->client_id,
+                              .claim = {claims, hello->client_id, hello->claim},
                               .welcome = WelcomeTo(*hello),
                               .depths = depths,
                               .place = std::move(*place),

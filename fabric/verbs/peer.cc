@@ -77,7 +77,7 @@ bool Peer::AskWhetherAlive() {
 bool Peer::OnReceive(const ibv_wc& completion) {
   silent_ = false;
   if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) return Announce(completion);
-  has_sent_message_ = true;
+  if (!std::exchange(has_sent_message_, true)) claim_.OnSpoken();
   messages_.push_back({CompletionTag::Of(completion.wr_id).number, completion.byte_len});
   return true;
 }

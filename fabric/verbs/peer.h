@@ -69,9 +69,10 @@ class Peer {
   Qp& qp() { return qp_; }
   uint64_t client_id() const { return client_id_; }
   // Who it is; from here on the identifier is the peer's.
-  void Introduce(CmId id, uint64_t client_id, uint64_t staging_bytes) {
+  void Introduce(CmId id, uint64_t client_id, const TakenClaim& claim, uint64_t staging_bytes) {
     id_ = std::move(id);
     client_id_ = client_id;
+    claim_ = claim;
     staging_bytes_max_ = staging_bytes;
   }
 
@@ -123,6 +124,7 @@ class Peer {
   PeerId number_;
   QpSizes sizes_;
   uint64_t client_id_ = 0;
+  TakenClaim claim_;
   uint64_t staging_bytes_max_ = 0;
   CmId id_;
   RegisteredPages requests_;

@@ -87,7 +87,7 @@ std::expected<void, Error> VerbsPort::Admit(CmId* id, Newcomer newcomer) {
     return connected;
   }
   const Welcome& welcome = newcomer.welcome;
-  (*peer)->Introduce(std::move(*id), newcomer.client_id, welcome.staging_bytes);
+  (*peer)->Introduce(std::move(*id), newcomer.client_id, newcomer.claim, welcome.staging_bytes);
   (*peer)->place = std::move(newcomer.place);
   (*peer)->may_write = newcomer.may_write;
   (*peer)->never_writes = newcomer.never_writes;

@@ -27,6 +27,7 @@ namespace plov::fabric::verbs {
 // A client that the listener lets in.
 struct Newcomer {
   uint64_t client_id;
+  TakenClaim claim;
   Welcome welcome;
   ReadDepths depths;
   Admission::Place place;

@@ -13,9 +13,10 @@ constexpr uint64_t kId = 7;
 Claimant Connected(Claims* claims, int times) {
   Claimant client;
   for (int i = 0; i < times; ++i) {
-    EXPECT_EQ(claims->Take(kId, client.claim()), i == 0 ? Outcome::kNew : Outcome::kOwner);
+    const Claim claim = client.claim();
+    EXPECT_EQ(claims->Take(kId, claim), i == 0 ? Outcome::kNew : Outcome::kOwner);
     client.OnConnected();
-    claims->OnSpoken(kId);
+    claims->OnSpoken(kId, claim);
   }
   return client;
 }
@@ -39,7 +40,7 @@ TEST(Claims, WhoHasHeardAllThatWasSaidIsNotTheOwner) {
     const Claim heard = client.claim();
     EXPECT_NE(claims.Take(kId, heard), Outcome::kOther);
     client.OnConnected();
-    claims.OnSpoken(kId);
+    claims.OnSpoken(kId, heard);
     const Claim guesses[] = {
         {}, heard, {heard.proof, {}}, {heard.next, heard.next}, {{}, heard.next}};
     for (const Claim& guess : guesses) EXPECT_EQ(claims.Take(kId, guess), Outcome::kOther);
@@ -57,10 +58,24 @@ TEST(Claims, ClaimWhoseConnectionDidNotComeAboutIsSaidAgain) {
   EXPECT_EQ(claims.Take(kId, client.claim()), Outcome::kOwner);
 }
 
+// Its words were on their way when the client, which had no patience, connected once more and gave that up, too.
+TEST(Claims, WhatAFormerConnectionSaysIsNotTheNextOnes) {
+  Claims claims;
+  Claimant client = Connected(&claims, 1);
+  const Claim former = client.claim();
+  EXPECT_EQ(claims.Take(kId, former), Outcome::kOwner);
+  client.OnConnected();
+  EXPECT_EQ(claims.Take(kId, client.claim()), Outcome::kOwner);
+  claims.OnSpoken(kId, former);
+  EXPECT_EQ(claims.Take(kId, client.claim()), Outcome::kOwner);
+}
+
 TEST(Claims, IdThatIsForgottenIsAnybodys) {
   Claims claims;
   Connected(&claims, 2);
   claims.Forget(kId);
+  EXPECT_EQ(claims.Take(kId, Claimant().claim()), Outcome::kNew);
+  claims.ForgetAll();
   EXPECT_EQ(claims.Take(kId, Claimant().claim()), Outcome::kNew);
 }
 

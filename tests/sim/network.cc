@@ -70,7 +70,7 @@ std::expected<std::unique_ptr<fabric::Connection>, Error> Network::Connect(
   }
   auto peer = std::make_shared<Peer>();
   peer->id = ++next_peer_;
-  peer->claim = options.claim;
+  peer->claim = {claims, options.client_id, options.claim};
   peer->client_id = options.client_id;
   peer->staging_bytes = server.endpoint.staging_bytes;
   if (peer->staging_bytes > 0) {
@@ -216,7 +216,7 @@ void Network::Impersonate() {
   const Server& server = servers_[lead_];
   for (const auto& peer : server.peers) {
     if (!peer->answered || peer->connection == nullptr) continue;
-    for (const fabric::Claim& heard : {fabric::Claim{}, peer->claim}) {
+    for (const fabric::Claim& heard : {fabric::Claim{}, peer->claim.claim}) {
       const auto verdict = server.endpoint.claims->Take(peer->client_id, heard);
       impostors_ += verdict != fabric::Claims::Outcome::kOther;
     }

@@ -133,7 +133,7 @@ class Network {
   struct Peer {
     fabric::PeerId id = 0;
     uint64_t client_id = 0;
-    fabric::Claim claim = {};
+    fabric::TakenClaim claim = {};
     SimConnection* connection = nullptr;  // null once the client has dropped it
     std::deque<Message> inbox;            // to the server
     std::deque<Message> outbox;

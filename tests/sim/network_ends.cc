@@ -150,6 +150,7 @@ std::optional<PortEvent> SimPort::EventOf(Network::Peer* peer) {
   if (!peer->inbox.empty() && !peer->answering) {
     message_ = std::move(peer->inbox.front());
     peer->inbox.pop_front();
+    peer->claim.OnSpoken();
     peer->answering = true;
     event.kind = PortEvent::Kind::kMessage;
     event.message = message_;
