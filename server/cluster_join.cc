@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,9 @@
 namespace plov::server {
 
 namespace {
+
+// It may be about to choose a leader, and who starts has nobody to wait for him.
+constexpr std::chrono::seconds kCoordinatorWithin{10};
 
 // One that may have more replicas waits for them to be moved to it.
 std::unexpected<Error> NothingPlaced(const cluster::Values& values, const std::string& id) {
@@ -76,7 +80,8 @@ std::expected<void, Error> JoinReplicated(const cluster::Values& values, Options
 }
 
 std::expected<void, Error> Join(Options* options) {
-  const auto coordinator = cluster::Open(options->cluster, {.auth_file = options->cluster_auth});
+  const auto coordinator = cluster::Open(
+      options->cluster, {.timeout = kCoordinatorWithin, .auth_file = options->cluster_auth});
   if (!coordinator) return std::unexpected(coordinator.error());
   const auto values = cluster::ReadValues(coordinator->get());
   if (!values) return std::unexpected(values.error());

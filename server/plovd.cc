@@ -85,10 +85,15 @@ std::expected<std::unique_ptr<Exporter>, plov::Error> ServeMetrics(
   return exporter;
 }
 
+// Whoever starts it again later may have more luck, as after all hosts have booted at once.
+bool MayPass(const plov::Error& error) {
+  return error.code == plov::Code::kUnavailable || error.code == plov::Code::kTimeout;
+}
+
 int Serve(plov::server::Options options, int argc, const char* const* argv) {
   using plov::server::Notifier;
   if (auto joined = plov::server::JoinCluster(&options); !joined) {
-    return Complain(joined.error(), kExitUsage);
+    return Complain(joined.error(), MayPass(joined.error()) ? kExitCannotServe : kExitUsage);
   }
   for (const std::string& uri : options.server.uris) {
     if (auto checked = plov::fabric::Listener::Check(uri); !checked) {

@@ -83,12 +83,14 @@ std::expected<std::string, Error> LookUp(const std::vector<Host>& hosts) {
   std::set<std::string> known;
   std::string addresses;
   std::string why;
+  Code code = Code::kInvalidArgument;
   for (const Host& host : hosts) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
     const int failure = ::getaddrinfo(host.name.c_str(), host.port.c_str(), &hints, &found);
     if (failure != 0) {
+      if (failure == EAI_AGAIN) code = Code::kUnavailable;  // the name service does not answer now
       why += (why.empty() ? "" : "; ") + host.name + ": " + ::gai_strerror(failure);
       continue;
     }
@@ -100,9 +102,8 @@ std::expected<std::string, Error> LookUp(const std::vector<Host>& hosts) {
     }
   }
   if (!addresses.empty()) return addresses;
-  return Fail(Code::kInvalidArgument,
-              "no server of the ZooKeeper ensemble has an address: " +
-                  (why.empty() ? "this machine has none of their address families" : why));
+  return Fail(code, "no server of the ZooKeeper ensemble has an address: " +
+                        (why.empty() ? "this machine has none of their address families" : why));
 }
 
 }  // namespace plov::cluster::zk

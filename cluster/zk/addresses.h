@@ -24,7 +24,8 @@ struct Place {
 std::expected<Place, Error> ParsePlace(std::string_view place);
 
 // "127.0.0.1:2181,::1:2181" as the client library takes it: all of those of a family that this machine has. A name
-// that is not known is left out beside others. kInvalidArgument when none is known. Takes as long as the name service.
+// that is not known is left out beside others. kInvalidArgument when none is known, kUnavailable when the name service does
+// not answer. Takes as long as that.
 std::expected<std::string, Error> LookUp(const std::vector<Host>& hosts);
 
 }  // namespace plov::cluster::zk

@@ -23,11 +23,13 @@ cat > "$good" << EOF
 EOF
 
 # refused TEXT OPTION...: plovd ends with 2, and one line that says so.
-refused() {
-  local text=$1 status=0
-  shift
+refused() { ends_with 2 "$@"; }
+# ends_with STATUS TEXT OPTION...: the same with another status.
+ends_with() {
+  local expected=$1 text=$2 status=0
+  shift 2
   timeout 60 "$plovd" --memory 64M "$@" > "$work/out" 2> "$work/err" || status=$?
-  [[ $status == 2 ]] || fail "plovd $*: status $status"
+  [[ $status == "$expected" ]] || fail "plovd $*: status $status"
   [[ $(wc -l < "$work/err") == 1 ]] || fail "plovd $*: not one line"
   grep -q '^plovd: ' "$work/err" || fail "plovd $*: no 'plovd: '"
   says "$text"
@@ -53,7 +55,7 @@ refused '--warm and replicas do not go together yet' "${zk[@]}" --warm "$work/wa
 refused '--commit: with replicas it is strict' "${zk[@]}" --log "$work/log" --commit async
 refused '--zone is not a name' "${zk[@]}" --zone 'r 1'
 refused 'no-such-file' "${zk[@]}" --cluster-auth "$work/no-such-file"
-refused 'answers at 127.0.0.1:1 within' "${zk[@]}"
+ends_with 3 'answers at 127.0.0.1:1 within' "${zk[@]}" # its unit starts it again
 refused 'there is no such file' --cluster "static:$work/none.json" --id a1
 refused 'has no c1: it has a1, b1' --cluster "static:$good" --id c1
 refused '--id is not a name of 1 to 64 letters' --cluster "static:$good" --id ''
