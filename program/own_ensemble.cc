@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kJava[] = "/usr/bin/java";
 constexpr char kJars[] = "/usr/share/java";
-constexpr std::chrono::seconds kReadyLimit{60};
+constexpr std::chrono::seconds kReadyLimit{180};
 constexpr std::chrono::milliseconds kPause{50};
 
 std::string Classpath() {

@@ -1,7 +1,9 @@
 #include "torture/own_cluster.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -14,11 +16,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr char kRoot[] = "/plov";
-constexpr std::chrono::seconds kStartWithin{60};
+constexpr std::string_view kRdma = "rdma://";
+constexpr std::chrono::seconds kStartWithin{180};
+constexpr std::chrono::seconds kCoordinatorWithin{10};  // longer than it is stopped for
 constexpr milliseconds kLookEvery{20};
 // Less than what a silent server is suspected after, and more; and less than a session, and more.
 constexpr milliseconds kServerStopMin{50}, kServerStopMax{1500};
 constexpr milliseconds kCoordinatorMin{100}, kCoordinatorMax{3000};
+// Where READs are no loads: as plov cluster create has by default.
+constexpr milliseconds kLease{250};
 constexpr uint32_t kRateErrorPpm = 100'000;
 constexpr uint64_t kShardBytesMin = uint64_t{16} << 20;
 
@@ -28,6 +34,17 @@ void Rest(program::Random* random, milliseconds least, milliseconds most) {
 }
 
 }  // namespace
+
+std::optional<std::string> OwnCluster::UriOf(const std::string& first, uint32_t server) {
+  const size_t digits = first.rfind(':') + 1;
+  const char* end = first.data() + first.size();
+  uint32_t port = 0;
+  if (!first.starts_with(kRdma) || digits <= kRdma.size()) return std::nullopt;
+  const auto [rest, failure] = std::from_chars(first.data() + digits, end, port);
+  if (failure != std::errc() || rest != end || port == 0) return std::nullopt;
+  if (port > UINT16_MAX || port + server > UINT16_MAX) return std::nullopt;
+  return first.substr(0, digits) + std::to_string(port + server);
+}
 
 std::expected<std::unique_ptr<OwnCluster>, Error> OwnCluster::Start(const Options& options) {
   if (const std::string missing = program::OwnEnsemble::Missing(); !missing.empty()) {
@@ -53,17 +70,20 @@ std::expected<void, Error> OwnCluster::Begin() {
   std::vector<std::string> names;
   for (size_t i = 0; i < options_.servers; ++i) names.push_back(NameOf(i));
   if (auto cuttable = MakeCuttable(names); !cuttable) return cuttable;
-  auto coordinator = cluster::Open(ensemble_->Uri() + kRoot, {.creates_root = true});
+  auto coordinator = cluster::Open(ensemble_->Uri() + kRoot,
+                                   {.timeout = kCoordinatorWithin, .creates_root = true});
   if (!coordinator) return std::unexpected(coordinator.error());
   coordinator_ = std::move(*coordinator);
-  const auto created = cluster::CreateCluster(coordinator_.get(),
-                                              {.shards = options_.shards,
-                                               .replicas = options_.servers > 3 ? 3u : 2u,
-                                               .min_replicas = 1,
-                                               .detect = options_.detect,
-                                               .drop = options_.drop,
-                                               .rate_error_ppm = kRateErrorPpm},
-                                              names);
+  const auto created =
+      cluster::CreateCluster(coordinator_.get(),
+                             {.shards = options_.shards,
+                              .replicas = options_.servers > 3 ? 3u : 2u,
+                              .min_replicas = 1,
+                              .lease = options_.listen.empty() ? milliseconds(0) : kLease,
+                              .detect = options_.detect,
+                              .drop = options_.drop,
+                              .rate_error_ppm = kRateErrorPpm},
+                             names);
   if (!created) return std::unexpected(created.error());
   follower_.emplace(coordinator_.get());
   for (size_t i = 0; i < options_.servers; ++i) {
@@ -73,6 +93,9 @@ std::expected<void, Error> OwnCluster::Begin() {
     servers_.emplace_back(program::OwnServerOptions{
         .plovd = options_.plovd,
         .folder = own,
+        .listen = options_.listen.empty()
+                      ? ""
+                      : UriOf(options_.listen, static_cast<uint32_t>(i)).value_or(""),
         .memory_bytes = MemoryOf(i),
         .max_value_bytes = options_.max_value_bytes,
         .shards = options_.shards,

@@ -28,20 +28,24 @@ namespace plov::torture {
 class OwnCluster {
  public:
   struct Options {
-    std::string plovd;   // its path
-    std::string folder;  // there already
+    std::string plovd;        // its path
+    std::string folder;       // there already
+    std::string listen = {};  // UriOf its servers; empty: sockets in the folder
     uint32_t servers = 0;
     uint32_t shards = 0;
     uint64_t memory_bytes = 0;  // of each server
     bool is_uneven = false;     // the last one has three quarters of it, if that is enough to start
     uint64_t max_value_bytes = 0;
     std::string log = {};  // the folder of all servers' logs; empty: they have none
-    // Of the cluster (cluster/configuration.h); longer than plov cluster create has by default, as the machine may be
-    // busy with the load.
+    // Of the cluster (cluster/configuration.h).
     std::chrono::milliseconds detect{600};
     std::chrono::milliseconds drop{300};
     uint32_t spin_us = 5;  // as of OwnServerOptions
   };
+  // Where a server listens if the first one does at "rdma://HOST:PORT": on the ports after that. std::nullopt: `first` is
+  // something else, or there are not so many ports.
+  static std::optional<std::string> UriOf(const std::string& first, uint32_t server);
+
   // Until all shards are whole. Errors: no ZooKeeper here, no plovd.
   static std::expected<std::unique_ptr<OwnCluster>, Error> Start(const Options& options);
 

@@ -117,14 +117,18 @@ std::expected<void, Error> Target::OpenOwn(const ToolOptions& options) {
 
 std::expected<void, Error> Target::OpenCluster(const program::OwnServerOptions& each,
                                                const ToolOptions& options) {
-  auto cluster = OwnCluster::Start({.plovd = each.plovd,
-                                    .folder = each.folder,
-                                    .servers = options.cluster,
-                                    .shards = each.shards,
-                                    .memory_bytes = each.memory_bytes,
-                                    .is_uneven = options.has(Fault::kFull),
-                                    .max_value_bytes = each.max_value_bytes,
-                                    .log = log_folder_ ? log_folder_->path() : ""});
+  auto cluster =
+      OwnCluster::Start({.plovd = each.plovd,
+                         .folder = each.folder,
+                         .listen = each.listen,
+                         .servers = options.cluster,
+                         .shards = each.shards,
+                         .memory_bytes = each.memory_bytes,
+                         .is_uneven = options.has(Fault::kFull),
+                         .max_value_bytes = each.max_value_bytes,
+                         .log = log_folder_ ? log_folder_->path() : "",
+                         .detect = std::chrono::ceil<std::chrono::milliseconds>(options.detect),
+                         .drop = std::chrono::ceil<std::chrono::milliseconds>(options.drop)});
   if (!cluster) return std::unexpected(cluster.error());
   cluster_ = std::move(*cluster);
   uri_ = cluster_->uri();

@@ -11,6 +11,7 @@
 #include "program/given.h"
 #include "program/own_server.h"
 #include "torture/key_names.h"
+#include "torture/own_cluster.h"
 #include "torture/run_memory.h"
 #include "torture/value.h"
 #include "verify/quantity.h"
@@ -37,6 +38,7 @@ constexpr uint64_t kClusterValueBytes = uint64_t{64} << 10;
 constexpr std::chrono::microseconds kMaxAge = std::chrono::seconds(1);  // as ClientOptions
 // The checker holds what was done in so long.
 constexpr std::chrono::seconds kMaxAgeMax{10};
+constexpr std::chrono::seconds kSilenceMax{60};
 
 po::options_description Described() {
   po::options_description options("Options", 100);
@@ -52,13 +54,15 @@ po::options_description Described() {
       ("seed", text("N"), "seeds the choices of the clients (a random one, which is printed)")
       ("timeout", text("DURATION"), "what each call may take, up to 30s (500ms)")
       ("server", text("URI"), "a running server, shm:NAME, shm:/path or rdma://HOST:PORT, or cluster:URI,URI (one of its own)")
-      ("listen", text("URI"), "where its own server listens (a socket in a new folder)")
+      ("listen", text("URI"), "where its own server listens (a socket in a new folder); of a cluster the first one, at rdma://HOST:PORT, the others on the ports after that")
       ("plovd", text("PATH"), "the program of its own server (found beside this one, else in PATH)")
       ("memory", text("SIZE"), "memory of its own server (128M, with --log 64M, of a cluster each 256M)")
       ("servers", text("1|2"), "servers of its own behind one name; 2 needs shared memory (2)")
       ("cluster", text("N"), "N servers, 3 to 9, of a cluster of its own with replicas, and a ZooKeeper for them")
       ("read-from", text("primary|any-replica"), "whose memory GETs READ, of a cluster; from any replica they may find what was the newest --max-age ago (primary)")
       ("max-age", text("DURATION"), "with --read-from any-replica: how old at most is what a GET finds, up to 10s (1s)")
+      ("detect", text("DURATION"), "with --cluster: a primary that is silent for so long is replaced (600ms)")
+      ("drop", text("DURATION"), "with --cluster: another replica that is silent for so long is left behind (300ms)")
       ("shards", text("N"), "shards of its own server (1, of a cluster 4)")
       ("bucket-bytes", text("auto|64|128"), "bucket size of its own server (in turn)")
       ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed; of a cluster each in a folder there")
@@ -146,15 +150,29 @@ std::expected<void, Error> FillLog(const program::Given& given, ToolOptions* opt
 }
 
 std::expected<void, Error> FillCluster(const program::Given& given, ToolOptions* options) {
+  for (const auto& [name, to] :
+       {std::pair("detect", &options->detect), std::pair("drop", &options->drop)}) {
+    if (given.Has(name) && !given.Has("cluster")) {
+      return given.Invalid(fmt::format("--{} needs --cluster", name));
+    }
+    if (auto filled = given.FillDuration(name, kSilenceMax, to); !filled) return filled;
+  }
   if (!given.Has("cluster")) return {};
-  for (const char* other : {"listen", "servers", "bucket-bytes", "commit"}) {
+  for (const char* other : {"servers", "bucket-bytes", "commit"}) {
     if (given.Has(other)) return given.Invalid(fmt::format("--{} is without --cluster", other));
   }
   options->servers = 1;
   options->shards = kClusterShards;
   options->memory_bytes = kClusterMemoryBytes;
   if (!given.Has("value-bytes")) options->value_bytes_max = kClusterValueBytes;
-  return given.Fill("cluster", 3, kClusterServersMax, &options->cluster);
+  if (auto filled = given.Fill("cluster", 3, kClusterServersMax, &options->cluster); !filled) {
+    return filled;
+  }
+  if (options->listen.empty() || OwnCluster::UriOf(options->listen, options->cluster - 1))
+    return {};
+  return given.Invalid(
+      "--listen with --cluster is rdma://HOST:PORT, of the first server: the others have the ports "
+      "after it");
 }
 
 std::expected<void, Error> FillReadFrom(const program::Given& given, ToolOptions* options) {
@@ -180,8 +198,8 @@ std::expected<void, Error> FillServer(const program::Given& given, ToolOptions* 
   options->listen = given.Text("listen");
   if (given.Has("listen") && options->listen.empty()) return given.Invalid("--listen is empty");
   if (options->listen.size() >= kTextBytes) return given.Invalid("--listen is too long");
-  for (const char* own : {"plovd", "listen", "memory", "servers", "cluster", "read-from", "max-age",
-                          "shards", "bucket-bytes", "log", "commit"}) {
+  for (const char* own : {"plovd", "listen", "memory", "servers", "cluster", "detect", "drop",
+                          "read-from", "max-age", "shards", "bucket-bytes", "log", "commit"}) {
     if (given.Has("server") && given.Has(own)) {
       return given.Invalid(
           fmt::format("--{} is for a server of the tool's own, without --server", own));

@@ -33,6 +33,10 @@ struct ToolOptions {
   uint32_t shards = 1;
   uint32_t servers = 2;  // of its own, behind one name
   uint32_t cluster = 0;  // servers of a cluster of its own, with replicas; 0: none
+  // Of the cluster (cluster/configuration.h); longer than plov cluster create has by default, as the machine may be busy with
+  // the load.
+  std::chrono::microseconds detect = std::chrono::milliseconds(600);
+  std::chrono::microseconds drop = std::chrono::milliseconds(300);
   uint32_t bucket_bytes = program::kBucketsInTurn;
   std::string log;  // a folder; empty: its server keeps none
   Commit commit = Commit::kStrict;

@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/tool.sh"
 
 # Wrong command lines.
 torture 2 --cluster 2 && says '\-\-cluster'
-torture 2 --cluster 3 --listen "$uri" && says '\-\-listen is without \-\-cluster'
+torture 2 --cluster 3 --listen "$uri" && says '\-\-listen with \-\-cluster is rdma://HOST:PORT'
 torture 2 --cluster 3 --server "$uri" && says 'own'
 torture 2 --cluster 3 --faults stop,power && says '\-\-faults power needs \-\-log'
 torture 2 --cluster 3 --log "$work/logs" --commit acked && says '\-\-commit is without \-\-cluster'

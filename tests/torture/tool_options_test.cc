@@ -1,9 +1,11 @@
-// The options of plov-torture that say whose memory GETs READ; tests/torture/*.sh have the others.
+// The options of plov-torture that say whose memory GETs READ, and where the servers of a cluster listen; tests/torture/*.sh have the others.
 
 #include "torture/tool_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "torture/own_cluster.h"
 
 namespace plov::torture {
 namespace {
@@ -51,6 +53,29 @@ TEST(ToolOptions, AMaxAgeIsOfAnyReplica) {
   for (const char* text : {"0", "", "11s", "x"}) {
     EXPECT_THAT(Refused({"--cluster", "4", "--read-from", "any-replica", "--max-age", text}),
                 HasSubstr("--max-age"));
+  }
+}
+
+TEST(ToolOptions, SilencesAreOfAClusterAndNotForEver) {
+  const auto options = Parse({"--cluster", "3", "--detect", "3s", "--drop", "1500ms"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->detect, std::chrono::seconds(3));
+  EXPECT_EQ(options->drop, std::chrono::milliseconds(1500));
+  EXPECT_THAT(Refused({"--detect", "3s"}), HasSubstr("--detect needs --cluster"));
+  EXPECT_THAT(Refused({"--cluster", "3", "--drop", "61s"}), HasSubstr("--drop"));
+}
+
+TEST(ToolOptions, ServersOfAClusterListenOnPortsSideBySide) {
+  const auto options = Parse({"--cluster", "3", "--listen", "rdma://10.0.0.1:65533"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(OwnCluster::UriOf(options->listen, 0), "rdma://10.0.0.1:65533");
+  EXPECT_EQ(OwnCluster::UriOf("rdma://[fe80::1]:7777", 2), "rdma://[fe80::1]:7779");
+  for (const char* first : {"rdma://10.0.0.1:65534", "rdma://10.0.0.1",
+                            "rdma://10.0.0.1:", "rdma://10.0.0.1:0", "rdma://10.0.0.1:7x",
+                            "rdma://10.0.0.1:4294967296", "shm:/tmp/a:7777", "rdma://:", "rdma:"}) {
+    EXPECT_THAT(Refused({"--cluster", "3", "--listen", first}),
+                HasSubstr("--listen with --cluster is rdma://HOST:PORT"))
+        << first;
   }
 }
 
