@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include <chrono>
 #include <string>
 
 #include "tests/support/plovd.h"
@@ -43,7 +44,7 @@ TEST(Signals, EndNoCall) {
   const std::string large(3'000'000, 'x');
   for (int life = 0; life < 20; ++life) {
     SCOPED_TRACE(life);
-    auto client = Client::Connect(server.uri());
+    auto client = Client::Connect(server.uri(), {.timeout = std::chrono::seconds(60)});
     ASSERT_TRUE(client) << client.error().message;
     ASSERT_TRUE(client->Put("small", "v"));
     ASSERT_TRUE(client->Put("large", large));
