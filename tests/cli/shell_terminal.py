@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import select
+import shlex
 import signal
 import stat
 import struct
@@ -197,7 +198,7 @@ def test_suspension(plov):
     """Of an idle shell, and of one that runs a command, as a job of another shell."""
     bash = Shell("/bin/bash", "--norc", "--noprofile", "--noediting", "-i", PS1="bash: ")
     bash.await_text(b"bash: ")
-    bash.type(plov.encode() + b"\r")
+    bash.type(shlex.quote(plov).encode() + b"\r")
     bash.await_text(PROMPT)
     for line, shown in ((b"", PROMPT), (b"stats --watch=20ms", b"protocol errors"),
                         (b"top --interval 20ms", b"SHARD")):
