@@ -78,7 +78,7 @@ class Claims {
   std::unordered_map<uint64_t, Taken> taken_;  // under mutex_
 };
 
-// What a connection was let in by.
+// The claim that let a connection in.
 struct TakenClaim {
   // The connection has spoken.
   void OnSpoken() const {

@@ -25,7 +25,7 @@ class OwnEnsemble {
   // Starts it; AwaitReady says when it serves. folder: of its files, there already. kSystem, kUnavailable.
   static std::expected<std::unique_ptr<OwnEnsemble>, Error> Start(const std::string& folder);
 
-  // Whether one leads and the others follow, within what a slow machine takes at most.
+  // Whether one leads and the others follow, within three minutes.
   bool AwaitReady() const;
   // The one that leads, of those that answer.
   std::optional<size_t> Leader() const;

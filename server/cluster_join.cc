@@ -14,7 +14,7 @@ namespace plov::server {
 
 namespace {
 
-// It may be about to choose a leader, and who starts has nobody to wait for him.
+// An ensemble that has just started chooses a leader first.
 constexpr std::chrono::seconds kCoordinatorWithin{10};
 
 // One that may have more replicas waits for them to be moved to it.

@@ -85,7 +85,7 @@ std::expected<std::unique_ptr<Exporter>, plov::Error> ServeMetrics(
   return exporter;
 }
 
-// Whoever starts it again later may have more luck, as after all hosts have booted at once.
+// A later start may succeed: after a power cut all hosts boot at once.
 bool MayPass(const plov::Error& error) {
   return error.code == plov::Code::kUnavailable || error.code == plov::Code::kTimeout;
 }
