@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/command_queue.h"
+#include "server/modification.h"
 #include "server/store.h"
 #include "server/write_times.h"
 #include "verify/message.h"
@@ -52,6 +53,7 @@ class Batch {
   void EndRequest() {
     request.reset();
     writing = {};
+    modification.Reset();
     digest.reset();
     suspect.reset();
     command.reset();
@@ -83,6 +85,7 @@ class Batch {
   // The request that is being handled, when it is not done in one go.
   std::optional<verify::Request> request;  // its strings are in the message
   Store::Writing writing;
+  Modification modification;
   std::optional<verify::ValueDigest> digest;  // of a long value: a write's, or one that is suspect
   std::optional<Store::Hit> suspect;          // held while it is verified
   std::shared_ptr<Command> command;           // until the main thread has answered it

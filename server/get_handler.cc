@@ -18,10 +18,6 @@ namespace {
 // Records that are held for one client.
 constexpr size_t kHeldMax = 128;
 
-// A longer record that a client suspects is verified in slices.
-constexpr size_t kVerifiedAtOnce =
-    verify::RecordBytes(verify::kKeyBytesMax, verify::kShortValueMax);
-
 }  // namespace
 
 Batch::Outcome GetHandler::Handle(Peer* peer, size_t room, Reply* reply) {
@@ -43,7 +39,7 @@ Batch::Outcome GetHandler::Handle(Peer* peer, size_t room, Reply* reply) {
                  counters_->suspicions);
   }
   const auto hit =
-      store_->Get(request.key, MonotonicUs(), request.suspect ? kVerifiedAtOnce : room);
+      store_->Get(request.key, MonotonicUs(), request.suspect ? Store::kVerifiedAtOnce : room);
   if (!hit) {
     reply->status = hit.error();
     return Outcome::kDone;

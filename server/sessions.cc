@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "verify/number.h"
+
 namespace plov::server {
 
 uint64_t LoggedOwner(const SessionOwner& owner, const verify::LogId& log) {
@@ -13,9 +15,11 @@ uint64_t LoggedOwner(const SessionOwner& owner, const verify::LogId& log) {
 }
 
 Session::State Session::Find(uint64_t sequence, bool retry, WriteReply* reply) const {
-  const Entry& entry = entries_[sequence % kSessionWindow];
+  const size_t index = sequence % kSessionWindow;
+  const Entry& entry = entries_[index];
   if (entry.sequence == sequence) {
-    *reply = entry.reply;
+    *reply = {entry.status, entry.version};
+    if (numbers_ && numbers_->are_known[index]) reply->number = numbers_->of_entries[index];
     return State::kDone;
   }
   if (entry.sequence > sequence) return State::kForgotten;
@@ -27,10 +31,18 @@ Session::State Session::Find(uint64_t sequence, bool retry, WriteReply* reply) c
 
 void Session::Remember(uint64_t sequence, const WriteReply& reply) {
   if (first_sequence_ == 0) first_sequence_ = sequence;
-  entries_[sequence % kSessionWindow] = {sequence, reply};
+  const size_t index = sequence % kSessionWindow;
+  entries_[index] = {sequence, reply.status, reply.version};
+  if (numbers_ || reply.number) RememberNumber(index, reply.number);
   if (reply.status != Code::kOk || sequence < last_sequence_) return;
   last_sequence_ = sequence;
   last_version_ = reply.version;
+}
+
+void Session::RememberNumber(size_t index, std::optional<int64_t> number) {
+  if (!numbers_) numbers_ = std::make_unique<Numbers>();
+  numbers_->are_known[index] = number.has_value();
+  numbers_->of_entries[index] = number.value_or(0);
 }
 
 void Session::Restore(uint64_t sequence, const WriteReply& reply) {
@@ -46,20 +58,22 @@ void Session::Restore(const verify::LoggedSession& session) {
 // What was in its place before it the client has a reply of.
 void Session::Forget(uint64_t sequence, uint64_t version) {
   Entry& forgotten = entries_[sequence % kSessionWindow];
-  if (forgotten.sequence != sequence || forgotten.reply != WriteReply{Code::kOk, version}) return;
+  const bool is_it = forgotten.sequence == sequence && forgotten.status == Code::kOk &&
+                     forgotten.version == version;
+  if (!is_it) return;
   forgotten = {};
   if (sequence != last_sequence_) return;
   last_sequence_ = last_version_ = 0;
   for (const Entry& entry : entries_) {
-    if (entry.reply.status != Code::kOk || entry.sequence <= last_sequence_) continue;
+    if (entry.status != Code::kOk || entry.sequence <= last_sequence_) continue;
     last_sequence_ = entry.sequence;
-    last_version_ = entry.reply.version;
+    last_version_ = entry.version;
   }
 }
 
 void Session::ForgetRefusals() {
   for (Entry& entry : entries_) {
-    if (entry.reply.status != Code::kOk) entry = {};
+    if (entry.status != Code::kOk) entry = {};
   }
 }
 
@@ -77,7 +91,8 @@ void Sessions::Restore(const verify::LoggedSession& session) {
 
 void Sessions::Restore(const verify::Logged& write) {
   if (write.sequence == 0) return;  // no client's
-  RestoredOf(write.client_id)->Restore(write.sequence, {Code::kOk, write.version});
+  RestoredOf(write.client_id)
+      ->Restore(write.sequence, {Code::kOk, write.version, verify::NumberOf(write.value)});
 }
 
 // It is the last one then.

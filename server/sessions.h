@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -47,6 +48,7 @@ inline constexpr size_t kIdleSessionsMax = 1024;
 struct WriteReply {
   Code status = Code::kOk;
   uint64_t version = 0;
+  std::optional<int64_t> number = {};  // of an INCREMENT
 
   bool operator==(const WriteReply&) const = default;
 };
@@ -55,7 +57,7 @@ class Session {
  public:
   enum class State {
     kNew,       // apply it, then Remember
-    kDone,      // applied before: the reply is given
+    kDone,      // applied before: the reply is given; of a restored one perhaps without its number
     kForgotten  // older than the window, or a retry of what this session never saw: outcome not
                 // known
   };
@@ -81,13 +83,22 @@ class Session {
  private:
   struct Entry {
     uint64_t sequence = 0;  // 0 = none; sequences start at 1
-    WriteReply reply;
+    Code status = Code::kOk;
+    uint64_t version = 0;
+  };
+  // Of a client that has INCREMENTs.
+  struct Numbers {
+    std::array<int64_t, kSessionWindow> of_entries;
+    std::bitset<kSessionWindow> are_known;
   };
 
+  void RememberNumber(size_t index, std::optional<int64_t> number);
+
   std::array<Entry, kSessionWindow> entries_{};
-  uint64_t first_sequence_ = 0;  // the first that this session saw
-  uint64_t last_sequence_ = 0;   // the greatest that was applied; 0: none is known
-  uint64_t last_version_ = 0;    // of its reply
+  std::unique_ptr<Numbers> numbers_;  // null: none is known
+  uint64_t first_sequence_ = 0;       // the first that this session saw
+  uint64_t last_sequence_ = 0;        // the greatest that was applied; 0: none is known
+  uint64_t last_version_ = 0;         // of its reply
   bool returned_ = false;
 };
 

@@ -191,6 +191,7 @@ void Shard::Abandon(Peer* peer) {
   gets_.Abandon(peer);
   if (peer->batch == nullptr) return;
   store_->Abandon(&peer->batch->writing);
+  peer->batch->EndRequest();
   EndBatch(peer);
 }
 

@@ -17,7 +17,7 @@ using verify::Request;
 
 // An item lives at least its time, so the second is rounded up; at most what the format holds.
 ItemView Store::ItemOf(const Request& request, uint64_t now_us) const {
-  uint64_t expiry = restored_ != nullptr ? restored_->expiry : 0;
+  uint64_t expiry = restored_ != nullptr ? restored_->expiry : request.expiry;
   if (request.ttl_seconds != 0) {
     expiry = (UnixUs(now_us) + 999'999) / 1'000'000 + request.ttl_seconds;
   }
@@ -260,16 +260,38 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
     if (target.found) EraseExpired(target);  // it was verified, which is not to be done again
     return std::unexpected(Code::kNotFound);
   }
-  if (target.slot.bucket.kind() == BucketKind::kInline) {
-    hit_ = target.slot.bucket;
+  return VerifiedHit(target.slot.bucket, verified_bytes_max);
+}
+
+std::expected<Store::Hit, Code> Store::Current(std::string_view key, uint64_t now_us,
+                                               size_t verified_bytes_max) {
+  Target target{};
+  Request request;
+  request.operation = Operation::kPut;
+  request.key = key;
+  if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
+    return std::unexpected(Refuse(status, target).status);
+  }
+  if (!target.present) return std::unexpected(Code::kNotFound);
+  const PendingWrite* pending = pending_.Last(target.hash);
+  return VerifiedHit(pending != nullptr ? *pending->item : target.slot.bucket, verified_bytes_max);
+}
+
+std::expected<Store::Hit, Code> Store::VerifiedHit(const Bucket& bucket,
+                                                   size_t verified_bytes_max) {
+  if (bucket.kind() == BucketKind::kInline) {
+    hit_ = bucket;
     return Hit{items_.Of(hit_), 0, 0};
   }
-  const verify::Reference reference = target.slot.bucket.reference();
+  const verify::Reference reference = bucket.reference();
   if (reference.record_bytes <= verified_bytes_max) {
     work_bytes_ += reference.record_bytes;
-    if (!IsWhole(target.slot.bucket)) return std::unexpected(Refuse(Code::kCorrupt, target).status);
+    if (!IsWhole(bucket)) {
+      ++stats_.corrupt;
+      return std::unexpected(Code::kCorrupt);
+    }
   }
-  return Hit{target.item, reference.offset, reference.record_bytes};
+  return Hit{items_.Of(bucket), reference.offset, reference.record_bytes};
 }
 
 void Store::SweepIfDue(size_t buckets, uint64_t now_us) {

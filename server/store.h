@@ -106,6 +106,9 @@ class Store : private cuckoo::GrowingTable::Records {
   // own.
   void Settle(Writing* writing, size_t bytes);
 
+  // The next bytes of a long value that the server makes itself: they need no settling.
+  void Fill(Writing* writing, std::string_view bytes);
+
   // The work done so far, in bytes copied, sealed or looked at, for who hands out slices of it.
   uint64_t work() const { return work_bytes_ + records_.moved_bytes(); }
 
@@ -152,6 +155,9 @@ class Store : private cuckoo::GrowingTable::Records {
 
   // GET by message. The item is a view of the shard's own memory, valid until the next operation.
   // `record_bytes` is 0 for an inline item. kNotFound, kCorrupt.
+  // A longer one is verified in slices.
+  static constexpr size_t kVerifiedAtOnce =
+      verify::RecordBytes(verify::kKeyBytesMax, verify::kShortValueMax);
   struct Hit {
     verify::MaskedItem item;
     uint64_t record_offset;
@@ -160,6 +166,10 @@ class Store : private cuckoo::GrowingTable::Records {
   // A record of more than `verified_bytes_max` is not verified: who reads it will.
   std::expected<Hit, Code> Get(std::string_view key, uint64_t now_us,
                                size_t verified_bytes_max = SIZE_MAX);
+
+  // The same of what the key's next write meets: also what is in the log and not yet in the table.
+  std::expected<Hit, Code> Current(std::string_view key, uint64_t now_us,
+                                   size_t verified_bytes_max = SIZE_MAX);
 
   // What an occupied bucket of the store's leads to; nullopt when its record is not the one it means. And
   // whether all of that is whole, in one go.
@@ -198,6 +208,7 @@ class Store : private cuckoo::GrowingTable::Records {
   const verify::Superblock& superblock() const { return superblock_.page(); }
   // Whether a key belongs to this shard.
   bool Owns(std::string_view key) const { return slots_.has_all() || slots_.Has(HashOf(key)); }
+  uint32_t value_bytes_max() const { return options_.value_bytes_max; }
   uint64_t incarnation() const { return superblock().incarnation; }
   uint64_t last_version() const { return superblock_.last_version(); }
   // What tables, stash and live records take of the memory that they can have: at 100, PUTs fail.
@@ -217,6 +228,7 @@ class Store : private cuckoo::GrowingTable::Records {
   uint64_t safe_unix_us() const { return verify::LoadWord(safe_time()); }
 
  private:
+  std::expected<Hit, Code> VerifiedHit(const verify::Bucket& bucket, size_t verified_bytes_max);
   uint64_t* safe_time() const { return verify::WordsAt(region().data(), verify::kSafeTimeOffset); }
 
   // In server/store_open.cc.

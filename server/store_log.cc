@@ -159,7 +159,7 @@ bool Store::MayWrite(const Request& request) {
   if (pending_.empty()) return true;
   PendingWrite* last = pending_.Last(HashOf(request.key));
   if (last == nullptr) return true;
-  const bool asks = request.conditional || request.operation != Operation::kPut;
+  const bool asks = request.conditional || request.compares || request.operation != Operation::kPut;
   if (last->key != request.key || (asks && last->expiry != 0)) last->awaited = true;
   return !last->awaited;
 }

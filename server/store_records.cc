@@ -86,6 +86,15 @@ void Store::Settle(Writing* writing, size_t bytes) {
   if (log_ != nullptr) CopyForLog(writing);
 }
 
+void Store::Fill(Writing* writing, std::string_view bytes) {
+  const Writing::Place& place = *writing->place;
+  verify::WriteRecordPart(place.shared, place.at - verify::kRecordHeaderBytes,
+                          writing->settled_bytes, bytes, writing->mask);
+  writing->settled_bytes += bytes.size();
+  work_bytes_ += bytes.size();
+  if (log_ != nullptr) CopyForLog(writing);
+}
+
 void Store::Abandon(Writing* writing) {
   if (!writing->place) return;
   GiveBack(*writing->place);

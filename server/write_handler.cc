@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "verify/number.h"
+
 namespace plov::server {
 
 using fabric::PeerId;
@@ -28,6 +30,8 @@ Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, R
     if (write.status != Code::kOk) {  // nothing is written until the disk is
       rests = false;
       store_->Abandon(&peer->batch->writing);
+    } else if (Modification::Is(request)) {
+      outcome = Modify(peer, &write);
     } else if (request.rendezvous) {
       outcome = HandleLarge(endpoint, id, peer, &write);
     } else if (request.operation == Operation::kDelete) {
@@ -45,7 +49,62 @@ Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, R
   }
   reply->status = write.status;
   reply->version = write.version;
+  reply->number = static_cast<uint64_t>(write.number.value_or(0));
   return Outcome::kDone;
+}
+
+// By a PUT over the version that it was made of. Where another write came between, it is made anew: that one got on.
+Batch::Outcome WriteHandler::Modify(Peer* peer, WriteReply* write) {
+  Batch& batch = *peer->batch;
+  Modification& modification = batch.modification;
+  const uint64_t now_us = batch.times.slice_us();
+  if (!modification.is_made()) {
+    if (const auto refusal = modification.Make(*batch.request, store_, now_us)) {
+      *write = *refusal;
+      return Outcome::kDone;
+    }
+  }
+  const Request& put = modification.put();
+  Outcome outcome = commit_ != nullptr ? commit_->Ask(put, write) : Outcome::kDone;
+  if (outcome != Outcome::kDone) return outcome;
+  if (write->status != Code::kOk) {
+    store_->Abandon(&batch.writing);
+    return Outcome::kDone;
+  }
+  outcome = modification.is_long()
+                ? StoreLong(&batch, put, write)
+                : Applied(store_->Write(put, now_us, &batch.writing), batch, write);
+  if (outcome != Outcome::kDone) return outcome;
+  if (modification.IsOvertaken(*write)) {
+    modification.Reset();
+    batch.digest.reset();
+    batch.writing = {};
+    return Outcome::kAgain;
+  }
+  if (write->status == Code::kOk) write->number = modification.number();
+  return Outcome::kDone;
+}
+
+// A place for it, the value, its digest, the item.
+Batch::Outcome WriteHandler::StoreLong(Batch* batch, const Request& request, WriteReply* write) {
+  Store::Writing& writing = batch->writing;
+  const uint64_t now_us = batch->times.slice_us();
+  if (!writing.place) {
+    const auto status = store_->Prepare(request, now_us, &writing);
+    if (!status) return Applied(std::nullopt, *batch, write);
+    if (*status != Code::kOk) {
+      *write = store_->Refusal(*status);
+      return Outcome::kDone;
+    }
+  }
+  const auto status = batch->modification.Fill(&writing, slices_->now().work_bytes);
+  if (!status) return Outcome::kAgain;
+  if (*status != Code::kOk) {
+    store_->Abandon(&writing);
+    *write = {*status, 0};
+    return Outcome::kDone;
+  }
+  return CommitLarge(batch, request, write);
 }
 
 Batch::Outcome WriteHandler::Applied(const std::optional<WriteReply>& applied, const Batch& batch,
@@ -81,14 +140,19 @@ Batch::Outcome WriteHandler::HandleLarge(Endpoint* endpoint, PeerId id, Peer* pe
                               .tag = request.request_id});
     return Outcome::kReads;
   }
+  return CommitLarge(&batch, request, write);
+}
+
+Batch::Outcome WriteHandler::CommitLarge(Batch* batch, const Request& request, WriteReply* write) {
+  Store::Writing& writing = batch->writing;
   if (request.value_bytes > verify::kShortValueMax && !writing.value_digest) {
-    if (!batch.digest) batch.digest.emplace(store_->DigestOf(writing));
+    if (!batch->digest) batch->digest.emplace(store_->DigestOf(writing));
     const uint64_t work_bytes = slices_->now().work_bytes;
     store_->Settle(&writing, work_bytes);
-    if (!batch.digest->Go(work_bytes)) return Outcome::kAgain;
-    writing.value_digest = batch.digest->Finish();
+    if (!batch->digest->Go(work_bytes)) return Outcome::kAgain;
+    writing.value_digest = batch->digest->Finish();
   }
-  return Applied(store_->Commit(request, now_us, &writing), batch, write);
+  return Applied(store_->Commit(request, batch->times.slice_us(), &writing), *batch, write);
 }
 
 bool WriteHandler::Answered(Peer* peer, const Request& request, WriteReply* reply) {
@@ -101,12 +165,25 @@ bool WriteHandler::Answered(Peer* peer, const Request& request, WriteReply* repl
       return false;
     case Session::State::kDone:
       ++counters_->retries_answered;
+      if (request.operation == Operation::kIncrement) {
+        FindNumber(request, peer->batch->times.slice_us(), reply);
+      }
       return true;
     case Session::State::kForgotten:
       *reply = {Code::kUnknown, 0};
       return true;
   }
   return false;
+}
+
+// A session that was restored from a snapshot has no number: the item has it, where nobody has written it since.
+void WriteHandler::FindNumber(const Request& request, uint64_t now_us, WriteReply* reply) {
+  if (reply->status != Code::kOk || reply->number) return;
+  const auto hit = store_->Current(request.key, now_us);
+  if (hit && hit->item.version() == reply->version) {
+    reply->number = verify::NumberOf(hit->item.value());
+  }
+  if (!reply->number) *reply = {Code::kUnknown, 0};
 }
 
 void WriteHandler::Fail(Peer* peer, Reply* reply) {

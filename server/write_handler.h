@@ -1,4 +1,4 @@
-// WriteHandler: a shard's answer to PUT and DELETE: at most once (server/sessions.h), when log or replicas take
+// WriteHandler: a shard's answer to writes: at most once (server/sessions.h), when log or replicas take
 // it (server/shard_commit.h), large values by a READ of the client's memory.
 //
 // Threads: the shard's.
@@ -34,7 +34,11 @@ class WriteHandler {
  private:
   // Whether its session knows the answer.
   bool Answered(Peer* peer, const verify::Request& request, WriteReply* reply);
+  void FindNumber(const verify::Request& request, uint64_t now_us, WriteReply* reply);
+  Batch::Outcome Modify(Peer* peer, WriteReply* write);
+  Batch::Outcome StoreLong(Batch* batch, const verify::Request& request, WriteReply* write);
   Batch::Outcome HandleLarge(Endpoint* endpoint, fabric::PeerId id, Peer* peer, WriteReply* write);
+  Batch::Outcome CommitLarge(Batch* batch, const verify::Request& request, WriteReply* write);
   Batch::Outcome Applied(const std::optional<WriteReply>& applied, const Batch& batch,
                          WriteReply* write) const;
 

@@ -10,7 +10,7 @@ std::string_view CodeName(Code code) {
   static constexpr auto kNames = std::to_array<std::string_view>(
       {"kOk", "kNotFound", "kExists", "kVersionMismatch", "kNoSpace", "kInvalidArgument",
        "kTooLarge", "kUnavailable", "kTimeout", "kUnknown", "kCorrupt", "kPermission", "kProtocol",
-       "kInUse", "kBufferTooSmall", "kSystem", "kNoShard"});
+       "kInUse", "kBufferTooSmall", "kSystem", "kNoShard", "kNotANumber", "kOutOfRange"});
   const auto index = static_cast<size_t>(code);
   return index < kNames.size() ? kNames[index] : CodeName(Code::kSystem);
 }

@@ -30,7 +30,9 @@ enum class Code : uint16_t {
   kInUse = 13,           // another server serves this name
   kBufferTooSmall = 14,  // GetInto: the value does not fit in the caller's buffer
   kSystem = 15,          // an operating-system call failed
-  kNoShard = 16,  // the server does not serve this shard; of the fabric, libplov returns none
+  kNoShard = 16,     // the server does not serve this shard; of the fabric, libplov returns none
+  kNotANumber = 17,  // Increment of a value that is not the text of such a number
+  kOutOfRange = 18,  // Increment beyond its limits; nothing was changed
 };
 
 // The code's name as users see it, "kNoSpace"; "kSystem" for a number that is not a code.

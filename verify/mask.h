@@ -122,6 +122,10 @@ class MaskedItem {
   std::string_view CopyValue(char* to) const {
     return Copy(to, bytes_.at + key_bytes(), value_bytes());
   }
+  // Of the value, `bytes` from `from` on.
+  std::string_view CopyPart(size_t from, size_t bytes, char* to) const {
+    return Copy(to, bytes_.at + key_bytes() + from, bytes);
+  }
   std::string key() const { return Unmasked(bytes_.at, key_bytes()); }
   std::string value() const { return Unmasked(bytes_.at + key_bytes(), value_bytes()); }
 

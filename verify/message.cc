@@ -61,7 +61,10 @@ constexpr uint8_t kRetry = 1;
 constexpr uint8_t kRendezvous = 2;
 constexpr uint8_t kConditional = 4;
 constexpr uint8_t kSuspect = 8;
-constexpr uint8_t kRequestFlags = kRetry | kRendezvous | kConditional | kSuspect;
+constexpr uint8_t kCompares = 16;
+constexpr uint8_t kCreates = 32;
+constexpr uint8_t kRequestFlags =
+    kRetry | kRendezvous | kConditional | kSuspect | kCompares | kCreates;
 constexpr uint16_t kHeld = 1;
 constexpr uint32_t kKeep = 1;  // of a message of requests
 
@@ -83,7 +86,8 @@ std::string_view TextOf(std::span<const std::byte> bytes) {
 uint8_t FlagsOf(const Request& request) {
   return static_cast<uint8_t>(
       (request.retry ? kRetry : 0) | (request.rendezvous ? kRendezvous : 0) |
-      (request.conditional ? kConditional : 0) | (request.suspect ? kSuspect : 0));
+      (request.conditional ? kConditional : 0) | (request.suspect ? kSuspect : 0) |
+      (request.compares ? kCompares : 0) | (request.creates ? kCreates : 0));
 }
 
 // What only the other direction has is 0.
@@ -92,16 +96,27 @@ bool IsSound(const WireHeader& header, MessageReader::Holds holds) {
   return (header.flags & ~kKeep) == 0 && header.clock_us == 0;
 }
 
+// What a PUT is compared with is in the message.
+bool IsSound(const WireRequest& wire) {
+  const auto operation = static_cast<Operation>(wire.operation);
+  const bool may_create = operation >= Operation::kAppend && operation <= Operation::kIncrement;
+  if ((wire.flags & kCreates) != 0 && !may_create) return false;
+  if ((wire.flags & kCompares) == 0) return true;
+  return operation == Operation::kPut && (wire.flags & kRendezvous) == 0 &&
+         wire.staging_offset <= wire.value_bytes;
+}
+
 bool IsKnown(uint8_t operation) {
   return operation >= static_cast<uint8_t>(Operation::kGet) &&
-         operation <= static_cast<uint8_t>(Operation::kAdminister);
+         operation <= static_cast<uint8_t>(Operation::kTouch);
 }
 
 }  // namespace
 
 size_t EncodedBytes(const Request& request) {
+  const size_t value_bytes = request.expected_value.size() + request.value.size();
   return RoundUpToWord(kRequestHeadBytes + request.key.size() +
-                       (request.rendezvous ? 0 : request.value.size()));
+                       (request.rendezvous ? 0 : value_bytes));
 }
 
 size_t EncodedBytes(const Reply& reply) { return ReplyBytes(reply.held ? 0 : reply.value.size()); }
@@ -111,16 +126,22 @@ MessageWriter::MessageWriter(std::span<std::byte> buffer, uint64_t client_id)
   assert(buffer.size() >= kMessageHeaderBytes);
 }
 
-bool MessageWriter::Append(std::span<const std::byte> head, std::string_view key,
-                           std::string_view value) {
-  const size_t bytes = head.size() + key.size() + value.size();
+bool MessageWriter::Append(std::span<const std::byte> head,
+                           std::initializer_list<std::string_view> parts) {
+  size_t bytes = head.size();
+  for (const std::string_view part : parts) bytes += part.size();
   const size_t padded = RoundUpToWord(bytes);
   if (padded > room()) return false;
   std::byte* to = buffer_.data() + used_;
+  std::byte* const end = to + padded;
   std::memcpy(to, head.data(), head.size());
-  if (!key.empty()) std::memcpy(to + head.size(), key.data(), key.size());
-  if (!value.empty()) std::memcpy(to + head.size() + key.size(), value.data(), value.size());
-  std::memset(to + bytes, 0, padded - bytes);
+  to += head.size();
+  for (const std::string_view part : parts) {
+    if (part.empty()) continue;
+    std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
+  std::memset(to, 0, static_cast<size_t>(end - to));
   used_ += padded;
   ++count_;
   return true;
@@ -128,19 +149,22 @@ bool MessageWriter::Append(std::span<const std::byte> head, std::string_view key
 
 bool MessageWriter::Add(const Request& request) {
   assert(request.key.size() <= kKeyBytesMax);
-  assert(request.rendezvous || request.value_bytes == request.value.size());
-  const WireRequest wire{.operation = static_cast<uint8_t>(request.operation),
-                         .flags = FlagsOf(request),
-                         .key_bytes = static_cast<uint16_t>(request.key.size()),
-                         .value_bytes = request.value_bytes,
-                         .request_id = request.request_id,
-                         .sequence = request.sequence,
-                         .expected_version = request.expected_version,
-                         .item_flags = request.flags,
-                         .ttl_seconds = request.ttl_seconds,
-                         .staging_offset = request.staging_offset};
-  return Append(std::as_bytes(std::span(&wire, 1)), request.key,
-                request.rendezvous ? std::string_view() : request.value);
+  assert(request.rendezvous ||
+         request.value_bytes == request.expected_value.size() + request.value.size());
+  const WireRequest wire{
+      .operation = static_cast<uint8_t>(request.operation),
+      .flags = FlagsOf(request),
+      .key_bytes = static_cast<uint16_t>(request.key.size()),
+      .value_bytes = request.value_bytes,
+      .request_id = request.request_id,
+      .sequence = request.sequence,
+      .expected_version = request.expected_version,
+      .item_flags = request.flags,
+      .ttl_seconds = request.ttl_seconds,
+      .staging_offset = request.compares ? request.expected_value.size() : request.staging_offset};
+  return Append(std::as_bytes(std::span(&wire, 1)),
+                {request.key, request.expected_value,
+                 request.rendezvous ? std::string_view() : request.value});
 }
 
 bool MessageWriter::Add(const Reply& reply) {
@@ -151,11 +175,11 @@ bool MessageWriter::Add(const Reply& reply) {
                        .version = reply.version,
                        .item_flags = reply.flags,
                        .expiry = reply.expiry,
-                       .record_offset = reply.record_offset,
+                       .record_offset = reply.held ? reply.record_offset : reply.number,
                        .record_bytes = reply.record_bytes,
                        .reserved = 0};
   const bool added =
-      Append(std::as_bytes(std::span(&wire, 1)), {}, reply.held ? std::string_view() : reply.value);
+      Append(std::as_bytes(std::span(&wire, 1)), {reply.held ? std::string_view() : reply.value});
   replies_ = replies_ || added;
   return added;
 }
@@ -212,26 +236,32 @@ std::optional<Request> MessageReader::NextRequest() {
   const auto wire = LoadWire<WireRequest>(rest_);
   const bool rendezvous = (wire.flags & kRendezvous) != 0;
   if (!IsKnown(wire.operation) || (wire.flags & ~kRequestFlags) != 0 ||
-      wire.key_bytes > kKeyBytesMax) {
+      wire.key_bytes > kKeyBytesMax || !IsSound(wire)) {
     return std::nullopt;
   }
   const size_t eager_bytes = rendezvous ? 0 : wire.value_bytes;
   const auto bytes = Take(kRequestHeadBytes, wire.key_bytes + eager_bytes);
   if (!bytes) return std::nullopt;
+  const bool compares = (wire.flags & kCompares) != 0;
+  const size_t expected_bytes = compares ? wire.staging_offset : 0;
+  const auto values = bytes->subspan(kRequestHeadBytes + wire.key_bytes);
   return Request{.operation = static_cast<Operation>(wire.operation),
                  .retry = (wire.flags & kRetry) != 0,
                  .rendezvous = rendezvous,
                  .conditional = (wire.flags & kConditional) != 0,
                  .suspect = (wire.flags & kSuspect) != 0,
+                 .compares = compares,
+                 .creates = (wire.flags & kCreates) != 0,
                  .value_bytes = wire.value_bytes,
                  .flags = wire.item_flags,
                  .ttl_seconds = wire.ttl_seconds,
                  .request_id = wire.request_id,
                  .sequence = wire.sequence,
                  .expected_version = wire.expected_version,
-                 .staging_offset = wire.staging_offset,
+                 .staging_offset = compares ? 0 : wire.staging_offset,
                  .key = TextOf(bytes->subspan(kRequestHeadBytes, wire.key_bytes)),
-                 .value = TextOf(bytes->subspan(kRequestHeadBytes + wire.key_bytes))};
+                 .value = TextOf(values.subspan(expected_bytes)),
+                 .expected_value = TextOf(values.first(expected_bytes))};
 }
 
 std::optional<Reply> MessageReader::NextReply() {
@@ -248,8 +278,9 @@ std::optional<Reply> MessageReader::NextReply() {
                .expiry = wire.expiry,
                .request_id = wire.request_id,
                .version = wire.version,
-               .record_offset = wire.record_offset,
+               .record_offset = held ? wire.record_offset : 0,
                .record_bytes = wire.record_bytes,
+               .number = held ? 0 : wire.record_offset,
                .value = TextOf(bytes->subspan(kReplyHeadBytes))};
 }
 

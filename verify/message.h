@@ -15,7 +15,8 @@
 //
 // Request, 48 bytes, then key, eager value, zeros to the next word:
 //       0    1 operation
-//       1    1 flags           1 retry, 2 rendezvous, 4 conditional, 8 suspect
+//       1    1 flags           1 retry, 2 rendezvous, 4 conditional, 8 suspect, 16 compares,
+//                              32 creates
 //       2    2 key bytes
 //       4    4 value bytes
 //       8    8 request id      echoed in the reply
@@ -23,7 +24,8 @@
 //      24    8 expected version  of the item (conditional), of the superblock (CONFIRM)
 //      32    4 item flags
 //      36    4 time to live    seconds from when the write is applied, 0 = for ever
-//      40    8 staging offset  where the server READs the value (rendezvous)
+//      40    8 staging offset  where the server READs the value (rendezvous); of a PUT that compares
+//                              the length of the expected value, which comes before the new one
 //
 // Reply, 48 bytes, then eager value, zeros to the next word:
 //       0    8 request id
@@ -33,7 +35,7 @@
 //      16    8 version
 //      24    4 item flags
 //      28    4 expiry
-//      32    8 record offset
+//      32    8 record offset   of an INCREMENT the number that it made
 //      40    4 record bytes
 //      44    4 reserved, zero
 //
@@ -43,6 +45,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -71,10 +74,22 @@ enum class Operation : uint8_t {
   // A command of an operator, in the key, with its argument in the value. The reply's value is text:
   // lines of "name value", or why the command is refused.
   kAdminister = 11,
+  // Writes that make the new value of the one that is there. All but TOUCH keep its flags and expiry; of an absent
+  // key they are refused, or with `creates` stored as by a PUT.
+  kAppend = 12,     // the value comes after it
+  kPrepend = 13,    // before it
+  kIncrement = 14,  // the value is a NumberChange (verify/number.h)
+  kTouch = 15,      // the value stays, and expires after the time to live; there is no value
 };
 
+// Of what is there.
+constexpr bool IsModification(Operation operation) {
+  return operation >= Operation::kAppend && operation <= Operation::kTouch;
+}
+
 constexpr bool IsWrite(Operation operation) {
-  return operation >= Operation::kPut && operation <= Operation::kDelete;
+  return (operation >= Operation::kPut && operation <= Operation::kDelete) ||
+         IsModification(operation);
 }
 
 // Whose reply tells of items: who is not their primary does not know.
@@ -101,15 +116,19 @@ struct Request {
   bool rendezvous = false;   // the value is at staging_offset, not in the message
   bool conditional = false;  // apply only over expected_version
   bool suspect = false;      // GET: the client saw bytes that fail their seal unchanged
+  bool compares = false;     // PUT: apply only over expected_value
+  bool creates = false;      // a modification of an absent key stores it
   uint32_t value_bytes = 0;
   uint32_t flags = 0;
   uint32_t ttl_seconds = 0;  // a duration: the server's clock alone makes an expiry of it
+  uint32_t expiry = 0;       // what it keeps where there is no duration; not in messages
   uint64_t request_id = 0;
   uint64_t sequence = 0;
   uint64_t expected_version = 0;
   uint64_t staging_offset = 0;
   std::string_view key = {};
-  std::string_view value = {};  // empty when rendezvous
+  std::string_view value = {};           // empty when rendezvous
+  std::string_view expected_value = {};  // value_bytes has its length, too
 };
 
 // The version of a kNoSpace reply when the server's host gives it no memory, though its budget would.
@@ -127,6 +146,7 @@ struct Reply {
   uint64_t version = 0;
   uint64_t record_offset = 0;
   uint32_t record_bytes = 0;
+  uint64_t number = 0;          // unless held
   std::string_view value = {};  // empty when held
 };
 
@@ -166,7 +186,7 @@ class MessageWriter {
   std::span<const std::byte> Finish(const Heading& heading = {});
 
  private:
-  bool Append(std::span<const std::byte> head, std::string_view key, std::string_view value);
+  bool Append(std::span<const std::byte> head, std::initializer_list<std::string_view> parts);
 
   std::span<std::byte> buffer_;
   uint64_t client_id_;

@@ -196,6 +196,13 @@ void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value
                mask.word());
 }
 
+// What is behind it in its last word is nobody's, or written next.
+void WriteRecordPart(uint64_t* shared, size_t key_bytes, size_t from, std::string_view part,
+                     Mask mask) {
+  MaskToShared(shared, kRecordHeaderBytes + key_bytes + from, std::as_bytes(std::span(part)),
+               mask.word());
+}
+
 void ClearSharedWord(uint64_t* shared, size_t key_bytes) {
   if (key_bytes % kWordBytes != 0)
     StoreWord(shared + (kRecordHeaderBytes + key_bytes) / kWordBytes, 0);

@@ -73,6 +73,9 @@ inline constexpr size_t kRecordBytesMax = RecordBytes(kKeyBytesMax, kValueBytesM
 // length, not its bytes.
 void WriteRecordHead(uint64_t* shared, const ItemView& item, size_t value_bytes);
 void WriteRecordValue(uint64_t* shared, size_t key_bytes, std::string_view value, Mask mask);
+// The same of a part of it that begins at `from`, the parts in their order.
+void WriteRecordPart(uint64_t* shared, size_t key_bytes, size_t from, std::string_view part,
+                     Mask mask);
 // Of the word that key and value share each keeps the other's bytes. Before both are written: no
 // former byte stays there.
 void ClearSharedWord(uint64_t* shared, size_t key_bytes);

@@ -46,6 +46,33 @@ TEST(Session, AppliedWriteGetsItsOwnReplyAgain) {
   }
 }
 
+TEST(Session, NumberIsRememberedWithItsReplyAlone) {
+  Session session;
+  WriteReply reply;
+  session.Remember(1, {Code::kOk, 77, -5});
+  session.Remember(2, {Code::kOk, 78});
+  EXPECT_EQ(session.Find(1, kRetry, &reply), State::kDone);
+  EXPECT_EQ(reply, (WriteReply{Code::kOk, 77, -5}));
+  EXPECT_EQ(session.Find(2, kRetry, &reply), State::kDone);
+  EXPECT_EQ(reply.number, std::nullopt);
+  session.Remember(1 + kSessionWindow, {Code::kOk, 400});
+  session.Find(1 + kSessionWindow, kRetry, &reply);
+  EXPECT_EQ(reply.number, std::nullopt) << "of the one that was in its place";
+}
+
+TEST(Session, NumberOfARestoredWriteIsTheOneThatItStored) {
+  Sessions sessions;
+  sessions.Restore(verify::Logged{.version = 9, .client_id = 3, .sequence = 4, .value = "-12"});
+  sessions.Restore(verify::Logged{.version = 10, .client_id = 3, .sequence = 5, .value = "text"});
+  sessions.EndRestore(true);
+  const Session* session = sessions.Enter(7, 3);
+  WriteReply reply;
+  EXPECT_EQ(session->Find(4, kRetry, &reply), State::kDone);
+  EXPECT_EQ(reply.number, -12);
+  session->Find(5, kRetry, &reply);
+  EXPECT_EQ(reply.number, std::nullopt);
+}
+
 TEST(Session, RetryToASessionThatNeverSawTheClientIsForgotten) {
   const Session session;
   EXPECT_EQ(Find(session, 1, kRetry), State::kForgotten);

@@ -132,6 +132,7 @@ struct Replied {
   uint32_t value_bytes = 0;
   uint64_t record_offset = 0;
   uint32_t record_bytes = 0;
+  uint64_t number = 0;
 };
 
 inline Bytes Encode(uint64_t client_id, const std::vector<verify::Request>& requests,
@@ -155,7 +156,8 @@ inline std::vector<Replied> Decode(uint64_t client_id, const Bytes& message) {
       break;
     }
     replies.push_back({reply->status, reply->request_id, reply->version, std::string(reply->value),
-                       reply->held, reply->value_bytes, reply->record_offset, reply->record_bytes});
+                       reply->held, reply->value_bytes, reply->record_offset, reply->record_bytes,
+                       reply->number});
   }
   return replies;
 }

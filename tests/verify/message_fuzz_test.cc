@@ -90,10 +90,13 @@ Image PlausibleRequests(std::mt19937_64* random) {
   Image image = RandomBytes(random);
   for (size_t at = kMessageHeaderBytes; at + kRequestHeadBytes <= image.size();) {
     const size_t key_bytes = (*random)() % 32, value_bytes = (*random)() % 64;
-    Poke(&image, at, static_cast<uint8_t>((*random)() % 9));
-    Poke(&image, at + 1, static_cast<uint8_t>((*random)() % 18));
+    const auto operation = static_cast<uint8_t>((*random)() % 17);
+    const bool may_compare = operation == static_cast<uint8_t>(Operation::kPut);
+    Poke(&image, at, operation);
+    Poke(&image, at + 1, static_cast<uint8_t>((*random)() % 34 & (may_compare ? 0xff : 0xef)));
     Poke(&image, at + 2, static_cast<uint16_t>(key_bytes));
     Poke(&image, at + 4, static_cast<uint32_t>(value_bytes));
+    if (may_compare) Poke(&image, at + 40, (*random)() % (value_bytes + 2));
     at += RoundUpToWord(kRequestHeadBytes + key_bytes + value_bytes);
   }
   return image;
@@ -119,11 +122,12 @@ void WalkRequests(std::span<const std::byte> message, Tally* tally) {
     }
     ++tally->decoded;
     ASSERT_EQ(reader->remaining(), left - 1);
-    ASSERT_TRUE(LiesInside(request->key, message) && LiesInside(request->value, message));
+    ASSERT_TRUE(LiesInside(request->key, message) && LiesInside(request->value, message) &&
+                LiesInside(request->expected_value, message));
     ASSERT_LE(request->key.size(), kKeyBytesMax);
-    ASSERT_TRUE(request->operation >= Operation::kGet &&
-                request->operation <= Operation::kAdminister);
-    ASSERT_EQ(request->value.size(), request->rendezvous ? 0 : request->value_bytes);
+    ASSERT_TRUE(request->operation >= Operation::kGet && request->operation <= Operation::kTouch);
+    ASSERT_EQ(request->expected_value.size() + request->value.size(),
+              request->rendezvous ? 0 : request->value_bytes);
     taken += EncodedBytes(*request);
     ASSERT_LE(taken, message.size()) << "requests overlap";
   }
@@ -214,8 +218,8 @@ bool DecodesWith(size_t at, T value) {
 TEST(MessageFuzz, UnknownOperationsAndFlagsAreRefused) {
   for (unsigned number = 0; number < 256; ++number) {
     const auto byte = static_cast<uint8_t>(number);
-    EXPECT_EQ(DecodesWith(0, byte), number >= 1 && number <= 11) << "operation " << number;
-    EXPECT_EQ(DecodesWith(1, byte), number < 16) << "flags " << number;
+    EXPECT_EQ(DecodesWith(0, byte), number >= 1 && number <= 15) << "operation " << number;
+    EXPECT_EQ(DecodesWith(1, byte), number < 32 && (number & 18) != 18) << "flags " << number;
   }
 }
 

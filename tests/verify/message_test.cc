@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/verify/tears.h"
 #include "verify/record.h"
+#include "verify/seal.h"
 
 namespace plov::verify {
 namespace {
@@ -46,14 +49,15 @@ Reply Answer(uint64_t number, std::string_view value) {
                .expiry = static_cast<uint32_t>(number + 2),
                .request_id = number + 3,
                .version = number + 4,
-               .record_offset = number + 5,
                .record_bytes = static_cast<uint32_t>(number + 6),
+               .number = number + 5,
                .value = value};
 }
 
 Reply HeldAnswer() {
   Reply reply = Answer(0x600, "");
   reply.held = true;
+  reply.record_offset = std::exchange(reply.number, 0);
   reply.value_bytes = 0xfffffff0;
   return reply;
 }
@@ -64,14 +68,14 @@ constexpr Heading kOfReplies{.answered = 0x98, .clock_us = 0x97};
 auto Fields(const Heading& h) { return std::tuple(h.answered, h.keeps_held, h.clock_us); }
 
 auto Fields(const Request& r) {
-  return std::tuple(r.operation, r.retry, r.rendezvous, r.conditional, r.suspect, r.value_bytes,
-                    r.flags, r.ttl_seconds, r.request_id, r.sequence, r.expected_version,
-                    r.staging_offset, r.key, r.value);
+  return std::tuple(r.operation, r.retry, r.rendezvous, r.conditional, r.suspect, r.compares,
+                    r.creates, r.value_bytes, r.flags, r.ttl_seconds, r.request_id, r.sequence,
+                    r.expected_version, r.staging_offset, r.key, r.value, r.expected_value);
 }
 
 auto Fields(const Reply& r) {
   return std::tuple(r.status, r.held, r.value_bytes, r.flags, r.expiry, r.request_id, r.version,
-                    r.record_offset, r.record_bytes, r.value);
+                    r.record_offset, r.record_bytes, r.number, r.value);
 }
 
 template <typename Message>
@@ -141,13 +145,15 @@ TEST(Message, RepliesComeBackInOrder) {
 }
 
 TEST(Message, EveryOperationAndFlagComesBack) {
-  for (int operation = 1; operation <= 8; ++operation) {
-    for (unsigned flags = 0; flags < 16; ++flags) {
+  for (int operation = 1; operation <= 15; ++operation) {
+    const bool may_create = operation >= 12 && operation <= 14;
+    for (unsigned flags = 0; flags < (may_create ? 32 : 16); ++flags) {
       const Request request{.operation = static_cast<Operation>(operation),
                             .retry = (flags & 1) != 0,
                             .rendezvous = (flags & 2) != 0,
                             .conditional = (flags & 4) != 0,
                             .suspect = (flags & 8) != 0,
+                            .creates = (flags & 16) != 0,
                             .key = "key",
                             .value = {}};
       const Image image = Encoded<Request>({request});
@@ -158,6 +164,48 @@ TEST(Message, EveryOperationAndFlagComesBack) {
       EXPECT_EQ(Fields(*back), Fields(request));
     }
   }
+}
+
+TEST(Message, AnExpectedValueComesBeforeTheNewOne) {
+  for (const std::string_view expected : {"", "one", "seven b"}) {
+    for (const std::string_view value : {"", "two"}) {
+      Request request = Put(1, "key", value);
+      request.compares = true;
+      request.expected_value = expected;
+      request.value_bytes += static_cast<uint32_t>(expected.size());
+      const Image image = Encoded<Request>({request, request});
+      EXPECT_EQ(image.size(), kMessageHeaderBytes + 2 * EncodedBytes(request));
+      auto reader = MessageReader::Open(image, kClient, Holds::kRequests);
+      ASSERT_TRUE(reader.has_value());
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(Fields(reader->NextRequest().value()), Fields(request));
+    }
+  }
+}
+
+TEST(Message, OnlyAnEagerPutComparesAndWithNoMoreThanItHas) {
+  constexpr size_t kOperationAt = kMessageHeaderBytes, kFlagsAt = kOperationAt + 1;
+  constexpr size_t kExpectedBytesAt = kMessageHeaderBytes + 40;
+  Request request = Put(1, "key", "new");
+  request.compares = true;
+  request.expected_value = "old";
+  request.value_bytes = 6;
+  const auto is_taken = [&](size_t at, unsigned value) {
+    Image image = Encoded<Request>({request});
+    image[at] = static_cast<std::byte>(value);
+    const uint64_t checksum =
+        Checksum(image.data() + kWordBytes, image.size() - kWordBytes, MessageSeed(kClient));
+    std::memcpy(image.data(), &checksum, sizeof(checksum));
+    return MessageReader::Open(image, kClient, Holds::kRequests)->NextRequest().has_value();
+  };
+  EXPECT_TRUE(is_taken(kExpectedBytesAt, 6));
+  EXPECT_FALSE(is_taken(kExpectedBytesAt, 7));
+  EXPECT_FALSE(is_taken(kExpectedBytesAt + 7, 1));
+  EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kAdd)));
+  EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kAppend)));
+  EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kTouch) + 1));
+  EXPECT_FALSE(is_taken(kFlagsAt, 2 | 4 | 16)) << "rendezvous";
+  EXPECT_FALSE(is_taken(kFlagsAt, 4 | 32)) << "a PUT creates without it";
+  EXPECT_FALSE(is_taken(kFlagsAt, 64)) << "no such flag";
 }
 
 TEST(Message, EveryLengthComesBack) {
@@ -177,7 +225,8 @@ TEST(Message, EveryLengthComesBack) {
 
 TEST(Message, OnlyWritesAreWrites) {
   for (const auto write :
-       {Operation::kPut, Operation::kAdd, Operation::kReplace, Operation::kDelete}) {
+       {Operation::kPut, Operation::kAdd, Operation::kReplace, Operation::kDelete,
+        Operation::kAppend, Operation::kPrepend, Operation::kIncrement, Operation::kTouch}) {
     EXPECT_TRUE(IsWrite(write));
     EXPECT_TRUE(IsForWriters(write));
   }
