@@ -93,10 +93,34 @@ size_t PollOne(Engine* engine) {
   return left ? *left : engine == nullptr ? 0 : engine->started();
 }
 
-Client::DeleteResult AsDeleteResult(Client::PutResult result) {
+Client::DeleteResult AsDeleteResult(WriteResult result) {
   if (result) return true;
   if (result.error().code == Code::kNotFound) return false;
   return std::unexpected(std::move(result.error()));
+}
+
+Client::IncrementResult AsNumber(WriteResult result) {
+  if (result) return Number{result->number, result->version};
+  return std::unexpected(std::move(result.error()));
+}
+
+// The same of a callback.
+template <typename Callback, typename Convert>
+void StartWrite(Engine* engine, const Write& write, Callback& done, Convert convert) {
+  Start(engine, done, [&] {
+    auto mine = std::make_unique<Callback>();  // before `done` is moved from
+    Callback* const kept = mine.get();
+    WriteCallback as_write = [mine = std::move(mine), convert](WriteResult result) {
+      (*mine)(convert(std::move(result)));
+    };
+    kept->swap(done);
+    try {
+      engine->StartWrite(write, std::move(as_write));
+    } catch (const std::bad_alloc&) {
+      kept->swap(done);
+      throw;
+    }
+  });
 }
 
 }  // namespace
@@ -163,7 +187,24 @@ void Client::GetManyWith(std::span<const std::string_view> keys,
 
 Client::PutResult Client::Put(std::string_view key, std::string_view value,
                               const PutOptions& options) {
-  return Call(engine_.get(), [&] { return engine_->DoWrite(MakePut(key, value, options)); });
+  return Call(engine_.get(),
+              [&] { return VersionOf(engine_->DoWrite(MakePut(key, value, options))); });
+}
+
+Client::IncrementResult Client::Increment(std::string_view key, int64_t delta,
+                                          const IncrementOptions& options) {
+  return Call(engine_.get(),
+              [&] { return AsNumber(engine_->DoWrite(MakeIncrement(key, delta, options))); });
+}
+
+Client::PutResult Client::Touch(std::string_view key, std::chrono::seconds ttl,
+                                Version expected_version) {
+  return Call(engine_.get(),
+              [&] { return VersionOf(engine_->DoWrite(MakeTouch(key, ttl, expected_version))); });
+}
+
+Client::GetResult Client::GetAndTouch(std::string_view key, std::chrono::seconds ttl) {
+  return Call(engine_.get(), [&] { return engine_->GetAndTouch(key, ttl); });
 }
 
 void Client::PutManyWith(std::span<const PutItem> items, void (*done)(void*, size_t, PutResult),
@@ -174,8 +215,8 @@ void Client::PutManyWith(std::span<const PutItem> items, void (*done)(void*, siz
 
 // A conditional delete of an absent key did not find its version, like a conditional PUT.
 Client::DeleteResult Client::Delete(std::string_view key, Version expected_version) {
-  return AsDeleteResult(
-      Call(engine_.get(), [&] { return engine_->DoWrite(MakeDelete(key, expected_version)); }));
+  return Call(engine_.get(),
+              [&] { return AsDeleteResult(engine_->DoWrite(MakeDelete(key, expected_version))); });
 }
 
 void Client::StartGet(std::string_view key, GetCallback done) {
@@ -184,19 +225,21 @@ void Client::StartGet(std::string_view key, GetCallback done) {
 
 void Client::StartPut(std::string_view key, std::string_view value, const PutOptions& options,
                       PutCallback done) {
-  Start(engine_.get(), done,
-        [&] { engine_->StartWrite(MakePut(key, value, options), std::move(done)); });
+  StartWrite(engine_.get(), MakePut(key, value, options), done, VersionOf);
+}
+
+void Client::StartIncrement(std::string_view key, int64_t delta, const IncrementOptions& options,
+                            IncrementCallback done) {
+  StartWrite(engine_.get(), MakeIncrement(key, delta, options), done, AsNumber);
+}
+
+void Client::StartTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version,
+                        PutCallback done) {
+  StartWrite(engine_.get(), MakeTouch(key, ttl, expected_version), done, VersionOf);
 }
 
 void Client::StartDelete(std::string_view key, Version expected_version, DeleteCallback done) {
-  Start(engine_.get(), done, [&] {
-    auto mine = std::make_unique<DeleteCallback>();  // before `done` is moved from
-    mine->swap(done);
-    PutCallback as_put = [mine = std::move(mine)](PutResult result) {
-      (*mine)(AsDeleteResult(std::move(result)));
-    };
-    engine_->StartWrite(MakeDelete(key, expected_version), std::move(as_put));
-  });
+  StartWrite(engine_.get(), MakeDelete(key, expected_version), done, AsDeleteResult);
 }
 
 size_t Client::Poll() {

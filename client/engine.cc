@@ -288,12 +288,13 @@ void Engine::GoAlone(plov::Get* get) {
   if (!is_reset_ && peers_->loads() && get->link->quiet()) gets_.GoAlone(get);
 }
 
-Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into) {
+Client::GetResult Engine::Get(std::string_view key, std::optional<std::span<std::byte>> into,
+                              std::optional<Deadline> deadline) {
   if (started_.count() > 0) AwaitStarted(key);
   plov::Get* get = gets_.Begin(key, into);
   const Finally end{[this] { gets_.EndLone(); }};
   GoAlone(get);
-  if (!get->ended()) get->deadline = DeadlineFromNow();
+  if (!get->ended()) get->deadline = deadline ? *deadline : DeadlineFromNow();
   while (!get->ended()) {
     if (!Pump()) Idle(get->deadline);
   }
@@ -360,14 +361,14 @@ bool Engine::HasMemory(auto&& body) {
   }
 }
 
-Client::PutResult Engine::DoWrite(Write write) {
+WriteResult Engine::DoWrite(Write write, std::optional<Deadline> deadline) {
   if (started_.count() > 0) AwaitStarted(write.key);
-  std::optional<Client::PutResult> result;
-  write.done = [](void* context, size_t, Client::PutResult got) {
-    *static_cast<std::optional<Client::PutResult>*>(context) = std::move(got);
+  std::optional<WriteResult> result;
+  write.done = [](void* context, size_t, WriteResult got) {
+    *static_cast<std::optional<WriteResult>*>(context) = std::move(got);
   };
   write.context = &result;
-  write.deadline = DeadlineFromNow();
+  write.deadline = deadline ? *deadline : DeadlineFromNow();
   writes_.Queue(write);
   const Finally end{[&] {
     if (!result) writes_.Forget(&result);
@@ -379,6 +380,24 @@ Client::PutResult Engine::DoWrite(Write write) {
     if (!has_memory) writes_.Cancel(&result);
   }
   return std::move(*result);
+}
+
+// Who READs needs no reply with a value: it was this one when its expiry changed, or all begins anew.
+Client::GetResult Engine::GetAndTouch(std::string_view key, std::chrono::seconds ttl) {
+  if (ttl.count() < 0) return std::unexpected(BadTtl());
+  const Deadline deadline = DeadlineFromNow();
+  while (true) {
+    auto got = Get(key, std::nullopt, deadline);
+    if (!got || !*got) return got;
+    auto touched = DoWrite(MakeTouch(key, ttl, (*got)->version), deadline);
+    if (touched) {
+      (*got)->version = touched->version;
+      return got;
+    }
+    if (touched.error().code == Code::kNotFound) return std::nullopt;
+    const bool is_over = touched.error().code != Code::kVersionMismatch || Clock::now() >= deadline;
+    if (is_over) return std::unexpected(std::move(touched.error()));
+  }
 }
 
 void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
@@ -402,13 +421,13 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
       write.index = next;
       write.context = &tally;
       write.deadline = deadline;
-      write.done = [](void* tally_context, size_t index, Client::PutResult result) {
+      write.done = [](void* tally_context, size_t index, WriteResult result) {
         auto* mine = static_cast<Tally*>(tally_context);
         --mine->left;
         const bool is_late = !result && (result.error().code == Code::kTimeout ||
                                          result.error().code == Code::kUnavailable);
         mine->moved = mine->moved || !is_late;
-        mine->done(mine->context, index, std::move(result));
+        mine->done(mine->context, index, VersionOf(std::move(result)));
       };
       writes_.Queue(write);
     }

@@ -42,13 +42,17 @@ class Engine {
   ~Engine();
 
   // Blocking.
-  Client::GetResult Get(std::string_view key, std::optional<std::span<std::byte>> into);
+  // deadline: of the call that this is part of; else the options' from now on.
+  Client::GetResult Get(std::string_view key, std::optional<std::span<std::byte>> into,
+                        std::optional<Deadline> deadline = {});
   // Does not block: std::nullopt when Get would.
   std::optional<Client::GetResult> TryGet(std::string_view key);
   std::expected<std::chrono::microseconds, Error> Age(std::string_view key);
   void GetMany(std::span<const std::string_view> keys,
                void (*done)(void*, size_t, Client::GetResult), void* context);
-  Client::PutResult DoWrite(Write write);
+  WriteResult DoWrite(Write write, std::optional<Deadline> deadline = {});
+  // The item as it is then, with its new expiry; nullopt: there is none. The bytes as of Get.
+  Client::GetResult GetAndTouch(std::string_view key, std::chrono::seconds ttl);
   void PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
                void* context);
   // Asks all shards at once, or one.
@@ -65,7 +69,7 @@ class Engine {
   void StartGet(std::string_view key, Client::GetCallback&& done) {
     started_.StartGet(key, DeadlineFromNow(), std::move(done));
   }
-  void StartWrite(const Write& write, Client::PutCallback&& done) {
+  void StartWrite(const Write& write, WriteCallback&& done) {
     started_.StartWrite(write, DeadlineFromNow(), std::move(done));
   }
   size_t Poll();

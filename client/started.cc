@@ -23,7 +23,7 @@ struct Started::Operation {
   Deadline deadline = {};
   Client::GetCallback get_done = {};
   Write write = {};
-  Client::PutCallback write_done = {};
+  WriteCallback write_done = {};
   Operation* next = nullptr;  // that waits after it
 
   void Fail(const Error& error) {
@@ -57,7 +57,7 @@ void Started::StartGet(std::string_view key, Deadline deadline, Client::GetCallb
   Start(std::move(operation));
 }
 
-void Started::StartWrite(Write write, Deadline deadline, Client::PutCallback&& done) {
+void Started::StartWrite(Write write, Deadline deadline, WriteCallback&& done) {
   auto operation = std::make_unique<Operation>(Operation{this, PlaceOf(write.key), true});
   if (places_.empty()) places_.resize(place_count());
   operation->write = write;
@@ -98,7 +98,7 @@ void Started::Run(std::unique_ptr<Operation> operation) {
 void Started::Queue(Operation* operation) {
   if (operation->is_write) {
     operation->write.context = operation;
-    operation->write.done = [](void* context, size_t, Client::PutResult result) {
+    operation->write.done = [](void* context, size_t, WriteResult result) {
       Ended(context)->write_done(std::move(result));
     };
     writes_->Queue(operation->write);

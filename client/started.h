@@ -31,7 +31,7 @@ class Started {
 
   // May throw std::bad_alloc; then `done` is as it was.
   void StartGet(std::string_view key, Deadline deadline, Client::GetCallback&& done);
-  void StartWrite(Write write, Deadline deadline, Client::PutCallback&& done);
+  void StartWrite(Write write, Deadline deadline, WriteCallback&& done);
 
   // Whether an operation of the key, or of one with the same hash, is under way.
   bool Has(std::string_view key) const;

@@ -26,6 +26,38 @@ constexpr auto kTakesNone = "the server takes no requests (stopped or overloaded
 
 constexpr auto kLogIsFull =
     "the disk of the server's log is full: free some of it, and writes go on by themselves";
+constexpr auto kTooLargeToModify =
+    "what is appended, or compared and stored, is 16 KiB at most: GET the item and PUT it over its "
+    "version";
+
+// What an INCREMENT sends as value goes to `number`.
+Request RequestOf(const Write& write, uint64_t sequence,
+                  std::array<char, verify::kNumberChangeBytes>* number) {
+  Request request;
+  request.operation = write.operation;
+  request.conditional = write.conditional;
+  request.compares = write.expected_value.has_value();
+  request.creates = write.creates;
+  request.flags = write.flags;
+  request.ttl_seconds = static_cast<uint32_t>(std::min<int64_t>(write.ttl.count(), UINT32_MAX));
+  request.request_id = sequence;
+  request.sequence = sequence;
+  request.expected_version = write.expected_version;
+  request.key = write.key;
+  request.value = write.value;
+  if (request.compares) request.expected_value = *write.expected_value;
+  if (request.operation == Operation::kIncrement) {
+    verify::EncodeNumberChange(write.change, number->data());
+    request.value = {number->data(), number->size()};
+  }
+  request.value_bytes = static_cast<uint32_t>(request.expected_value.size() + request.value.size());
+  return request;
+}
+
+// What the server makes a value of is in the message.
+bool MustBeEager(const Request& request) {
+  return request.compares || verify::IsModification(request.operation);
+}
 
 }  // namespace
 
@@ -36,7 +68,7 @@ Error ErrorOfStatus(Code status, uint64_t version) {
     case Code::kExists:
       return {status, "the key is present already"};
     case Code::kVersionMismatch:
-      return {status, "the key has another version"};
+      return {status, "the key has another version, or another value than the expected one"};
     case Code::kNoSpace:
       if (version == verify::kHostIsFull) return {status, kHostIsFull};
       if (version == verify::kLogIsFull) return {status, kLogIsFull};
@@ -51,6 +83,10 @@ Error ErrorOfStatus(Code status, uint64_t version) {
       return {status, "the server cannot write its log: plovd's own log says why"};
     case Code::kCorrupt:
       return {status, "stored bytes are damaged"};
+    case Code::kNotANumber:
+      return {status, "the value is not the text of a number that can be incremented"};
+    case Code::kOutOfRange:
+      return {status, "the number would go beyond its limits: it is as it was"};
     case Code::kUnknown:
       return {status, kOutcomeUnknown};
     default:
@@ -65,23 +101,6 @@ void WriteQueue::Add(const Write& write) {
 }
 
 void WriteQueue::Admit(const Write& write) { At(next_++) = {write, State::kQueued, false, -1}; }
-
-Request WriteQueue::RequestOf(const Entry& entry, uint64_t sequence) const {
-  const Write& write = entry.write;
-  Request request;
-  request.operation = write.operation;
-  request.retry = entry.retry;
-  request.conditional = write.conditional;
-  request.value_bytes = static_cast<uint32_t>(write.value.size());
-  request.flags = write.flags;
-  request.ttl_seconds = static_cast<uint32_t>(std::min<int64_t>(write.ttl.count(), UINT32_MAX));
-  request.request_id = sequence;
-  request.sequence = sequence;
-  request.expected_version = write.expected_version;
-  request.key = write.key;
-  request.value = write.value;
-  return request;
-}
 
 // Puts a large value where the server can READ it. kNever: the entry has ended, for there is no
 // such place on this connection.
@@ -127,16 +146,23 @@ bool WriteQueue::SendBatch(Link* link) {
   for (; end != next_ && message.count() < count_max; ++end) {
     Entry& entry = At(end);
     if (entry.state != State::kQueued) continue;
-    Request request = RequestOf(entry, end);
-    if (request.value.size() > value_bytes_max) {
+    std::array<char, verify::kNumberChangeBytes> number;
+    Request request = RequestOf(entry.write, end, &number);
+    request.retry = entry.retry;
+    if (entry.write.value.size() > value_bytes_max) {
       Refuse(&entry, ErrorOfStatus(Code::kTooLarge));
       refused = true;
       continue;
     }
-    const bool eager = request.value.size() <= kEagerValueBytesMax &&
+    const bool eager = request.value_bytes <= kEagerValueBytesMax &&
                        verify::kMessageHeaderBytes + verify::EncodedBytes(request) <= message_bytes;
     if (eager) {
       if (!message.Add(request)) break;
+      continue;
+    }
+    if (MustBeEager(request)) {
+      Refuse(&entry, {Code::kTooLarge, kTooLargeToModify});
+      refused = true;
       continue;
     }
     if (message.count() > 0) break;
@@ -175,7 +201,7 @@ void WriteQueue::Advance() {
 }
 
 // The entry is free before the caller hears of it: `done` may add the next write.
-void WriteQueue::Finish(Entry* entry, Client::PutResult result) {
+void WriteQueue::Finish(Entry* entry, WriteResult result) {
   const Write write = entry->write;
   const bool told = entry->state == State::kOrphaned;
   Unstage(entry);
@@ -205,7 +231,7 @@ void WriteQueue::OnReply(const verify::Reply& reply) {
   if (entry.state != State::kSent && entry.state != State::kOrphaned) return;
   ++answered_;
   if (reply.status == Code::kOk) {
-    Finish(&entry, reply.version);
+    Finish(&entry, Written{reply.version, static_cast<int64_t>(reply.number)});
   } else {
     Finish(&entry, std::unexpected(ErrorOfStatus(reply.status, reply.version)));
   }
@@ -316,7 +342,7 @@ void WriteQueue::CancelWaiting(const void* context) {
 void WriteQueue::Forget(const void* context) {
   for (uint64_t sequence = oldest_; sequence != next_; ++sequence) {
     Entry& entry = At(sequence);
-    if (entry.write.context == context) entry.write.done = [](void*, size_t, Client::PutResult) {};
+    if (entry.write.context == context) entry.write.done = [](void*, size_t, WriteResult) {};
   }
   std::erase_if(waiting_, [context](const Write& write) { return write.context == context; });
   Cancel(context);

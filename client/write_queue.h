@@ -12,12 +12,16 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <expected>
+#include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "client/callbacks.h"
 #include "client/link.h"
 #include "verify/message.h"
+#include "verify/number.h"
 
 namespace plov {
 
@@ -27,17 +31,28 @@ inline constexpr uint64_t kWritesMax = 255;
 // message.
 inline constexpr size_t kEagerValueBytesMax = 16 << 10;
 
-// A write as its caller gave it. Key and value stay the caller's until `done` was called.
+// How a write ended.
+struct Written {
+  Version version = 0;
+  int64_t number = 0;  // of an INCREMENT
+};
+using WriteResult = std::expected<Written, Error>;
+using WriteCallback = std::move_only_function<void(WriteResult)>;
+
+// A write as its caller gave it. Key and values stay the caller's until `done` was called.
 struct Write {
   verify::Operation operation = verify::Operation::kPut;
   bool conditional = false;
+  bool creates = false;
   uint32_t flags = 0;
   std::chrono::seconds ttl{0};  // not negative; 0 = for ever
   Version expected_version = 0;
   std::string_view key = {};
   std::string_view value = {};
+  std::optional<std::string_view> expected_value = {};
+  verify::NumberChange change = {};  // of an INCREMENT
   Deadline deadline = {};
-  void (*done)(void* context, size_t index, Client::PutResult result) = nullptr;
+  void (*done)(void* context, size_t index, WriteResult result) = nullptr;
   void* context = nullptr;
   size_t index = 0;
 };
@@ -96,11 +111,10 @@ class WriteQueue {
 
   Entry& At(uint64_t sequence) { return entries_[sequence % entries_.size()]; }
   const Entry& At(uint64_t sequence) const { return entries_[sequence % entries_.size()]; }
-  verify::Request RequestOf(const Entry& entry, uint64_t sequence) const;
   Staged Stage(fabric::Connection* connection, Entry* entry, verify::Request* request);
   bool SendBatch(Link* link);
   void Unstage(Entry* entry);
-  void Finish(Entry* entry, Client::PutResult result);
+  void Finish(Entry* entry, WriteResult result);
   void Orphan(Entry* entry, Error error);
   // Ends a write that this connection can never carry.
   void Refuse(Entry* entry, Error error);

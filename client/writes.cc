@@ -9,12 +9,27 @@ namespace plov {
 
 namespace {
 
+static_assert(static_cast<int>(NumberMode::kSigned) ==
+              static_cast<int>(verify::NumberMode::kSigned));
+static_assert(static_cast<int>(NumberMode::kUnsignedAdd) ==
+              static_cast<int>(verify::NumberMode::kUnsignedAdd));
+static_assert(static_cast<int>(NumberMode::kUnsignedSubtract) ==
+              static_cast<int>(verify::NumberMode::kUnsignedSubtract));
+
+constexpr auto kComparesWrongly = "only what is stored by PutMode::kSet has an expected value";
+
 verify::Operation OperationOf(PutMode mode) {
   switch (mode) {
     case PutMode::kAdd:
       return verify::Operation::kAdd;
     case PutMode::kReplace:
       return verify::Operation::kReplace;
+    case PutMode::kAppend:
+    case PutMode::kAppendOrAdd:
+      return verify::Operation::kAppend;
+    case PutMode::kPrepend:
+    case PutMode::kPrependOrAdd:
+      return verify::Operation::kPrepend;
     case PutMode::kSet:
       break;
   }
@@ -26,12 +41,41 @@ verify::Operation OperationOf(PutMode mode) {
 Write MakePut(std::string_view key, std::string_view value, const PutOptions& options) {
   Write write;
   write.operation = OperationOf(options.mode);
+  write.creates = options.mode == PutMode::kAppendOrAdd || options.mode == PutMode::kPrependOrAdd;
   write.conditional = options.expected_version != 0;
   write.expected_version = options.expected_version;
+  write.expected_value = options.expected_value;
   write.flags = options.flags;
   write.ttl = options.ttl;
   write.key = key;
   write.value = value;
+  return write;
+}
+
+Write MakeIncrement(std::string_view key, int64_t delta, const IncrementOptions& options) {
+  Write write;
+  write.operation = verify::Operation::kIncrement;
+  write.conditional = options.expected_version != 0;
+  write.expected_version = options.expected_version;
+  write.creates = options.initial.has_value();
+  write.flags = options.flags;
+  write.ttl = options.ttl;
+  write.key = key;
+  write.change = {.delta = delta,
+                  .initial = options.initial.value_or(0),
+                  .min = options.min,
+                  .max = options.max,
+                  .mode = static_cast<verify::NumberMode>(options.mode)};
+  return write;
+}
+
+Write MakeTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version) {
+  Write write;
+  write.operation = verify::Operation::kTouch;
+  write.conditional = expected_version != 0;
+  write.expected_version = expected_version;
+  write.ttl = ttl;
+  write.key = key;
   return write;
 }
 
@@ -44,15 +88,23 @@ Write MakeDelete(std::string_view key, Version expected_version) {
   return write;
 }
 
+Error BadTtl() {
+  return {Code::kInvalidArgument, "a time to live cannot be negative; 0 means for ever"};
+}
+
 // What no server can accept; the wire format has no room for it.
 std::optional<Error> Writes::Refusal(const Write& write) const {
   if (write.key.empty() || write.key.size() > verify::kKeyBytesMax) {
     return ErrorOfStatus(Code::kInvalidArgument);
   }
   if (write.ttl.count() < 0) {
-    return Error{Code::kInvalidArgument, "a time to live cannot be negative; 0 means for ever"};
+    return BadTtl();
   }
   if (write.value.size() > verify::kValueBytesMax) return ErrorOfStatus(Code::kTooLarge);
+  const bool compares_wrongly =
+      write.expected_value && (write.operation != verify::Operation::kPut ||
+                               write.expected_value->size() > verify::kValueBytesMax);
+  if (compares_wrongly) return Error{Code::kInvalidArgument, kComparesWrongly};
   return std::nullopt;
 }
 

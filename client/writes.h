@@ -3,10 +3,12 @@
 
 #include <plov/client.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "client/callbacks.h"
 #include "client/peers.h"
@@ -16,7 +18,16 @@ namespace plov {
 
 // What a caller asked for; without a deadline and a callback.
 Write MakePut(std::string_view key, std::string_view value, const PutOptions& options);
+Write MakeIncrement(std::string_view key, int64_t delta, const IncrementOptions& options);
+Write MakeTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version);
 Write MakeDelete(std::string_view key, Version expected_version);
+
+Error BadTtl();
+
+inline Client::PutResult VersionOf(WriteResult result) {
+  if (result) return result->version;
+  return std::unexpected(std::move(result.error()));
+}
 
 class Writes {
  public:

@@ -23,7 +23,7 @@ readonly build
 # (Consistency, which needs a table that grows, is left to the group torture.)
 readonly system_tests='ClientDeath.*:Damage.*:Death.*:Fork.*:Idle.GetsUseNoServerCpu'\
 ':Idle.GetsGoOnWhileTheServerIsStopped:Start.*Name*:Warm.*:Lives.NoGetMixesThem'
-readonly client_tests='Async.*:Client.*:Conditions.*:Many.*:Signals.*-Client.NoServerIsSaidAtOnce'\
+readonly client_tests='Async.*:Client.*:Conditions.*:Many.*:Modify.*:Signals.*-Client.NoServerIsSaidAtOnce'\
 ':Client.EachThreadHasItsOwn:Client.ManyShardsShareTheKeys:Client.ScanVisitsEveryItemOnce'\
 ':Client.RememberedLocationsNeverOutliveTheirValue:Many.AgreesWithWhatIsStoredWhateverTheWindow'
 

@@ -39,6 +39,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -96,16 +97,47 @@ enum class PutMode : uint8_t {
   kSet,      // store, whatever was there
   kAdd,      // only if the key is absent, else kExists
   kReplace,  // only if the key is present, else kNotFound
+  // Add to the end of the value that is there, or to its beginning, 16 KiB at most; flags and expiry
+  // stay. An absent key is kNotFound, or is stored as by kAdd.
+  kAppend,
+  kPrepend,
+  kAppendOrAdd,
+  kPrependOrAdd,
 };
 
 struct PutOptions {
   PutMode mode = PutMode::kSet;
   Version expected_version =
       0;  // not 0: only over this version, else kVersionMismatch or kNotFound
+  // kSet: only over an item with this value, else kVersionMismatch or kNotFound; 16 KiB at most with the
+  // new one. Must stay as long as that.
+  std::optional<std::string_view> expected_value = {};
   uint32_t flags = 0;
   // Counted by the server, from when it stores; 0 = never expires, negative is kInvalidArgument,
   // and one beyond February 2106 ends there.
   std::chrono::seconds ttl{0};
+};
+
+enum class NumberMode : uint8_t {
+  kSigned,       // -2^63 to 2^63-1, within IncrementOptions' limits: beyond them is kOutOfRange
+  kUnsignedAdd,  // 0 to 2^64-1, as memcached's incr: goes on from 0 after the last
+  kUnsignedSubtract,  // as its decr: stops at 0
+};
+
+struct IncrementOptions {
+  NumberMode mode = NumberMode::kSigned;
+  // What an absent key counts as: it is stored then, with flags and ttl. std::nullopt: kNotFound.
+  std::optional<int64_t> initial = {};
+  int64_t min = std::numeric_limits<int64_t>::min();  // of the new number; of kSigned
+  int64_t max = std::numeric_limits<int64_t>::max();
+  Version expected_version = 0;  // as PutOptions'
+  uint32_t flags = 0;
+  std::chrono::seconds ttl{0};
+};
+
+struct Number {
+  int64_t value = 0;  // of unsigned modes a uint64_t's bits
+  Version version = 0;
 };
 
 struct PutItem {
@@ -186,9 +218,11 @@ class PLOV_EXPORT Client {
   using GetResult = std::expected<std::optional<Item>, Error>;
   using PutResult = std::expected<Version, Error>;
   using DeleteResult = std::expected<bool, Error>;
+  using IncrementResult = std::expected<Number, Error>;
   using GetCallback = std::move_only_function<void(GetResult)>;
   using PutCallback = std::move_only_function<void(PutResult)>;
   using DeleteCallback = std::move_only_function<void(DeleteResult)>;
+  using IncrementCallback = std::move_only_function<void(IncrementResult)>;
 
   // Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock",
   // "rdma://HOST:PORT"), or of the cluster that has the servers of "cluster:URI[,URI...]": there it is
@@ -263,6 +297,31 @@ class PLOV_EXPORT Client {
     PutManyWith(items, call, const_cast<void*>(static_cast<const void*>(std::addressof(done))));
   }
 
+  // Adds `delta` to the number that the value is the decimal text of, as memcached and Redis have it; atomic, at
+  // most once. Flags and expiry stay.
+  //
+  // Returns: the new number and its version.
+  // Errors:  kNotFound, kNotANumber, kOutOfRange (nothing is changed), kUnknown, also where it was applied but
+  //          the server that knew the number is gone; else as Put.
+  // Cost:    one message and its reply.
+  IncrementResult Increment(std::string_view key, int64_t delta,
+                            const IncrementOptions& options = {});
+
+  // Lets the item expire after `ttl` from now on, 0 for never; the value stays, and the server copies it.
+  //
+  // Returns: its new version.
+  // Errors:  kNotFound; else as Put.
+  // Cost:    one message and its reply.
+  PutResult Touch(std::string_view key, std::chrono::seconds ttl, Version expected_version = 0);
+
+  // Get and Touch in one.
+  //
+  // Returns: the item as it was when its expiry changed, under its new version; Item::expiry is the
+  //          former one.
+  // Errors:  kVersionMismatch (the item was written all the time); else as Touch.
+  // Cost:    a Get and a Touch, again where the item was written between them.
+  GetResult GetAndTouch(std::string_view key, std::chrono::seconds ttl);
+
   // Removes a key; with `expected_version` only that version of it (else kVersionMismatch).
   // Returns: whether it was there.
   DeleteResult Delete(std::string_view key, Version expected_version = 0);
@@ -279,6 +338,10 @@ class PLOV_EXPORT Client {
   void StartGet(std::string_view key, GetCallback done);
   void StartPut(std::string_view key, std::string_view value, const PutOptions& options,
                 PutCallback done);
+  void StartIncrement(std::string_view key, int64_t delta, const IncrementOptions& options,
+                      IncrementCallback done);
+  void StartTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version,
+                  PutCallback done);
   void StartDelete(std::string_view key, Version expected_version, DeleteCallback done);
   size_t Poll();
   int fd() const;

@@ -1,0 +1,150 @@
+// Writes that make their value of the one that is there, as programs call them.
+#include <gtest/gtest.h>
+#include <plov/client.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/plovd.h"
+
+namespace plov {
+namespace {
+
+using std::chrono::seconds;
+using test::Plovd;
+
+class Modify : public ::testing::Test {
+ protected:
+  const Plovd server{{"--memory", "64M"}};
+  Client client = server.Connect({.timeout = seconds(20)});
+};
+
+TEST_F(Modify, IncrementCountsWithinItsLimits) {
+  EXPECT_EQ(client.Increment("n", 1).error().code, Code::kNotFound);
+  EXPECT_EQ(client.Increment("n", 5, {.initial = 10, .flags = 3})->value, 15);
+  const auto down = client.Increment("n", -20);
+  EXPECT_EQ(down->value, -5);
+  const auto hit = client.Get("n");
+  EXPECT_EQ((*hit)->value, "-5");
+  EXPECT_EQ((*hit)->flags, 3u);
+  EXPECT_EQ((*hit)->version, down->version);
+  EXPECT_EQ(client.Increment("n", -1, {.min = -5}).error().code, Code::kOutOfRange);
+  EXPECT_EQ(client.Increment("n", 1, {.expected_version = 1}).error().code, Code::kVersionMismatch);
+  ASSERT_TRUE(client.Put("text", "five"));
+  EXPECT_EQ(client.Increment("text", 1).error().code, Code::kNotANumber);
+}
+
+TEST_F(Modify, UnsignedNumbersAreMemcacheds) {
+  ASSERT_TRUE(client.Put("n", "18446744073709551615"));
+  EXPECT_EQ(client.Increment("n", 0, {.mode = NumberMode::kUnsignedAdd})->value, -1);
+  EXPECT_EQ(client.Increment("n", 3, {.mode = NumberMode::kUnsignedAdd})->value, 2);
+  EXPECT_EQ(client.Increment("n", 3, {.mode = NumberMode::kUnsignedSubtract})->value, 0);
+}
+
+TEST_F(Modify, ANumberNeedsNoMoreThanItsTextHas) {
+  const Plovd small({"--memory", "64M", "--max-value", "2"});
+  Client of_small = small.Connect();
+  EXPECT_EQ(of_small.Increment("n", 99, {.initial = 0})->value, 99);
+  EXPECT_EQ(of_small.Increment("n", 1).error().code, Code::kTooLarge);
+  EXPECT_EQ((*of_small.Get("n"))->value, "99");
+}
+
+TEST_F(Modify, JoinsAreModesOfAPut) {
+  EXPECT_EQ(client.Put("k", "x", {.mode = PutMode::kAppend}).error().code, Code::kNotFound);
+  EXPECT_EQ(client.Put("k", "x", {.mode = PutMode::kPrepend}).error().code, Code::kNotFound);
+  ASSERT_TRUE(client.Put("k", "b", {.mode = PutMode::kAppendOrAdd, .flags = 8}));
+  const std::vector<PutItem> items = {{"k", "c", {.mode = PutMode::kAppend}},
+                                      {"k", "a", {.mode = PutMode::kPrependOrAdd}},
+                                      {"k", "d", {.mode = PutMode::kAppendOrAdd}}};
+  client.PutMany(items, [](size_t, const Client::PutResult& result) { EXPECT_TRUE(result); });
+  EXPECT_EQ((*client.Get("k"))->value, "abcd");
+  EXPECT_EQ((*client.Get("k"))->flags, 8u);
+}
+
+TEST_F(Modify, WhatTheServerMakesAValueOfIsInTheMessage) {
+  ASSERT_TRUE(client.Put("k", "x"));
+  const std::string most(16 << 10, 'm');
+  ASSERT_TRUE(client.Put("k", most, {.mode = PutMode::kAppend}));
+  EXPECT_EQ(client.Put("k", most + "m", {.mode = PutMode::kAppend}).error().code, Code::kTooLarge);
+  EXPECT_EQ(client.Put("k", "n", {.expected_value = most}).error().code, Code::kTooLarge);
+  EXPECT_EQ((*client.Get("k"))->value, "x" + most);
+}
+
+TEST_F(Modify, ExpectedValueDecides) {
+  EXPECT_EQ(client.Put("k", "1", {.expected_value = ""}).error().code, Code::kNotFound);
+  ASSERT_TRUE(client.Put("k", ""));
+  EXPECT_TRUE(client.Put("k", "1", {.expected_value = "", .flags = 2}));
+  EXPECT_EQ(client.Put("k", "2", {.expected_value = "0"}).error().code, Code::kVersionMismatch);
+  EXPECT_EQ(client.Put("k", "2", {.mode = PutMode::kReplace, .expected_value = "1"}).error().code,
+            Code::kInvalidArgument);
+  const Version version = (*client.Get("k"))->version;
+  EXPECT_EQ(
+      client.Put("k", "2", {.expected_version = version + 1, .expected_value = "1"}).error().code,
+      Code::kVersionMismatch);
+  EXPECT_TRUE(client.Put("k", "2", {.expected_version = version, .expected_value = "1"}));
+}
+
+TEST_F(Modify, TouchIsSeenByGet) {
+  EXPECT_EQ(client.Touch("k", seconds(9)).error().code, Code::kNotFound);
+  EXPECT_FALSE(client.GetAndTouch("k", seconds(9))->has_value());
+  for (const size_t bytes : {size_t{5}, size_t{500}, size_t{3} << 20}) {
+    const std::string value(bytes, 'v');
+    ASSERT_TRUE(client.Put("k", value, {.flags = 7}));
+    const auto touched = client.Touch("k", seconds(1000));
+    ASSERT_TRUE(touched);
+    EXPECT_EQ((*client.Get("k"))->version, *touched);
+    EXPECT_NE((*client.Get("k"))->expiry, 0u);
+    const auto got = client.GetAndTouch("k", seconds(0));
+    ASSERT_TRUE(got && *got);
+    EXPECT_EQ((*got)->value, value);
+    EXPECT_EQ((*got)->flags, 7u);
+    EXPECT_GT((*got)->version, *touched);
+    EXPECT_EQ((*client.Get("k"))->expiry, 0u);
+  }
+  EXPECT_EQ(client.Touch("k", seconds(-1)).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(client.GetAndTouch("none", seconds(-1)).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(Modify, StartedOnesKeepTheirOrder) {
+  int64_t last = 0;
+  for (int i = 1; i <= 600; ++i) {
+    client.StartIncrement("n", 1, {.initial = 0}, [&, i](const Client::IncrementResult& result) {
+      EXPECT_EQ(result->value, i);
+      last = result->value;
+    });
+  }
+  Version touched = 0;
+  client.StartTouch("n", seconds(100), 0,
+                    [&](const Client::PutResult& result) { touched = *result; });
+  std::optional<Version> got;
+  client.StartGet("n", [&](const Client::GetResult& result) { got = (*result)->version; });
+  while (client.Poll() > 0) continue;
+  EXPECT_EQ(last, 600);
+  EXPECT_EQ(got, touched);
+}
+
+TEST_F(Modify, ConcurrentOnesAllCount) {
+  constexpr int kThreads = 3, kEach = 300;
+  ASSERT_TRUE(client.Put("log", std::string(70'000, 'l')));
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this] {
+      Client mine = server.Connect({.timeout = seconds(60)});
+      for (int i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(mine.Increment("n", 1, {.initial = 0}));
+        if (i % 10 == 0) {
+          EXPECT_TRUE(mine.Put("log", "!", {.mode = PutMode::kAppend}));
+          EXPECT_TRUE(mine.GetAndTouch("n", seconds(1000)));
+        }
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ((*client.Get("n"))->value, std::to_string(kThreads * kEach));
+  EXPECT_EQ((*client.Get("log"))->value.size(), 70'000u + kThreads * kEach / 10);
+}
+
+}  // namespace
+}  // namespace plov
