@@ -13,12 +13,33 @@ constexpr auto kCommands = std::to_array<Command>({
      "Ends with 1 when there is no such key. Binary values come out as they are,\n"
      "but on a terminal, where control characters are shown as \\xNN.\n"
      "With --json: an object with key, value, version, flags and expiry; with --read-from\n"
-     "any-replica also age_us, how old at most that is.\n",
-     1, 1, "", Get},
+     "any-replica also age_us, how old at most that is. With --ttl: as touch, the value of that "
+     "moment.\n",
+     1, 1, "ttl", Get},
     {"put", "set", "KEY [VALUE|-]", "store VALUE, or what comes on standard input, under KEY",
      "Without VALUE, and with -, the value is read from standard input to its end, newlines\n"
      "included. Prints nothing; with --json: an object with key and version.\n",
-     1, 2, "ttl flags add replace if-version", Put},
+     1, 2, "ttl flags add replace if-version if-value", Put},
+    {"append", "", "KEY [VALUE|-]", "put VALUE, or what comes on standard input, after that of KEY",
+     "At the server, at most 16 KiB at a time; flags and expiry of the item stay. Ends with 1 "
+     "when\n"
+     "there is no such key: --create stores it. Prints nothing; with --json: an object with key "
+     "and\n"
+     "version.\n",
+     1, 2, "create ttl flags if-version", Append},
+    {"prepend", "", "KEY [VALUE|-]", "the same before it", "As append.\n", 1, 2,
+     "create ttl flags if-version", Prepend},
+    {"incr", "", "KEY [N]", "add N, or 1, to the number that is the value of KEY, and print it",
+     "At the server. The value is the decimal text of a number, -2^63 to 2^63-1; flags and expiry "
+     "stay.\n"
+     "Ends with 1 when there is no such key: --initial stores what it counts as, with N added. "
+     "Ends\n"
+     "with 3, and changes nothing, when the value is no number or would leave its limits.\n"
+     "With --unsigned, as memcached: 0 to 2^64-1, incr goes on from 0, decr stops there.\n"
+     "With --json: an object with key, number and version.\n",
+     1, 2, "initial min max unsigned ttl flags if-version", Incr},
+    {"decr", "", "KEY [N]", "subtract N, or 1", "As incr.\n", 1, 2,
+     "initial min max unsigned ttl flags if-version", Decr},
     {"delete", "del", "KEY", "remove KEY", "Ends with 1 when there is no such key.\n", 1, 1,
      "if-version", Delete},
     {"mget", "", "KEY...", "print KEY<TAB>VALUE for each KEY that is there, escaped as in load",
@@ -31,8 +52,8 @@ constexpr auto kCommands = std::to_array<Command>({
      "found for each KEY.\n",
      1, SIZE_MAX, "", Exists},
     {"touch", "", "KEY", "let KEY expire after --ttl from now on; without --ttl, never",
-     "Its value and flags stay, also those that somebody else writes meanwhile. Ends with 1 when\n"
-     "there is no such key. Prints nothing; with --json: an object with key and version.\n",
+     "At the server; value and flags stay. Ends with 1 when there is no such key. Prints nothing;\n"
+     "with --json: an object with key and version.\n",
      1, 1, "ttl", Touch},
     {"load", "", "FILE|-", "store every line KEY<TAB>VALUE of FILE or of standard input",
      "In keys and values \\t is a tab, \\n a newline and \\\\ a backslash; all other bytes are\n"

@@ -77,4 +77,11 @@ program::Json JsonOfKey(std::string_view key, const Item& item) {
   return object;
 }
 
+program::Json JsonOfWrite(std::string_view key, Version version) {
+  program::Json object = program::Json::object();
+  AddBytes("key", key, &object);
+  object["version"] = version;
+  return object;
+}
+
 }  // namespace plov::cli

@@ -22,6 +22,9 @@ program::Json JsonOf(std::string_view key, const Item& item);
 // The same without the value.
 program::Json JsonOfKey(std::string_view key, const Item& item);
 
+// What a write of the key prints.
+program::Json JsonOfWrite(std::string_view key, Version version);
+
 // What one shard says of itself, "name value\n" lines; what is none is passed over.
 program::Json ShardStats(std::string_view text);
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "program/nearest.h"
+#include "verify/number.h"
 #include "verify/quantity.h"
 #include "verify/record.h"
 
@@ -50,7 +51,9 @@ po::options_description GlobalOptions() {
 
 po::options_description CommandOptions() {
   po::options_description options(
-      "Options of put (--if-version also of delete, --ttl of touch), of load (--json-lines), of "
+      "Options of put, append, prepend, incr and decr (--if-version also of delete, --ttl of get "
+      "and "
+      "touch), of load (--json-lines), of "
       "scan (--values), of flush (--yes), of stats (--watch, --prometheus), of top (--interval, "
       "--count), of snapshot (--no-wait, also of cluster), of drain "
       "(--cancel), of log list (--shard, --snapshot), of restore (--until-version, "
@@ -66,6 +69,14 @@ po::options_description CommandOptions() {
       ("replace", po::bool_switch(), "only when KEY is there")
       ("if-version", po::value<std::string>()->value_name("N"),
        "only over this version of KEY, as get --json shows it")
+      ("if-value", po::value<std::string>()->value_name("VALUE"),
+       "only when KEY has this value; 16 KiB at most with the new one")
+      ("create", po::bool_switch(), "store KEY where it is not there")
+      ("initial", po::value<std::string>()->value_name("N"),
+       "what KEY counts as where it is not there (it is not stored)")
+      ("min", po::value<std::string>()->value_name("N"), "the number gets no smaller (-2^63)")
+      ("max", po::value<std::string>()->value_name("N"), "the number gets no greater (2^63-1)")
+      ("unsigned", po::bool_switch(), "0 to 2^64-1: incr goes on from 0, decr stops there")
       ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
       ("values", po::bool_switch(), "print values, too")
       ("yes", po::bool_switch(), "delete without a question")
@@ -179,9 +190,39 @@ std::expected<PutOptions, Error> PutOptionsOf(const po::variables_map& given) {
   if (add + replace + (*version != 0) > 1) {
     return Invalid("--add, --replace and --if-version exclude each other");
   }
+  if (add + replace + given.count("if-value") > 1) {
+    return Invalid("--add, --replace and --if-value exclude each other");
+  }
   if (add) put.mode = PutMode::kAdd;
   if (replace) put.mode = PutMode::kReplace;
   return put;
+}
+
+std::expected<void, Error> FillIncrement(const po::variables_map& given, Options* options) {
+  options->is_unsigned = given["unsigned"].as<bool>();
+  const auto mode =
+      options->is_unsigned ? verify::NumberMode::kUnsignedAdd : verify::NumberMode::kSigned;
+  IncrementOptions* increment = &options->increment;
+  int64_t initial = 0;
+  for (const auto& [name, number] :
+       {std::pair("initial", &initial), std::pair("min", &increment->min),
+        std::pair("max", &increment->max)}) {
+    const auto text = ValueOf(given, name);
+    if (!text) continue;
+    const auto value = verify::NumberOf(*text, mode);
+    if (!value)
+      return Invalid(fmt::format("--{} '{}' is not a number that the key can have", name, *text));
+    *number = *value;
+  }
+  if (given.count("initial") > 0) increment->initial = initial;
+  if (options->is_unsigned && given.count("min") + given.count("max") > 0) {
+    return Invalid("--min and --max are not for --unsigned");
+  }
+  if (increment->min > increment->max) return Invalid("--min is greater than --max");
+  increment->expected_version = options->put.expected_version;
+  increment->flags = options->put.flags;
+  increment->ttl = options->put.ttl;
+  return {};
 }
 
 std::expected<void, Error> FillReads(const po::variables_map& given, Options* options) {
@@ -360,6 +401,11 @@ std::expected<Options, Error> Digest(const po::variables_map& given, std::vector
   const auto put = PutOptionsOf(given);
   if (!put) return std::unexpected(put.error());
   options.put = *put;
+  options.if_value = ValueOf(given, "if-value");
+  options.creates = given["create"].as<bool>();
+  if (auto filled = FillIncrement(given, &options); !filled) {
+    return std::unexpected(filled.error());
+  }
   const auto memory = SizeOf(given, "memory", options.memory_bytes);
   if (!memory) return std::unexpected(memory.error());
   options.memory_bytes = *memory;

@@ -59,7 +59,12 @@ struct Options {
   bool cancel = false;                                           // of drain
   // Likewise: how long clients may stay.
   std::chrono::microseconds drain_for = std::chrono::seconds(30);
-  PutOptions put;  // of put; delete uses expected_version, touch the ttl
+  PutOptions
+      put;  // of put, append and prepend; delete uses expected_version, get and touch the ttl
+  std::optional<std::string> if_value = {};  // of put
+  bool creates = false;                      // of append and prepend
+  IncrementOptions increment = {};           // of incr and decr
+  bool is_unsigned = false;
   // Of doctor: the --memory of the server; what plovd takes when it is given none.
   uint64_t memory_bytes = uint64_t{1} << 30;
   std::string log_folder = {};             // of doctor: the --log of the server; empty: it has none

@@ -1,4 +1,4 @@
-// put and delete.
+// put, append, prepend and delete.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -49,7 +49,14 @@ Error Refused(Error error, const Options& options) {
   if (error.code == Code::kExists) {
     error.message = fmt::format("the key '{}' is there already: --replace would overwrite it", key);
   } else if (error.code == Code::kNotFound) {
-    error.message = fmt::format("no item has the key '{}': --add would store it", key);
+    const bool joins = options.put.mode >= PutMode::kAppend;
+    error.message =
+        fmt::format("no item has the key '{}': --{} would store it", key, joins ? "create" : "add");
+  } else if (error.code == Code::kVersionMismatch && options.if_value) {
+    error.message = fmt::format("the key '{}' does not have that value", key);
+    if (options.put.expected_version != 0) {
+      error.message += fmt::format(", or not version {}", options.put.expected_version);
+    }
   } else if (error.code == Code::kVersionMismatch) {
     error.message =
         fmt::format("the key '{}' does not have version {}: get --json shows its version", key,
@@ -58,24 +65,36 @@ Error Refused(Error error, const Options& options) {
   return error;
 }
 
-}  // namespace
-
-Outcome Put(const Options& options, program::Output* output) {
+Outcome Store(const Options& options, program::Output* output) {
   const std::string& key = options.words[0];
   if (auto good = CheckKey(key); !good) return good;
   const auto value = ValueOf(options);
   if (!value) return std::unexpected(value.error());
   const auto client = ConnectOnce(options);
   if (!client) return std::unexpected(client.error());
-  const auto version = (*client)->Put(key, *value, options.put);
+  PutOptions put = options.put;
+  put.expected_value = options.if_value;
+  const auto version = (*client)->Put(key, *value, put);
   if (!version) return std::unexpected(Refused(version.error(), options));
-  if (options.json) {
-    program::Json object = program::Json::object();
-    AddBytes("key", key, &object);
-    object["version"] = *version;
-    output->Write(program::LineOf(object));
-  }
+  if (options.json) output->Write(program::LineOf(JsonOfWrite(key, *version)));
   return {};
+}
+
+Outcome Join(Options options, PutMode mode, PutMode creating_mode, program::Output* output) {
+  options.put.mode = options.creates ? creating_mode : mode;
+  return Store(options, output);
+}
+
+}  // namespace
+
+Outcome Put(const Options& options, program::Output* output) { return Store(options, output); }
+
+Outcome Append(const Options& options, program::Output* output) {
+  return Join(options, PutMode::kAppend, PutMode::kAppendOrAdd, output);
+}
+
+Outcome Prepend(const Options& options, program::Output* output) {
+  return Join(options, PutMode::kPrepend, PutMode::kPrependOrAdd, output);
 }
 
 Outcome Delete(const Options& options, program::Output* output) {

@@ -32,7 +32,7 @@ TEST(Completion, ACommandComesFirst) {
 
 TEST(Completion, OptionsAreThoseOfTheCommand) {
   EXPECT_EQ(Complete("put key value --tt").rest, "l ");
-  EXPECT_THAT(Complete("get key --tt").names, IsEmpty());
+  EXPECT_THAT(Complete("delete key --tt").names, IsEmpty());
   EXPECT_THAT(Complete("flush --").names, Contains("--yes"));
   EXPECT_THAT(Complete("flush --").names, Contains("--json"));
   EXPECT_THAT(Complete("--").names, Not(Contains("--yes")));

@@ -95,7 +95,36 @@ run --json get versioned
 version=$(tr -dc '0-9' <<< "$(grep -o '"version":[0-9]*' "$work/out")")
 expect 0 delete versioned --if-version "$version" && expect 1 get versioned
 
+expect 0 put valued old && expect 3 put valued new --if-value olds && says 'not have that value'
+expect 1 put gone new --if-value old && says 'no item' && expect 2 put valued new --if-value old --add
+expect 0 put valued new --if-value old --json && is_json && expect 0 get valued && out 'new\n'
+expect 0 put valued '' --if-value new && expect 0 put valued x --if-value ''
+
+# What the server makes of the value.
+expect 1 append joined b && says '--create' && expect 1 prepend joined b
+expect 0 append joined b --create --flags 7 && expect 0 append joined c && out ''
+printf 'a\n' > "$work/value"
+expect 0 prepend joined --json < "$work/value" && is_json && shows '"version"'
+expect 0 get joined && out 'a\nbc\n' && expect 0 get joined --json && shows '"flags":7'
+expect 3 append joined d --if-version 1 && says 'version 1'
+head -c 16385 /dev/zero > "$work/value"
+expect 3 append joined - < "$work/value" && says '16 KiB'
+expect 1 incr n && says '--initial' && expect 0 incr n --initial 10 && out '11\n'
+expect 0 incr n 31 && out '42\n' && expect 0 decr n 50 && shows '^-8$' && expect 0 get n && shows '^-8$'
+expect 0 incr n -2 && shows '^-10$' && expect 0 decr n -- -2 && shows '^-8$'
+expect 3 decr n 1 --min -8 && says 'limits' && expect 0 incr n 1 --max -7 && shows '^-7$'
+expect 0 incr n --json && is_json && shows '^{"key":"n","version":[0-9]*,"number":-6}$'
+expect 3 incr joined && says 'not the text of a number'
+expect 2 incr n x && says "'x' is not a number" && expect 2 incr n 9223372036854775808
+expect 2 decr n -9223372036854775808 && expect 2 incr n --min 2 --max 1 && expect 2 incr n --initial x
+expect 0 put u 18446744073709551615 && expect 3 incr u && expect 0 incr u 2 --unsigned && out '1\n'
+expect 0 decr u 5 --unsigned && out '0\n' && expect 0 incr u 18446744073709551615 --unsigned --json
+shows '"number":18446744073709551615' && expect 2 incr u --unsigned --max 3 && expect 2 incr u -1 --unsigned
+
 # Flags and expiry.
+expect 0 get joined --ttl 1h && out 'a\nbc\n' && expect 0 get joined --json
+shows '"flags":7,"expiry":[1-9]' && expect 0 touch joined && expect 0 get joined --json && shows '"expiry":0'
+expect 1 get gone --ttl 1h
 expect 0 put flagged v --flags 4294967295 --ttl 1h && expect 0 get flagged --json
 shows '"flags":4294967295,"expiry":[1-9]'
 expect 0 put brief v --ttl 1s

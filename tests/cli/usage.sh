@@ -41,7 +41,7 @@ for text in 0 '' 5ms x 4294967296s 1500ms; do expect 2 put a b --ttl "$text" && 
 for text in -1 '' 4294967296 1x; do expect 2 put a b --flags="$text" && says '\-\-flags'; done
 for text in -1 '' 0 1x; do expect 2 put a b --if-version="$text" && says '\-\-if-version'; done
 expect 2 put a b --add --replace && says 'exclude' && expect 2 put a b --add --if-version 1
-expect 2 get a --ttl 3s && says '\-\-ttl is not an option of get'
+expect 2 delete a --ttl 3s && says '\-\-ttl is not an option of delete'
 expect 2 sync --no-wait && says '\-\-no-wait is not an option of sync'
 expect 2 delete a --add && expect 2 load - --flags 1 && expect 2 mget a --replace
 
