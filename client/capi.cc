@@ -33,24 +33,21 @@ static_assert(Agree(PLOV_PROTOCOL, Code::kProtocol));
 static_assert(Agree(PLOV_IN_USE, Code::kInUse));
 static_assert(Agree(PLOV_BUFFER_TOO_SMALL, Code::kBufferTooSmall));
 static_assert(Agree(PLOV_SYSTEM, Code::kSystem));
+static_assert(Agree(PLOV_NOT_A_NUMBER, Code::kNotANumber));
+static_assert(Agree(PLOV_OUT_OF_RANGE, Code::kOutOfRange));
 static_assert(static_cast<int>(plov::PutMode::kSet) == PLOV_SET);
 static_assert(static_cast<int>(plov::PutMode::kAdd) == PLOV_ADD);
 static_assert(static_cast<int>(plov::PutMode::kReplace) == PLOV_REPLACE);
+static_assert(static_cast<int>(plov::PutMode::kAppend) == PLOV_APPEND);
+static_assert(static_cast<int>(plov::PutMode::kPrepend) == PLOV_PREPEND);
+static_assert(static_cast<int>(plov::PutMode::kAppendOrAdd) == PLOV_APPEND_OR_ADD);
+static_assert(static_cast<int>(plov::PutMode::kPrependOrAdd) == PLOV_PREPEND_OR_ADD);
 static_assert(static_cast<int>(plov::ReadFrom::kPrimary) == PLOV_READ_PRIMARY);
 static_assert(static_cast<int>(plov::ReadFrom::kAnyReplica) == PLOV_READ_ANY_REPLICA);
 
 constexpr plov_error kNoClient = {PLOV_INVALID_ARGUMENT, "the plov_client is NULL"};
 // Past any expiry that 32 bits can hold, and no sum with it overflows.
 constexpr uint64_t kTtlSecondsMax = uint64_t{1} << 33;
-
-// What a program and a library of other releases have in common of a struct; what only the program
-// knows is 0.
-template <typename Struct>
-void CopyStruct(void* to, size_t to_bytes, const Struct& from) {
-  if (to == nullptr) return;
-  std::memset(to, 0, to_bytes);
-  std::memcpy(to, &from, std::min(to_bytes, sizeof(from)));
-}
 
 const char* Mistake(const plov_options& options) {
   if (options.struct_bytes == 0) return "plov_options are to be made by plov_default_options()";
@@ -67,16 +64,6 @@ const char* Mistake(const plov_options& options) {
     return "max_age_us is 1 to PLOV_TIMEOUT_US_MAX";
   }
   return nullptr;
-}
-
-plov_code Answer(plov_client* client, const Client::GetResult& got, plov_item* item) {
-  if (got && *got) {
-    *item = ItemOf(**got);
-    return PLOV_OK;
-  }
-  *item = {};
-  if (got) return Note(&client->last, PLOV_NOT_FOUND, kAbsent);
-  return Note(&client->last, got.error());
 }
 
 }  // namespace
@@ -109,13 +96,32 @@ plov_item ItemOf(const Item& item) {
   return {View(item.value), item.version, item.flags, item.expiry};
 }
 
+std::chrono::seconds TtlOf(uint64_t ttl_seconds) {
+  return std::chrono::seconds(static_cast<int64_t>(std::min(ttl_seconds, kTtlSecondsMax)));
+}
+
 PutOptions OptionsOf(const plov_put_options* options) {
   if (options == nullptr) return {};
-  const auto ttl = static_cast<int64_t>(std::min(options->ttl_seconds, kTtlSecondsMax));
   return {.mode = static_cast<PutMode>(options->mode),
           .expected_version = options->expected_version,
           .flags = options->flags,
-          .ttl = std::chrono::seconds(ttl)};
+          .ttl = TtlOf(options->ttl_seconds)};
+}
+
+plov_code Answer(plov_client* client, const Client::GetResult& got, plov_item* item) {
+  if (got && *got) {
+    *item = ItemOf(**got);
+    return PLOV_OK;
+  }
+  *item = {};
+  if (got) return Note(&client->last, PLOV_NOT_FOUND, kAbsent);
+  return Note(&client->last, got.error());
+}
+
+plov_code Answer(plov_client* client, const Client::PutResult& put, uint64_t* version) {
+  if (!put) return Note(&client->last, put.error());
+  if (version != nullptr) *version = *put;
+  return PLOV_OK;
 }
 
 }  // namespace plov::capi
@@ -144,11 +150,7 @@ plov_code plov_connect(const char* uri, const plov_options* options, plov_client
     return Note(error, PLOV_INVALID_ARGUMENT,
                 "plov_connect needs a uri and a place for the client");
   }
-  plov_options given = plov_default_options();
-  if (options != nullptr) {
-    const size_t bytes = std::min(options->struct_bytes, sizeof(given));
-    std::memcpy(&given, options, std::max(bytes, sizeof(size_t)));
-  }
+  const plov_options given = Given(options, plov_default_options());
   if (const char* mistake = Mistake(given)) return Note(error, PLOV_INVALID_ARGUMENT, mistake);
   return Catch(error, [&] {
     auto connected = Client::Connect(
@@ -224,12 +226,9 @@ plov_code plov_get_many(plov_client* client, const plov_view* keys, size_t count
 plov_code plov_put(plov_client* client, plov_view key, plov_view value,
                    const plov_put_options* options, uint64_t* version) {
   if (client == nullptr || !IsGood(key) || !IsGood(value)) return RefuseNull(client);
-  if (!IsGood(options)) return Refuse(client, "no such plov_put_mode");
+  if (!IsGood(options)) return Refuse(client, kNoPutMode);
   return Run(client, [&] {
-    const auto put = client->client.Put(Text(key), Text(value), OptionsOf(options));
-    if (!put) return Note(&client->last, put.error());
-    if (version != nullptr) *version = *put;
-    return PLOV_OK;
+    return Answer(client, client->client.Put(Text(key), Text(value), OptionsOf(options)), version);
   });
 }
 
@@ -242,7 +241,7 @@ plov_code plov_put_many(plov_client* client, const plov_put_item* items, size_t 
     client->items.clear();
     for (const plov_put_item& item : std::span(items, count)) {
       if (!IsGood(item.key) || !IsGood(item.value)) return RefuseNull(client);
-      if (!IsGood(&item.options)) return Refuse(client, "no such plov_put_mode");
+      if (!IsGood(&item.options)) return Refuse(client, kNoPutMode);
       client->items.push_back({Text(item.key), Text(item.value), OptionsOf(&item.options)});
     }
     client->client.PutMany(client->items, [&](size_t index, const Client::PutResult& result) {
@@ -329,8 +328,10 @@ const char* plov_code_name(unsigned code) {
       {"PLOV_OK", "PLOV_NOT_FOUND", "PLOV_EXISTS", "PLOV_VERSION_MISMATCH", "PLOV_NO_SPACE",
        "PLOV_INVALID_ARGUMENT", "PLOV_TOO_LARGE", "PLOV_UNAVAILABLE", "PLOV_TIMEOUT",
        "PLOV_UNKNOWN", "PLOV_CORRUPT", "PLOV_PERMISSION", "PLOV_PROTOCOL", "PLOV_IN_USE",
-       "PLOV_BUFFER_TOO_SMALL", "PLOV_SYSTEM"});
-  return code < kNames.size() ? kNames[code] : kNames.back();
+       "PLOV_BUFFER_TOO_SMALL", "PLOV_SYSTEM",
+       "PLOV_SYSTEM",  // 16 is not used in C
+       "PLOV_NOT_A_NUMBER", "PLOV_OUT_OF_RANGE"});
+  return code < kNames.size() ? kNames[code] : kNames[PLOV_SYSTEM];
 }
 
 const char* plov_version(void) { return PLOV_VERSION; }

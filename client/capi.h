@@ -4,7 +4,11 @@
 #include <plov.h>
 #include <plov/client.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <exception>
+#include <expected>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -25,6 +29,7 @@ struct plov_client {
 namespace plov::capi {
 
 inline constexpr const char* kAbsent = "the key is absent";
+inline constexpr const char* kNoPutMode = "no such plov_put_mode";
 
 // Fills `error`, which may be null, and returns the code.
 plov_code Note(plov_error* error, plov_code code, std::string_view message);
@@ -64,7 +69,7 @@ plov_code Run(plov_client* client, Body&& body) noexcept {
 
 inline bool IsGood(plov_view view) { return view.data != nullptr || view.bytes == 0; }
 inline bool IsGood(const plov_put_options* options) {
-  return options == nullptr || options->mode <= PLOV_REPLACE;
+  return options == nullptr || options->mode <= PLOV_PREPEND_OR_ADD;
 }
 
 inline std::string_view Text(plov_view view) {
@@ -72,12 +77,42 @@ inline std::string_view Text(plov_view view) {
 }
 inline plov_view View(std::string_view text) { return {text.data(), text.size()}; }
 
+// What a program and a library of other releases have in common of a struct; what only the program
+// knows is 0.
+template <typename Struct>
+void CopyStruct(void* to, size_t to_bytes, const Struct& from) {
+  if (to == nullptr) return;
+  std::memset(to, 0, to_bytes);
+  std::memcpy(to, &from, std::min(to_bytes, sizeof(from)));
+}
+
+// The options of a program, which begin with `struct_bytes`: what it does not know is as in `defaults`.
+template <typename Options>
+Options Given(const Options* options, Options defaults) {
+  if (options == nullptr) return defaults;
+  const size_t bytes = std::min(options->struct_bytes, sizeof(defaults));
+  std::memcpy(&defaults, options, std::max(bytes, sizeof(size_t)));
+  return defaults;
+}
+
 plov_item ItemOf(const Item& item);
+std::chrono::seconds TtlOf(uint64_t ttl_seconds);
 PutOptions OptionsOf(const plov_put_options* options);
+// What `options` say, or what is wrong with them.
+std::expected<IncrementOptions, const char*> OptionsOf(const plov_increment_options* options);
+// The same of a PUT that compares with `expected`, which they refer to.
+std::expected<PutOptions, const char*> OptionsOf(const plov_put_options* options,
+                                                 plov_view expected);
+
+// PLOV_OK with the item, or PLOV_NOT_FOUND or an error with none.
+plov_code Answer(plov_client* client, const Client::GetResult& got, plov_item* item);
+// PLOV_OK with the version, unless that is null, or an error.
+plov_code Answer(plov_client* client, const Client::PutResult& put, uint64_t* version);
 
 // Call `done`.
 void Tell(plov_get_callback done, void* context, size_t index, const Client::GetResult& got);
 void Tell(plov_write_callback done, void* context, size_t index, const Client::PutResult& put);
 void Tell(plov_write_callback done, void* context, const Client::DeleteResult& removed);
+void Tell(plov_increment_callback done, void* context, const Client::IncrementResult& incremented);
 
 }  // namespace plov::capi

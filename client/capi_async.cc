@@ -62,6 +62,17 @@ void Tell(plov_write_callback done, void* context, const Client::DeleteResult& r
   done(context, &result);
 }
 
+void Tell(plov_increment_callback done, void* context, const Client::IncrementResult& incremented) {
+  plov_increment_result result = {PLOV_OK, "", 0, 0};
+  if (incremented) {
+    result.number = incremented->value;
+    result.version = incremented->version;
+  } else {
+    FillError(&result, incremented.error());
+  }
+  done(context, &result);
+}
+
 }  // namespace plov::capi
 
 plov_code plov_start_get(plov_client* client, plov_view key, plov_get_callback done,
@@ -79,10 +90,48 @@ plov_code plov_start_put(plov_client* client, plov_view key, plov_view value,
   if (client == nullptr || done == nullptr || !IsGood(key) || !IsGood(value)) {
     return RefuseNull(client);
   }
-  if (!IsGood(options)) return Refuse(client, "no such plov_put_mode");
+  if (!IsGood(options)) return Refuse(client, kNoPutMode);
   return Start(client, [&] {
     client->client.StartPut(
         Text(key), Text(value), OptionsOf(options),
+        [done, context](const Client::PutResult& result) { Tell(done, context, 0, result); });
+  });
+}
+
+plov_code plov_start_compare_and_put(plov_client* client, plov_view key, plov_view expected,
+                                     plov_view value, const plov_put_options* options,
+                                     plov_write_callback done, void* context) {
+  if (client == nullptr || done == nullptr || !IsGood(key) || !IsGood(expected) || !IsGood(value)) {
+    return RefuseNull(client);
+  }
+  const auto given = OptionsOf(options, expected);
+  if (!given) return Refuse(client, given.error());
+  return Start(client, [&] {
+    client->client.StartPut(
+        Text(key), Text(value), *given,
+        [done, context](const Client::PutResult& result) { Tell(done, context, 0, result); });
+  });
+}
+
+plov_code plov_start_increment(plov_client* client, plov_view key, int64_t delta,
+                               const plov_increment_options* options, plov_increment_callback done,
+                               void* context) {
+  if (client == nullptr || done == nullptr || !IsGood(key)) return RefuseNull(client);
+  const auto given = OptionsOf(options);
+  if (!given) return Refuse(client, given.error());
+  return Start(client, [&] {
+    client->client.StartIncrement(
+        Text(key), delta, *given,
+        [done, context](const Client::IncrementResult& result) { Tell(done, context, result); });
+  });
+}
+
+plov_code plov_start_touch(plov_client* client, plov_view key, uint64_t ttl_seconds,
+                           uint64_t expected_version, plov_write_callback done, void* context) {
+  if (client == nullptr || done == nullptr || !IsGood(key)) return RefuseNull(client);
+  return Start(client, [&] {
+    client->client.StartTouch(
+        Text(key), TtlOf(ttl_seconds), expected_version,
         [done, context](const Client::PutResult& result) { Tell(done, context, 0, result); });
   });
 }

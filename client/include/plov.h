@@ -53,7 +53,7 @@ typedef enum plov_code {
   PLOV_OK = 0,
   PLOV_NOT_FOUND = 1,          // the key is absent
   PLOV_EXISTS = 2,             // PLOV_ADD of a key that is present
-  PLOV_VERSION_MISMATCH = 3,   // a conditional write of a key that has another version
+  PLOV_VERSION_MISMATCH = 3,   // a conditional write of a key that has another version or value
   PLOV_NO_SPACE = 4,           // memory or table is full; everything stored stays
   PLOV_INVALID_ARGUMENT = 5,   // a key, value or option that can never be accepted, or misuse
   PLOV_TOO_LARGE = 6,          // a value over the server's --max-value
@@ -65,7 +65,9 @@ typedef enum plov_code {
   PLOV_PROTOCOL = 12,          // the peer speaks another format version, or garbage
   PLOV_IN_USE = 13,            // another server serves this name
   PLOV_BUFFER_TOO_SMALL = 14,  // plov_get_into: the value does not fit in the caller's buffer
-  PLOV_SYSTEM = 15             // memory ran out, or an operating-system call failed
+  PLOV_SYSTEM = 15,            // memory ran out, or an operating-system call failed
+  PLOV_NOT_A_NUMBER = 17,      // plov_increment of a value that is not the text of such a number
+  PLOV_OUT_OF_RANGE = 18       // plov_increment beyond its limits; nothing was changed
 } plov_code;
 
 enum { PLOV_MESSAGE_BYTES = 256 };
@@ -118,9 +120,15 @@ typedef struct plov_options {
 #define PLOV_TIMEOUT_US_MAX (UINT64_C(31536000) * 1000000)
 
 typedef enum plov_put_mode {
-  PLOV_SET = 0,     // store, whatever was there
-  PLOV_ADD = 1,     // only if the key is absent, else PLOV_EXISTS
-  PLOV_REPLACE = 2  // only if the key is present, else PLOV_NOT_FOUND
+  PLOV_SET = 0,      // store, whatever was there
+  PLOV_ADD = 1,      // only if the key is absent, else PLOV_EXISTS
+  PLOV_REPLACE = 2,  // only if the key is present, else PLOV_NOT_FOUND
+  // Add to the end of the value that is there, or to its beginning, 16 KiB at most; flags and expiry
+  // stay. An absent key is PLOV_NOT_FOUND, or is stored as by PLOV_ADD.
+  PLOV_APPEND = 3,
+  PLOV_PREPEND = 4,
+  PLOV_APPEND_OR_ADD = 5,
+  PLOV_PREPEND_OR_ADD = 6
 } plov_put_mode;
 
 // All zero is an unconditional PUT of a value that never expires.
@@ -139,6 +147,26 @@ typedef struct plov_put_item {
   plov_put_options options;
 } plov_put_item;
 
+typedef enum plov_number_mode {
+  PLOV_SIGNED = 0,            // -2^63 to 2^63-1, within the options' limits, else PLOV_OUT_OF_RANGE
+  PLOV_UNSIGNED_ADD = 1,      // 0 to 2^64-1, as memcached's incr: goes on from 0 after the last
+  PLOV_UNSIGNED_SUBTRACT = 2  // as its decr: stops at 0
+} plov_number_mode;
+
+// To be filled by plov_default_increment_options, as plov_options is.
+typedef struct plov_increment_options {
+  size_t struct_bytes;   // sizeof(plov_increment_options) of the program
+  uint32_t mode;         // a plov_number_mode
+  uint32_t has_initial;  // not 0: an absent key counts as `initial`, else it is PLOV_NOT_FOUND
+  int64_t initial;       // in unsigned modes a uint64_t's bits
+  int64_t min;           // of the new number; of PLOV_SIGNED
+  int64_t max;
+  uint64_t expected_version;  // as in plov_put_options
+  uint64_t ttl_seconds;       // as there; this and flags are for a key that was absent
+  uint32_t flags;
+  uint32_t reserved;  // 0
+} plov_increment_options;
+
 // How one GET ended. The bytes stay until the callback returns.
 typedef struct plov_get_result {
   plov_code code;       // PLOV_OK, PLOV_NOT_FOUND or an error
@@ -147,7 +175,7 @@ typedef struct plov_get_result {
   plov_item item;       // all zero unless PLOV_OK
 } plov_get_result;
 
-// How one PUT or DELETE ended.
+// How one PUT, TOUCH or DELETE ended.
 typedef struct plov_write_result {
   plov_code code;
   const char* message;  // as in plov_get_result
@@ -155,8 +183,17 @@ typedef struct plov_write_result {
   uint64_t version;     // the stored value's, 0 for a DELETE and after an error
 } plov_write_result;
 
+// How one INCREMENT ended.
+typedef struct plov_increment_result {
+  plov_code code;
+  const char* message;  // as in plov_get_result
+  int64_t number;       // the new one, in unsigned modes a uint64_t's bits; 0 after an error
+  uint64_t version;     // its version; 0 after an error
+} plov_increment_result;
+
 typedef void (*plov_get_callback)(void* context, const plov_get_result* result);
 typedef void (*plov_write_callback)(void* context, const plov_write_result* result);
+typedef void (*plov_increment_callback)(void* context, const plov_increment_result* result);
 // Gets each item; returns false to stop.
 typedef bool (*plov_scan_callback)(void* context, plov_view key, const plov_item* item);
 // Gets what one shard says: lines of "name value", ended by a zero byte.
@@ -285,6 +322,61 @@ PLOV_API plov_code plov_put(plov_client* client, plov_view key, plov_view value,
 PLOV_API plov_code plov_put_many(plov_client* client, const plov_put_item* items, size_t count,
                                  plov_write_callback done, void* context);
 
+// Stores a value, as PLOV_SET does, only over an item whose value is `expected`. The item stays as
+// long as the new value's ttl_seconds say.
+//
+// options: may be NULL for all zero; another mode than PLOV_SET is PLOV_INVALID_ARGUMENT.
+// version: may be NULL; receives the version of the new value.
+// Errors:  PLOV_VERSION_MISMATCH (another value, or another version than the options'),
+//          PLOV_NOT_FOUND, PLOV_TOO_LARGE (both values together are over 16 KiB); else as plov_put.
+// Cost:    one message and its reply.
+PLOV_API plov_code plov_compare_and_put(plov_client* client, plov_view key, plov_view expected,
+                                        plov_view value, const plov_put_options* options,
+                                        uint64_t* version);
+
+// Fills the first `struct_bytes` of the options with the defaults: PLOV_SIGNED without limits, no
+// initial number.
+PLOV_API void plov_fill_increment_options(plov_increment_options* options, size_t struct_bytes);
+
+static inline plov_increment_options plov_default_increment_options(void) {
+  plov_increment_options options;
+  plov_fill_increment_options(&options, sizeof(options));
+  return options;
+}
+
+// Adds `delta` to the number that the value is the decimal text of, as memcached and Redis have it;
+// atomic, at most once. Flags and expiry stay.
+//
+// delta:   in unsigned modes a uint64_t's bits.
+// options: may be NULL for plov_default_increment_options().
+// number:  may be NULL; receives the new number, in unsigned modes a uint64_t's bits.
+// version: may be NULL; receives its version.
+// Errors:  PLOV_NOT_FOUND, PLOV_NOT_A_NUMBER, PLOV_OUT_OF_RANGE (nothing is changed), PLOV_UNKNOWN,
+//          also where it was applied but the server that knew the number is gone; else as plov_put.
+// Cost:    one message and its reply.
+PLOV_API plov_code plov_increment(plov_client* client, plov_view key, int64_t delta,
+                                  const plov_increment_options* options, int64_t* number,
+                                  uint64_t* version);
+
+// Lets the item expire after `ttl_seconds` from now on, 0 for never; the value stays, and the server
+// copies it. When `expected_version` is not 0, only that version of it.
+//
+// version: may be NULL; receives the item's new version.
+// Errors:  PLOV_NOT_FOUND; else as plov_put.
+// Cost:    one message and its reply.
+PLOV_API plov_code plov_touch(plov_client* client, plov_view key, uint64_t ttl_seconds,
+                              uint64_t expected_version, uint64_t* version);
+
+// plov_get and plov_touch in one.
+//
+// item:    receives the item as it was when its expiry changed, under its new version; its expiry is
+//          the former one. The bytes stay as plov_get's; all zero unless PLOV_OK.
+// Returns: PLOV_OK, PLOV_NOT_FOUND when the key is absent or expired, or an error.
+// Errors:  PLOV_VERSION_MISMATCH (the item was written all the time); else as plov_touch.
+// Cost:    plov_get's and plov_touch's, again where the item was written between them.
+PLOV_API plov_code plov_get_and_touch(plov_client* client, plov_view key, uint64_t ttl_seconds,
+                                      plov_item* item);
+
 // Removes a key; when `expected_version` is not 0, only that version of it.
 //
 // Returns: PLOV_OK when it was there, PLOV_NOT_FOUND when it was not, or an error.
@@ -307,6 +399,18 @@ PLOV_API plov_code plov_start_get(plov_client* client, plov_view key, plov_get_c
 PLOV_API plov_code plov_start_put(plov_client* client, plov_view key, plov_view value,
                                   const plov_put_options* options, plov_write_callback done,
                                   void* context);
+// options: as above. `expected` must stay as key and value do.
+PLOV_API plov_code plov_start_compare_and_put(plov_client* client, plov_view key,
+                                              plov_view expected, plov_view value,
+                                              const plov_put_options* options,
+                                              plov_write_callback done, void* context);
+// options: as above.
+PLOV_API plov_code plov_start_increment(plov_client* client, plov_view key, int64_t delta,
+                                        const plov_increment_options* options,
+                                        plov_increment_callback done, void* context);
+PLOV_API plov_code plov_start_touch(plov_client* client, plov_view key, uint64_t ttl_seconds,
+                                    uint64_t expected_version, plov_write_callback done,
+                                    void* context);
 PLOV_API plov_code plov_start_delete(plov_client* client, plov_view key, uint64_t expected_version,
                                      plov_write_callback done, void* context);
 

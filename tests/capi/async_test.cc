@@ -71,8 +71,10 @@ TEST_F(CapiAsync, EveryOperationEndsWithItsOutcome) {
   RunToEnd(client);
   EXPECT_EQ(log.lines, (std::vector<std::string>{
                            "ok version", "ok v", "PLOV_EXISTS: the key is present already",
-                           "PLOV_VERSION_MISMATCH: the key has another version", "ok no version",
-                           "PLOV_NOT_FOUND: the key is absent", "PLOV_NOT_FOUND: the key is absent",
+                           "PLOV_VERSION_MISMATCH: the key has another version, or another value "
+                           "than the expected one",
+                           "ok no version", "PLOV_NOT_FOUND: the key is absent",
+                           "PLOV_NOT_FOUND: the key is absent",
                            "PLOV_INVALID_ARGUMENT: keys are 1 to 1024 bytes"}));
 }
 

@@ -63,6 +63,11 @@ TEST_F(CapiErrors, BadKeysAreRefused) {
     uint64_t age_us = 0;
     EXPECT_EQ(plov_age(client, key, &age_us), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_put(client, key, plov_text("v"), nullptr, nullptr), PLOV_INVALID_ARGUMENT);
+    EXPECT_EQ(plov_compare_and_put(client, key, plov_text("v"), plov_text("w"), nullptr, nullptr),
+              PLOV_INVALID_ARGUMENT);
+    EXPECT_EQ(plov_increment(client, key, 1, nullptr, nullptr, nullptr), PLOV_INVALID_ARGUMENT);
+    EXPECT_EQ(plov_touch(client, key, 0, 0, nullptr), PLOV_INVALID_ARGUMENT);
+    EXPECT_EQ(plov_get_and_touch(client, key, 0, &item), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_delete(client, key, 0), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_last_error(client)->code, PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(LastMessage(client), "keys are 1 to 1024 bytes");
@@ -90,6 +95,9 @@ TEST_F(CapiErrors, AStoppedServerIsATimeoutAndGetsGoOn) {
   Stop(server_);
   EXPECT_EQ(Put(client.get(), "k", "w"), PLOV_TIMEOUT);
   EXPECT_EQ(plov_delete(client.get(), plov_text("other"), 0), PLOV_TIMEOUT);
+  EXPECT_EQ(plov_increment(client.get(), plov_text("n"), 1, nullptr, nullptr, nullptr),
+            PLOV_TIMEOUT);
+  EXPECT_EQ(plov_touch(client.get(), plov_text("other"), 1, 0, nullptr), PLOV_TIMEOUT);
   EXPECT_EQ(plov_ping(client.get(), nullptr), PLOV_TIMEOUT);
   EXPECT_EQ(plov_sync(client.get()), PLOV_TIMEOUT);
   const auto ignore = [](void*, uint32_t, const char*) {};
@@ -106,6 +114,9 @@ TEST_F(CapiErrors, ADeadServerIsUnavailable) {
   plov_item item;
   EXPECT_EQ(Put(client.get(), "k", "v"), PLOV_UNAVAILABLE);
   EXPECT_EQ(plov_get(client.get(), plov_text("k"), &item), PLOV_UNAVAILABLE);
+  EXPECT_EQ(plov_increment(client.get(), plov_text("n"), 1, nullptr, nullptr, nullptr),
+            PLOV_UNAVAILABLE);
+  EXPECT_EQ(plov_get_and_touch(client.get(), plov_text("k"), 1, &item), PLOV_UNAVAILABLE);
   EXPECT_EQ(plov_ping(client.get(), nullptr), PLOV_UNAVAILABLE);
   EXPECT_EQ(plov_sync(client.get()), PLOV_UNAVAILABLE);
   EXPECT_NE(

@@ -2,6 +2,8 @@
 #include "tests/capi/header_in_c.h"
 
 _Static_assert(PLOV_SYSTEM == 15, "codes are constants");
+_Static_assert(PLOV_OUT_OF_RANGE == 18, "codes are constants");
+_Static_assert(sizeof(plov_put_options) == 24, "programs without a struct_bytes have this size");
 _Static_assert(sizeof(((plov_error*)0)->message) == PLOV_MESSAGE_BYTES, "messages have that room");
 
 size_t plov_layout_in_c(size_t index) {

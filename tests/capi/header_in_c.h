@@ -9,7 +9,10 @@
       sizeof(plov_item), offsetof(plov_item, expiry), sizeof(plov_options),                       \
       offsetof(plov_options, window), offsetof(plov_options, max_age_us),                         \
       sizeof(plov_put_options), offsetof(plov_put_options, ttl_seconds), sizeof(plov_put_item),   \
-      sizeof(plov_get_result), offsetof(plov_get_result, item), sizeof(plov_write_result),        \
+      sizeof(plov_increment_options), offsetof(plov_increment_options, initial),                  \
+      offsetof(plov_increment_options, flags), sizeof(plov_increment_result),                     \
+      offsetof(plov_increment_result, version), sizeof(plov_get_result),                          \
+      offsetof(plov_get_result, item), sizeof(plov_write_result),                                 \
       offsetof(plov_write_result, version), sizeof(plov_client_stats), sizeof(plov_scan_summary), \
       offsetof(plov_scan_summary, settled)
 

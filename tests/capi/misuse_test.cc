@@ -15,6 +15,7 @@ const plov_view kNullKey = {nullptr, 3};
 
 void OnGet(void*, const plov_get_result*) { ADD_FAILURE() << "nothing was to be done"; }
 void OnWrite(void*, const plov_write_result*) { ADD_FAILURE() << "nothing was to be done"; }
+void OnIncrement(void*, const plov_increment_result*) { ADD_FAILURE() << "nothing was to be done"; }
 void OnText(void*, uint32_t, const char*) { ADD_FAILURE() << "nothing was to be done"; }
 bool OnItem(void*, plov_view, const plov_item*) {
   ADD_FAILURE() << "nothing was to be done";
@@ -34,9 +35,16 @@ TEST(CapiNullClient, IsRefusedByEveryCall) {
            plov_get_many(nullptr, &key, 1, OnGet, nullptr),
            plov_put(nullptr, key, key, nullptr, nullptr),
            plov_put_many(nullptr, &put, 1, OnWrite, nullptr),
+           plov_compare_and_put(nullptr, key, key, key, nullptr, nullptr),
+           plov_increment(nullptr, key, 1, nullptr, nullptr, nullptr),
+           plov_touch(nullptr, key, 0, 0, nullptr),
+           plov_get_and_touch(nullptr, key, 0, &item),
            plov_delete(nullptr, key, 0),
            plov_start_get(nullptr, key, OnGet, nullptr),
            plov_start_put(nullptr, key, key, nullptr, OnWrite, nullptr),
+           plov_start_compare_and_put(nullptr, key, key, key, nullptr, OnWrite, nullptr),
+           plov_start_increment(nullptr, key, 1, nullptr, OnIncrement, nullptr),
+           plov_start_touch(nullptr, key, 0, 0, OnWrite, nullptr),
            plov_start_delete(nullptr, key, 0, OnWrite, nullptr),
            plov_poll(nullptr, nullptr),
            plov_scan(nullptr, OnItem, nullptr, nullptr),
@@ -79,12 +87,27 @@ TEST_F(CapiMisuse, NullArgumentsAreRefused) {
            plov_put_many(client, &null_key, 1, OnWrite, nullptr),
            plov_put_many(client, &null_value, 1, OnWrite, nullptr),
            plov_put_many(client, &null_value, 1, nullptr, nullptr),
+           plov_compare_and_put(client, kNullKey, key, key, nullptr, nullptr),
+           plov_compare_and_put(client, key, kNullKey, key, nullptr, nullptr),
+           plov_compare_and_put(client, key, key, kNullKey, nullptr, nullptr),
+           plov_increment(client, kNullKey, 1, nullptr, nullptr, nullptr),
+           plov_touch(client, kNullKey, 0, 0, nullptr),
+           plov_get_and_touch(client, key, 0, nullptr),
+           plov_get_and_touch(client, kNullKey, 0, &item),
            plov_delete(client, kNullKey, 0),
            plov_start_get(client, key, nullptr, nullptr),
            plov_start_get(client, kNullKey, OnGet, nullptr),
            plov_start_put(client, key, key, nullptr, nullptr, nullptr),
            plov_start_put(client, kNullKey, key, nullptr, OnWrite, nullptr),
            plov_start_put(client, key, kNullKey, nullptr, OnWrite, nullptr),
+           plov_start_compare_and_put(client, key, key, key, nullptr, nullptr, nullptr),
+           plov_start_compare_and_put(client, kNullKey, key, key, nullptr, OnWrite, nullptr),
+           plov_start_compare_and_put(client, key, kNullKey, key, nullptr, OnWrite, nullptr),
+           plov_start_compare_and_put(client, key, key, kNullKey, nullptr, OnWrite, nullptr),
+           plov_start_increment(client, key, 1, nullptr, nullptr, nullptr),
+           plov_start_increment(client, kNullKey, 1, nullptr, OnIncrement, nullptr),
+           plov_start_touch(client, key, 0, 0, nullptr, nullptr),
+           plov_start_touch(client, kNullKey, 0, 0, OnWrite, nullptr),
            plov_start_delete(client, key, 0, nullptr, nullptr),
            plov_start_delete(client, kNullKey, 0, OnWrite, nullptr),
            plov_scan(client, nullptr, nullptr, nullptr),
@@ -169,16 +192,67 @@ TEST_F(CapiMisuse, OptionsOfOtherSizesAreTheirPrograms) {
 
 TEST_F(CapiMisuse, UnknownPutModesAreRefused) {
   const plov_view key = plov_text("k");
-  const plov_put_options options = {3, 0, 0, 0};
+  const plov_put_options options = {PLOV_PREPEND_OR_ADD + 1, 0, 0, 0};
   const plov_put_item item = {key, key, options};
   for (const plov_code code : {
            plov_put(client_.get(), key, key, &options, nullptr),
            plov_put_many(client_.get(), &item, 1, OnWrite, nullptr),
            plov_start_put(client_.get(), key, key, &options, OnWrite, nullptr),
+           plov_compare_and_put(client_.get(), key, key, key, &options, nullptr),
+           plov_start_compare_and_put(client_.get(), key, key, key, &options, OnWrite, nullptr),
        }) {
     EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(LastMessage(client_.get()), "no such plov_put_mode");
   }
+}
+
+TEST_F(CapiMisuse, OnlySetCompares) {
+  const plov_view key = plov_text("k");
+  for (uint32_t mode = PLOV_ADD; mode <= PLOV_PREPEND_OR_ADD; ++mode) {
+    const plov_put_options options = {mode, 0, 0, 0};
+    for (const plov_code code : {
+             plov_compare_and_put(client_.get(), key, key, key, &options, nullptr),
+             plov_start_compare_and_put(client_.get(), key, key, key, &options, OnWrite, nullptr),
+         }) {
+      EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
+      EXPECT_NE(LastMessage(client_.get()).find("PLOV_SET"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(CapiMisuse, ImpossibleIncrementOptionsAreRefused) {
+  std::vector<plov_increment_options> bad(2, plov_default_increment_options());
+  bad[0] = {};  // a forgotten plov_default_increment_options()
+  bad[1].mode = PLOV_UNSIGNED_SUBTRACT + 1;
+  const char* whys[] = {"plov_default_increment_options()", "no such plov_number_mode"};
+  for (size_t i = 0; i < bad.size(); ++i) {
+    for (const plov_code code : {
+             plov_increment(client_.get(), plov_text("k"), 1, &bad[i], nullptr, nullptr),
+             plov_start_increment(client_.get(), plov_text("k"), 1, &bad[i], OnIncrement, nullptr),
+         }) {
+      EXPECT_EQ(code, PLOV_INVALID_ARGUMENT);
+      EXPECT_NE(LastMessage(client_.get()).find(whys[i]), std::string::npos) << i;
+    }
+  }
+}
+
+TEST_F(CapiMisuse, IncrementOptionsOfOtherSizesAreTheirPrograms) {
+  struct {
+    plov_increment_options options;
+    uint64_t of_a_later_header = 77;
+  } later;
+  plov_fill_increment_options(&later.options, sizeof(later));
+  EXPECT_EQ(later.options.struct_bytes, sizeof(later));
+  EXPECT_EQ(later.of_a_later_header, 0u);
+  later.options.has_initial = 1;
+  plov_increment_options earlier = plov_default_increment_options();
+  earlier.struct_bytes = offsetof(plov_increment_options, min);
+  earlier.min = 1000;  // is not in it
+  int64_t number = 0;
+  const plov_view key = plov_text("k");
+  EXPECT_EQ(plov_increment(client_.get(), key, 1, &later.options, &number, nullptr), PLOV_OK);
+  EXPECT_EQ(plov_increment(client_.get(), key, 1, &earlier, &number, nullptr), PLOV_OK);
+  EXPECT_EQ(number, 2);
 }
 
 // Every call that needs the server, from within a callback.
@@ -194,6 +268,10 @@ void ExpectAllRefused(plov_client* client) {
            plov_get_many(client, &key, 1, OnGet, nullptr),
            plov_put(client, key, key, nullptr, nullptr),
            plov_put_many(client, &put, 1, OnWrite, nullptr),
+           plov_compare_and_put(client, key, key, key, nullptr, nullptr),
+           plov_increment(client, key, 1, nullptr, nullptr, nullptr),
+           plov_touch(client, key, 0, 0, nullptr),
+           plov_get_and_touch(client, key, 0, &item),
            plov_delete(client, key, 0),
            plov_poll(client, nullptr),
            plov_scan(client, OnItem, nullptr, nullptr),
