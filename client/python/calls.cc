@@ -2,30 +2,13 @@
 
 #include <pybind11/stl.h>
 
-#include <chrono>
 #include <string>
-#include <utility>
-
-#include "client/python/arguments.h"
-#include "client/python/errors.h"
 
 namespace py = pybind11;
 
 namespace plov::python {
 
 namespace {
-
-// Runs `body` without the GIL; it returns a std::expected, whose error is raised.
-template <typename Body>
-auto Blocking(PyClient* client, Body&& body, py::handle key = {}) {
-  const PyClient::Call call(client);
-  auto result = [&] {
-    const py::gil_scoped_release release;
-    return body(call.operator->());
-  }();
-  if (!result) Raise(result.error(), key);
-  if constexpr (!std::is_void_v<typename decltype(result)::value_type>) return std::move(*result);
-}
 
 // Calls `make` with the item, whose bytes stay until it returns. None when there is none.
 py::object Get(PyClient* client, py::handle key, auto&& make) {
@@ -61,8 +44,9 @@ double Age(PyClient& client, py::handle key) {
 }
 
 Version Put(PyClient& client, py::handle key, py::handle value, py::handle ttl, uint32_t flags,
-            py::handle only_if) {
-  const PutOptions options = PutOptionsOf(ttl, flags, only_if);
+            py::handle only_if, py::handle only_if_value) {
+  PutOptions options = PutOptionsOf(ttl, flags, only_if);
+  const auto expected = Expect(only_if_value, &options);
   const Bytes key_bytes(key, "a key");
   const Bytes value_bytes(value, "a value");
   return Blocking(
@@ -176,20 +160,22 @@ Version VersionOf(py::handle only_if) {
   return version;
 }
 
-PutOptions PutOptionsOf(py::handle ttl, uint32_t flags, py::handle only_if) {
-  PutOptions options{.flags = flags};
-  if (!ttl.is_none()) {
-    // A part of a second would become 0, which is for ever.
-    if (PyBool_Check(ttl.ptr()) || !PyLong_Check(ttl.ptr())) {
-      throw py::type_error("ttl is whole seconds or None");
-    }
-    int overflow = 0;
-    const long long seconds = PyLong_AsLongLongAndOverflow(ttl.ptr(), &overflow);
-    if (overflow < 0 || (overflow == 0 && seconds < 1)) {
-      throw py::value_error("ttl is 1 second or more; None is for ever");
-    }
-    options.ttl = overflow > 0 ? std::chrono::seconds::max() : std::chrono::seconds(seconds);
+// A part of a second would become 0, which is for ever.
+std::chrono::seconds TtlOf(py::handle ttl) {
+  if (ttl.is_none()) return std::chrono::seconds(0);
+  if (PyBool_Check(ttl.ptr()) || !PyLong_Check(ttl.ptr())) {
+    throw py::type_error("ttl is whole seconds or None");
   }
+  int overflow = 0;
+  const long long seconds = PyLong_AsLongLongAndOverflow(ttl.ptr(), &overflow);
+  if (overflow < 0 || (overflow == 0 && seconds < 1)) {
+    throw py::value_error("ttl is 1 second or more; None is for ever");
+  }
+  return overflow > 0 ? std::chrono::seconds::max() : std::chrono::seconds(seconds);
+}
+
+PutOptions PutOptionsOf(py::handle ttl, uint32_t flags, py::handle only_if) {
+  PutOptions options{.flags = flags, .ttl = TtlOf(ttl)};
   if (!PyUnicode_Check(only_if.ptr())) {
     options.expected_version = VersionOf(only_if);
   } else if (const auto word = py::cast<std::string>(only_if); word == "absent") {
@@ -200,6 +186,16 @@ PutOptions PutOptionsOf(py::handle ttl, uint32_t flags, py::handle only_if) {
     throw py::value_error("only_if is \"absent\", \"present\", a version or None");
   }
   return options;
+}
+
+std::optional<Bytes> Expect(py::handle only_if_value, PutOptions* options) {
+  if (only_if_value.is_none()) return std::nullopt;
+  std::optional<Bytes> expected(std::in_place, only_if_value, "only_if_value");
+  if (options->mode != PutMode::kSet) {
+    throw py::value_error("beside only_if_value only a version goes as only_if");
+  }
+  options->expected_value = expected->view();
+  return expected;
 }
 
 void RefuseNew(PyHeapTypeObject* heap_type) {
@@ -225,7 +221,7 @@ void DefineCalls(ClientType* type) {
   type->def("item", &GetItem, arg("key"), "Value, version, flags and expiry of a key, or None.");
   type->def("age", &Age, arg("key"), "How many seconds old at most is what a get() finds now.");
   type->def("put", &Put, arg("key"), arg("value"), py::kw_only(), arg("ttl") = py::none(),
-            arg("flags") = 0, arg("only_if") = py::none(),
+            arg("flags") = 0, arg("only_if") = py::none(), arg("only_if_value") = py::none(),
             "Stores a value and returns its version.");
   type->def("delete", &Delete, arg("key"), py::kw_only(), arg("only_if") = py::none(),
             "Removes a key; whether it was there.");

@@ -97,11 +97,28 @@ void PyClient::StartGet(py::handle key, py::object done) {
   call->StartGet(operation->key_view(), Noting(operation));
 }
 
-void PyClient::StartPut(py::handle key, py::handle value, const PutOptions& options,
-                        py::object done) {
+void PyClient::StartPut(py::handle key, py::handle value, PutOptions options, py::object done) {
   const Call call(this);
+  py::bytes expected = options.expected_value ? ToBytes(*options.expected_value) : py::bytes();
   const Place operation = Add(AsBytes(key, "a key"), AsBytes(value, "a value"), std::move(done));
+  operation->expected = std::move(expected);
+  if (options.expected_value) options.expected_value = operation->expected_view();
   call->StartPut(operation->key_view(), operation->value_view(), options, Noting(operation));
+}
+
+void PyClient::StartIncrement(py::handle key, int64_t delta, const IncrementOptions& options,
+                              py::object done) {
+  const Call call(this);
+  const Place operation = Add(AsBytes(key, "a key"), {}, std::move(done));
+  operation->number_mode = options.mode;
+  call->StartIncrement(operation->key_view(), delta, options, Noting(operation));
+}
+
+void PyClient::StartTouch(py::handle key, std::chrono::seconds ttl, Version expected_version,
+                          py::object done) {
+  const Call call(this);
+  const Place operation = Add(AsBytes(key, "a key"), {}, std::move(done));
+  call->StartTouch(operation->key_view(), ttl, expected_version, Noting(operation));
 }
 
 void PyClient::StartDelete(py::handle key, Version expected_version, py::object done) {

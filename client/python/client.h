@@ -13,6 +13,7 @@
 #include <plov/client.h>
 #include <pybind11/pybind11.h>
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -58,8 +59,13 @@ class PyClient {
   // The asynchronous form: `done(result, None)` or `done(None, exception)` is called from Poll, or
   // Close.
   void StartGet(pybind11::handle key, pybind11::object done);
-  void StartPut(pybind11::handle key, pybind11::handle value, const PutOptions& options,
+  // Keeps a copy of the value that the options expect.
+  void StartPut(pybind11::handle key, pybind11::handle value, PutOptions options,
                 pybind11::object done);
+  void StartIncrement(pybind11::handle key, int64_t delta, const IncrementOptions& options,
+                      pybind11::object done);
+  void StartTouch(pybind11::handle key, std::chrono::seconds ttl, Version expected_version,
+                  pybind11::object done);
   void StartDelete(pybind11::handle key, Version expected_version, pybind11::object done);
   // Returns how many are left. Throws the first exception of a `done`, after all of them.
   size_t Poll();

@@ -19,6 +19,7 @@
 #include "client/python/batches.h"
 #include "client/python/calls.h"
 #include "client/python/errors.h"
+#include "client/python/modifications.h"
 #include "client/python/operation.h"
 #include "client/python/scan.h"
 
@@ -65,11 +66,13 @@ void DefineStarted(ClientType* type) {
   type->def(
       "start_put",
       [](PyClient& self, py::handle key, py::handle value, py::object done, py::handle ttl,
-         uint32_t flags, py::handle only_if) {
-        self.StartPut(key, value, PutOptionsOf(ttl, flags, only_if), std::move(done));
+         uint32_t flags, py::handle only_if, py::handle only_if_value) {
+        PutOptions options = PutOptionsOf(ttl, flags, only_if);
+        const auto expected = Expect(only_if_value, &options);
+        self.StartPut(key, value, options, std::move(done));
       },
       arg("key"), arg("value"), arg("done"), py::kw_only(), arg("ttl") = py::none(),
-      arg("flags") = 0, arg("only_if") = py::none(),
+      arg("flags") = 0, arg("only_if") = py::none(), arg("only_if_value") = py::none(),
       "Starts a PUT; poll() calls done(version, exception).");
   type->def(
       "start_delete",
@@ -105,6 +108,7 @@ void Define(py::module_* module) {
   DefineCalls(&type);
   DefineBatches(&type);
   DefineStarted(&type);
+  DefineModifications(&type);
   DefineScan(module, &type);
   module->def("connect", &Connect, arg("uri") = "shm:default", py::kw_only(),
               arg("timeout") = seconds(defaults.timeout),

@@ -39,11 +39,18 @@ void Operation::Tell() const {
     done(*version, py::none());
   } else if (const auto* removed = std::get_if<bool>(&outcome)) {
     done(*removed, py::none());
+  } else if (const auto* number = std::get_if<Number>(&outcome)) {
+    done(IntegerOf(*number, number_mode), py::none());
   } else if (const auto& hit = std::get<std::optional<OwnItem>>(outcome)) {
     done(ItemOf(hit->value, hit->version, hit->flags, hit->expiry), py::none());
   } else {
     done(py::none(), py::none());
   }
+}
+
+py::int_ IntegerOf(const Number& number, NumberMode mode) {
+  if (mode == NumberMode::kSigned) return number.value;
+  return static_cast<uint64_t>(number.value);
 }
 
 void DefineItem(py::module_* module) {

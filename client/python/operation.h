@@ -21,16 +21,19 @@ struct OwnItem {
 };
 
 struct Operation {
-  // What a GET found, the version of a PUT, whether a DELETE removed something.
-  using Outcome = std::variant<std::optional<OwnItem>, Version, bool, Error>;
+  // What a GET found, the version of a PUT, whether a DELETE removed something, what an INCREMENT
+  // made.
+  using Outcome = std::variant<std::optional<OwnItem>, Version, bool, Number, Error>;
 
   // These notes are taken without the GIL.
   void Note(const Client::GetResult& result) noexcept;
   void Note(const Client::PutResult& result) noexcept { NoteWrite(result); }
   void Note(const Client::DeleteResult& result) noexcept { NoteWrite(result); }
+  void Note(const Client::IncrementResult& result) noexcept { NoteWrite(result); }
 
   std::string_view key_view() const { return key; }
   std::string_view value_view() const { return value; }
+  std::string_view expected_view() const { return expected; }
 
   // Calls `done` with the outcome. Throws what it raises.
   void Tell() const;
@@ -39,6 +42,8 @@ struct Operation {
   pybind11::bytes value;
   pybind11::object done;  // null: nobody wants to know
   Outcome outcome = {};
+  pybind11::bytes expected = {};  // of a PUT that compares
+  NumberMode number_mode = NumberMode::kSigned;
 
  private:
   void NoteWrite(const auto& result) noexcept {
@@ -56,5 +61,8 @@ pybind11::object ItemOf(std::string_view value, Version version, uint32_t flags,
 inline pybind11::object ItemOf(const Item& item) {
   return ItemOf(item.value, item.version, item.flags, item.expiry);
 }
+
+// The number of an INCREMENT.
+pybind11::int_ IntegerOf(const Number& number, NumberMode mode);
 
 }  // namespace plov::python

@@ -39,8 +39,32 @@ def test_every_call(server, client):
                 await client.put(b"k", b"w", only_if="absent")
             with pytest.raises(plov.VersionMismatchError):
                 await client.delete(b"k", only_if=version + 1)
+            await client.put(b"k", b"w", only_if_value=b"v")
+            with pytest.raises(plov.VersionMismatchError):
+                await client.put(b"k", b"x", only_if_value=bytearray(b"v"))
+            await client.append(b"k", b">")
+            version = await client.prepend(bytearray(b"k"), memoryview(b"<"))
+            assert await client.get(b"k") == b"<w>"
+            assert await client.touch(b"k", 1000, only_if=version) > version
+            assert (await client.item(b"k")).expiry > 0
+            await client.touch(b"k", None)
+            assert (await client.item(b"k")).expiry == 0
+            assert await client.delete(b"k") is True
+            await client.append(b"k", b"v", create=True, flags=3)
+            assert (await client.item(b"k")).flags == 3
+            with pytest.raises(plov.NotANumberError):
+                await client.increment(b"k")
             assert await client.delete(b"k") is True
             assert await client.delete(b"k") is False
+            assert await client.increment(b"n", 2, initial=40, max=42) == 42
+            with pytest.raises(plov.OutOfRangeError):
+                await client.increment(b"n", max=42)
+            assert await client.increment(b"u", mode="unsigned_add", initial=(1 << 64) - 2) == (
+                (1 << 64) - 1)
+            with pytest.raises(ValueError):
+                await client.increment(b"n", 1 << 63)
+            with pytest.raises(plov.NotFoundError):
+                await client.touch(b"absent", 1)
             with pytest.raises(plov.InvalidArgumentError):
                 await client.get(b"")
             with pytest.raises(TypeError):
@@ -61,6 +85,8 @@ def test_a_thousand_gets_at_once(server, client):
             await asyncio.gather(*(client.put(key, b"new") for key in items))
             values = await asyncio.gather(*(client.get(key) for key in items))
             assert values == [b"new"] * len(items)
+            numbers = await asyncio.gather(*(client.increment(b"n", initial=0) for _ in items))
+            assert numbers == list(range(1, len(items) + 1))
 
     run(body)
 

@@ -12,7 +12,7 @@ import plov
 def test_every_code_of_the_library_has_a_class_of_its_own(pytestconfig):
     header = (pytestconfig.rootpath / "verify/error.h").read_text()
     codes = {
-        re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): int(number)
+        re.sub(r"\B(?=[A-Z])", "_", name).upper(): int(number)
         for name, number in re.findall(r"^  k(\w+) = (\d+),", header, re.MULTILINE)
     }
     assert codes.pop("OK") == 0
@@ -28,6 +28,8 @@ def test_they_are_what_python_would_catch():
     assert issubclass(plov.UnavailableError, ConnectionError)
     assert issubclass(plov.UnknownError, ConnectionError)
     assert issubclass(plov.NotFoundError, KeyError)
+    assert issubclass(plov.NotANumberError, ValueError)
+    assert issubclass(plov.OutOfRangeError, OverflowError)
     assert issubclass(plov.PermissionError, builtins.PermissionError)
     assert issubclass(plov.UsageError, RuntimeError)
 

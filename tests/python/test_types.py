@@ -32,6 +32,11 @@ def use(client: plov.Client) -> int:
         version: int = client.put(b"k", value, ttl=60, flags=1, only_if=item.version)
         return version
     client.put(b"k", b"v", only_if="absent")
+    client.put(b"k", b"w", only_if_value=bytearray(b"v"))
+    added: int = client.append(b"k", b"v", create=True, ttl=1) + client.prepend(b"k", b"v")
+    number: int = client.increment(b"n", -1, mode="signed", initial=added, min=0, max=9)
+    touched: int = client.touch(b"k", None, only_if=number)
+    value = client.get_and_touch(b"k", touched)
     values: list[bytes | None] = client.get_many([b"k"])
     found: dict[bytes, bytes] = client.get_dict([b"k"] * len(values))
     rows = numpy.zeros((1, 4), "f4")
@@ -39,6 +44,7 @@ def use(client: plov.Client) -> int:
     versions: list[int] = client.put_many({b"k": b"v"}) + client.put_many([(b"k", b"v")])
     removed: bool = client.delete(b"k", only_if=versions[0])
     client.start_get(b"k", lambda item, error: print(item and item.value, error and error.code))
+    client.start_increment(b"n", 1, lambda number, error: print((number or 0) + 1, error))
     return int(there.sum()) + removed + client.stats()["gets"]
 
 
@@ -54,6 +60,8 @@ async def main() -> None:
     async with await plov.aio.connect(timeout=0.5) as client:
         value: bytes | None = await client.get(b"k")
         version: int = await client.put(b"k", value or b"")
+        number: int = await client.increment(b"n", mode="unsigned_add", initial=0)
+        version = await client.append(b"k", b"v") + await client.touch(b"k", number)
         print(version, await client.get_many([b"k"]))
 
 
@@ -71,6 +79,11 @@ WRONG = {
     "client.put(b'k', 1)": "arg-type",
     "client.put(b'k', b'v', ttl=0.5)": "arg-type",
     "client.put(b'k', b'v', only_if='never')": "arg-type",
+    "client.put(b'k', b'v', only_if_value='v')": "arg-type",
+    "client.append(b'k', b'v', only_if='absent')": "arg-type",
+    "client.increment(b'k', 1.5)": "arg-type",
+    "client.increment(b'k', mode='unsigned')": "arg-type",
+    "client.touch(b'k')": "call-arg",
     "client.delete(b'k', only_if='absent')": "arg-type",
     "client.get_many_into([b'k'], bytearray(4))": "arg-type",
     "plov.connect(read_from='replica')": "arg-type",

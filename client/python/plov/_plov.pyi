@@ -12,6 +12,7 @@ from plov.errors import Error
 # What has a contiguous buffer, as far as types of Python 3.11 can say it.
 _Bytes: TypeAlias = bytes | bytearray | memoryview
 _OnlyIf: TypeAlias = Literal["absent", "present"] | int | None
+_NumberMode: TypeAlias = Literal["signed", "unsigned_add", "unsigned_subtract"]
 
 __version__: str
 
@@ -42,7 +43,43 @@ class Client:
         ttl: int | None = None,
         flags: int = 0,
         only_if: _OnlyIf = None,
+        only_if_value: _Bytes | None = None,
     ) -> int: ...
+    def append(
+        self,
+        key: _Bytes,
+        value: _Bytes,
+        *,
+        create: bool = False,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> int: ...
+    def prepend(
+        self,
+        key: _Bytes,
+        value: _Bytes,
+        *,
+        create: bool = False,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> int: ...
+    def increment(
+        self,
+        key: _Bytes,
+        delta: int = 1,
+        *,
+        mode: _NumberMode = "signed",
+        initial: int | None = None,
+        min: int | None = None,
+        max: int | None = None,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> int: ...
+    def touch(self, key: _Bytes, ttl: int | None, *, only_if: int | None = None) -> int: ...
+    def get_and_touch(self, key: _Bytes, ttl: int | None) -> bytes | None: ...
     def delete(self, key: _Bytes, *, only_if: int | None = None) -> bool: ...
     # Many.
     def get_many(self, keys: Iterable[_Bytes]) -> list[bytes | None]: ...
@@ -91,6 +128,51 @@ class Client:
         ttl: int | None = None,
         flags: int = 0,
         only_if: _OnlyIf = None,
+        only_if_value: _Bytes | None = None,
+    ) -> None: ...
+    def start_append(
+        self,
+        key: _Bytes,
+        value: _Bytes,
+        done: Callable[[int | None, Error | None], object],
+        *,
+        create: bool = False,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> None: ...
+    def start_prepend(
+        self,
+        key: _Bytes,
+        value: _Bytes,
+        done: Callable[[int | None, Error | None], object],
+        *,
+        create: bool = False,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> None: ...
+    def start_increment(
+        self,
+        key: _Bytes,
+        delta: int,
+        done: Callable[[int | None, Error | None], object],
+        *,
+        mode: _NumberMode = "signed",
+        initial: int | None = None,
+        min: int | None = None,
+        max: int | None = None,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> None: ...
+    def start_touch(
+        self,
+        key: _Bytes,
+        ttl: int | None,
+        done: Callable[[int | None, Error | None], object],
+        *,
+        only_if: int | None = None,
     ) -> None: ...
     def start_delete(
         self,

@@ -109,6 +109,7 @@ class Client:
         ttl: int | None = None,
         flags: int = 0,
         only_if: str | int | None = None,
+        only_if_value: bytes | None = None,
     ) -> int:
         """Stores a value and returns its version."""
         start = functools.partial(
@@ -118,7 +119,89 @@ class Client:
             ttl=ttl,
             flags=flags,
             only_if=only_if,
+            only_if_value=None if only_if_value is None else _kept(only_if_value),
         )
+        version: int = await self._start(start)
+        return version
+
+    async def append(
+        self,
+        key: bytes,
+        value: bytes,
+        *,
+        create: bool = False,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> int:
+        """Adds to the end of a value; the new one's version."""
+        start = functools.partial(
+            self._client.start_append,
+            _kept(key),
+            _kept(value),
+            create=create,
+            ttl=ttl,
+            flags=flags,
+            only_if=only_if,
+        )
+        version: int = await self._start(start)
+        return version
+
+    async def prepend(
+        self,
+        key: bytes,
+        value: bytes,
+        *,
+        create: bool = False,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> int:
+        """Adds to the beginning of a value; the new one's version."""
+        start = functools.partial(
+            self._client.start_prepend,
+            _kept(key),
+            _kept(value),
+            create=create,
+            ttl=ttl,
+            flags=flags,
+            only_if=only_if,
+        )
+        version: int = await self._start(start)
+        return version
+
+    async def increment(
+        self,
+        key: bytes,
+        delta: int = 1,
+        *,
+        mode: Literal["signed", "unsigned_add", "unsigned_subtract"] = "signed",
+        initial: int | None = None,
+        min: int | None = None,
+        max: int | None = None,
+        ttl: int | None = None,
+        flags: int = 0,
+        only_if: int | None = None,
+    ) -> int:
+        """Adds to the number that the value is the text of; the new number."""
+        start = functools.partial(
+            self._client.start_increment,
+            _kept(key),
+            delta,
+            mode=mode,
+            initial=initial,
+            min=min,
+            max=max,
+            ttl=ttl,
+            flags=flags,
+            only_if=only_if,
+        )
+        number: int = await self._start(start)
+        return number
+
+    async def touch(self, key: bytes, ttl: int | None, *, only_if: int | None = None) -> int:
+        """Lets an item expire `ttl` seconds from now on; its new version."""
+        start = functools.partial(self._client.start_touch, _kept(key), ttl, only_if=only_if)
         version: int = await self._start(start)
         return version
 

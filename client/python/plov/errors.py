@@ -23,6 +23,8 @@ class Code(enum.IntEnum):
     IN_USE = 13
     BUFFER_TOO_SMALL = 14
     SYSTEM = 15
+    NOT_A_NUMBER = 17
+    OUT_OF_RANGE = 18
 
 
 class Error(Exception):
@@ -62,7 +64,7 @@ class ExistsError(Error):
 
 
 class VersionMismatchError(Error):
-    """A conditional write of a key that has another version."""
+    """A conditional write of a key that has another version or value."""
 
 
 class NoSpaceError(Error):
@@ -122,6 +124,14 @@ class SystemError(Error, OSError):
     """Memory ran out, or a call of the operating system failed."""
 
 
+class NotANumberError(Error, ValueError):
+    """An increment of a value that is not the text of such a number."""
+
+
+class OutOfRangeError(Error, OverflowError):
+    """An increment beyond its limits; nothing was changed."""
+
+
 _CLASSES: dict[Code, type[Error]] = {
     Code.NOT_FOUND: NotFoundError,
     Code.EXISTS: ExistsError,
@@ -138,6 +148,8 @@ _CLASSES: dict[Code, type[Error]] = {
     Code.IN_USE: InUseError,
     Code.BUFFER_TOO_SMALL: SizeError,
     Code.SYSTEM: SystemError,
+    Code.NOT_A_NUMBER: NotANumberError,
+    Code.OUT_OF_RANGE: OutOfRangeError,
 }
 
 
