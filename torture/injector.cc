@@ -140,7 +140,7 @@ std::expected<void, Error> Runner::InjectEmptyLife() {
   fleet_.Park();
   if (!fails_over) target_->Kill();
   if (!EndHistory()) return {};
-  memory()->history.fetch_add(1, std::memory_order_relaxed);
+  BeginKeys();
   ++evidence_.server_lives;
   std::expected<void, Error> served;
   if (fails_over) {

@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "torture/modified_state.h"
 #include "torture/operation_ring.h"
 #include "verify/error.h"
 
@@ -38,6 +39,7 @@ struct Plan {
   bool shifted_clocks = false;
   bool standing_items = false;
   bool loses_answered = false;  // a kill of the server may, with --commit async
+  bool modifies = false;        // nothing that a GET has found is ever lost
 };
 
 // What READs cost a client process, from its ClientStats; numbers of errors by code follow.
@@ -60,9 +62,10 @@ enum class Count : uint8_t {
   kRecordBytes,  // values stored that are too long for a bucket
   kDeadlines,    // calls with a deadline of microseconds
   kExpiries,     // GETs of items with a time to live whose end was certain
+  kModified,     // operations on items that the server modifies
   kErrors,       // and kErrors + code
 };
-inline constexpr size_t kCodes = static_cast<size_t>(Code::kSystem) + 1;
+inline constexpr size_t kCodes = static_cast<size_t>(Code::kOutOfRange) + 1;
 inline constexpr size_t kCounts = static_cast<size_t>(Count::kErrors) + kCodes;
 using Counts = std::array<uint64_t, kCounts>;
 
@@ -86,6 +89,7 @@ struct RunMemory {
   std::atomic<uint32_t> history = 0;  // changes only while all are parked
   std::atomic<uint32_t> life = 0;     // likewise: of the server, with a log that may lose something
   std::atomic<uint64_t> keys_open = 0;  // of plan.keys, those in use
+  ModifiedState modified;
   std::array<ClientReport, kClientsMax> reports;
   std::array<OperationRing, kClientsMax + 1> rings;  // committed as used; one for the tool
 };

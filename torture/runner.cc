@@ -8,6 +8,7 @@
 #include "program/interrupt.h"
 #include "torture/expiries.h"
 #include "torture/key_names.h"
+#include "torture/modified.h"
 
 namespace plov::torture {
 
@@ -48,6 +49,7 @@ void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Pla
   plan->short_deadlines = options.has(Fault::kDeadline);
   plan->shifted_clocks = options.has(Fault::kClock);
   plan->loses_answered = options.commit == Commit::kAsync;
+  plan->modifies = options.commit == Commit::kStrict || !options.has(Fault::kKillServer);
   plan->standing_items = options.has_own_server() && options.servers > 1;
 }
 
@@ -186,17 +188,23 @@ std::expected<void, Error> Runner::BeginHistory() {
   fleet_.Park();
   if (!EndHistory()) return {};
   const uint32_t former = memory()->history.load(std::memory_order_relaxed);
-  memory()->history.store(former + 1, std::memory_order_relaxed);
+  BeginKeys();
   fleet_.Release();
   target_->Delete(former, 0, options_.keys);
   return {};
+}
+
+// Of another history, while nothing is under way.
+void Runner::BeginKeys() {
+  memory()->modified.Reset();
+  memory()->history.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Those of a server that stays. Items that expire go as well, so that nothing is left at once.
 bool Runner::DeleteKeys(uint32_t history) {
   const uint64_t expiring = options_.has(Fault::kClock) ? Expiries::KeysOf(fleet_.launched()) : 0;
   return target_->Delete(history, 0, options_.keys) &&
-         target_->Delete(history, Expiries::kFirstKey, expiring);
+         target_->Delete(history, Modified::kFirstKey, Modified::kKeys + expiring);
 }
 
 Evidence Runner::Finish() {

@@ -56,6 +56,7 @@ class Runner {
   std::expected<void, Error> BeginHistory();
   bool EndHistory();
   void Wrong(std::string what);
+  void BeginKeys();
   bool DeleteKeys(uint32_t history);
   Evidence Finish();
 

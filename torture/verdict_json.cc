@@ -76,6 +76,7 @@ Object CountsJson(const Evidence& evidence) {
           {"known_reads", count(Count::kKnownReads)},
           {"known_misses", count(Count::kKnownMisses)},
           {"refreshes", count(Count::kRefreshes)},
+          {"modified", count(Count::kModified)},
           {"reconnects", count(Count::kReconnects)},
           {"retries", count(Count::kRetries)},
           {"retries_answered", evidence.server.retries_answered},

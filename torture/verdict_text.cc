@@ -110,6 +110,10 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
   lines->Add("memory", "{} bytes of records written into {}", count(Count::kRecordBytes),
              Grouped(evidence.server.record_memory_bytes));
   lines->Add("full", "{} PUTs refused", Grouped(evidence.server.no_space));
+  if (evidence.counts[IndexOf(Count::kModified)] > 0) {
+    lines->Add("modified", "{} INCREMENTs, APPENDs, TOUCHes and GETs of what they made",
+               count(Count::kModified));
+  }
   lines->Add("reconnects", "{}; {} writes sent again, {} of them applied before",
              count(Count::kReconnects), count(Count::kRetries),
              Grouped(evidence.server.retries_answered));

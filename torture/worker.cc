@@ -29,6 +29,8 @@ constexpr uint64_t kBatchesPerPause = 64;
 constexpr uint64_t kBatchesPerDeadline = 128;
 constexpr uint64_t kBatchesPerExpiry = 16;
 constexpr uint64_t kBatchesPerStanding = 512;
+constexpr uint64_t kBatchesPerModify = 8;
+constexpr int kModificationsPerBatch = 4;
 // What a call takes at least, and a good deal more; each process has one of them.
 constexpr std::array kDeadlines = {microseconds(3), microseconds(10), microseconds(30),
                                    microseconds(100), microseconds(1000)};
@@ -89,6 +91,7 @@ void Worker::Work() {
   if (plan.short_deadlines) short_deadline_ = Connect(kDeadlines[process_ % kDeadlines.size()]);
   if (plan.shifted_clocks) expiries_.emplace(plan, process_);
   if (plan.standing_items) standing_.emplace(plan.run);
+  if (plan.modifies) modified_.emplace(plan, process_, &memory_->modified);
   if (!client_) return;
   report_.connected.store(true, std::memory_order_release);
   while (AwaitRun() && AwaitRoom()) {
@@ -101,6 +104,8 @@ void Worker::Work() {
       if (auto wrong = expiries_->Step(&*client_, history_)) Lie(std::move(*wrong));
     } else if (standing_ && choices_.OneIn(kBatchesPerStanding)) {
       GetStanding();
+    } else if (modified_ && choices_.OneIn(kBatchesPerModify)) {
+      Modify();
     } else {
       RunBatch(choices_.DrawForm());
     }
@@ -318,6 +323,12 @@ void Worker::GetStanding() {
   if (auto wrong = standing_->Get(&*client_)) Lie(std::move(*wrong));
 }
 
+void Worker::Modify() {
+  for (int i = 0; i < kModificationsPerBatch && !IsAwaited(); ++i) {
+    if (auto wrong = modified_->Step(&*client_, history_)) Lie(std::move(*wrong));
+  }
+}
+
 Client::GetResult Worker::Get(bool into) {
   return into ? client_->GetInto(keys_[0], buffer_) : client_->Get(keys_[0]);
 }
@@ -373,6 +384,9 @@ void Worker::Report() {
   const ClientStats stats = client_->stats();
   for (const auto& [count, member] : kClientCounts) {
     report_.counts[IndexOf(count)].store(stats.*member, std::memory_order_relaxed);
+  }
+  if (modified_) {
+    report_.counts[IndexOf(Count::kModified)].store(modified_->judged(), std::memory_order_relaxed);
   }
   if (!expiries_) return;
   report_.counts[IndexOf(Count::kExpiries)].store(expiries_->judged(), std::memory_order_relaxed);

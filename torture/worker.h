@@ -17,6 +17,7 @@
 #include "torture/choices.h"
 #include "torture/expiries.h"
 #include "torture/key_names.h"
+#include "torture/modified.h"
 #include "torture/run_memory.h"
 #include "torture/standing.h"
 
@@ -48,6 +49,7 @@ class Worker {
   void PauseInGet();
   void WorkToDeadline();
   void GetStanding();
+  void Modify();
   void Lie(std::string text);
 
   // The batch being made: entries of the ring, with their keys and values.
@@ -82,6 +84,7 @@ class Worker {
   std::optional<Client> short_deadline_;  // its calls have microseconds
   std::optional<Expiries> expiries_;
   std::optional<Standing> standing_;
+  std::optional<Modified> modified_;
   std::vector<KeyName> names_;
   std::vector<std::string_view> keys_;
   std::vector<std::string> values_;

@@ -36,6 +36,7 @@ Actor::Actor(Stage* stage, uint32_t process)
   for (uint32_t i = 0; i < stage->scenario->in_flight; ++i) {
     attempts_.push_back(std::make_unique<Attempt>());
   }
+  if (stage->modified) modified_.emplace(stage->plan, process, stage->modified.get());
 }
 
 Actor::~Actor() {

@@ -20,6 +20,7 @@
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/virtual_host.h"
+#include "torture/modified.h"
 
 namespace plov::sim {
 
@@ -54,11 +55,14 @@ struct Stage {
   std::vector<std::string> names = {};  // of the keys
   // Keys from this number on are in every life of every server from its beginning, for good.
   uint64_t first_steady_key = UINT64_MAX;
-  uint64_t scans = 0;        // that saw a whole table
-  uint64_t syncs = 0;        // that told that all is durable
-  uint32_t restarts = 0;     // of a server with a log
-  bool forgets = false;      // one began with a snapshot, and knows only who wrote since
-  Actor* running = nullptr;  // whose turn it is
+  uint64_t scans = 0;       // that saw a whole table
+  torture::Plan plan = {};  // of the items that servers modify, where there are any
+  std::unique_ptr<torture::ModifiedState> modified = {};
+  uint64_t modifications = 0;  // that have ended
+  uint64_t syncs = 0;          // that told that all is durable
+  uint32_t restarts = 0;       // of a server with a log
+  bool forgets = false;        // one began with a snapshot, and knows only who wrote since
+  Actor* running = nullptr;    // whose turn it is
 
   // How many keys there are, with those stored at the beginning.
   uint32_t key_count() const { return scenario->keys + scenario->fillers; }
@@ -114,6 +118,7 @@ class Actor {
   void CallPutMany();
   void CallScan();
   void CallSync();
+  void CallModified();
   bool MayComeLate(const Attempt& scan, const Item& item) const;
   bool MayTakeEffectLate(const Attempt& attempt, torture::Outcome outcome) const;
   Attempt* Take();
@@ -160,6 +165,7 @@ class Actor {
   bool is_leaving_ = false;
   bool is_dying_ = false;
   ClientStats stats_;  // at its end
+  std::optional<torture::Modified> modified_;
   std::optional<Client> client_;
   Fiber fiber_;  // last: it uses all of the above
 };

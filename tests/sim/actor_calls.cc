@@ -32,6 +32,9 @@ void Actor::Begin() {
   if (assigned_ == 0) return;
   const auto& log = stage_->scenario->log;
   if (log && log->sync_one_in != 0 && stage_->random->OneIn(log->sync_one_in)) return CallSync();
+  if (modified_ && !is_audit_ && stage_->random->Below(100) < stage_->scenario->modify_percent) {
+    return CallModified();
+  }
   if (is_audit_ || stage_->random->Below(100) >= stage_->scenario->blocking_percent) {
     BeginStarted();
   } else {
@@ -159,6 +162,17 @@ bool Actor::MayComeLate(const Attempt& scan, const Item& item) const {
 
 // Each item that it meets is a GET's hit, unless it has expired; a whole scan is also a GET of each
 // key that it has not met, which was absent at some instant meanwhile.
+// All of them are blocking.
+void Actor::CallModified() {
+  --assigned_;
+  ++under_way_;
+  ++writes_;  // it is one of the session's, perhaps
+  const auto wrong = modified_->Step(&*client_, 0);
+  --under_way_;
+  ++stage_->modifications;
+  if (wrong) stage_->checker->Accuse(*wrong);
+}
+
 void Actor::CallScan() {
   Attempt get;
   --assigned_;
@@ -172,7 +186,7 @@ void Actor::CallScan() {
   };
   std::set<uint64_t> met;
   const auto summary = client_->Scan([&](std::string_view key, const Item& item) {
-    if (Forger::IsItsKey(key)) return true;
+    if (Forger::IsItsKey(key) || torture::Modified::Is(key, stage_->plan.run)) return true;
     const auto name = std::ranges::find(stage_->names, key);
     if (name == stage_->names.end()) {
       stage_->checker->Accuse(fmt::format("a scan came to the key {}, which nobody wrote", key));

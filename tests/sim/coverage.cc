@@ -40,7 +40,8 @@ constexpr Line kLines[] = {{"schedules", &Coverage::schedules},
                            {"power cuts", &Coverage::power_cuts},
                            {"snapshots", &Coverage::snapshots},
                            {"faults of a disk", &Coverage::faults},
-                           {"Syncs", &Coverage::syncs}};
+                           {"Syncs", &Coverage::syncs},
+                           {"of modified items", &Coverage::modified}};
 
 }  // namespace
 
@@ -56,8 +57,9 @@ std::string Coverage::Text() const {
 
 RunResult RunSeed(uint64_t seed, uint32_t operations_max, Worlds worlds) {
   Random random(seed ^ 0x5ce9a210);
-  Scenario scenario =
-      worlds == Worlds::kWithLog ? DrawScenarioWithLog(&random) : DrawScenario(&random);
+  Scenario scenario = worlds.modify     ? DrawScenarioOfModified(worlds.have_log, &random)
+                      : worlds.have_log ? DrawScenarioWithLog(&random)
+                                        : DrawScenario(&random);
   scenario.operations = std::min(scenario.operations, operations_max);
   World world(seed, scenario);
   world.Run();

@@ -25,7 +25,7 @@ using torture::Settled;
 // PLOV_SIM_RUNS lengthens it.
 uint64_t LoggedRuns() { return test::NumberFrom("PLOV_SIM_RUNS", test::kSanitized ? 100 : 1000); }
 
-RunResult RunLogged(uint64_t seed) { return RunSeed(seed, ~uint32_t{0}, Worlds::kWithLog); }
+RunResult RunLogged(uint64_t seed) { return RunSeed(seed, ~uint32_t{0}, {.have_log = true}); }
 
 // The versions of two lives begin at these.
 constexpr uint64_t kFirst = 100;

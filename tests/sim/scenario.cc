@@ -240,6 +240,16 @@ Scenario DrawScenario(Random* random) {
   return scenario;
 }
 
+Scenario DrawScenarioOfModified(bool has_log, Random* random) {
+  Scenario scenario = has_log ? DrawScenarioWithLog(random) : DrawScenario(random);
+  if (scenario.log) scenario.log->mode = log::CommitMode::kStrict;
+  if (!scenario.log && !scenario.warm) scenario.kill_one_in = 0;
+  scenario.servers = 1;
+  scenario.switch_one_in = 0;
+  scenario.modify_percent = static_cast<uint32_t>(random->Between(20, 80));
+  return scenario;
+}
+
 std::string Describe(const Scenario& s) {
   const std::string what = fmt::format(
       "{} buckets of {} bytes{}{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} "

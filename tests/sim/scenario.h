@@ -62,6 +62,8 @@ struct Scenario {
   uint32_t blocking_percent = 0;  // of the calls; the others are asynchronous
   uint32_t get_percent = 50;
   uint32_t expiry_percent = 0;  // of stores
+  // Of what they begin: on items that servers modify (torture/modified.h). Nothing that a GET has found is ever lost then.
+  uint32_t modify_percent = 0;
   // Trouble.
   uint32_t break_one_in = 0;   // schedules with a broken connection
   uint32_t kill_one_in = 0;    // schedules in which a server dies
@@ -87,6 +89,9 @@ struct Scenario {
 Scenario DrawScenario(Random* random);
 // Of a server that keeps a log and dies often.
 Scenario DrawScenarioWithLog(Random* random);
+
+// Of either kind, with items that servers modify.
+Scenario DrawScenarioOfModified(bool has_log, Random* random);
 
 // One line, for people.
 std::string Describe(const Scenario& scenario);

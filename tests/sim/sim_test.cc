@@ -77,6 +77,22 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
   }
 }
 
+TEST(Sim, ModifiedItemsAreRightAndMeanSomething) {
+  spdlog::set_level(spdlog::level::off);
+  for (const bool have_log : {false, true}) {
+    Coverage sum;
+    for (uint64_t seed = 1; seed <= Runs() / 10; ++seed) {
+      const RunResult result = RunSeed(seed, ~uint32_t{0}, {.have_log = have_log, .modify = true});
+      ASSERT_FALSE(result.is_guilty) << "seed " << seed << ":\n" << result.verdict;
+      sum.Add(result.coverage);
+    }
+    std::cout << sum.Text();
+    for (const uint64_t count : {sum.modified, sum.retries, sum.torn, sum.growths, sum.kills}) {
+      EXPECT_GT(count, 0);
+    }
+  }
+}
+
 TEST(HistoryChecker, FindsAStaleGet) {
   HistoryChecker checker;
   Begin(&checker, 100, false, 1);

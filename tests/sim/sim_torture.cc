@@ -24,18 +24,19 @@ struct Options {
   uint32_t operations = ~uint32_t{0};
   uint64_t runs = UINT64_MAX;
   double search = 5;
-  Worlds worlds = Worlds::kWithoutLog;
+  Worlds worlds = {};
 };
 
 constexpr auto kUsage =
     "usage: sim_torture [--seed N] [--seconds S] [--runs N] [--operations N]\n"
-    "                   [--search S] [--log yes|no]\n"
+    "                   [--search S] [--log yes|no] [--modify yes|no]\n"
     "Simulates worlds of the seeds N, N + 1 ... until one is wrong, with at most so many "
     "operations\n"
     "of a client in a schedule. Then prints that seed and the shortest wrong history that it "
     "finds\n"
-    "in S seconds more (5). With --log yes their servers keep a log on a disk. Exit status: 0 none "
-    "was wrong, 1 one was, 2 usage.\n";
+    "in S seconds more (5). With --log yes their servers keep a log on a disk, with --modify "
+    "yes\n"
+    "clients INCREMENT and APPEND, too. Exit status: 0 none was wrong, 1 one was, 2 usage.\n";
 
 // What is wrong is often wrong in smaller worlds too: looks there for a shorter history.
 void PrintShortest(uint64_t seed, double seconds, Worlds worlds, RunResult best) {
@@ -96,8 +97,9 @@ int Main(int argc, char** argv) {
     } else if (name == "--operations") {
       options.operations = static_cast<uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
     } else if (name == "--log") {
-      options.worlds =
-          std::string_view(argv[i + 1]) == "yes" ? Worlds::kWithLog : Worlds::kWithoutLog;
+      options.worlds.have_log = std::string_view(argv[i + 1]) == "yes";
+    } else if (name == "--modify") {
+      options.worlds.modify = std::string_view(argv[i + 1]) == "yes";
     } else if (name == "--search") {
       options.search = std::strtod(argv[i + 1], nullptr);
     } else if (name == "--runs") {

@@ -31,6 +31,11 @@ World::World(uint64_t seed, const Scenario& scenario)
       stage_{.host = &host_, .random = &random_, .scenario = &scenario_, .checker = &checker_},
       network_(&host_, &random_, scenario.network) {
   stage_.in_trouble = IsTroubled(scenario_);
+  if (scenario_.modify_percent != 0) {
+    stage_.plan.value_bytes_max = scenario_.value_bytes_max;
+    stage_.plan.seed = seed;
+    stage_.modified = std::make_unique<torture::ModifiedState>();
+  }
   for (uint32_t i = 0; i < scenario_.servers; ++i) {
     if (scenario_.warm) ::unlink(WarmPath(i).c_str());
     servers_.push_back({std::make_unique<ServerProcess>(
@@ -78,6 +83,7 @@ void World::Run() {
   coverage_.reads = network_.reads();
   coverage_.scans = stage_.scans;
   coverage_.syncs = stage_.syncs;
+  coverage_.modified = stage_.modifications;
 }
 
 void World::RunSchedule() {

@@ -60,6 +60,7 @@ struct Coverage {
   uint64_t snapshots = 0;
   uint64_t faults = 0;  // of disks
   uint64_t syncs = 0;
+  uint64_t modified = 0;
 
   void Add(const Coverage& other);
   std::string Text() const;
@@ -147,8 +148,10 @@ struct RunResult {
   uint64_t fingerprint = 0;
   Coverage coverage;
 };
-enum class Worlds : uint8_t { kWithoutLog, kWithLog };
-RunResult RunSeed(uint64_t seed, uint32_t operations_max = ~uint32_t{0},
-                  Worlds worlds = Worlds::kWithoutLog);
+struct Worlds {
+  bool have_log = false;
+  bool modify = false;
+};
+RunResult RunSeed(uint64_t seed, uint32_t operations_max = ~uint32_t{0}, Worlds worlds = {});
 
 }  // namespace plov::sim
