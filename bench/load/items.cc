@@ -31,10 +31,16 @@ bool IsRepeated(std::string_view key, std::string_view value) {
 }
 
 void Items::FillValue(uint64_t number, std::string_view key, std::string* value) const {
-  FillRepeated(key, ValueBytes(number), value);
+  if (!shape_.are_numbers) return FillRepeated(key, ValueBytes(number), value);
+  // As long as its numbers stay for a while.
+  value->assign(ValueBytes(number), '0');
+  value->front() = '1';
 }
 
 bool Items::IsValue(uint64_t number, std::string_view key, std::string_view value) const {
+  if (shape_.are_numbers) {
+    return std::ranges::all_of(value, [](char digit) { return digit >= '0' && digit <= '9'; });
+  }
   return value.size() == ValueBytes(number) && IsRepeated(key, value);
 }
 

@@ -17,6 +17,7 @@ struct ItemShape {
   // The sizes of values are spread evenly from the one to the other, by the item's number.
   uint32_t value_bytes_least = 64;
   uint32_t value_bytes_most = 64;
+  bool are_numbers = false;  // values are the text of one, that is incremented
 };
 
 // Writes `key` again and again over `value`, this many bytes of it.
@@ -34,7 +35,7 @@ class Items {
 
   // Writes the key of item `number`, below 2^40, over `key`.
   void FillKey(uint64_t number, std::string* key) const;
-  // Writes its value, which repeats the key, over `value`.
+  // Writes its value, which repeats the key or is a number, over `value`.
   void FillValue(uint64_t number, std::string_view key, std::string* value) const;
 
   uint32_t ValueBytes(uint64_t number) const {
@@ -42,7 +43,7 @@ class Items {
     return shape_.value_bytes_least + static_cast<uint32_t>(program::Mix(number) % span);
   }
 
-  // Whether `value` is what FillValue writes for this key: its length and all of its bytes.
+  // Whether `value` is what FillValue writes for this key: its length and all of its bytes. Or a number.
   bool IsValue(uint64_t number, std::string_view key, std::string_view value) const;
 
  private:

@@ -17,12 +17,13 @@ enum class Kind : uint8_t {
   kAdd,      // only where the key is absent
   kReplace,  // only where it is present
   kDelete,
-  kModify,  // a GET, then a PUT whatever happened between
-  kSwap,    // a GET, then a PUT over the version that it saw
+  kModify,     // a GET, then a PUT whatever happened between
+  kSwap,       // a GET, then a PUT over the version that it saw
+  kIncrement,  // by 1, at the server
 };
 
 inline constexpr auto kKindNames = std::to_array<std::string_view>(
-    {"get", "put", "insert", "add", "replace", "delete", "modify", "cas"});
+    {"get", "put", "insert", "add", "replace", "delete", "modify", "cas", "increment"});
 inline constexpr size_t kKinds = kKindNames.size();
 
 constexpr std::string_view NameOf(Kind kind) { return kKindNames[static_cast<size_t>(kind)]; }
@@ -35,7 +36,9 @@ constexpr std::optional<Kind> KindNamed(std::string_view name) {
 }
 
 // Whether it carries a value.
-constexpr bool Writes(Kind kind) { return kind != Kind::kGet && kind != Kind::kDelete; }
+constexpr bool Writes(Kind kind) {
+  return kind != Kind::kGet && kind != Kind::kDelete && kind != Kind::kIncrement;
+}
 
 // The operation that plov has for a command of memcached's, as traces and the table of Twitter's
 // clusters name them: gets is a GET; append, prepend, incr and decr read, and write what they saw.

@@ -21,6 +21,8 @@ constexpr std::string_view kTwitter = "twitter:";
 // fields of 100 bytes.
 constexpr ItemShape kYcsbShape{
     .key_bytes = 24, .value_bytes_least = 1000, .value_bytes_most = 1000};
+constexpr ItemShape kCounterShape{
+    .key_bytes = 16, .value_bytes_least = 10, .value_bytes_most = 10, .are_numbers = true};
 constexpr ItemShape kHerdShape{.key_bytes = 16, .value_bytes_least = 32, .value_bytes_most = 32};
 
 struct Preset {
@@ -39,6 +41,7 @@ constexpr auto kPresets = std::to_array<Preset>({
     {"ycsb-f", kYcsbShape, Popularity::kZipf, 0.50, Kind::kModify},
     {"herd-95", kHerdShape, Popularity::kUniform, 0.95, Kind::kPut},
     {"herd-50", kHerdShape, Popularity::kUniform, 0.50, Kind::kPut},
+    {"counters", kCounterShape, Popularity::kZipf, 0.50, Kind::kIncrement},
 });
 
 // Fields that are used, by their places in a line.

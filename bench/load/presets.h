@@ -35,7 +35,7 @@ std::expected<std::vector<Cluster>, Error> ParseClusters(std::string_view csv);
 
 // As --help shows them.
 inline constexpr std::string_view kPresetNames =
-    "ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-f, herd-95, herd-50, twitter:N";
+    "ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-f, herd-95, herd-50, counters, twitter:N";
 
 // Sizes, mix and popularity; a number of items that makes about half a GiB, and a million at most.
 // kInvalidArgument with a message that says which names there are, or why this one is not.

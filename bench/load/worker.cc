@@ -1,9 +1,11 @@
 #include "bench/load/worker.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -220,9 +222,10 @@ std::expected<void, Error> Worker::Do(size_t first, size_t count) {
   } else {
     GetTogether(first, count);
     PutTogether(first, count);
+    IncrementTogether(first, count);
     for (size_t at = first; at < first + count; ++at) {
       const Kind kind = operations_[at].kind;
-      if (kind != Kind::kGet && !IsPut(kind)) DoOne(at);
+      if (kind != Kind::kGet && kind != Kind::kIncrement && !IsPut(kind)) DoOne(at);
     }
   }
   if (error_) return std::unexpected(*error_);
@@ -242,6 +245,9 @@ void Worker::DoOne(size_t at) {
       if (result && !*result) ++result_.refused;
       break;
     }
+    case Kind::kIncrement:
+      TakeNumber(client_.Increment(operation.key, 1));
+      break;
     case Kind::kModify:
       Get(operation);
       Write(operation, 0);
@@ -295,6 +301,10 @@ void Worker::TakeWrite(const Error& error) {
   }
 }
 
+void Worker::TakeNumber(const Client::IncrementResult& result) {
+  if (!result) TakeWrite(result.error());
+}
+
 void Worker::GetTogether(size_t first, size_t count) {
   keys_.clear();
   places_.clear();
@@ -329,6 +339,34 @@ void Worker::PutTogether(size_t first, size_t count) {
     now_ns_ = NowNs();
     Count(places_[i], began_ns);
   });
+}
+
+void Worker::IncrementTogether(size_t first, size_t count) {
+  const int64_t began_ns = now_ns_;
+  size_t left = 0;
+  for (size_t at = first; at < first + count; ++at) {
+    if (operations_[at].kind != Kind::kIncrement) continue;
+    ++left;
+    client_.StartIncrement(operations_[at].key, 1, {}, [&, at](const auto& result) {
+      TakeNumber(result);
+      now_ns_ = NowNs();
+      Count(at, began_ns);
+      --left;
+    });
+  }
+  AwaitStarted(&left);
+}
+
+void Worker::AwaitStarted(const size_t* left) {
+  if (*left == 0) return;
+  client_.Poll();
+  while (*left > 0) {
+    const auto rest = std::chrono::nanoseconds(client_.next_poll()).count();
+    const timespec timeout{.tv_sec = rest / 1'000'000'000, .tv_nsec = rest % 1'000'000'000};
+    pollfd poll_fd{client_.fd(), POLLIN, 0};
+    if (rest > 0) ::ppoll(&poll_fd, 1, &timeout, nullptr);
+    client_.Poll();
+  }
 }
 
 void Worker::Count(size_t at, int64_t began_ns) {

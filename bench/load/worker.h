@@ -44,10 +44,13 @@ class Worker {
   void DoOne(size_t at);
   void GetTogether(size_t first, size_t count);
   void PutTogether(size_t first, size_t count);
+  void IncrementTogether(size_t first, size_t count);
+  void AwaitStarted(const size_t* left);
   void Get(const Operation& operation);
   void Write(const Operation& operation, Version version);
   void TakeGet(const Operation& operation, const Client::GetResult& result);
   void TakeWrite(const Error& error);
+  void TakeNumber(const Client::IncrementResult& result);
   void Count(size_t at, int64_t began_ns);
   void CountSlice(int64_t now_ns, size_t count);
 

@@ -33,6 +33,7 @@ constexpr auto kPopularities = std::to_array<NamedPopularity>({{"uniform", Popul
 // "N" or "LEAST..MOST".
 Outcome FillValueBytes(const Given& given, ItemShape* shape) {
   if (!given.Has("value-bytes")) return {};
+  if (shape->are_numbers) return given.Invalid("--value-bytes is not for the workload counters");
   const std::string text = given.Text("value-bytes");
   const size_t dots = text.find("..");
   const auto least = ParseSize(text.substr(0, dots));
@@ -80,7 +81,8 @@ Outcome FillReads(const Given& given, Workload* workload) {
   }
   workload->mix = {};
   workload->mix[Kind::kGet] = *percent / 100;
-  workload->mix[Kind::kPut] = 1 - *percent / 100;
+  const Kind other = workload->shape.are_numbers ? Kind::kIncrement : Kind::kPut;
+  workload->mix[other] = 1 - *percent / 100;
   return {};
 }
 

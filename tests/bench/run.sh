@@ -47,7 +47,7 @@ END
 }
 
 # Shares as they should be, values that were all checked, and numbers that fit together.
-for workload in ycsb-a ycsb-b ycsb-c ycsb-d ycsb-f herd-95 herd-50 twitter:11 twitter:14 \
+for workload in ycsb-a ycsb-b ycsb-c ycsb-d ycsb-f herd-95 herd-50 counters twitter:11 twitter:14 \
   twitter:23 twitter:53; do
   run json --workload "$workload"
   holds json 'v["workload"] == "'"$workload"'" and v["own_server"] and v["items"] == 2000' \
@@ -70,6 +70,9 @@ run json --workload herd-95 --items 500 --key-bytes 20 --value-bytes 0..300 --di
 holds json 'near("get", 0.625) and near("put", 0.375) and v["items"] == 500 and v["exponent"] == 1.2'
 holds json 'r["client"]["known_reads"] == 0 and r["misses"] == 0 and v["clients"] == 3'
 holds json 'r["per_second_least"] <= r["per_second"] <= r["per_second_most"]'
+
+run json --workload counters --reads 0 --window 32 --clients 2 --items 100
+holds json 'near("increment", 1) and r["client"]["puts"] >= r["count"] and v["items"] == 100'
 
 # Far more than can be done: starts are missed, and latencies reach back to them. All of the
 # time is a second.

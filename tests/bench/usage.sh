@@ -74,6 +74,7 @@ done
 expect 2 run --distribution normal && says 'uniform, zipfian or latest'
 for text in 0 -1 11 x '' nan; do expect 2 run --exponent "$text" && says '\-\-exponent'; done
 expect 2 run --exponent 1 --distribution uniform && says 'exponent is for'
+expect 2 run --workload counters --value-bytes 9 && says 'not for the workload counters'
 for text in -1 101 x '' nan; do expect 2 run --reads "$text" && says '\-\-reads'; done
 for text in 0 257 x; do
   expect 2 run --clients "$text" && says '\-\-clients'
