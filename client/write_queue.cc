@@ -1,6 +1,8 @@
 #include "client/write_queue.h"
 
 #include <algorithm>
+#include <new>
+#include <string>
 
 #include "verify/record.h"
 #include "verify/words.h"
@@ -22,6 +24,8 @@ constexpr auto kHostIsFull =
 
 // Short enough to need no memory.
 constexpr auto kNoMemoryLeft = "memory ran out";
+constexpr auto kNoAnswer =
+    "no answer within the deadline: the write may have been applied, or may be yet";
 constexpr auto kTakesNone = "the server takes no requests (stopped or overloaded)";
 
 constexpr auto kLogIsFull =
@@ -29,6 +33,19 @@ constexpr auto kLogIsFull =
 constexpr auto kTooLargeToModify =
     "what is appended, or compared and stored, is 16 KiB at most: GET the item and PUT it over its "
     "version";
+
+// What has ended so is told also where there is no memory for the text.
+Error Said(Code code, std::string_view text) {
+  try {
+    return {code, std::string(text)};
+  } catch (const std::bad_alloc&) {
+    return {code, kNoMemoryLeft};
+  }
+}
+
+Error WhyNotSent(const Error* down) {
+  return down != nullptr ? Said(down->code, down->message) : Said(Code::kTimeout, kTakesNone);
+}
 
 // What an INCREMENT sends as value goes to `number`.
 Request RequestOf(const Write& write, uint64_t sequence,
@@ -64,33 +81,33 @@ bool MustBeEager(const Request& request) {
 Error ErrorOfStatus(Code status, uint64_t version) {
   switch (status) {
     case Code::kNotFound:
-      return {status, "the key is absent"};
+      return Said(status, "the key is absent");
     case Code::kExists:
-      return {status, "the key is present already"};
+      return Said(status, "the key is present already");
     case Code::kVersionMismatch:
-      return {status, "the key has another version, or another value than the expected one"};
+      return Said(status, "the key has another version, or another value than the expected one");
     case Code::kNoSpace:
-      if (version == verify::kHostIsFull) return {status, kHostIsFull};
-      if (version == verify::kLogIsFull) return {status, kLogIsFull};
-      return {status, "the server is full: start plovd with a larger --memory"};
+      if (version == verify::kHostIsFull) return Said(status, kHostIsFull);
+      if (version == verify::kLogIsFull) return Said(status, kLogIsFull);
+      return Said(status, "the server is full: start plovd with a larger --memory");
     case Code::kTooLarge:
-      return {status, "the value is over the server's --max-value"};
+      return Said(status, "the value is over the server's --max-value");
     case Code::kInvalidArgument:
-      return {status, "keys are 1 to 1024 bytes"};
+      return Said(status, "keys are 1 to 1024 bytes");
     case Code::kPermission:
-      return {status, fabric::kMayNotWrite};
+      return Said(status, fabric::kMayNotWrite);
     case Code::kSystem:
-      return {status, "the server cannot write its log: plovd's own log says why"};
+      return Said(status, "the server cannot write its log: plovd's own log says why");
     case Code::kCorrupt:
-      return {status, "stored bytes are damaged"};
+      return Said(status, "stored bytes are damaged");
     case Code::kNotANumber:
-      return {status, "the value is not the text of a number that can be incremented"};
+      return Said(status, "the value is not the text of a number that can be incremented");
     case Code::kOutOfRange:
-      return {status, "the number would go beyond its limits: it is as it was"};
+      return Said(status, "the number would go beyond its limits: it is as it was");
     case Code::kUnknown:
-      return {status, kOutcomeUnknown};
+      return Said(status, kOutcomeUnknown);
     default:
-      return {Code::kProtocol, "the server answered with an unexpected status"};
+      return Said(Code::kProtocol, "the server answered with an unexpected status");
   }
 }
 
@@ -242,13 +259,11 @@ void WriteQueue::Expire(Deadline now, const Error* down) {
     Entry& entry = At(sequence);
     if (entry.write.deadline > now) continue;
     if (entry.state == State::kQueued) {
-      Refuse(&entry, down != nullptr ? *down : Error{Code::kTimeout, kTakesNone});
+      Refuse(&entry, WhyNotSent(down));
     } else if (entry.state == State::kSent && down != nullptr) {
       Finish(&entry, std::unexpected(ErrorOfStatus(Code::kUnknown)));
     } else if (entry.state == State::kSent) {
-      Orphan(&entry, {Code::kTimeout,
-                      "no answer within the deadline: the write may have been applied, or may be "
-                      "yet"});
+      Orphan(&entry, Said(Code::kTimeout, kNoAnswer));
     }
     if (sequence < oldest_) sequence = oldest_ - 1;  // Finish may have moved on
   }
@@ -259,7 +274,7 @@ void WriteQueue::ExpireWaiting(Deadline now, const Error* down) {
   while (!waiting_.empty() && waiting_.front().deadline <= now) {
     const Write write = waiting_.front();
     waiting_.pop_front();
-    Error error = down != nullptr ? *down : Error{Code::kTimeout, kTakesNone};
+    Error error = WhyNotSent(down);
     callbacks_->Run(
         [&] { write.done(write.context, write.index, std::unexpected(std::move(error))); });
   }
