@@ -86,7 +86,7 @@ class Session {
     Code status = Code::kOk;
     uint64_t version = 0;
   };
-  // Of a client that has INCREMENTs.
+  // Of a client that has INCREMENTs, or had values restored that are numbers.
   struct Numbers {
     std::array<int64_t, kSessionWindow> of_entries;
     std::bitset<kSessionWindow> are_known;

@@ -84,6 +84,14 @@ Code Store::FindTarget(const Request& request, uint64_t now_us, Target* target) 
   return Code::kOk;
 }
 
+Code Store::Find(Operation operation, std::string_view key, uint64_t now_us, Target* target) {
+  Request request;
+  request.operation = operation;
+  request.key = key;
+  const Code status = FindTarget(request, now_us, target);
+  return status == Code::kOk ? status : Refuse(status, *target).status;
+}
+
 void Store::Prefetch(std::span<const std::string_view> keys) const {
   std::array<uint64_t, kPrefetchedMax> hashes;
   const size_t count = std::min(keys.size(), hashes.size());
@@ -250,11 +258,8 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
                                            size_t verified_bytes_max) {
   ++stats_.fallback_gets;
   Target target{};
-  Request request;
-  request.operation = Operation::kGet;
-  request.key = key;
-  if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
-    return std::unexpected(Refuse(status, target).status);
+  if (const Code status = Find(Operation::kGet, key, now_us, &target); status != Code::kOk) {
+    return std::unexpected(status);
   }
   if (!target.present) {
     if (target.found) EraseExpired(target);  // it was verified, which is not to be done again
@@ -266,11 +271,8 @@ std::expected<Store::Hit, Code> Store::Get(std::string_view key, uint64_t now_us
 std::expected<Store::Hit, Code> Store::Current(std::string_view key, uint64_t now_us,
                                                size_t verified_bytes_max) {
   Target target{};
-  Request request;
-  request.operation = Operation::kPut;
-  request.key = key;
-  if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
-    return std::unexpected(Refuse(status, target).status);
+  if (const Code status = Find(Operation::kPut, key, now_us, &target); status != Code::kOk) {
+    return std::unexpected(status);
   }
   if (!target.present) return std::unexpected(Code::kNotFound);
   const PendingWrite* pending = pending_.Last(target.hash);

@@ -169,7 +169,7 @@ class Store : private cuckoo::GrowingTable::Records {
 
   // The same of what the key's next write meets: also what is in the log and not yet in the table.
   std::expected<Hit, Code> Current(std::string_view key, uint64_t now_us,
-                                   size_t verified_bytes_max = SIZE_MAX);
+                                   size_t verified_bytes_max);
 
   // What an occupied bucket of the store's leads to; nullopt when its record is not the one it means. And
   // whether all of that is whole, in one go.
@@ -263,6 +263,8 @@ class Store : private cuckoo::GrowingTable::Records {
     verify::MaskedItem item;
   };
   Code FindTarget(const verify::Request& request, uint64_t now_us, Target* target);
+  // The same of a key alone; what it returns is counted.
+  Code Find(verify::Operation operation, std::string_view key, uint64_t now_us, Target* target);
   Code FindPublished(const verify::Request& request, uint64_t now_us, Target* target);
   // What a write stores, but for its version and mask.
   verify::ItemView ItemOf(const verify::Request& request, uint64_t now_us) const;

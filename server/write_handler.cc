@@ -85,17 +85,20 @@ Batch::Outcome WriteHandler::Modify(Peer* peer, WriteReply* write) {
   return Outcome::kDone;
 }
 
+// kDone: the value has a place, or `write` says why it has none.
+Batch::Outcome WriteHandler::GivePlace(Batch* batch, const Request& request, WriteReply* write) {
+  const auto status = store_->Prepare(request, batch->times.slice_us(), &batch->writing);
+  if (!status) return Applied(std::nullopt, *batch, write);
+  if (*status != Code::kOk) *write = store_->Refusal(*status);
+  return Outcome::kDone;
+}
+
 // A place for it, the value, its digest, the item.
 Batch::Outcome WriteHandler::StoreLong(Batch* batch, const Request& request, WriteReply* write) {
   Store::Writing& writing = batch->writing;
-  const uint64_t now_us = batch->times.slice_us();
   if (!writing.place) {
-    const auto status = store_->Prepare(request, now_us, &writing);
-    if (!status) return Applied(std::nullopt, *batch, write);
-    if (*status != Code::kOk) {
-      *write = store_->Refusal(*status);
-      return Outcome::kDone;
-    }
+    const Outcome outcome = GivePlace(batch, request, write);
+    if (!writing.place) return outcome;
   }
   const auto status = batch->modification.Fill(&writing, slices_->now().work_bytes);
   if (!status) return Outcome::kAgain;
@@ -120,18 +123,13 @@ Batch::Outcome WriteHandler::HandleLarge(Endpoint* endpoint, PeerId id, Peer* pe
   Batch& batch = *peer->batch;
   const Request& request = *batch.request;
   Store::Writing& writing = batch.writing;
-  const uint64_t now_us = batch.times.slice_us();
   if (request.operation == Operation::kDelete) {
     *write = {Code::kProtocol, 0};
     return Outcome::kDone;
   }
   if (!writing.place) {
-    const auto status = store_->Prepare(request, now_us, &writing);
-    if (!status) return Applied(std::nullopt, batch, write);
-    if (*status != Code::kOk) {
-      *write = store_->Refusal(*status);
-      return Outcome::kDone;
-    }
+    const Outcome outcome = GivePlace(&batch, request, write);
+    if (!writing.place) return outcome;
     endpoint->port->Read(id, {.offset = request.staging_offset,
                               .bytes = request.value_bytes,
                               .shared = writing.place->shared,
@@ -179,7 +177,7 @@ bool WriteHandler::Answered(Peer* peer, const Request& request, WriteReply* repl
 // A session that was restored from a snapshot has no number: the item has it, where nobody has written it since.
 void WriteHandler::FindNumber(const Request& request, uint64_t now_us, WriteReply* reply) {
   if (reply->status != Code::kOk || reply->number) return;
-  const auto hit = store_->Current(request.key, now_us);
+  const auto hit = store_->Current(request.key, now_us, Store::kVerifiedAtOnce);
   if (hit && hit->item.version() == reply->version) {
     reply->number = verify::NumberOf(hit->item.value());
   }
