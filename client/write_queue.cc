@@ -52,7 +52,7 @@ Request RequestOf(const Write& write, uint64_t sequence,
                   std::array<char, verify::kNumberChangeBytes>* number) {
   Request request;
   request.operation = write.operation;
-  request.conditional = write.conditional;
+  request.conditional = write.expected_version != 0;
   request.compares = write.expected_value.has_value();
   request.creates = write.creates;
   request.flags = write.flags;
@@ -77,6 +77,8 @@ bool MustBeEager(const Request& request) {
 }
 
 }  // namespace
+
+Error TooLargeToModify() { return Said(Code::kTooLarge, kTooLargeToModify); }
 
 Error ErrorOfStatus(Code status, uint64_t version) {
   switch (status) {
@@ -178,7 +180,7 @@ bool WriteQueue::SendBatch(Link* link) {
       continue;
     }
     if (MustBeEager(request)) {
-      Refuse(&entry, {Code::kTooLarge, kTooLargeToModify});
+      Refuse(&entry, TooLargeToModify());
       refused = true;
       continue;
     }

@@ -42,11 +42,10 @@ using WriteCallback = std::move_only_function<void(WriteResult)>;
 // A write as its caller gave it. Key and values stay the caller's until `done` was called.
 struct Write {
   verify::Operation operation = verify::Operation::kPut;
-  bool conditional = false;
   bool creates = false;
   uint32_t flags = 0;
-  std::chrono::seconds ttl{0};  // not negative; 0 = for ever
-  Version expected_version = 0;
+  std::chrono::seconds ttl{0};   // not negative; 0 = for ever
+  Version expected_version = 0;  // 0: any
   std::string_view key = {};
   std::string_view value = {};
   std::optional<std::string_view> expected_value = {};
@@ -134,6 +133,9 @@ class WriteQueue {
   std::array<bool, 2> staging_used_{};
   uint64_t answered_ = 0;
 };
+
+// What is appended, or compared and stored, has to be in its message.
+Error TooLargeToModify();
 
 // The error that a reply's status stands for.
 Error ErrorOfStatus(Code status, uint64_t version = 0);

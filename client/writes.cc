@@ -42,7 +42,6 @@ Write MakePut(std::string_view key, std::string_view value, const PutOptions& op
   Write write;
   write.operation = OperationOf(options.mode);
   write.creates = options.mode == PutMode::kAppendOrAdd || options.mode == PutMode::kPrependOrAdd;
-  write.conditional = options.expected_version != 0;
   write.expected_version = options.expected_version;
   write.expected_value = options.expected_value;
   write.flags = options.flags;
@@ -55,7 +54,6 @@ Write MakePut(std::string_view key, std::string_view value, const PutOptions& op
 Write MakeIncrement(std::string_view key, int64_t delta, const IncrementOptions& options) {
   Write write;
   write.operation = verify::Operation::kIncrement;
-  write.conditional = options.expected_version != 0;
   write.expected_version = options.expected_version;
   write.creates = options.initial.has_value();
   write.flags = options.flags;
@@ -72,7 +70,6 @@ Write MakeIncrement(std::string_view key, int64_t delta, const IncrementOptions&
 Write MakeTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version) {
   Write write;
   write.operation = verify::Operation::kTouch;
-  write.conditional = expected_version != 0;
   write.expected_version = expected_version;
   write.ttl = ttl;
   write.key = key;
@@ -82,7 +79,6 @@ Write MakeTouch(std::string_view key, std::chrono::seconds ttl, Version expected
 Write MakeDelete(std::string_view key, Version expected_version) {
   Write write;
   write.operation = verify::Operation::kDelete;
-  write.conditional = expected_version != 0;
   write.expected_version = expected_version;
   write.key = key;
   return write;
@@ -101,10 +97,11 @@ std::optional<Error> Writes::Refusal(const Write& write) const {
     return BadTtl();
   }
   if (write.value.size() > verify::kValueBytesMax) return ErrorOfStatus(Code::kTooLarge);
-  const bool compares_wrongly =
-      write.expected_value && (write.operation != verify::Operation::kPut ||
-                               write.expected_value->size() > verify::kValueBytesMax);
-  if (compares_wrongly) return Error{Code::kInvalidArgument, kComparesWrongly};
+  if (!write.expected_value) return std::nullopt;
+  if (write.operation != verify::Operation::kPut) {
+    return Error{Code::kInvalidArgument, kComparesWrongly};
+  }
+  if (write.expected_value->size() > kEagerValueBytesMax) return TooLargeToModify();
   return std::nullopt;
 }
 

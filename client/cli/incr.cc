@@ -33,9 +33,7 @@ Error Refused(Error error, const std::string& key, const IncrementOptions& incre
   if (error.code == Code::kNotFound) {
     error.message = fmt::format("no item has the key '{}': --initial would store it", key);
   } else if (error.code == Code::kVersionMismatch) {
-    error.message =
-        fmt::format("the key '{}' does not have version {}: get --json shows its version", key,
-                    increment.expected_version);
+    error.message = HasOtherVersion(key, increment.expected_version);
   }
   return error;
 }

@@ -58,9 +58,7 @@ Error Refused(Error error, const Options& options) {
       error.message += fmt::format(", or not version {}", options.put.expected_version);
     }
   } else if (error.code == Code::kVersionMismatch) {
-    error.message =
-        fmt::format("the key '{}' does not have version {}: get --json shows its version", key,
-                    options.put.expected_version);
+    error.message = HasOtherVersion(key, options.put.expected_version);
   }
   return error;
 }

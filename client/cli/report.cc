@@ -55,6 +55,11 @@ std::unexpected<Error> NoUsageError(Error error) {
   return std::unexpected(std::move(error));
 }
 
+std::string HasOtherVersion(std::string_view key, uint64_t version) {
+  return fmt::format("the key '{}' does not have version {}: get --json shows its version", key,
+                     version);
+}
+
 std::unexpected<Error> NoItem(std::string_view key) {
   return Fail(Code::kNotFound, fmt::format("no item has the key '{}'", key));
 }

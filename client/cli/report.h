@@ -3,6 +3,7 @@
 
 #include <plov/error.h>
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ std::unexpected<Error> NoUsageError(Error error);
 
 // There is none with this key.
 std::unexpected<Error> NoItem(std::string_view key);
+
+// What a write over a version is told where the key has another.
+std::string HasOtherVersion(std::string_view key, uint64_t version);
 
 // Prints "plov: COMMAND: what happened and what to do" and returns the exit status. An error without a
 // message is an answer, which the exit status alone tells.

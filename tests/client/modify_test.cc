@@ -69,6 +69,8 @@ TEST_F(Modify, WhatTheServerMakesAValueOfIsInTheMessage) {
   ASSERT_TRUE(client.Put("k", most, {.mode = PutMode::kAppend}));
   EXPECT_EQ(client.Put("k", most + "m", {.mode = PutMode::kAppend}).error().code, Code::kTooLarge);
   EXPECT_EQ(client.Put("k", "n", {.expected_value = most}).error().code, Code::kTooLarge);
+  const std::string beyond((16 << 20) + 1, 'm');
+  EXPECT_EQ(client.Put("k", "n", {.expected_value = beyond}).error().code, Code::kTooLarge);
   EXPECT_EQ((*client.Get("k"))->value, "x" + most);
 }
 
