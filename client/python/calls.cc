@@ -47,12 +47,7 @@ Version Put(PyClient& client, py::handle key, py::handle value, py::handle ttl, 
             py::handle only_if, py::handle only_if_value) {
   PutOptions options = PutOptionsOf(ttl, flags, only_if);
   const auto expected = Expect(only_if_value, &options);
-  const Bytes key_bytes(key, "a key");
-  const Bytes value_bytes(value, "a value");
-  return Blocking(
-      &client,
-      [&](plov::Client* call) { return call->Put(key_bytes.view(), value_bytes.view(), options); },
-      key);
+  return PutWith(&client, key, value, options);
 }
 
 bool Delete(PyClient& client, py::handle key, py::handle only_if) {
@@ -172,6 +167,15 @@ std::chrono::seconds TtlOf(py::handle ttl) {
     throw py::value_error("ttl is 1 second or more; None is for ever");
   }
   return overflow > 0 ? std::chrono::seconds::max() : std::chrono::seconds(seconds);
+}
+
+Version PutWith(PyClient* client, py::handle key, py::handle value, const PutOptions& options) {
+  const Bytes key_bytes(key, "a key");
+  const Bytes value_bytes(value, "a value");
+  return Blocking(
+      client,
+      [&](plov::Client* call) { return call->Put(key_bytes.view(), value_bytes.view(), options); },
+      key);
 }
 
 PutOptions PutOptionsOf(py::handle ttl, uint32_t flags, py::handle only_if) {

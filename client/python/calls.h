@@ -38,6 +38,9 @@ auto Blocking(PyClient* client, Body&& body, pybind11::handle key = {}) {
   if constexpr (!std::is_void_v<typename decltype(result)::value_type>) return std::move(*result);
 }
 
+Version PutWith(PyClient* client, pybind11::handle key, pybind11::handle value,
+                const PutOptions& options);
+
 // For py::custom_type_setup: only we make objects of the type. pybind11 would let others have one with
 // nothing in it.
 void RefuseNew(PyHeapTypeObject* heap_type);

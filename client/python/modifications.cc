@@ -84,13 +84,7 @@ PutOptions JoinOptionsOf(End end, bool create, const Common& common) {
 template <End end>
 Version Join(PyClient& client, py::handle key, py::handle value, bool create, py::handle ttl,
              uint32_t flags, py::handle only_if) {
-  const PutOptions options = JoinOptionsOf(end, create, {ttl, flags, only_if});
-  const Bytes key_bytes(key, "a key");
-  const Bytes value_bytes(value, "a value");
-  return Blocking(
-      &client,
-      [&](plov::Client* call) { return call->Put(key_bytes.view(), value_bytes.view(), options); },
-      key);
+  return PutWith(&client, key, value, JoinOptionsOf(end, create, {ttl, flags, only_if}));
 }
 
 template <End end>

@@ -112,7 +112,7 @@ class Client:
         only_if_value: bytes | None = None,
     ) -> int:
         """Stores a value and returns its version."""
-        start = functools.partial(
+        return await self._write(
             self._client.start_put,
             _kept(key),
             _kept(value),
@@ -121,8 +121,6 @@ class Client:
             only_if=only_if,
             only_if_value=None if only_if_value is None else _kept(only_if_value),
         )
-        version: int = await self._start(start)
-        return version
 
     async def append(
         self,
@@ -135,7 +133,7 @@ class Client:
         only_if: int | None = None,
     ) -> int:
         """Adds to the end of a value; the new one's version."""
-        start = functools.partial(
+        return await self._write(
             self._client.start_append,
             _kept(key),
             _kept(value),
@@ -144,8 +142,6 @@ class Client:
             flags=flags,
             only_if=only_if,
         )
-        version: int = await self._start(start)
-        return version
 
     async def prepend(
         self,
@@ -158,7 +154,7 @@ class Client:
         only_if: int | None = None,
     ) -> int:
         """Adds to the beginning of a value; the new one's version."""
-        start = functools.partial(
+        return await self._write(
             self._client.start_prepend,
             _kept(key),
             _kept(value),
@@ -167,8 +163,6 @@ class Client:
             flags=flags,
             only_if=only_if,
         )
-        version: int = await self._start(start)
-        return version
 
     async def increment(
         self,
@@ -184,7 +178,7 @@ class Client:
         only_if: int | None = None,
     ) -> int:
         """Adds to the number that the value is the text of; the new number."""
-        start = functools.partial(
+        return await self._write(
             self._client.start_increment,
             _kept(key),
             delta,
@@ -196,14 +190,10 @@ class Client:
             flags=flags,
             only_if=only_if,
         )
-        number: int = await self._start(start)
-        return number
 
     async def touch(self, key: bytes, ttl: int | None, *, only_if: int | None = None) -> int:
         """Lets an item expire `ttl` seconds from now on; its new version."""
-        start = functools.partial(self._client.start_touch, _kept(key), ttl, only_if=only_if)
-        version: int = await self._start(start)
-        return version
+        return await self._write(self._client.start_touch, _kept(key), ttl, only_if=only_if)
 
     async def delete(self, key: bytes, *, only_if: int | None = None) -> bool:
         """Removes a key; whether it was there."""
@@ -230,6 +220,11 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    async def _write(self, start: _Start, *arguments: object, **options: object) -> int:
+        """What a write ends with: the version, or the number."""
+        result: int = await self._start(functools.partial(start, *arguments, **options))
+        return result
 
     def _start(self, start: _Start) -> "asyncio.Future[Any]":
         future: asyncio.Future[Any] = self._loop.create_future()
