@@ -19,7 +19,8 @@ in a virtual machine, and where there is neither that is said last.
                    runs all that is likely to fail first, then in a random order as many as there is time for
                    of: the rules that a model cannot do without, power cuts, the virtual machine's own tests,
                    the longer ones over RDMA, and the mutants; runs each fuzz target for 5 seconds, and on a
-                   slow machine only one in 2 to 8 of the tests under sanitizers, or one of the two builds
+                   slow machine only one in 2 to 8 of the tests under sanitizers, or those of half of the
+                   folders under one sanitizer
   --long DURATION  explores, too: the simulator's worlds from a new seed on, plov-torture with every
                    fault, and each fuzz target, for DURATION (90s, 10m, 8h) each
   --packages       also builds Debian packages of what is committed, twice, and installs, upgrades and
@@ -79,8 +80,9 @@ readonly install_seconds=1800 build_seconds=3600 test_seconds=3600 consumer_seco
 readonly mutant_seconds=3600 fuzz_seconds=1800 package_seconds=3600
 # Expected: with less there is no time to try a mutant, or another tenth of what comes later.
 readonly mutant_build_seconds=480 later_seconds=240
-# With --within: one in so many of the tests under a sanitizer, at least.
+# With --within: one in so many of the tests under a sanitizer, at least; and the folders with the most of them.
 readonly share_max=8
+readonly sanitized_folders=(fabric verify cuckoo log cluster server client hostile system torture sim cli capi python)
 
 child=""
 session=""
@@ -179,16 +181,16 @@ step() {
   fi
 }
 
-# Configures and builds a preset. A cache that another generator or another place has left is started
-# anew. A compiler that crashes says nothing about the sources: it is asked once more.
+# build PRESET FOLDER TESTS: configures and builds a preset, with the tests of these folders. A cache that another generator
+# or another place has left is started anew. A compiler that crashes says nothing about the sources: it is asked once more.
 build() {
-  local preset=$1 folder=$2 fresh=() said=$2/log/compiler.log
+  local preset=$1 folder=$2 tests=$3 fresh=() said=$2/log/compiler.log
   if [[ -f $folder/CMakeCache.txt ]] &&
     ! { grep -qxF 'CMAKE_GENERATOR:INTERNAL=Ninja' "$folder/CMakeCache.txt" &&
       grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; }; then
     fresh=(--fresh)
   fi
-  cmake "${fresh[@]}" -S "$root" --preset "$preset"
+  cmake "${fresh[@]}" -S "$root" --preset "$preset" -D "PLOV_TEST_FOLDERS=$tests"
   if cmake --build "$folder" --parallel "$jobs" 2>&1 | tee "$said"; then return; fi
   grep -q 'internal compiler error' "$said" || return 1
   cmake --build "$folder" --parallel "$jobs"
@@ -233,17 +235,18 @@ share() {
   if ((left * share_max < needed)); then echo "$share_max"; else echo $(((needed + left - 1) / left)); fi
 }
 
-# variant NAME PRESET FOLDER CXX NEEDED AFTER [CTEST OPTIONS...]: builds and tests a preset. Its tests need so many seconds,
-# and what follows them others: with --within only a share of the tests runs where there are fewer left.
+# variant NAME PRESET FOLDER CXX TESTS NEEDED AFTER [CTEST OPTIONS...]: builds and tests a preset, of all its tests' folders or
+# of TESTS. Its tests need so many seconds, and what follows them others: with --within only a share of the tests runs where
+# there are fewer left.
 variant() {
-  local name=$1 preset=$2 folder=$root/$3 cxx=$4 needed=$5 after=$6 of=1
-  shift 6
+  local name=$1 preset=$2 folder=$root/$3 cxx=$4 tests=$5 needed=$6 after=$7 of=1
+  shift 7
   if ! command -v "$cxx" > /dev/null; then
     record skipped "$name" 0 0 1 "; $cxx is not installed"
     return
   fi
   if step "$name: build" "$folder/log/build.log" "$build_seconds" \
-    bash -euo pipefail -c 'build "$@"' build "$preset" "$folder"; then
+    bash -euo pipefail -c 'build "$@"' build "$preset" "$folder" "$tests"; then
     if ((within_seconds > 0)); then of=$(share "$needed" $((within_seconds - SECONDS - after))); fi
     if ((of > 1)); then
       name+=", 1 in $of"
@@ -360,19 +363,21 @@ later() {
   done
 }
 
-# sanitized GCC_SECONDS: both builds with sanitizers take as long as g++ did, with their tests; where there is less than half
-# of that time, one is drawn.
+# sanitized GCC_SECONDS: both builds with sanitizers take as long as g++ did, with their tests. Where there is less than half
+# of that time, one is drawn, with the tests of half of the folders.
 sanitized() {
-  local gcc_seconds=$1 without=""
+  local gcc_seconds=$1 without="" tests=""
   if ((within_seconds > 0 && within_seconds - SECONDS < gcc_seconds / 2)); then
     without=$(shuf -n 1 -e asan tsan)
+    tests=$(shuf -n $((${#sanitized_folders[@]} / 2)) -e "${sanitized_folders[@]}" | paste -s -d ';')
     begin "without $without"
-    record skipped "$without" 0 0 1 "; no time was left of --within for both sanitizers: tests/run.sh runs it"
+    record skipped "without $without" 0 0 1 \
+      "; no time was left of --within for all of both sanitizers, only for the tests of ${tests//;/, }: tests/run.sh runs it"
   fi
   if [[ $without != asan ]]; then
-    variant "address,undefined" asan build-asan clang++-19 $((gcc_seconds / 2)) $((gcc_seconds * 2 / 3))
+    variant "address,undefined" asan build-asan clang++-19 "$tests" $((gcc_seconds / 2)) $((gcc_seconds * 2 / 3))
   fi
-  if [[ $without != tsan ]]; then variant thread tsan build-tsan clang++-19 $((gcc_seconds / 3)) 0; fi
+  if [[ $without != tsan ]]; then variant thread tsan build-tsan clang++-19 "$tests" $((gcc_seconds / 3)) 0; fi
 }
 
 # What finds more the longer it looks.
@@ -394,7 +399,7 @@ main() {
   if $quick; then left_out='vm|rdma'; fi
   step install "$root/build/log/install.log" "$install_seconds" \
     bash "$root/tests/install.sh" test || true
-  variant g++ release build g++ 0 0 --label-exclude "$left_out"
+  variant g++ release build g++ "" 0 0 --label-exclude "$left_out"
   # With sanitizers the others take as long, and the last one, which has half of the tests, less.
   gcc_seconds=$SECONDS
   if ((long_seconds > 0)); then explore; fi

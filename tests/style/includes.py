@@ -124,7 +124,9 @@ def _compiled_first(repository):
 
 def headers_alone(repository, options):
     proven = set(_compiled_first(repository))
-    headers = [path for path in repository.paths(".h") if path not in proven]
+    # Those of tests take the longest, for their framework, and are nobody's but a test's.
+    headers = [path for path in repository.paths(".h")
+               if path not in proven and not path.startswith("tests/")]
     folders = [repository.root, repository.root / "client/include", *options.include]
     flags = [f"-I{folder}" for folder in folders]
 
