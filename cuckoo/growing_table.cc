@@ -90,13 +90,19 @@ void GrowingTable::UnstashOne(uint64_t index) {
   const auto item = stash_.Load(index);
   if (!item || !current_->InsertIfFree(entry->hash, *item)) return;
   Erase(entry->hash, SlotOf(*entry, *item));
-  if (pass_ != nullptr) pass_->meet(*item);
+  for (Table::PassPlace* pass : passes_) pass->meet(*item);
 }
 
-void GrowingTable::SetPass(Table::PassPlace* pass, const Table* place) {
-  pass_ = pass;
+void GrowingTable::Enter(Table::PassPlace* pass, Table* table) {
+  Leave(pass);
+  passes_.push_back(pass);
+  table->Enter(pass);
+}
+
+void GrowingTable::Leave(Table::PassPlace* pass) {
+  std::erase(passes_, pass);
   for (Table* table : {current_.get(), other_.get()}) {
-    if (table != nullptr) table->set_pass(table == place ? pass : nullptr);
+    if (table != nullptr) table->Leave(pass);
   }
 }
 

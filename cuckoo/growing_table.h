@@ -38,6 +38,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "cuckoo/stash.h"
 #include "cuckoo/table.h"
@@ -112,8 +113,9 @@ class GrowingTable {
   void KeepStashed(uint64_t index, const verify::Bucket& item);
   void FinishStash();
 
-  // The pass that reads all tables one after the other, and the one that it is in or null; null: none.
-  void SetPass(Table::PassPlace* pass, const Table* place);
+  // A pass reads all tables one after the other, and is in this one now; until Leave.
+  void Enter(Table::PassPlace* pass, Table* table);
+  void Leave(Table::PassPlace* pass);
 
   Phase phase() const { return phase_; }
 
@@ -165,7 +167,7 @@ class GrowingTable {
   Stash stash_;
   StashRoom stash_room_;
   Records* records_;
-  Table::PassPlace* pass_ = nullptr;
+  std::vector<Table::PassPlace*> passes_;
   uint64_t unstash_at_ = 0;    // the next of the stash to look at
   uint64_t unstash_left_ = 0;  // so many of them since a bucket became free
   Phase phase_ = Phase::kSteady;

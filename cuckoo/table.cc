@@ -278,7 +278,9 @@ bool Table::Move(uint64_t from, uint64_t to) {
   const DirectoryEntry old_entry{WayOf(ways, from), FingerprintOf(hash)};
   const DirectoryEntry new_entry{WayOf(ways, to), FingerprintOf(hash)};
   if (!Load(home) || unlisted_[home] == kUnlistedMax) return false;
-  if (pass_ != nullptr && to < pass_->read_end && pass_->read_end <= from) pass_->meet(source);
+  for (PassPlace* pass : passes_) {
+    if (to < pass->read_end && pass->read_end <= from) pass->meet(source);
+  }
 
   target.TakeItem(source, geometry_.bucket_bytes);
   if (home == to) Unlist(home, &target, old_entry);

@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cuckoo/geometry.h"
 #include "cuckoo/hash.h"
@@ -113,8 +114,9 @@ class Table {
     uint64_t read_end = 0;
     std::move_only_function<void(const verify::Bucket&)> meet;
   };
-  // Null: no pass is in this table.
-  void set_pass(PassPlace* pass) { pass_ = pass; }
+  // A pass is in this table, until Leave, which other tables may be told, too.
+  void Enter(PassPlace* pass) { passes_.push_back(pass); }
+  void Leave(PassPlace* pass) { std::erase(passes_, pass); }
 
   // The private copy of one bucket; nullopt when it fails its seal.
   std::optional<verify::Bucket> Load(uint64_t index);
@@ -162,7 +164,7 @@ class Table {
   Geometry geometry_;
   uint64_t hash_seed_;
   uint64_t* journal_;
-  PassPlace* pass_ = nullptr;
+  std::vector<PassPlace*> passes_;
   TableStats stats_;
   PathSearch path_search_;
   // Displaced keys per home that no directory entry lists. calloc: untouched pages cost nothing.

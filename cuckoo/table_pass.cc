@@ -14,7 +14,7 @@ TablePass::TablePass(GrowingTable* table, Meet meet) : table_(table) {
 Table* TablePass::Enter(Table* table) {
   generation_ = table->geometry().generation;
   place_.read_end = 0;
-  table_->SetPass(&place_, table);
+  table_->Enter(&place_, table);
   return table;
 }
 

@@ -24,9 +24,9 @@ class TablePass {
   using Meet = std::move_only_function<void(const verify::Bucket&)>;
 
   // `meet` gets each occupied bucket, in Step or in a write, and writes nothing itself. `table` outlives
-  // the pass; one pass at a time.
+  // the pass.
   TablePass(GrowingTable* table, Meet meet);
-  ~TablePass() { table_->SetPass(nullptr, nullptr); }
+  ~TablePass() { table_->Leave(&place_); }
   TablePass(const TablePass&) = delete;
   TablePass& operator=(const TablePass&) = delete;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -70,12 +71,25 @@ class PassUnderWrites {
     for (uint64_t turns = Below(40); turns > 0; --turns) Disturb(stay);
     const bool is_steady = world_.shard.table().phase() == Phase::kSteady;
     if (is_steady && Below(2) == 0) world_.shard.Prepare(world_.shard.current().bucket_count * 2);
+    // One begins while the other is under way, and ends before or after it.
+    std::multiset<std::string> met_by_other;
+    std::optional<TablePass> other;
+    const auto begin_other = [&] {
+      other.emplace(&world_.shard.table(), [&](const verify::Bucket& bucket) {
+        met_by_other.insert(world_.shard.table().current().KeyOf(bucket));
+      });
+    };
     TablePass pass = world_.Pass();
     while (pass.Step(1 + Below(3)) == Progress::kMore) {
+      if (!other && Below(10) == 0) begin_other();
+      if (other) other->Step(Below(6));
       for (uint64_t turns = Below(4); turns > 0; --turns) Disturb(stay);
     }
+    if (!other) begin_other();
+    while (other->Step(1) == Progress::kMore) Disturb(stay);
     for (uint64_t i = 0; i < stay; ++i) {
       EXPECT_GE(world_.met.count(KeyOf(i)), 1) << KeyOf(i) << " was not met";
+      EXPECT_GE(met_by_other.count(KeyOf(i)), 1) << KeyOf(i) << " was not met by the other";
     }
   }
   uint64_t unstashed() const { return unstashed_; }
