@@ -32,6 +32,7 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
       sessions_(store_->recovery().warm),
       gets_(store_.get(), &slices_, timeouts.hold_us, &counters_),
       writes_(store_.get(), &slices_, &counters_),
+      flush_(store_.get()),
       page_(store_->region().data()),
       publisher_(store_.get(), &page_),
       slow_log_(store_.get(), &page_) {
@@ -42,6 +43,9 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
 bool Shard::Turn() {
   if (NeedsTicks()) Tick();
   bool worked = Step();
+  if (flush_.is_wanted()) {
+    worked = flush_.Step(MonotonicUs(), slices_.now().requests) || worked;
+  }
   if (commit_ != nullptr) worked = StepCommit() || worked;
   worked = worked || store_->OnIdle();
   warnings_.LookAtHost(*store_);
@@ -62,6 +66,7 @@ int Shard::SleepMs() const {
   const auto at_most = [&](int ms) { sleep_ms = sleep_ms < 0 ? ms : std::min(sleep_ms, ms); };
   if (writes_wait_) at_most(kWaitMs);
   if (NeedsTicks()) at_most(kTickMs);
+  if (flush_.is_wanted()) at_most(flush_.SleepMs(MonotonicUs()));
   return sleep_ms;
 }
 
@@ -345,7 +350,9 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   Reply reply;
   reply.request_id = request.request_id;
   Outcome outcome = Outcome::kDone;
-  if (verify::IsForWriters(request.operation) && !peer->may_write) {
+  if (!verify::IsKnown(request.operation)) {
+    reply.status = Code::kProtocol;
+  } else if (verify::IsForWriters(request.operation) && !peer->may_write) {
     reply.status = Code::kPermission;
   } else if (request.operation == Operation::kGet && peer->never_writes) {
     outcome = gets_.Handle(peer, room, &reply);
@@ -373,6 +380,8 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
     commit_->AnswerSnapshot(&reply);
   } else if (request.operation == Operation::kSync || request.operation == Operation::kSnapshot) {
     reply.status = Code::kInvalidArgument;
+  } else if (request.operation == Operation::kFlush) {
+    flush_.Answer(&batch, &reply);
   } else if (request.operation == Operation::kAdminister) {
     outcome = HandleCommand(peer, room, &reply);
   }

@@ -23,6 +23,7 @@
 #include "server/counter_page.h"
 #include "server/counter_publisher.h"
 #include "server/endpoint.h"
+#include "server/flush.h"
 #include "server/get_handler.h"
 #include "server/sessions.h"
 #include "server/shard_counters.h"
@@ -66,6 +67,7 @@ class Shard {
   void CommitBy(std::unique_ptr<ShardCommit> commit) {
     commit_ = std::move(commit);
     writes_.CommitBy(commit_.get());
+    flush_.CommitBy(commit_.get());
   }
   // All connections end; what was not answered is not.
   void CloseClients();
@@ -169,6 +171,7 @@ class Shard {
   ShardCounters counters_;
   GetHandler gets_;
   WriteHandler writes_;
+  Flush flush_;
   CounterPage page_;
   CounterPublisher publisher_;
   SlowLog slow_log_;

@@ -147,6 +147,9 @@ class Store : private cuckoo::GrowingTable::Records {
   // The batch of the oldest write that is not in the table yet; UINT64_MAX: all are.
   uint64_t first_pending_batch() const { return pending_.first_batch(); }
   size_t pending() const { return pending_.size(); }
+  uint64_t first_pending_version() const {
+    return pending_.empty() ? UINT64_MAX : pending_.first().version;
+  }
 
   // Tells the processor of the keys that come next, at most kPrefetchedMax, so that it waits for
   // memory once and not for each.

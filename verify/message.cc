@@ -106,11 +106,6 @@ bool IsSound(const WireRequest& wire) {
          wire.staging_offset <= wire.value_bytes;
 }
 
-bool IsKnown(uint8_t operation) {
-  return operation >= static_cast<uint8_t>(Operation::kGet) &&
-         operation <= static_cast<uint8_t>(Operation::kTouch);
-}
-
 }  // namespace
 
 size_t EncodedBytes(const Request& request) {
@@ -235,8 +230,8 @@ std::optional<Request> MessageReader::NextRequest() {
   if (remaining_ == 0 || rest_.size() < kRequestHeadBytes) return std::nullopt;
   const auto wire = LoadWire<WireRequest>(rest_);
   const bool rendezvous = (wire.flags & kRendezvous) != 0;
-  if (!IsKnown(wire.operation) || (wire.flags & ~kRequestFlags) != 0 ||
-      wire.key_bytes > kKeyBytesMax || !IsSound(wire)) {
+  if (wire.operation == 0 || (wire.flags & ~kRequestFlags) != 0 || wire.key_bytes > kKeyBytesMax ||
+      !IsSound(wire)) {
     return std::nullopt;
   }
   const size_t eager_bytes = rendezvous ? 0 : wire.value_bytes;

@@ -80,7 +80,17 @@ enum class Operation : uint8_t {
   kPrepend = 13,    // before it
   kIncrement = 14,  // the value is a NumberChange (verify/number.h)
   kTouch = 15,      // the value stays, and expires after the time to live; there is no value
+  // Deletes every item that is there when the flush begins which expected_version names, at random and not 0; what is
+  // stored later stays. Asks for that flush unless it is known. The reply's number is that of items deleted so far; its
+  // version is 0 when the flush is over, else another one than before if it got on. With a time to live it begins so much
+  // later, in place of one that was to begin so, and the version is 0.
+  kFlush = 16,
 };
+
+// A server answers others, which are of a later release, with kProtocol.
+constexpr bool IsKnown(Operation operation) {
+  return operation >= Operation::kGet && operation <= Operation::kFlush;
+}
 
 // Of what is there.
 constexpr bool IsModification(Operation operation) {
@@ -94,13 +104,14 @@ constexpr bool IsWrite(Operation operation) {
 
 // Whose reply tells of items: who is not their primary does not know.
 constexpr bool IsOfItems(Operation operation) {
-  return IsWrite(operation) || operation == Operation::kGet || operation == Operation::kSync;
+  return IsWrite(operation) || operation == Operation::kGet || operation == Operation::kSync ||
+         operation == Operation::kFlush;
 }
 
 // Writes, and what makes the server's disk work: a client that may only read is refused.
 constexpr bool IsForWriters(Operation operation) {
   return IsWrite(operation) || operation == Operation::kSync || operation == Operation::kSnapshot ||
-         operation == Operation::kAdminister;
+         operation == Operation::kAdminister || operation == Operation::kFlush;
 }
 
 // What a client did since its last report; of all shards.

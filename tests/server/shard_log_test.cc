@@ -1,6 +1,7 @@
 // A shard and its log: replies wait for the disk, and what the disk's troubles mean to clients.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -42,7 +43,9 @@ class LoggedShard : public ShardWorld {
     }
   }
   std::vector<Replied> LastReplies(const Client& client) {
-    return Decode(client.id, port.sent.back().message);
+    const auto last = std::find_if(port.sent.rbegin(), port.sent.rend(),
+                                   [&](const auto& sent) { return sent.peer == client.peer; });
+    return Decode(client.id, last->message);
   }
 
   TestLog log;
@@ -72,6 +75,35 @@ TEST_P(ShardLog, NobodyIsToldOfAWriteBeforeItIsDurable) {
   ASSERT_EQ(world.port.sent.size(), sent + 1);
   for (const Replied& reply : world.LastReplies(client)) EXPECT_EQ(reply.status, Code::kOk);
   EXPECT_EQ(world.AskOne(client, GetOf("a")).value, "1");
+}
+
+// What is in the log and not yet in the table when it begins is deleted, too.
+TEST_P(ShardLog, AFlushIsOverWhenItsDeletesAreDurable) {
+  LoggedShard world(GetParam());
+  const auto client = world.Connect(7);
+  const auto other = world.Connect(8);
+  for (uint64_t i = 1; i <= 50; ++i) {
+    world.Send(other, {PutOf("key " + std::to_string(i), "v", i)});
+    if (i == 40) world.Commit();
+  }
+  verify::Request flush = Ping(1);
+  flush.operation = Operation::kFlush;
+  flush.expected_version = 77;
+  Replied reply;
+  for (int asks = 0; asks < 10 && (asks == 0 || reply.version != 0); ++asks) {
+    const size_t sent = world.port.sent.size();
+    world.Send(client, {flush});
+    const bool waits = world.port.sent.size() == sent;
+    world.Commit();
+    reply = world.LastReplies(client).front();
+    EXPECT_EQ(reply.status, Code::kOk);
+    EXPECT_TRUE(!waits || reply.version == 0 || asks == 0);
+  }
+  EXPECT_EQ(reply.version, 0);
+  EXPECT_EQ(reply.number, 50);
+  EXPECT_EQ(world.store->pending(), 0);
+  EXPECT_EQ(world.AskOne(client, GetOf("key 1")).status, Code::kNotFound);
+  EXPECT_EQ(world.AskOne(client, GetOf("key 50")).status, Code::kNotFound);
 }
 
 TEST_P(ShardLog, TheSlowLogSaysThatAWriteWaitedForTheDisk) {

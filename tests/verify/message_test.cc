@@ -202,7 +202,7 @@ TEST(Message, OnlyAnEagerPutComparesAndWithNoMoreThanItHas) {
   EXPECT_FALSE(is_taken(kExpectedBytesAt + 7, 1));
   EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kAdd)));
   EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kAppend)));
-  EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kTouch) + 1));
+  EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kFlush)));
   EXPECT_FALSE(is_taken(kFlagsAt, 2 | 4 | 16)) << "rendezvous";
   EXPECT_FALSE(is_taken(kFlagsAt, 4 | 32)) << "a PUT creates without it";
   EXPECT_FALSE(is_taken(kFlagsAt, 64)) << "no such flag";
@@ -235,7 +235,8 @@ TEST(Message, OnlyWritesAreWrites) {
     EXPECT_FALSE(IsWrite(read));
     EXPECT_FALSE(IsForWriters(read));
   }
-  for (const auto disk : {Operation::kSync, Operation::kSnapshot, Operation::kAdminister}) {
+  for (const auto disk :
+       {Operation::kSync, Operation::kSnapshot, Operation::kAdminister, Operation::kFlush}) {
     EXPECT_FALSE(IsWrite(disk));
     EXPECT_TRUE(IsForWriters(disk));
   }
