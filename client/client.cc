@@ -123,6 +123,8 @@ void StartWrite(Engine* engine, const Write& write, Callback& done, Convert conv
   });
 }
 
+Error BadDelay() { return {Code::kInvalidArgument, "a delay cannot be negative"}; }
+
 }  // namespace
 
 Client::Client(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
@@ -240,6 +242,16 @@ void Client::StartTouch(std::string_view key, std::chrono::seconds ttl, Version 
 
 void Client::StartDelete(std::string_view key, Version expected_version, DeleteCallback done) {
   StartWrite(engine_.get(), MakeDelete(key, expected_version), done, AsDeleteResult);
+}
+
+Client::FlushResult Client::Flush(std::chrono::seconds delay) {
+  if (delay.count() < 0) return std::unexpected(BadDelay());
+  return Call(engine_.get(), [&] { return engine_->Flush(delay); });
+}
+
+void Client::StartFlush(std::chrono::seconds delay, FlushCallback done) {
+  if (delay.count() < 0) return done(std::unexpected(BadDelay()));
+  Start(engine_.get(), done, [&] { engine_->StartFlush(delay, std::move(done)); });
 }
 
 size_t Client::Poll() {

@@ -51,7 +51,8 @@ bool Controls::OnReply(uint32_t shard, const verify::Reply& reply) {
   if (at == asked_.end() || at->shard != shard) return false;
   if (at->id != reply.request_id || at->is_answered) return false;
   if (reply.status == Code::kOk) {
-    replies_[static_cast<size_t>(at - asked_.begin())] = {std::string(reply.value), reply.version};
+    replies_[static_cast<size_t>(at - asked_.begin())] = {std::string(reply.value), reply.version,
+                                                          reply.number};
   } else if (!error_) {
     error_ = reply.value.empty() ? ErrorOfStatus(reply.status, reply.version)
                                  : Error{reply.status, std::string(reply.value)};

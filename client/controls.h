@@ -23,6 +23,7 @@ class Controls {
   struct Reply {
     std::string text;
     uint64_t version = 0;
+    uint64_t number = 0;
   };
   using Result = std::expected<std::vector<Reply>, Error>;  // by shard
 

@@ -64,6 +64,7 @@ Engine::Engine(std::string_view uri, const ClientOptions& options)
       gets_(options.window, &callbacks_),
       writes_(&callbacks_),
       started_(&gets_, &writes_, &callbacks_),
+      flushes_(options.timeout, &callbacks_),
       spin_(options.spin),
       reported_at_(Clock::now()) {}
 
@@ -89,6 +90,7 @@ Engine::~Engine() {
   const Error closed{Code::kUnavailable, "the client was closed"};
   started_.Close(closed);
   gets_.Close(closed);
+  flushes_.Close(closed);
   writes_.Close(closed, kClosed);
 }
 
@@ -137,6 +139,7 @@ void Engine::TakeDown(Peer* peer) {
   }
   gets_.Detach(*peer);
   controls_.OnDown(*peer);
+  flushes_.AskAgain();
   for (const auto& link : peer->life().links()) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link->connection().fd(), nullptr);
   }
@@ -160,7 +163,8 @@ void Engine::Reset() noexcept { is_reset_ = true; }
 
 void Engine::OnReply(const Peers::Live& one, const verify::Reply& reply) {
   if (reply.request_id < kControlIds) return peers_->writes(one.shard).OnReply(reply);
-  if (!controls_.OnReply(one.shard, reply)) gets_.OnAnswer(one.link, reply);
+  if (controls_.OnReply(one.shard, reply) || flushes_.OnReply(one.shard, reply)) return;
+  gets_.OnAnswer(one.link, reply);
 }
 
 void Engine::TakeReplies(const Peers::Live& one, bool* moved) {
@@ -182,6 +186,7 @@ bool Engine::Pump() {
   moved = Reconnect() || moved;
   moved = gets_.Tend() || moved;
   moved = writes_.Distribute() || moved;
+  moved = flushes_.Turn(*peers_) || moved;
   // What has been READ is confirmed before more writes go: the server may have no room until then.
   for (const Peers::Live& one : peers_->live()) moved = one.link->Refresh() || moved;
   moved = gets_.Turn() || moved;
@@ -199,7 +204,7 @@ bool Engine::Pump() {
 }
 
 Deadline Engine::NextEvent(Deadline otherwise) const {
-  return writes_.NextEvent(gets_.NextEvent(peers_->NextEvent(otherwise)));
+  return flushes_.NextEvent(writes_.NextEvent(gets_.NextEvent(peers_->NextEvent(otherwise))));
 }
 
 void Engine::Expire(Deadline now) {
@@ -207,6 +212,7 @@ void Engine::Expire(Deadline now) {
   TakeDead();
   gets_.Expire(now);
   writes_.Expire(now);
+  flushes_.Expire(*peers_, now);
 }
 
 bool Engine::ArmAll() {
@@ -476,6 +482,18 @@ std::expected<void, Error> Engine::Sync() {
   return {};
 }
 
+Client::FlushResult Engine::Flush(std::chrono::seconds delay) {
+  std::optional<Client::FlushResult> result;
+  flushes_.Start(delay, [&result](Client::FlushResult got) { result = std::move(got); });
+  const auto go_on = [this] {
+    if (!Pump()) Idle(Deadline::max());
+  };
+  while (!result) {
+    if (!HasMemory(go_on)) flushes_.Close(NoMemory());
+  }
+  return std::move(*result);
+}
+
 std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
   if (gets_.under_way() > 0) return Fail(Code::kInvalidArgument, "a scan needs no GET under way");
   plov::Scan scan(peers_.get(), options_.timeout, &callbacks_, item,
@@ -547,7 +565,7 @@ size_t Engine::Poll() {
   more_ = true;
   for (int turn = 0; turn < kTurnsPerPoll && more_; ++turn) more_ = Pump() || !ArmAll();
   Expire(Clock::now());
-  return started_.count();
+  return started();
 }
 
 std::chrono::microseconds Engine::next_poll() const {

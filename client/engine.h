@@ -21,6 +21,7 @@
 
 #include "client/callbacks.h"
 #include "client/controls.h"
+#include "client/flushes.h"
 #include "client/gets.h"
 #include "client/peers.h"
 #include "client/scan.h"
@@ -61,6 +62,7 @@ class Engine {
     return Control(verify::Request{.operation = operation}, to);
   }
   std::expected<void, Error> Sync();
+  Client::FlushResult Flush(std::chrono::seconds delay);
   std::expected<std::vector<std::string>, Error> ServerStats(Freshness freshness);
   std::expected<std::vector<SlowWrite>, Error> SlowWrites();
   std::expected<ScanSummary, Error> Scan(ScanCallback* item);
@@ -72,9 +74,12 @@ class Engine {
   void StartWrite(const Write& write, WriteCallback&& done) {
     started_.StartWrite(write, DeadlineFromNow(), std::move(done));
   }
+  void StartFlush(std::chrono::seconds delay, Client::FlushCallback&& done) {
+    flushes_.Start(delay, std::move(done));
+  }
   size_t Poll();
   // Operations that have not ended.
-  size_t started() const { return started_.count(); }
+  size_t started() const { return started_.count() + flushes_.count(); }
   int fd() const { return epoll_.get(); }
   // fd() is readable when the other's is, too.
   void Watch(const Engine& other) { Watch(other.fd()); }
@@ -164,6 +169,7 @@ class Engine {
   bool more_ = false;  // Poll stopped before it ran out of work
 
   Controls controls_;
+  Flushes flushes_;
   fabric::Spin spin_;
   bool slept_for_reply_ = false;  // since something has moved
   uint32_t turns_ = 0;

@@ -108,6 +108,8 @@ Error ErrorOfStatus(Code status, uint64_t version) {
       return Said(status, "the number would go beyond its limits: it is as it was");
     case Code::kUnknown:
       return Said(status, kOutcomeUnknown);
+    case Code::kProtocol:
+      return Said(status, "the server does not take this request: it may be of an older release");
     default:
       return Said(Code::kProtocol, "the server answered with an unexpected status");
   }

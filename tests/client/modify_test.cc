@@ -3,6 +3,7 @@
 #include <plov/client.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -107,6 +108,54 @@ TEST_F(Modify, TouchIsSeenByGet) {
   }
   EXPECT_EQ(client.Touch("k", seconds(-1)).error().code, Code::kInvalidArgument);
   EXPECT_EQ(client.GetAndTouch("none", seconds(-1)).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(Modify, FlushDeletesEverythingThatIsThere) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 2000; ++i) keys.push_back("key " + std::to_string(i));
+  for (const auto& key : keys) ASSERT_TRUE(client.Put(key, std::string(key.size() * 10, 'v')));
+  Client other = server.Connect();
+  for (const auto& key : keys) ASSERT_TRUE(*other.Get(key)) << "it remembers where they are";
+  EXPECT_EQ(client.Flush(), 2000);
+  for (const auto& key : keys) {
+    ASSERT_FALSE(*other.Get(key));
+    ASSERT_FALSE(*client.Get(key));
+  }
+  EXPECT_EQ(client.Flush(), 0);
+  EXPECT_EQ(client.Flush(seconds(-1)).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(Modify, DelayedFlushIsOverAtOnce) {
+  ASSERT_TRUE(client.Put("key", "v"));
+  EXPECT_EQ(client.Flush(seconds(1)), 0);
+  EXPECT_TRUE(*client.Get("key"));
+  const auto gone = [this] { return !*client.Get("key"); };
+  for (int i = 0; i < 1000 && !gone(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(gone());
+}
+
+// Others go on meanwhile.
+TEST_F(Modify, StartedFlushTellsHowManyItDeleted) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 1000; ++i) keys.push_back("key " + std::to_string(i));
+  for (const auto& key : keys) ASSERT_TRUE(client.Put(key, "v"));
+  std::optional<Client::FlushResult> flushed;
+  bool put = false;
+  client.StartFlush(seconds(0), [&](Client::FlushResult result) { flushed = std::move(result); });
+  client.StartPut("other", "v", {}, [&](const Client::PutResult& result) { put = !!result; });
+  while (client.Poll() > 0) continue;
+  EXPECT_TRUE(put);
+  ASSERT_TRUE(flushed && *flushed);
+  EXPECT_GE(**flushed, 1000);
+  client.StartFlush(seconds(-1), [&](Client::FlushResult result) { flushed = std::move(result); });
+  EXPECT_EQ(flushed->error().code, Code::kInvalidArgument);
+  {
+    Client ended = std::move(client);
+    ended.StartFlush(seconds(0), [&](Client::FlushResult result) { flushed = std::move(result); });
+  }
+  EXPECT_EQ(flushed->error().code, Code::kUnavailable);
 }
 
 TEST_F(Modify, StartedOnesKeepTheirOrder) {

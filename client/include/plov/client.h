@@ -219,10 +219,12 @@ class PLOV_EXPORT Client {
   using PutResult = std::expected<Version, Error>;
   using DeleteResult = std::expected<bool, Error>;
   using IncrementResult = std::expected<Number, Error>;
+  using FlushResult = std::expected<uint64_t, Error>;
   using GetCallback = std::move_only_function<void(GetResult)>;
   using PutCallback = std::move_only_function<void(PutResult)>;
   using DeleteCallback = std::move_only_function<void(DeleteResult)>;
   using IncrementCallback = std::move_only_function<void(IncrementResult)>;
+  using FlushCallback = std::move_only_function<void(FlushResult)>;
 
   // Connects to every shard of the server at `uri` ("shm:NAME", "shm:/path/to.sock",
   // "rdma://HOST:PORT"), or of the cluster that has the servers of "cluster:URI[,URI...]": there it is
@@ -326,12 +328,25 @@ class PLOV_EXPORT Client {
   // Returns: whether it was there.
   DeleteResult Delete(std::string_view key, Version expected_version = 0);
 
+  // Deletes all items that are there: what was stored before the call is gone when it ends, what is stored
+  // after it stays. Not all at once: others can still GET one item when another is gone already. With a
+  // `delay` the server does so that much later, in place of a Flush that it was to do so before, and
+  // forgets it when it ends or another one takes over; the call does not wait for that.
+  //
+  // Returns: how many were deleted; with a delay 0. Those that had expired do not count.
+  // Errors:  kNoSpace and kSystem (the log cannot be written; the flush goes on when it can), kTimeout (it
+  //          did not get on for so long, and may be over later), kUnavailable (some may be deleted),
+  //          kProtocol (an older server), kPermission (this client may only read), kInvalidArgument (a negative delay).
+  // Cost:    a message and its reply per shard, again every some milliseconds; the server deletes some hundred
+  //          thousands a second, and serves others in between.
+  FlushResult Flush(std::chrono::seconds delay = std::chrono::seconds(0));
+
   // Asynchronous form, for event loops: Start* returns at once; Poll makes progress, runs the
   // callbacks of what has ended and returns how many operations are left. Wait for fd() to be
   // readable, no longer than next_poll(), and call Poll again. Keys and values must stay until
   // their callback has run; callbacks may start operations, and must not call the blocking ones.
   // Operations of one key take effect in the order in which they were started, also before a
-  // blocking call for that key that comes later; those of different keys in any order.
+  // blocking call for that key that comes later; those of different keys, and a flush, in any order.
   // Destroying the Client ends what is left with kUnavailable, or kUnknown where a write was sent.
   // Poll can block for as long as one connection attempt takes while the server is away; of a cluster
   // that is a small share of the time.
@@ -343,6 +358,7 @@ class PLOV_EXPORT Client {
   void StartTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version,
                   PutCallback done);
   void StartDelete(std::string_view key, Version expected_version, DeleteCallback done);
+  void StartFlush(std::chrono::seconds delay, FlushCallback done);
   size_t Poll();
   int fd() const;
   std::chrono::microseconds next_poll() const;
