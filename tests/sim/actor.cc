@@ -112,6 +112,15 @@ void Actor::OnGet(Attempt* attempt, Client::GetResult result) {
   End(attempt, Outcome::kAbsent);
 }
 
+// Stored before a flush began that had ended before a GET.
+bool Actor::IsFlushed(torture::ValueId value, torture::Instant found) const {
+  const auto stored = stage_->stored_at.find(value);
+  if (stored == stage_->stored_at.end()) return false;
+  return std::ranges::any_of(stage_->flushes, [&](const Stage::Flushed& flush) {
+    return stored->second < flush.start && flush.end < found;
+  });
+}
+
 void Actor::OnItem(Attempt* attempt, const Item& item, Outcome outcome) {
   torture::Operation& operation = attempt->operation;
   const auto writer = torture::ReadValue(item.value, operation.key);
@@ -127,6 +136,10 @@ void Actor::OnItem(Attempt* attempt, const Item& item, Outcome outcome) {
                     ", before it started at {} us",
                     operation.key, item.expiry, attempt->started_us));
   }
+  if (writer && IsFlushed(*writer, operation.start)) {
+    stage_->checker->Accuse(fmt::format("a GET of key {} at {} found what a flush had deleted",
+                                        operation.key, operation.start));
+  }
   operation.value = writer.value_or(torture::kForeign);
   operation.version = last_version_[operation.key] = item.version;
   End(attempt, outcome);
@@ -136,7 +149,10 @@ void Actor::OnWrite(Attempt* attempt, Client::PutResult result) {
   torture::Operation& operation = attempt->operation;
   if (result) {
     operation.version = last_version_[operation.key] = *result;
-    return End(attempt, Outcome::kOk);
+    const torture::ValueId value = operation.value;
+    End(attempt, Outcome::kOk);
+    stage_->stored_at[value] = stage_->instant;
+    return;
   }
   switch (result.error().code) {
     case Code::kExists:
@@ -155,9 +171,6 @@ void Actor::OnWrite(Attempt* attempt, Client::PutResult result) {
 void Actor::OnDelete(Attempt* attempt, Client::DeleteResult result) {
   if (result) return End(attempt, *result ? Outcome::kOk : Outcome::kAbsent);
   if (result.error().code == Code::kVersionMismatch) return End(attempt, Outcome::kMismatch);
-  if (result.error().code == Code::kNoSpace && DiskFails(*stage_->scenario)) {
-    return End(attempt, Outcome::kRefused);
-  }
   OnError(attempt, result.error());
 }
 
@@ -171,6 +184,8 @@ bool Actor::IsExcused(const Attempt& attempt, const Error& error) const {
     case Code::kTimeout:
     case Code::kUnavailable:
       return is_dying_ || stage_->in_trouble;
+    case Code::kNoSpace:
+      return writes && DiskFails(*stage_->scenario);
     case Code::kTooLarge:
     case Code::kSystem:
       if (writes && error.code == Code::kSystem && DiskFails(*stage_->scenario)) return true;
@@ -190,7 +205,8 @@ void Actor::OnError(Attempt* attempt, const Error& error) {
   }
   // A write that was not sent is refused; whether it was, an actor that dies does not know.
   const bool is_refused = (error.code == Code::kUnavailable && !is_dying_) ||
-                          error.code == Code::kTooLarge || error.code == Code::kSystem;
+                          error.code == Code::kTooLarge || error.code == Code::kSystem ||
+                          error.code == Code::kNoSpace;
   End(attempt, is_refused ? Outcome::kRefused : Outcome::kUnknown);
 }
 

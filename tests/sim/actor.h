@@ -55,7 +55,16 @@ struct Stage {
   std::vector<std::string> names = {};  // of the keys
   // Keys from this number on are in every life of every server from its beginning, for good.
   uint64_t first_steady_key = UINT64_MAX;
-  uint64_t scans = 0;       // that saw a whole table
+  uint64_t scans = 0;  // that saw a whole table
+  // Flushes that have ended well, and when each value was stored at the latest: what was stored before one is not found after
+  // it.
+  struct Flushed {
+    torture::Instant start;
+    torture::Instant end;
+  };
+  std::vector<Flushed> flushes = {};
+  uint32_t flushes_begun = 0;
+  std::map<torture::ValueId, torture::Instant> stored_at = {};
   torture::Plan plan = {};  // of the items that servers modify, where there are any
   std::unique_ptr<torture::ModifiedState> modified = {};
   uint64_t modifications = 0;  // that have ended
@@ -119,6 +128,7 @@ class Actor {
   void CallScan();
   void CallSync();
   void CallModified();
+  void CallFlush();
   bool MayComeLate(const Attempt& scan, const Item& item) const;
   bool MayTakeEffectLate(const Attempt& attempt, torture::Outcome outcome) const;
   Attempt* Take();
@@ -126,6 +136,7 @@ class Actor {
   void DrawStore(Attempt* attempt);
   static PutOptions OptionsOf(const Attempt& attempt);
   void OnGet(Attempt* attempt, Client::GetResult result);
+  bool IsFlushed(torture::ValueId value, torture::Instant found) const;
   void OnItem(Attempt* attempt, const Item& item, torture::Outcome outcome = torture::Outcome::kOk);
   void OnWrite(Attempt* attempt, Client::PutResult result);
   void OnDelete(Attempt* attempt, Client::DeleteResult result);

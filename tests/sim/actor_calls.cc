@@ -20,6 +20,8 @@ namespace {
 constexpr uint32_t kValueBytesInline = 24;
 // A scan does not look twice: it may meet an item for so long after its end.
 constexpr uint64_t kScanClockErrorUs = 10'000'000;
+// Of a run: each is a DELETE of every key that nobody knows whether it took effect.
+constexpr uint32_t kFlushesMax = 2;
 
 }  // namespace
 
@@ -35,6 +37,9 @@ void Actor::Begin() {
   if (modified_ && !is_audit_ && stage_->random->Below(100) < stage_->scenario->modify_percent) {
     return CallModified();
   }
+  const bool may_flush =
+      stage_->scenario->flush_one_in != 0 && !is_audit_ && stage_->flushes_begun < kFlushesMax;
+  if (may_flush && stage_->random->OneIn(stage_->scenario->flush_one_in)) return CallFlush();
   if (is_audit_ || stage_->random->Below(100) >= stage_->scenario->blocking_percent) {
     BeginStarted();
   } else {
@@ -160,8 +165,6 @@ bool Actor::MayComeLate(const Attempt& scan, const Item& item) const {
          unix_us(scan.started_us) < end_us + kScanClockErrorUs;
 }
 
-// Each item that it meets is a GET's hit, unless it has expired; a whole scan is also a GET of each
-// key that it has not met, which was absent at some instant meanwhile.
 // All of them are blocking.
 void Actor::CallModified() {
   --assigned_;
@@ -173,6 +176,41 @@ void Actor::CallModified() {
   if (wrong) stage_->checker->Accuse(*wrong);
 }
 
+// A DELETE of every key: for the checker one that may have been applied at any time, or not. What it can never do is seen by
+// IsFlushed.
+void Actor::CallFlush() {
+  ++stage_->flushes_begun;
+  --assigned_;
+  ++under_way_;
+  Attempt flush;
+  flush.started_us = stage_->host->now_us();
+  flush.restarts = stage_->restarts;
+  flush.number = ++writes_;
+  flush.operation = {.start = ++stage_->instant, .process = process_, .kind = Kind::kDelete};
+  const size_t connections = connected_to_.size();
+  const auto flushed = client_->Flush();
+  --under_way_;
+  torture::Operation& remove = flush.operation;
+  remove.end = ++stage_->instant;
+  remove.outcome = Outcome::kUnknown;
+  // Another life of the server begins it anew.
+  for (size_t times = 1 + connected_to_.size() - connections; times > 0; --times) {
+    for (remove.key = 0; remove.key < stage_->names.size(); ++remove.key) {
+      stage_->checker->Feed(remove, LivesSince(connections));
+    }
+  }
+  if (flushed) {
+    stage_->flushes.push_back({remove.start, remove.end});
+    return;
+  }
+  if (!IsExcused(flush, flushed.error())) {
+    stage_->checker->Accuse(fmt::format("a flush ended with {}: {}", CodeName(flushed.error().code),
+                                        flushed.error().message));
+  }
+}
+
+// Each item that it meets is a GET's hit, unless it has expired; a whole scan is also a GET of each
+// key that it has not met, which was absent at some instant meanwhile.
 void Actor::CallScan() {
   Attempt get;
   --assigned_;

@@ -161,8 +161,8 @@ TEST(SimLog, OneSeedIsOneRun) {
 bool MeansSomething(const Coverage& sum) {
   const auto counts = {sum.torn,         sum.restarts,      sum.fallbacks, sum.retries,
                        sum.known_misses, sum.displacements, sum.stashed,   sum.growths,
-                       sum.no_space,     sum.scans,         sum.kills,     sum.power_cuts,
-                       sum.snapshots,    sum.faults,        sum.syncs};
+                       sum.no_space,     sum.scans,         sum.flushes,   sum.kills,
+                       sum.power_cuts,   sum.snapshots,     sum.faults,    sum.syncs};
   return std::ranges::all_of(counts, [](uint64_t count) { return count > 0; });
 }
 

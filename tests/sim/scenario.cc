@@ -131,6 +131,12 @@ void ShortDeadlines(Random* random, Scenario* scenario) {
   scenario->network.hold_us_max = random->Between(1, 3) * scenario->timeout_us;
 }
 
+void DrawFlushes(Random* random, Scenario* scenario) {
+  const bool may_lose = scenario->log && scenario->log->mode == log::CommitMode::kAsync;
+  if (scenario->servers > 1 || may_lose || !random->OneIn(3)) return;
+  scenario->flush_one_in = static_cast<uint32_t>(random->Between(10, 60));
+}
+
 }  // namespace
 
 Scenario DrawScenarioWithLog(Random* random) {
@@ -177,6 +183,7 @@ Scenario DrawScenarioWithLog(Random* random) {
     scenario.leap_one_in = 400;
   }
   if (random->OneIn(6)) scenario.raise_one_in = 3;
+  DrawFlushes(random, &scenario);
   return scenario;
 }
 
@@ -237,6 +244,7 @@ Scenario DrawScenario(Random* random) {
     scenario.network.hold_us_max = 2000;
   }
   if (random->OneIn(6)) scenario.raise_one_in = 3;
+  DrawFlushes(random, &scenario);
   return scenario;
 }
 
@@ -246,6 +254,7 @@ Scenario DrawScenarioOfModified(bool has_log, Random* random) {
   if (!scenario.log && !scenario.warm) scenario.kill_one_in = 0;
   scenario.servers = 1;
   scenario.switch_one_in = 0;
+  scenario.flush_one_in = 0;
   scenario.modify_percent = static_cast<uint32_t>(random->Between(20, 80));
   return scenario;
 }
@@ -257,15 +266,15 @@ std::string Describe(const Scenario& s) {
       "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
       "one in: {} breaks, {} leaves, {} kills, {} raises, {} leaps, {} forgeries; {} servers{}, "
       "one in {} "
-      "switches; {} % "
+      "switches and {} flushes; {} % "
       "blocking "
       "calls of {} us{}; one in {} READs held up for {} us",
       s.bucket_count, s.bucket_bytes, s.grows ? ", growing" : "", s.stashes ? ", with a stash" : "",
       s.warm ? ", warm" : "", s.memory_bytes >> 10, s.keys, s.fillers, s.value_bytes_max, s.clients,
       s.in_flight, s.cache_bytes, s.get_percent, s.expiry_percent, s.step_us_max, s.break_one_in,
       s.leave_one_in, s.kill_one_in, s.raise_one_in, s.leap_one_in, s.forge_one_in, s.servers,
-      s.limits_differ ? " of different limits" : "", s.switch_one_in, s.blocking_percent,
-      s.timeout_us, s.network.loads ? " by loads" : "", s.network.hold_one_in,
+      s.limits_differ ? " of different limits" : "", s.switch_one_in, s.flush_one_in,
+      s.blocking_percent, s.timeout_us, s.network.loads ? " by loads" : "", s.network.hold_one_in,
       s.network.hold_us_max);
   return s.log ? what + "; " + Describe(*s.log) : what;
 }

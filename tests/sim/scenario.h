@@ -62,6 +62,8 @@ struct Scenario {
   uint32_t blocking_percent = 0;  // of the calls; the others are asynchronous
   uint32_t get_percent = 50;
   uint32_t expiry_percent = 0;  // of stores
+  // One in so many of what they begin deletes every item; 0: none. Of one server that loses nothing.
+  uint32_t flush_one_in = 0;
   // Of what they begin: on items that servers modify (torture/modified.h). Nothing that a GET has found is ever lost then.
   uint32_t modify_percent = 0;
   // Trouble.

@@ -69,6 +69,7 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
                                sum.expired,
                                sum.late_reads,
                                sum.scans,
+                               sum.flushes,
                                sum.switches,
                                sum.raises,
                                sum.kills,

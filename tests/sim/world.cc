@@ -82,6 +82,7 @@ void World::Run() {
   coverage_.operations = checker_.operations();
   coverage_.reads = network_.reads();
   coverage_.scans = stage_.scans;
+  coverage_.flushes = stage_.flushes.size();
   coverage_.syncs = stage_.syncs;
   coverage_.modified = stage_.modifications;
 }

@@ -51,6 +51,7 @@ struct Coverage {
   uint64_t expired = 0;
   uint64_t late_reads = 0;
   uint64_t scans = 0;
+  uint64_t flushes = 0;
   uint64_t switches = 0;
   uint64_t raises = 0;
   uint64_t kills = 0;
