@@ -306,6 +306,16 @@ plov_code plov_sync(plov_client* client) {
   });
 }
 
+plov_code plov_flush(plov_client* client, uint64_t delay_seconds, uint64_t* deleted) {
+  if (client == nullptr) return RefuseNull(client);
+  return Run(client, [&] {
+    const auto flushed = client->client.Flush(TtlOf(delay_seconds));
+    if (!flushed) return Note(&client->last, flushed.error());
+    if (deleted != nullptr) *deleted = *flushed;
+    return PLOV_OK;
+  });
+}
+
 plov_code plov_stats(const plov_client* client, plov_client_stats* stats, size_t stats_bytes) {
   if (client == nullptr || stats == nullptr) return PLOV_INVALID_ARGUMENT;
   const plov::ClientStats s = client->client.stats();

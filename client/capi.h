@@ -114,5 +114,6 @@ void Tell(plov_get_callback done, void* context, size_t index, const Client::Get
 void Tell(plov_write_callback done, void* context, size_t index, const Client::PutResult& put);
 void Tell(plov_write_callback done, void* context, const Client::DeleteResult& removed);
 void Tell(plov_increment_callback done, void* context, const Client::IncrementResult& incremented);
+void Tell(plov_flush_callback done, void* context, const Client::FlushResult& flushed);
 
 }  // namespace plov::capi

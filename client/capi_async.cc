@@ -73,6 +73,16 @@ void Tell(plov_increment_callback done, void* context, const Client::IncrementRe
   done(context, &result);
 }
 
+void Tell(plov_flush_callback done, void* context, const Client::FlushResult& flushed) {
+  plov_flush_result result = {PLOV_OK, "", 0};
+  if (flushed) {
+    result.deleted = *flushed;
+  } else {
+    FillError(&result, flushed.error());
+  }
+  done(context, &result);
+}
+
 }  // namespace plov::capi
 
 plov_code plov_start_get(plov_client* client, plov_view key, plov_get_callback done,
@@ -143,6 +153,16 @@ plov_code plov_start_delete(plov_client* client, plov_view key, uint64_t expecte
     client->client.StartDelete(
         Text(key), expected_version,
         [done, context](const Client::DeleteResult& result) { Tell(done, context, result); });
+  });
+}
+
+plov_code plov_start_flush(plov_client* client, uint64_t delay_seconds, plov_flush_callback done,
+                           void* context) {
+  if (client == nullptr || done == nullptr) return RefuseNull(client);
+  return Start(client, [&] {
+    client->client.StartFlush(
+        TtlOf(delay_seconds),
+        [done, context](const Client::FlushResult& result) { Tell(done, context, result); });
   });
 }
 

@@ -191,9 +191,17 @@ typedef struct plov_increment_result {
   uint64_t version;     // its version; 0 after an error
 } plov_increment_result;
 
+// How one flush ended.
+typedef struct plov_flush_result {
+  plov_code code;
+  const char* message;  // as in plov_get_result
+  uint64_t deleted;     // items; 0 after an error
+} plov_flush_result;
+
 typedef void (*plov_get_callback)(void* context, const plov_get_result* result);
 typedef void (*plov_write_callback)(void* context, const plov_write_result* result);
 typedef void (*plov_increment_callback)(void* context, const plov_increment_result* result);
+typedef void (*plov_flush_callback)(void* context, const plov_flush_result* result);
 // Gets each item; returns false to stop.
 typedef bool (*plov_scan_callback)(void* context, plov_view key, const plov_item* item);
 // Gets what one shard says: lines of "name value", ended by a zero byte.
@@ -384,6 +392,19 @@ PLOV_API plov_code plov_get_and_touch(plov_client* client, plov_view key, uint64
 // Cost:    one message and its reply.
 PLOV_API plov_code plov_delete(plov_client* client, plov_view key, uint64_t expected_version);
 
+// Deletes all items that are there: what was stored before the call is gone when it ends, what is stored
+// after it stays. Not all at once: others can still GET one item when another is gone already. With a
+// delay the server does so that much later, in place of a flush that it was to do so before, and forgets
+// it when it ends or another one takes over; the call does not wait for that.
+//
+// deleted: may be NULL; receives how many were deleted, with a delay 0. Those that had expired do not
+//          count.
+// Errors:  PLOV_NO_SPACE and PLOV_SYSTEM (the log cannot be written; the flush goes on when it can),
+//          PLOV_TIMEOUT (it did not get on for so long, and may be over later), PLOV_UNAVAILABLE (some
+//          may be deleted), PLOV_PROTOCOL (an older server), PLOV_PERMISSION (this client may only read).
+// Cost:    a message and its reply per shard, again every some milliseconds.
+PLOV_API plov_code plov_flush(plov_client* client, uint64_t delay_seconds, uint64_t* deleted);
+
 // Asynchronous form, for event loops: the plov_start functions return at once; plov_poll makes
 // progress and runs the callbacks of what has ended. Call plov_poll once after starting; then wait
 // for plov_fd to be readable, no longer than plov_next_poll_us, and call it again. Keys and values
@@ -413,6 +434,8 @@ PLOV_API plov_code plov_start_touch(plov_client* client, plov_view key, uint64_t
                                     void* context);
 PLOV_API plov_code plov_start_delete(plov_client* client, plov_view key, uint64_t expected_version,
                                      plov_write_callback done, void* context);
+PLOV_API plov_code plov_start_flush(plov_client* client, uint64_t delay_seconds,
+                                    plov_flush_callback done, void* context);
 
 // Makes progress without waiting for answers; it can take as long as one connection attempt while
 // the server is away. left: may be NULL; receives how many operations have not ended.

@@ -156,15 +156,17 @@ Version VersionOf(py::handle only_if) {
 }
 
 // A part of a second would become 0, which is for ever.
-std::chrono::seconds TtlOf(py::handle ttl) {
-  if (ttl.is_none()) return std::chrono::seconds(0);
-  if (PyBool_Check(ttl.ptr()) || !PyLong_Check(ttl.ptr())) {
-    throw py::type_error("ttl is whole seconds or None");
+std::chrono::seconds TtlOf(py::handle ttl) { return SecondsOf(ttl, "ttl", "None is for ever"); }
+
+std::chrono::seconds SecondsOf(py::handle given, const char* name, const char* none) {
+  if (given.is_none()) return std::chrono::seconds(0);
+  if (PyBool_Check(given.ptr()) || !PyLong_Check(given.ptr())) {
+    throw py::type_error(std::string(name) + " is whole seconds or None");
   }
   int overflow = 0;
-  const long long seconds = PyLong_AsLongLongAndOverflow(ttl.ptr(), &overflow);
+  const long long seconds = PyLong_AsLongLongAndOverflow(given.ptr(), &overflow);
   if (overflow < 0 || (overflow == 0 && seconds < 1)) {
-    throw py::value_error("ttl is 1 second or more; None is for ever");
+    throw py::value_error(std::string(name) + " is 1 second or more; " + none);
   }
   return overflow > 0 ? std::chrono::seconds::max() : std::chrono::seconds(seconds);
 }

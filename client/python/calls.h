@@ -22,6 +22,8 @@ std::optional<Bytes> Expect(pybind11::handle only_if_value, PutOptions* options)
 
 // Whole seconds from 1 on, or None for ever. Throws TypeError and ValueError.
 std::chrono::seconds TtlOf(pybind11::handle ttl);
+// The same of an argument of another name; none: what None means.
+std::chrono::seconds SecondsOf(pybind11::handle given, const char* name, const char* none);
 
 // Of a write that has a version as its only condition, or None.
 Version VersionOf(pybind11::handle only_if);

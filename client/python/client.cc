@@ -127,6 +127,12 @@ void PyClient::StartDelete(py::handle key, Version expected_version, py::object 
   call->StartDelete(operation->key_view(), expected_version, Noting(operation));
 }
 
+void PyClient::StartFlush(std::chrono::seconds delay, py::object done) {
+  const Call call(this);
+  const Place operation = Add({}, {}, std::move(done));
+  call->StartFlush(delay, Noting(operation));
+}
+
 size_t PyClient::Poll() {
   {
     const Call call(this);

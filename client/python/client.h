@@ -67,6 +67,7 @@ class PyClient {
   void StartTouch(pybind11::handle key, std::chrono::seconds ttl, Version expected_version,
                   pybind11::object done);
   void StartDelete(pybind11::handle key, Version expected_version, pybind11::object done);
+  void StartFlush(std::chrono::seconds delay, pybind11::object done);
   // Returns how many are left. Throws the first exception of a `done`, after all of them.
   size_t Poll();
   double next_poll_seconds();

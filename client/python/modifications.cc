@@ -136,6 +136,13 @@ py::object GetAndTouch(PyClient& client, py::handle key, py::handle ttl) {
   return ToBytes((*got)->value);
 }
 
+std::chrono::seconds DelayOf(py::handle delay) { return SecondsOf(delay, "delay", "None is now"); }
+
+uint64_t Flush(PyClient& client, py::handle delay) {
+  const std::chrono::seconds seconds = DelayOf(delay);
+  return Blocking(&client, [&](plov::Client* call) { return call->Flush(seconds); });
+}
+
 void DefineBlocking(ClientType* type) {
   using py::arg;
   type->def("append", &Join<End::kBack>, arg("key"), arg("value"), py::kw_only(),
@@ -154,6 +161,8 @@ void DefineBlocking(ClientType* type) {
             "Lets an item expire `ttl` seconds from now on; its new version.");
   type->def("get_and_touch", &GetAndTouch, arg("key"), arg("ttl"),
             "The value of a key, which expires `ttl` seconds from now on, or None.");
+  type->def("flush", &Flush, py::kw_only(), arg("delay") = py::none(),
+            "Deletes every item, now or `delay` seconds from now on; how many.");
 }
 
 }  // namespace
@@ -181,6 +190,13 @@ void DefineModifications(ClientType* type) {
       },
       arg("key"), arg("ttl"), arg("done"), py::kw_only(), arg("only_if") = py::none(),
       "Starts a touch; poll() calls done(version, exception).");
+  type->def(
+      "start_flush",
+      [](PyClient& self, py::object done, py::handle delay) {
+        self.StartFlush(DelayOf(delay), std::move(done));
+      },
+      arg("done"), py::kw_only(), arg("delay") = py::none(),
+      "Starts a flush; poll() calls done(deleted, exception).");
 }
 
 }  // namespace plov::python

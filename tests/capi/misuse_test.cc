@@ -16,6 +16,7 @@ const plov_view kNullKey = {nullptr, 3};
 void OnGet(void*, const plov_get_result*) { ADD_FAILURE() << "nothing was to be done"; }
 void OnWrite(void*, const plov_write_result*) { ADD_FAILURE() << "nothing was to be done"; }
 void OnIncrement(void*, const plov_increment_result*) { ADD_FAILURE() << "nothing was to be done"; }
+void OnFlush(void*, const plov_flush_result*) { ADD_FAILURE() << "nothing was to be done"; }
 void OnText(void*, uint32_t, const char*) { ADD_FAILURE() << "nothing was to be done"; }
 bool OnItem(void*, plov_view, const plov_item*) {
   ADD_FAILURE() << "nothing was to be done";
@@ -40,12 +41,14 @@ TEST(CapiNullClient, IsRefusedByEveryCall) {
            plov_touch(nullptr, key, 0, 0, nullptr),
            plov_get_and_touch(nullptr, key, 0, &item),
            plov_delete(nullptr, key, 0),
+           plov_flush(nullptr, 0, nullptr),
            plov_start_get(nullptr, key, OnGet, nullptr),
            plov_start_put(nullptr, key, key, nullptr, OnWrite, nullptr),
            plov_start_compare_and_put(nullptr, key, key, key, nullptr, OnWrite, nullptr),
            plov_start_increment(nullptr, key, 1, nullptr, OnIncrement, nullptr),
            plov_start_touch(nullptr, key, 0, 0, OnWrite, nullptr),
            plov_start_delete(nullptr, key, 0, OnWrite, nullptr),
+           plov_start_flush(nullptr, 0, OnFlush, nullptr),
            plov_poll(nullptr, nullptr),
            plov_scan(nullptr, OnItem, nullptr, nullptr),
            plov_ping(nullptr, nullptr),
@@ -109,6 +112,7 @@ TEST_F(CapiMisuse, NullArgumentsAreRefused) {
            plov_start_touch(client, key, 0, 0, nullptr, nullptr),
            plov_start_touch(client, kNullKey, 0, 0, OnWrite, nullptr),
            plov_start_delete(client, key, 0, nullptr, nullptr),
+           plov_start_flush(client, 0, nullptr, nullptr),
            plov_start_delete(client, kNullKey, 0, OnWrite, nullptr),
            plov_scan(client, nullptr, nullptr, nullptr),
            plov_server_stats(client, nullptr, nullptr),
@@ -273,6 +277,7 @@ void ExpectAllRefused(plov_client* client) {
            plov_touch(client, key, 0, 0, nullptr),
            plov_get_and_touch(client, key, 0, &item),
            plov_delete(client, key, 0),
+           plov_flush(client, 0, nullptr),
            plov_poll(client, nullptr),
            plov_scan(client, OnItem, nullptr, nullptr),
            plov_ping(client, nullptr),

@@ -292,6 +292,29 @@ TEST_F(CapiModify, GetAndTouchGivesTheItemAsItWas) {
   }
 }
 
+TEST_F(CapiModify, FlushDeletesAllThatIsThere) {
+  plov_client* client = client_.get();
+  for (const char* key : {"a", "b", "c"}) Put(client, key, "v", PutOptionsOf(PLOV_SET, 7));
+  uint64_t deleted = 0;
+  EXPECT_EQ(plov_flush(client, 1000, &deleted), PLOV_OK);
+  EXPECT_EQ(deleted, 0U);
+  EXPECT_EQ(String(ItemOf(client, "a").value), "v");
+  EXPECT_EQ(plov_flush(client, 0, &deleted), PLOV_OK);
+  EXPECT_EQ(deleted, 3U);
+  plov_item item;
+  EXPECT_EQ(plov_get(client, plov_text("a"), &item), PLOV_NOT_FOUND);
+  EXPECT_EQ(plov_flush(client, 0, nullptr), PLOV_OK);
+  Put(client, "a", "v", PutOptionsOf(PLOV_SET, 7));
+  const auto note = [](void* context, const plov_flush_result* result) {
+    EXPECT_EQ(result->code, PLOV_OK) << result->message;
+    *static_cast<uint64_t*>(context) = result->deleted;
+  };
+  EXPECT_EQ(plov_start_flush(client, 0, note, &deleted), PLOV_OK);
+  size_t left = 1;
+  while (left > 0) EXPECT_EQ(plov_poll(client, &left), PLOV_OK);
+  EXPECT_EQ(deleted, 1U);
+}
+
 // The asynchronous forms.
 
 struct Log {

@@ -50,6 +50,9 @@ def test_every_call(server, client):
             await client.touch(b"k", None)
             assert (await client.item(b"k")).expiry == 0
             assert await client.delete(b"k") is True
+            await client.put(b"k", b"v")
+            assert await client.flush(delay=1000) == 0
+            assert await client.flush() == 1
             await client.append(b"k", b"v", create=True, flags=3)
             assert (await client.item(b"k")).flags == 3
             with pytest.raises(plov.NotANumberError):

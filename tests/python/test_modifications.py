@@ -200,6 +200,30 @@ def test_get_and_touch(client, size):
     assert client.item(b"k").expiry == 0
 
 
+def test_flush(client):
+    for key in (b"a", b"b"):
+        client.put(key, b"v")
+    assert client.flush(delay=1000) == 0
+    assert client.get(b"a") == b"v"
+    assert client.flush() == 2
+    assert client.get(b"a") is None
+    client.put(b"a", b"v")
+    client.flush(delay=1)
+    eventually(lambda: client.get(b"a") is None)
+    told = []
+    client.put(b"a", b"v")
+    client.start_flush(lambda deleted, error: told.append((deleted, error)))
+    eventually(lambda: client.poll() == 0)
+    assert told == [(1, None)]
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="delay is 1 second or more"):
+            client.flush(delay=wrong)
+    with pytest.raises(TypeError, match="delay is whole seconds or None"):
+        client.flush(delay=0.5)
+    with pytest.raises(TypeError):
+        client.flush(1)
+
+
 def test_wrong_arguments_change_nothing(client):
     client.put(b"k", b"v")
     for call in (

@@ -201,6 +201,10 @@ class Client:
         removed: bool = await self._start(start)
         return removed
 
+    async def flush(self, *, delay: int | None = None) -> int:
+        """Deletes every item, now or `delay` seconds from now on; how many."""
+        return await self._write(self._client.start_flush, delay=delay)
+
     def close(self) -> None:
         """Ends what is under way with UnavailableError, or UnknownError where a write was sent."""
         if self._soon is not None:
