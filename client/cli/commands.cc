@@ -73,9 +73,11 @@ constexpr auto kCommands = std::to_array<Command>({
     {"flush", "", "[PREFIX]", "delete every item, or those whose keys start with PREFIX",
      "On a terminal it asks first; otherwise it needs --yes. What is there when it begins is "
      "deleted;\n"
-     "an item that is written while it runs may stay. Prints how many were deleted.\n"
+     "an item that is written while it runs may stay. Prints how many were deleted. With --delay "
+     "the\n"
+     "server deletes every item so much later, in place of another such flush, and flush is over.\n"
      "With --json: an object with server, deleted and seconds.\n",
-     0, 1, "yes", Flush},
+     0, 1, "yes delay", Flush},
     {"stats", "", "", "print the counters of the server",
      "READ from the server's memory, which costs it nothing.\n"
      "With --json: {\"shards\":[...],\"total\":{...}} with every number, the server's version, "

@@ -1,4 +1,5 @@
-// flush: what a scan finds, one client deletes in batches, while the other one scans on.
+// flush: the server deletes every item itself. With a prefix, what a scan finds one client deletes in batches, while the other
+// one scans on.
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -29,6 +30,18 @@ namespace {
 
 constexpr size_t kAnswerBytesMax = 16;
 
+std::string SummaryOf(const Options& options, uint64_t deleted, double seconds) {
+  if (!options.json) {
+    return fmt::format("deleted {} in {:.3f} s ({:.0f}/s)\n", program::CountOf(deleted, "item"),
+                       seconds, static_cast<double>(deleted) / seconds);
+  }
+  program::Json object = program::Json::object();
+  object["server"] = options.server;
+  object["deleted"] = deleted;
+  object["seconds"] = seconds;
+  return program::LineOf(object);
+}
+
 class Flusher {
  public:
   // client: a client of its own, beside the one that scans.
@@ -50,18 +63,8 @@ class Flusher {
     return std::unexpected(*failure_);
   }
 
-  std::string Summary(const Options& options) const {
-    const double seconds = progress_.seconds();
-    if (!options.json) {
-      return fmt::format("deleted {} in {:.3f} s ({:.0f}/s)\n", program::CountOf(deleted_, "item"),
-                         seconds, static_cast<double>(deleted_) / seconds);
-    }
-    program::Json object = program::Json::object();
-    object["server"] = options.server;
-    object["deleted"] = deleted_;
-    object["seconds"] = seconds;
-    return program::LineOf(object);
-  }
+  uint64_t deleted() const { return deleted_; }
+  double seconds() const { return progress_.seconds(); }
 
  private:
   struct Found {
@@ -141,19 +144,17 @@ Outcome AskWhether(const Options& options, Client* client, std::string_view pref
   return Ask(fmt::format("Delete {} of {}{}? [y/N] ", those, Printable(options.server), which));
 }
 
-}  // namespace
+Outcome FlushAll(const Options& options, Client* client, program::Output* output) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto deleted = client->Flush(options.delay.value_or(std::chrono::seconds(0)));
+  if (!deleted) return NoUsageError(deleted.error());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  if (!options.delay) output->Write(SummaryOf(options, *deleted, took.count()));
+  return {};
+}
 
-Outcome Flush(const Options& options, program::Output* output) {
-  if (!options.yes && ::isatty(STDIN_FILENO) != 1) {
-    return Fail(Code::kInvalidArgument,
-                "standard input is not a terminal to ask on: --yes deletes without a question");
-  }
-  auto client = Connect(options);
-  if (!client) return std::unexpected(client.error());
-  const std::string_view prefix = options.words.empty() ? "" : std::string_view(options.words[0]);
-  if (!options.yes) {
-    if (auto agreed = AskWhether(options, &*client, prefix); !agreed) return agreed;
-  }
+Outcome FlushPrefix(const Options& options, Client* client, std::string_view prefix,
+                    program::Output* output) {
   auto deleting = Connect(options);
   if (!deleting) return std::unexpected(deleting.error());
   Flusher flusher(&*deleting);
@@ -161,10 +162,30 @@ Outcome Flush(const Options& options, program::Output* output) {
     return !key.starts_with(prefix) || flusher.Take(key, item);
   });
   const Outcome deleted = flusher.Finish();
-  output->Write(flusher.Summary(options));
+  output->Write(SummaryOf(options, flusher.deleted(), flusher.seconds()));
   if (!deleted) return deleted;
   if (!scanned) return std::unexpected(scanned.error());
   return Conclude(options, *scanned);
+}
+
+}  // namespace
+
+Outcome Flush(const Options& options, program::Output* output) {
+  if (!options.yes && ::isatty(STDIN_FILENO) != 1) {
+    return Fail(Code::kInvalidArgument,
+                "standard input is not a terminal to ask on: --yes deletes without a question");
+  }
+  const std::string_view prefix = options.words.empty() ? "" : std::string_view(options.words[0]);
+  if (options.delay && !prefix.empty()) {
+    return Fail(Code::kInvalidArgument, "--delay is for every item: no PREFIX goes with it");
+  }
+  auto client = Connect(options);
+  if (!client) return std::unexpected(client.error());
+  if (!options.yes) {
+    if (auto agreed = AskWhether(options, &*client, prefix); !agreed) return agreed;
+  }
+  return prefix.empty() ? FlushAll(options, &*client, output)
+                        : FlushPrefix(options, &*client, prefix, output);
 }
 
 }  // namespace plov::cli

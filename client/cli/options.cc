@@ -54,7 +54,8 @@ po::options_description CommandOptions() {
       "Options of put, append, prepend, incr and decr (--if-version also of delete, --ttl of get "
       "and "
       "touch), of load (--json-lines), of "
-      "scan (--values), of flush (--yes), of stats (--watch, --prometheus), of top (--interval, "
+      "scan (--values), of flush (--yes, --delay), of stats (--watch, --prometheus), of top "
+      "(--interval, "
       "--count), of snapshot (--no-wait, also of cluster), of drain "
       "(--cancel), of log list (--shard, --snapshot), of restore (--until-version, "
       "--until-time), of doctor (--memory, --log, --cluster, --auth) and of cluster (the others)",
@@ -80,6 +81,8 @@ po::options_description CommandOptions() {
       ("json-lines", po::bool_switch(), "the lines are JSON, as dump --json prints them")
       ("values", po::bool_switch(), "print values, too")
       ("yes", po::bool_switch(), "delete without a question")
+      ("delay", po::value<std::string>()->value_name("DURATION"),
+       "delete what is there after this long, whole seconds")
       ("watch", po::value<std::string>()->value_name("[=DURATION]"),
        "print them again each second, or as often as --watch=DURATION says")
       ("prometheus", po::bool_switch(), "print them as Prometheus scrapes them")
@@ -173,12 +176,20 @@ std::expected<uint64_t, Error> SizeOf(const po::variables_map& given, const char
   return *size;
 }
 
+std::expected<seconds, Error> SecondsOf(const po::variables_map& given, const char* name) {
+  const auto duration = DurationOf(given, name, {}, kTtlMax);
+  if (!duration) return std::unexpected(duration.error());
+  if (*duration % seconds(1) != microseconds(0)) {
+    return Invalid(fmt::format("--{} is in whole seconds", name));
+  }
+  return std::chrono::floor<seconds>(*duration);
+}
+
 std::expected<PutOptions, Error> PutOptionsOf(const po::variables_map& given) {
   PutOptions put;
-  const auto ttl = DurationOf(given, "ttl", {}, kTtlMax);
+  const auto ttl = SecondsOf(given, "ttl");
   if (!ttl) return std::unexpected(ttl.error());
-  if (*ttl % seconds(1) != microseconds(0)) return Invalid("--ttl is in whole seconds");
-  put.ttl = std::chrono::floor<seconds>(*ttl);
+  put.ttl = *ttl;
   const auto flags = NumberOf<uint32_t>(given, "flags", 0);
   if (!flags) return std::unexpected(flags.error());
   put.flags = *flags;
@@ -384,6 +395,11 @@ std::expected<Options, Error> Digest(const po::variables_map& given, std::vector
   options.json_lines = given["json-lines"].as<bool>();
   options.values = given["values"].as<bool>();
   options.yes = given["yes"].as<bool>();
+  if (given.count("delay") > 0) {
+    const auto delay = SecondsOf(given, "delay");
+    if (!delay) return std::unexpected(delay.error());
+    options.delay = *delay;
+  }
   options.no_wait = given["no-wait"].as<bool>();
   options.prometheus = given["prometheus"].as<bool>();
   if (options.prometheus && given["json"].as<bool>())

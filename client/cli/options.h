@@ -51,6 +51,7 @@ struct Options {
   bool json_lines = false;                              // of load
   bool values = false;                                  // of scan
   bool yes = false;                                     // of flush
+  std::optional<std::chrono::seconds> delay = {};       // of flush
   bool no_wait = false;                                 // of snapshot
   bool prometheus = false;                              // of stats
   std::optional<std::chrono::microseconds> watch = {};  // of stats: print them again after this

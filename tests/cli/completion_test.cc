@@ -35,6 +35,7 @@ TEST(Completion, OptionsAreThoseOfTheCommand) {
   EXPECT_THAT(Complete("delete key --tt").names, IsEmpty());
   EXPECT_THAT(Complete("flush --").names, Contains("--yes"));
   EXPECT_THAT(Complete("flush --").names, Contains("--json"));
+  EXPECT_THAT(Complete("flush --").names, Contains("--delay"));
   EXPECT_THAT(Complete("--").names, Not(Contains("--yes")));
   EXPECT_EQ(Complete("--js").rest, "on ");
   EXPECT_EQ(Complete("--json flush --y").rest, "es ");

@@ -89,6 +89,8 @@ expect 0 load "$work/lines" && expect 0 scan && has_lines 100002
 expect 0 scan 3: && has_lines 14286
 expect 0 flush 3: --yes --json && shows '"deleted":14286,' && expect 0 scan 3: && out ''
 
+has_no_items() { "$plov" scan | cmp -s - /dev/null; }
+
 # The question, on a terminal: what it names, and which answers are yes.
 answer() { # ANSWER WORD...
   timeout 100 python3 -c '
@@ -121,6 +123,10 @@ for yes in 'y\n' 'YES\n'; do
   shows "^Delete the one item of $uri that starts with 'q\\\\x1b:'? \[y/N\] " && shows 'deleted 1 item in'
 done
 expect 0 scan && has_lines 85716
+
+# Later, every item: flush does not wait for it.
+expect 2 flush 3: --yes --delay 1s && expect 2 flush --yes --delay 100ms && expect 2 get 3:3 --delay 1s
+expect 0 flush --yes --delay 1s && out '' && wait_for has_no_items && expect 0 load "$work/lines"
 
 # Writers do not keep a flush from its end; what it leaves is theirs.
 write_on() {
@@ -165,8 +171,8 @@ deleting() { ! "$plov" stats --json | grep -q '"total":{"items":100000,'; }
 flush_meets() { # COMMAND...
   local tries
   for ((tries = 0; tries < 20; ++tries)); do
-    expect 0 load "$work/lines"
-    timeout 100 "$plov" --timeout 1s flush --yes > "$work/out" 2> "$work/err" &
+    expect 0 load "$work/prefixed"
+    timeout 100 "$plov" --timeout 1s flush --yes x > "$work/out" 2> "$work/err" &
     local flusher=$!
     while ! deleting; do :; done
     "$@"
@@ -178,6 +184,7 @@ flush_meets() { # COMMAND...
   done
   check_status 3 flush && shows '^deleted [0-9]* items in '
 }
+sed 's/^/x/' "$work/lines" > "$work/prefixed"
 start_server --log "$work/log"
 flush_meets pause_server && says 'no answer within the deadline'
 kill -CONT "$server"

@@ -16,7 +16,7 @@ expect 2 get && says 'usage: plov get KEY'
 expect 2 get a b && expect 2 put && expect 2 put a b c && expect 2 delete && expect 2 delete a b
 expect 2 mget && expect 2 load && expect 2 load a b && expect 2 dump a && expect 2 stats a
 expect 2 exists && expect 2 touch && expect 2 scan a b && expect 2 flush a b && expect 2 shell a
-expect 2 touch a --add && expect 2 scan --yes && expect 2 flush --values && expect 2 shell --ttl 1s
+expect 2 touch a --add && expect 2 scan --yes && expect 2 flush --values && expect 2 scan --delay 1s && expect 2 shell --ttl 1s
 expect 2 ping a && expect 2 doctor a && expect 2 sync a && expect 2 snapshot a
 expect 2 get a --server && says 'missing'
 expect 2 --json --json get a
