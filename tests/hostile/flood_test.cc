@@ -63,6 +63,45 @@ int LargePuts(const Plovd& server, Shared* shared) {
   return 0;
 }
 
+// The server copies the largest item again and again.
+int Touches(const Plovd& server, Shared* shared) {
+  Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+  if (!client.Put("large", std::string(kLargest, 'v'))) return 1;
+  uint64_t failed = 0;
+  while (!shared->stop && failed == 0) {
+    for (int i = 0; i < 200; ++i) {
+      client.StartTouch("large", std::chrono::seconds(1000), 0,
+                        [&](const Client::PutResult& result) {
+                          failed += !result;
+                          ++shared->operations;
+                        });
+    }
+    while (client.Poll() > 0) continue;
+  }
+  return failed == 0 ? 0 : 2;
+}
+
+// Of a table that was large once, as many at a time as the client likes.
+int Flushes(const Plovd& server, Shared* shared) {
+  Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+  std::vector<std::string> keys;
+  for (int i = 0; i < 100'000; ++i) keys.push_back("flood" + std::to_string(i));
+  std::vector<PutItem> items;
+  for (const std::string& key : keys) items.push_back({key, "a small value"});
+  uint64_t failed = 0;
+  while (!shared->stop && failed == 0) {
+    client.PutMany(items, [&](size_t, const Client::PutResult& result) { failed += !result; });
+    for (int i = 0; i < 100; ++i) {
+      client.StartFlush(std::chrono::seconds(0), [&](const Client::FlushResult& result) {
+        failed += !result;
+        ++shared->operations;
+      });
+    }
+    while (client.Poll() > 0) continue;
+  }
+  return failed == 0 ? 0 : 2;
+}
+
 // One item expires, after the flood. That begins when memory is full.
 int RefusedPuts(const Plovd& server, Shared* shared) {
   Client client = server.Connect({.timeout = std::chrono::seconds(30)});
@@ -128,7 +167,8 @@ double At(std::vector<double>* sorted, double part) {
   return (*sorted)[static_cast<size_t>(part * static_cast<double>(sorted->size() - 1))];
 }
 
-Seen PutAndGet(const Plovd& server) {
+// loses: others delete what it PUTs.
+Seen PutAndGet(const Plovd& server, bool loses) {
   Client client = server.Connect();
   std::vector<double> puts, gets;
   const auto us_since = [](Clock::time_point begin) {
@@ -144,7 +184,9 @@ Seen PutAndGet(const Plovd& server) {
     begin = Clock::now();
     const auto got = client.Get("honest");
     gets.push_back(us_since(begin));
-    EXPECT_TRUE(got && *got && (*got)->value == value);
+    EXPECT_TRUE(got) << got.error().message;
+    if (!got) break;
+    EXPECT_TRUE(*got ? (*got)->value == value : loses);
     if (testing::Test::HasFailure()) break;
   }
   return {At(&puts, 0.5), At(&puts, 0.99), At(&puts, 1), At(&gets, 0.99), puts.size()};
@@ -161,12 +203,15 @@ TEST(Flood, KeepsNobodyWaiting) {
     Flood flood;
     size_t connections;
     const char* memory;
+    bool deletes = false;
   };
   const Case cases[] = {
       {"nothing", nullptr, 0, "256M"},
       {"small PUTs", SmallPuts, 1, "256M"},
       {"small PUTs on 16 connections", SmallPuts, 16, "256M"},
       {"PUTs of 16 MiB", LargePuts, 1, "256M"},
+      {"TOUCHes of 16 MiB", Touches, 1, "256M"},
+      {"flushes", Flushes, 1, "256M", true},
       {"refused PUTs", RefusedPuts, 1, "32M"},
       {"GETs by message of 16 MiB", GetsByMessage(false), 1, "256M"},
       {"the same, suspect", GetsByMessage(true), 1, "256M"},
@@ -185,7 +230,7 @@ TEST(Flood, KeepsNobodyWaiting) {
       ASSERT_LT(tries, 6000) << one.name << " does not begin";
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    const Seen seen = PutAndGet(server);
+    const Seen seen = PutAndGet(server, one.deletes);
     shared->stop = true;
     for (Child& child : children) EXPECT_EQ(child.Wait(60), 0) << one.name;
     Print(one.name, seen, shared->operations);
