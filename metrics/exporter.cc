@@ -25,6 +25,35 @@ class Collector : public prometheus::Collectable {
   Exporter::Source source_;
 };
 
+prometheus::MetricFamily FamilyOf(const SampleFamily& samples) {
+  using prometheus::MetricType;
+  prometheus::MetricFamily family{
+      .name = samples.name,
+      .help = samples.help,
+      .type = samples.only_grows ? MetricType::Counter : MetricType::Gauge,
+      .metric = {}};
+  for (const Sample& sample : samples.samples) {
+    prometheus::ClientMetric metric;
+    if (!sample.label.empty()) metric.label = {{samples.label, sample.label}};
+    (samples.only_grows ? metric.counter.value : metric.gauge.value) = sample.value;
+    family.metric.push_back(std::move(metric));
+  }
+  return family;
+}
+
+class SampleCollector : public prometheus::Collectable {
+ public:
+  explicit SampleCollector(Exporter::SampleSource source) : source_(std::move(source)) {}
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    std::vector<prometheus::MetricFamily> families;
+    for (const SampleFamily& samples : source_()) families.push_back(FamilyOf(samples));
+    return families;
+  }
+
+ private:
+  Exporter::SampleSource source_;
+};
+
 // A scrape takes milliseconds.
 std::vector<std::string> OptionsOf(const std::string& host, uint16_t port) {
   return {"listening_ports",    host + ":" + std::to_string(port),
@@ -39,8 +68,8 @@ std::vector<std::string> OptionsOf(const std::string& host, uint16_t port) {
 }  // namespace
 
 struct Exporter::Http {
-  Address address;
-  uint16_t port;
+  Address address{};
+  uint16_t port = 0;
   std::shared_ptr<prometheus::Collectable> collector;
   std::unique_ptr<prometheus::Exposer> exposer;
 };
@@ -65,12 +94,24 @@ std::expected<void, Error> Exporter::Check(const std::string& place) {
 
 std::expected<std::unique_ptr<Exporter>, Error> Exporter::Listen(const std::string& place,
                                                                  Source source) {
+  auto http = std::make_unique<Http>();
+  http->collector = std::make_shared<Collector>(std::move(source));
+  return ListenWith(place, std::move(http));
+}
+
+std::expected<std::unique_ptr<Exporter>, Error> Exporter::Listen(const std::string& place,
+                                                                 SampleSource source) {
+  auto http = std::make_unique<Http>();
+  http->collector = std::make_shared<SampleCollector>(std::move(source));
+  return ListenWith(place, std::move(http));
+}
+
+std::expected<std::unique_ptr<Exporter>, Error> Exporter::ListenWith(const std::string& place,
+                                                                     std::unique_ptr<Http> http) {
   const auto parsed = ParsePlace(place);
   if (!parsed) return std::unexpected(parsed.error());
   const auto address = AddressOf(*parsed);
   if (!address) return std::unexpected(address.error());
-  auto http = std::make_unique<Http>();
-  http->collector = std::make_shared<Collector>(std::move(source));
   try {
     http->exposer = std::make_unique<prometheus::Exposer>(OptionsOf(address->text(), parsed->port));
     http->exposer->RegisterCollectable(http->collector);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/samples.h"
 #include "verify/counters.h"
 #include "verify/error.h"
 
@@ -20,6 +21,8 @@ class Exporter {
  public:
   // The counters of all shards; called in any thread, by several at once, until the exporter is gone.
   using Source = std::function<std::vector<verify::Counters>()>;
+  // The same of a program that is no server.
+  using SampleSource = std::function<std::vector<SampleFamily>()>;
 
   // place: HOST:PORT, with HOST a name or an IPv4 address of this host. PORT 0: any that is free.
   // kInvalidArgument: it is none, or this plov was built without prometheus-cpp.
@@ -28,6 +31,8 @@ class Exporter {
   // Threads: created and destroyed by one. Errors: as Check; kInUse, kSystem.
   static std::expected<std::unique_ptr<Exporter>, Error> Listen(const std::string& place,
                                                                 Source source);
+  static std::expected<std::unique_ptr<Exporter>, Error> Listen(const std::string& place,
+                                                                SampleSource source);
   ~Exporter();
 
   const std::string& url() const { return url_; }
@@ -38,6 +43,8 @@ class Exporter {
   struct Http;
 
   explicit Exporter(std::unique_ptr<Http> http);
+  static std::expected<std::unique_ptr<Exporter>, Error> ListenWith(const std::string& place,
+                                                                    std::unique_ptr<Http> http);
 
   std::unique_ptr<Http> http_;
   std::string url_;

@@ -24,4 +24,8 @@ std::expected<std::unique_ptr<Exporter>, Error> Exporter::Listen(const std::stri
   return Absent();
 }
 
+std::expected<std::unique_ptr<Exporter>, Error> Exporter::Listen(const std::string&, SampleSource) {
+  return Absent();
+}
+
 }  // namespace plov::metrics

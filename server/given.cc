@@ -44,15 +44,6 @@ std::optional<std::string> Refusal(const po::parsed_options& one, const std::str
   });
 }
 
-// PLOVD_MAX_VALUE is --max-value. Other variables with the prefix are not ours to judge.
-std::string VariableOf(const std::string& option) {
-  std::string name = "PLOVD_" + option;
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  });
-  return name;
-}
-
 bool IsOfCommandLine(std::string_view option) {
   return option == "help" || option == "version" || option == "config";
 }
@@ -81,12 +72,22 @@ std::expected<std::string, Error> TextOf(const std::string& path) {
 
 }  // namespace
 
-std::expected<Given, Error> Given::Read(const po::options_description& known, int argc,
+// PLOVD_MAX_VALUE is --max-value. Other variables with the prefix are not ours to judge.
+std::string Given::VariableOf(const std::string& option) const {
+  std::string name = option;
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  });
+  return sources_.variables + name;
+}
+
+std::expected<Given, Error> Given::Read(const po::options_description& known,
+                                        const GivenSources& sources, int argc,
                                         const char* const* argv) {
-  Given given(known);
+  Given given(known, sources);
   // What is stored first wins.
   if (auto read = given.ReadCommandLine(argc, argv); !read) return std::unexpected(read.error());
-  const char* variable = std::getenv("PLOVD_CONFIG");
+  const char* variable = std::getenv(given.VariableOf("config").c_str());
   if (given.Has("config") || variable != nullptr) {
     const std::string path = given.Has("config") ? given.As<std::string>("config") : variable;
     if (auto read = given.ReadFile(path); !read) return std::unexpected(read.error());
@@ -97,7 +98,7 @@ std::expected<Given, Error> Given::Read(const po::options_description& known, in
 
 std::expected<Given, Error> Given::ReadCommandLineAlone(const po::options_description& known,
                                                         int argc, const char* const* argv) {
-  Given given(known);
+  Given given(known, {});
   if (auto read = given.ReadCommandLine(argc, argv); !read) return std::unexpected(read.error());
   return given;
 }
@@ -137,9 +138,10 @@ Given::Outcome Given::ReadCommandLine(int argc, const char* const* argv) {
 Given::Outcome Given::ReadFile(const std::string& path) {
   const auto text = TextOf(path);
   if (!text) {
-    return Fail(Code::kInvalidArgument,
-                fmt::format("cannot read {} {}: {}", Has("config") ? "--config" : "PLOVD_CONFIG",
-                            path, text.error().message));
+    return Fail(
+        Code::kInvalidArgument,
+        fmt::format("cannot read {} {}: {}", Has("config") ? "--config" : VariableOf("config"),
+                    path, text.error().message));
   }
   po::parsed_options all(&known_);
   std::istringstream file(*text);
@@ -161,7 +163,8 @@ Given::Outcome Given::ReadFile(const std::string& path) {
     if (one.options.empty()) continue;
     const std::string& option = one.options.front().string_key;
     if (IsOfCommandLine(option)) return wrong(option + " is for the command line alone");
-    if (names_.contains(option) && option != "listen") return wrong(option + " is there twice");
+    if (names_.contains(option) && !sources_.repeated.contains(option))
+      return wrong(option + " is there twice");
     if (IsLeft(option)) names_[option] = fmt::format("{}:{}: {}", path, number, option);
     all.options.push_back(one.options.front());
   }

@@ -1,4 +1,4 @@
-// Log output: where plovd's messages go (--log-output): standard error, systemd's journal, or a file.
+// Log output: where a server's messages go (--log-output): standard error, systemd's journal, or a file.
 //
 // Threads: the main thread.
 #pragma once
@@ -14,9 +14,10 @@ namespace plov::server {
 
 class LogOutput {
  public:
-  // From now on spdlog writes there, from `level` on. where: "stderr", "journal" or a path. kSystem, kPermission,
-  // kInvalidArgument.
-  static std::expected<LogOutput, Error> Begin(const std::string& where, const std::string& level);
+  // From now on spdlog writes there, from `level` on, in the name of `program`. where: "stderr", "journal" or a path.
+  // kSystem, kPermission, kInvalidArgument.
+  static std::expected<LogOutput, Error> Begin(const std::string& where, const std::string& level,
+                                               const std::string& program = "plovd");
 
   // A file is opened anew.
   void Reopen() {
@@ -26,6 +27,7 @@ class LogOutput {
   void End();
 
  private:
+  std::string program_;
   std::shared_ptr<LogFile> file_;
 };
 

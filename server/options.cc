@@ -355,7 +355,7 @@ std::string HelpText() {
 
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   const po::options_description described = Described();
-  const auto given = Given::Read(described, argc, argv);
+  const auto given = Given::Read(described, {"PLOVD_", {"listen"}}, argc, argv);
   if (!given) return Invalid(given.error().message);
   auto options = Digest(*given);
   if (!options) return options;

@@ -57,6 +57,13 @@ TABLE = {
                  "fabric/os.h", "verify/error.h", "verify/quantity.h"),
         "libraries": _DEBIAN,
     },
+    # An application of the library; of the server it has what every program that serves has.
+    "door": {
+        "ours": ("door/", "plov/", "server/given.h", "server/log_output.h", "server/notifier.h",
+                 "metrics/exporter.h", "metrics/samples.h", "fabric/os.h",
+                 "fabric/standard_files.h", "verify/error.h", "verify/quantity.h"),
+        "libraries": _DEBIAN + ("event2/",),
+    },
 }
 # Folders or the start of file names: the only users of rdma-core. The fabric, and the measurement
 # of what RDMA could do besides what the fabric asks of it.
@@ -71,7 +78,7 @@ _PYTHON_LIBRARIES = ("Python.h", "pybind11/")
 # `plov log` reads a server's log, `plov stats` shows counters as Prometheus does, `plov cluster` asks a
 # cluster's coordinator: the client's library does none of it.
 _CLI = "client/cli/"
-_LIBRARY_ROOTS = (*_DEBIAN[1:], "jemalloc/", "prometheus/", "zookeeper/", "gtest/", "gmock/")
+_LIBRARY_ROOTS = (*_DEBIAN[1:], "event2/", "jemalloc/", "prometheus/", "zookeeper/", "gtest/", "gmock/")
 _STANDARD_C = re.compile(r"^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal"
                          r"|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h$")
 

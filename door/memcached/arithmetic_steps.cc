@@ -1,0 +1,142 @@
+// The steps of incr, decr and ma.
+//
+// The server's operation does what memcached does, with one difference: memcached keeps the length of a value that
+// becomes shorter, with spaces behind. So an item without expiry is written as memcached would, over the version
+// found, where the length shrinks. One with expiry is left to the server's operation, which keeps the moment of its
+// expiry exactly; protocol.txt tells clients not to rely on the spaces.
+
+#include <algorithm>
+
+#include "door/memcached/expiry.h"
+#include "door/memcached/numbers.h"
+#include "door/memcached/text_request.h"
+
+namespace plov::door::memcached {
+
+namespace {
+
+// After so many tries over a version the server's operation does it, with the length that it has.
+constexpr uint32_t kPaddedTriesMax = 16;
+// Longer values are no numbers: memcached has those in several chunks.
+constexpr size_t kNumberBytesMax = size_t{512} << 10;
+
+// What the server takes for a number: digits, and spaces behind.
+bool IsPlainNumber(std::string_view text) {
+  constexpr size_t kPlainMax = 40;
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return digits > 0 && text.size() <= kPlainMax && text.find_first_not_of(' ', digits) == text.npos;
+}
+
+}  // namespace
+
+void TextRequest::StartArithmetic() {
+  if (tries_ == 0) Count(door::Count::kArithmetics);
+  client().StartGet(key(), [this](const Client::GetResult& result) {
+    if (!result) return EndWithFailure(result.error());
+    if (*result) return ChangeFound(**result);
+    if (command.vivify) return Vivify();
+    if (command.is_meta()) return EndWithCode("NF", 0);
+    EndWith("NOT_FOUND");
+  });
+}
+
+void TextRequest::ChangeFound(const Item& item) {
+  constexpr std::string_view kNotANumber =
+      "CLIENT_ERROR cannot increment or decrement non-numeric value";
+  const bool is_number = !item.value.empty() && item.value.size() <= kNumberBytesMax;
+  // memcached compares first, but for what can be no number.
+  if (is_number && command.cas != 0 && item.version != command.cas) return EndWithCode("EX", 0);
+  const auto before = is_number ? Unsigned64(item.value.substr(0, item.value.find('\0')))
+                                : std::optional<uint64_t>();
+  if (!before) {
+    if (command.is_meta()) command.noreply = false;
+    return EndWith(kNotANumber);
+  }
+  number_ = command.adds ? *before + command.delta : *before - std::min(*before, command.delta);
+  found_expiry_ = item.expiry;
+  found_version_ = item.version;
+  const bool keeps_length = std::to_string(number_).size() >= item.value.size();
+  const bool is_left_to_server = keeps_length || item.expiry != 0 || tries_ >= kPaddedTriesMax;
+  if (IsPlainNumber(item.value) && is_left_to_server) return Increment();
+  PutNumber(item);
+}
+
+void TextRequest::Increment() {
+  const IncrementOptions options{
+      .mode = command.adds ? NumberMode::kUnsignedAdd : NumberMode::kUnsignedSubtract,
+      .expected_version = command.cas};
+  client().StartIncrement(key(), static_cast<int64_t>(command.delta), options,
+                          [this](const Client::IncrementResult& result) {
+                            if (result)
+                              return EndNumber(static_cast<uint64_t>(result->value),
+                                               result->version);
+                            const Code code = result.error().code;
+                            if (code == Code::kVersionMismatch && command.cas != 0)
+                              return EndWithCode("EX", 0);
+                            if (code != Code::kNotFound && code != Code::kNotANumber) {
+                              return EndWithFailure(result.error());
+                            }
+                            if (MayRetry()) StartArithmetic();
+                          });
+}
+
+void TextRequest::PutNumber(const Item& item) {
+  const size_t length = item.expiry == 0 ? item.value.size() : 0;
+  value = std::to_string(number_);
+  value.resize(std::max(value.size(), length), ' ');
+  const PutOptions options{
+      .expected_version = item.version, .flags = item.flags, .ttl = RemainingOf(item)};
+  client().StartPut(key(), value, options, [this](const Client::PutResult& result) {
+    if (result) return EndNumber(number_, *result);
+    const bool lost =
+        result.error().code == Code::kVersionMismatch || result.error().code == Code::kNotFound;
+    if (!lost) return EndWithFailure(result.error());
+    if (MayRetry()) StartArithmetic();
+  });
+}
+
+void TextRequest::Vivify() {
+  const Lifetime lifetime = Lifetime::Of(*command.vivify);
+  number_ = command.initial;
+  found_expiry_ = ExpiryOf(lifetime.ttl);
+  if (lifetime.is_over) return EndNumber(number_, 1);
+  value = std::to_string(number_);
+  client().StartPut(key(), value, {.mode = PutMode::kAdd, .ttl = lifetime.ttl},
+                    [this](const Client::PutResult& result) {
+                      if (result) return EndNumber(number_, *result);
+                      if (result.error().code != Code::kExists) {
+                        return EndWithFailure(result.error());
+                      }
+                      if (MayRetry()) StartArithmetic();
+                    });
+}
+
+void TextRequest::EndNumber(uint64_t number, Version version) {
+  number_ = number;
+  Count(door::Count::kArithmeticHits);
+  if (!command.is_meta()) return EndWith(std::to_string(number));
+  if (!command.has_exptime) return EndMetaNumber(version);
+  const Lifetime lifetime = Lifetime::Of(command.exptime);
+  found_version_ = version;
+  found_expiry_ = ExpiryOf(lifetime.ttl);
+  if (lifetime.is_over) {
+    return client().StartDelete(
+        key(), version, [this](const Client::DeleteResult&) { EndMetaNumber(found_version_); });
+  }
+  // If another one was faster, the number it wrote has the expiry that it wanted.
+  client().StartTouch(key(), lifetime.ttl, version, [this](const Client::PutResult& result) {
+    EndMetaNumber(result ? *result : found_version_);
+  });
+}
+
+void TextRequest::EndMetaNumber(Version version) {
+  if (command.noreply) return End();
+  if (!command.wants_value) return EndWithCode("HD", version);
+  const std::string number = std::to_string(number_);
+  reply += "VA " + std::to_string(number.size());
+  AddReturned(version, &reply);
+  reply += "\r\n" + number + "\r\n";
+  End();
+}
+
+}  // namespace plov::door::memcached

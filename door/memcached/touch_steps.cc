@@ -1,0 +1,107 @@
+// The steps of touch, gat, gats, mg with T, delete and md.
+
+#include "door/memcached/expiry.h"
+#include "door/memcached/text_request.h"
+
+namespace plov::door::memcached {
+
+void TextRequest::StartTouch() {
+  Count(door::Count::kTouches);
+  const Lifetime lifetime = Lifetime::Of(command.exptime);
+  if (lifetime.is_over) {
+    return client().StartDelete(key(), 0, [this](const Client::DeleteResult& result) {
+      if (!result) return EndWithFailure(result.error());
+      if (*result) Count(door::Count::kTouchHits);
+      EndWith(*result ? "TOUCHED" : "NOT_FOUND");
+    });
+  }
+  client().StartTouch(key(), lifetime.ttl, 0, [this](const Client::PutResult& result) {
+    if (result) {
+      Count(door::Count::kTouchHits);
+      return EndWith("TOUCHED");
+    }
+    if (result.error().code == Code::kNotFound) return EndWith("NOT_FOUND");
+    EndWithFailure(result.error());
+  });
+}
+
+// The item that is told is the one that was touched: its version says so.
+void TextRequest::StartGat() {
+  if (tries_ == 0) Count(door::Count::kTouches);
+  client().StartGet(key(), [this](const Client::GetResult& result) {
+    if (!result) return EndWithFailure(result.error());
+    if (*result) return TouchFound(**result);
+    AddMiss(&reply);
+    End();
+  });
+}
+
+void TextRequest::TouchFound(const Item& item) {
+  if (!HasMemory(item.value.size(), &reply)) {
+    has_failed = true;
+    return End();
+  }
+  found_value_.assign(item.value);
+  found_flags_ = item.flags;
+  found_expiry_ = item.expiry;
+  found_version_ = item.version;
+  const Lifetime lifetime = Lifetime::Of(command.exptime);
+  if (lifetime.is_over) {
+    return client().StartDelete(key(), item.version, [this](const Client::DeleteResult& result) {
+      if (result && *result) return EndGat(found_version_, 1);
+      if (!result && result.error().code != Code::kVersionMismatch) {
+        return EndWithFailure(result.error());
+      }
+      if (MayRetry()) StartGat();
+    });
+  }
+  client().StartTouch(
+      key(), lifetime.ttl, item.version, [this, lifetime](const Client::PutResult& result) {
+        if (result) return EndGat(*result, ExpiryOf(lifetime.ttl));
+        const bool lost =
+            result.error().code == Code::kVersionMismatch || result.error().code == Code::kNotFound;
+        if (!lost) return EndWithFailure(result.error());
+        if (MayRetry()) StartGat();
+      });
+}
+
+void TextRequest::EndGat(Version version, uint32_t expiry) {
+  Count(door::Count::kTouchHits);
+  const Item item{
+      .value = found_value_, .version = version, .flags = found_flags_, .expiry = found_expiry_};
+  if (command.is_meta()) {
+    AddMetaItem(item, expiry, &reply);
+  } else {
+    AddItem(item, &reply);
+  }
+  End();
+}
+
+void TextRequest::StartDelete() {
+  Count(door::Count::kDeletes);
+  client().StartDelete(key(), 0, [this](const Client::DeleteResult& result) {
+    if (!result) return EndWithFailure(result.error());
+    if (*result) Count(door::Count::kDeleteHits);
+    EndWith(*result ? "DELETED" : "NOT_FOUND");
+  });
+}
+
+void TextRequest::StartMetaDelete() {
+  Count(door::Count::kDeletes);
+  const auto delete_now = [this] {
+    client().StartDelete(key(), command.cas, [this](const Client::DeleteResult& result) {
+      if (!result && result.error().code == Code::kVersionMismatch) return EndWithCode("EX", 0);
+      if (!result) return EndWithFailure(result.error());
+      if (*result) Count(door::Count::kDeleteHits);
+      EndWithCode(*result ? "HD" : "NF", 0);
+    });
+  };
+  if (!command.has_cas || command.cas != 0) return delete_now();
+  // No item has the number 0.
+  client().StartGet(key(), [this](const Client::GetResult& result) {
+    if (!result) return EndWithFailure(result.error());
+    EndWithCode(*result ? "EX" : "NF", 0);
+  });
+}
+
+}  // namespace plov::door::memcached

@@ -1,0 +1,159 @@
+#include "door/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+#include <cstdint>
+#include <sstream>
+
+#include "door/place.h"
+#include "server/given.h"
+#include "verify/quantity.h"
+
+namespace plov::door {
+
+namespace {
+
+namespace po = boost::program_options;
+using server::Given;
+
+constexpr uint64_t kThreadsMax = 1024;
+constexpr uint64_t kClientsMax = 1'000'000;
+constexpr uint64_t kMemoryMin = uint64_t{1} << 20;
+constexpr uint64_t kMemoryMax = uint64_t{1} << 40;
+// plov's largest value, 16 MiB, is within it with all that memcached counts.
+constexpr uint64_t kItemMin = 1024;
+constexpr uint64_t kItemMax = uint64_t{17} << 20;
+constexpr std::chrono::microseconds kTimeoutMax = std::chrono::hours(1);
+
+po::options_description Described() {
+  po::options_description options("Options", 100, 70);
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  // clang-format off
+  options.add_options()
+      ("server", text("URI"), "the plov server or cluster behind the door (shm:default)")
+      ("memcached", po::value<std::vector<std::string>>()->value_name("HOST:PORT|PATH"), "where to speak memcached's protocol: TCP, or a Unix socket; may be repeated")
+      ("threads", text("N"), "threads that serve clients, 0 for as many as processors (0)")
+      ("max-clients", text("N"), "clients at a time (10000)")
+      ("memory", text("SIZE"), "memory for what clients send and are sent, all together (1G)")
+      ("max-item", text("SIZE"), "largest item of a memcached client, as memcached's -I, up to 17M (1M)")
+      ("timeout", text("DURATION"), "how long a request may wait for the server (1s)")
+      ("metrics", text("HOST:PORT"), "serve metrics for Prometheus there, http://HOST:PORT/metrics")
+      ("config", text("FILE"), "read options from a file, lines of key = value")
+      ("log-level", text("trace|debug|info|warn|error|off"), "which messages are written (info)")
+      ("log-output", text("stderr|journal|FILE"), "where messages go (stderr)")
+      ("version,V", "print the version and exit")
+      ("help,h", "print this help and exit");
+  // clang-format on
+  return options;
+}
+
+std::unexpected<Error> Invalid(std::string message) {
+  return Fail(Code::kInvalidArgument, std::move(message) + " (plov-door --help lists the options)");
+}
+
+using Outcome = std::expected<void, Error>;
+
+template <typename Number>
+Outcome FillNumber(const Given& given, const char* option, uint64_t least, uint64_t most,
+                   Number* to) {
+  if (!given.Has(option)) return {};
+  const auto& text = given.As<std::string>(option);
+  const auto number = ParseSize(text);
+  if (!number || *number < least || *number > most) {
+    return Invalid(fmt::format("{} '{}' is not a number from {} to {}", given.NameOf(option), text,
+                               least, most));
+  }
+  *to = static_cast<Number>(*number);
+  return {};
+}
+
+Outcome FillNumbers(const Given& given, Options* options) {
+  if (auto filled = FillNumber(given, "threads", 0, kThreadsMax, &options->threads); !filled) {
+    return filled;
+  }
+  if (auto filled = FillNumber(given, "max-clients", 1, kClientsMax, &options->clients_max);
+      !filled) {
+    return filled;
+  }
+  if (auto filled = FillNumber(given, "memory", kMemoryMin, kMemoryMax, &options->memory_bytes);
+      !filled) {
+    return filled;
+  }
+  return FillNumber(given, "max-item", kItemMin, kItemMax, &options->item_bytes_max);
+}
+
+Outcome FillTimeout(const Given& given, Options* options) {
+  if (!given.Has("timeout")) return {};
+  const auto& text = given.As<std::string>("timeout");
+  const auto timeout = ParseDuration(text);
+  if (!timeout || timeout->count() == 0 || *timeout > kTimeoutMax) {
+    return Invalid(fmt::format("{} '{}' is not between 1us and 1h", given.NameOf("timeout"), text));
+  }
+  options->timeout = *timeout;
+  return {};
+}
+
+Outcome FillPlaces(const Given& given, Options* options) {
+  if (given.Has("server")) options->server = given.As<std::string>("server");
+  if (given.Has("memcached")) {
+    options->memcached = given.As<std::vector<std::string>>("memcached");
+  }
+  for (const std::string& place : options->memcached) {
+    if (auto checked = CheckPlace(place); !checked) {
+      return Invalid(given.NameOf("memcached") + ": " + checked.error().message);
+    }
+  }
+  if (options->memcached.empty()) {
+    return Invalid("--memcached is missing: where applications come in");
+  }
+  if (given.Has("metrics")) options->metrics = given.As<std::string>("metrics");
+  return {};
+}
+
+Outcome FillLog(const Given& given, Options* options) {
+  if (given.Has("log-output")) options->log_output = given.As<std::string>("log-output");
+  if (options->log_output.empty()) {
+    return Invalid(given.NameOf("log-output") + " is empty: stderr, journal, or a file");
+  }
+  if (given.Has("log-level")) options->log_level = given.As<std::string>("log-level");
+  static constexpr std::array kLevels = {"trace", "debug", "info", "warn", "error", "off"};
+  if (std::ranges::find(kLevels, options->log_level) == kLevels.end()) {
+    return Invalid(fmt::format("{} '{}' is not one of trace, debug, info, warn, error, off",
+                               given.NameOf("log-level"), options->log_level));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string HelpText() {
+  std::ostringstream text;
+  text << "plov-door - memcached's protocol in front of plov\n\n"
+          "Usage: plov-door --memcached HOST:PORT|PATH [OPTION]...\n\n"
+       << Described()
+       << "\nEvery option can also be a line of the --config file (key = value) or a variable\n"
+          "PLOV_DOOR_KEY; the command line wins over the file, the file over the environment.\n"
+          "Prints \"plov-door: ready on PLACE\" when it serves; SIGTERM and SIGINT stop it "
+          "cleanly.\n"
+          "Exit status: 0 stopped cleanly, 2 usage, 3 cannot serve.\n";
+  return text.str();
+}
+
+std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
+  const po::options_description described = Described();
+  const auto given = Given::Read(described, {"PLOV_DOOR_", {"memcached"}}, argc, argv);
+  if (!given) return Invalid(given.error().message);
+  Options options;
+  if (given->Has("help")) options.action = Options::Action::kHelp;
+  if (given->Has("version")) options.action = Options::Action::kVersion;
+  if (options.action != Options::Action::kServe) return options;
+  for (const auto fill : {FillPlaces, FillNumbers, FillTimeout, FillLog}) {
+    if (auto filled = fill(*given, &options); !filled) return std::unexpected(filled.error());
+  }
+  return options;
+}
+
+}  // namespace plov::door

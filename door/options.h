@@ -1,0 +1,35 @@
+// The options of plov-door: command line, file and environment, in this order of precedence.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "verify/error.h"
+
+namespace plov::door {
+
+struct Options {
+  enum class Action { kServe, kHelp, kVersion };
+
+  Action action = Action::kServe;
+  std::string server = "shm:default";
+  std::vector<std::string> memcached;
+  unsigned threads = 0;  // 0: as many as processors
+  size_t clients_max = 10'000;
+  size_t memory_bytes = size_t{1} << 30;
+  size_t item_bytes_max = size_t{1} << 20;
+  std::chrono::microseconds timeout = std::chrono::seconds(1);
+  std::string metrics;  // HOST:PORT; empty: nowhere
+  std::string log_level = "info";
+  std::string log_output = "stderr";  // or "journal", or a file
+};
+
+// kInvalidArgument with one line that says what is wrong.
+std::expected<Options, Error> ParseOptions(int argc, const char* const* argv);
+
+std::string HelpText();
+
+}  // namespace plov::door

@@ -1,0 +1,106 @@
+"""plovd, plov-door and memcached for a test, each on a place of its own, gone when the test ends."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+STARTED_WITHIN = 60
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+class Servers:
+    def __init__(self, plovd, door):
+        self.paths = {"plovd": plovd, "door": door}
+        self.folder = tempfile.mkdtemp(prefix="plov-door.", dir="/tmp")
+        self.uri = f"shm:{self.folder}/s.sock"
+        self.processes = []
+        self.plovd = None
+        self.door = None
+        self.environment = {name: text for name, text in os.environ.items()
+                            if not name.startswith(("PLOVD_", "PLOV_"))}
+
+    def __enter__(self):
+        self.start_plovd()
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _start(self, arguments, ready):
+        """Returns the process, and what it wrote up to its last line that `ready` finds."""
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   env=self.environment)
+        self.processes.append(process)
+        os.set_blocking(process.stdout.fileno(), False)
+        text = b""
+        end = time.monotonic() + STARTED_WITHIN
+        while time.monotonic() < end and process.poll() is None:
+            text += process.stdout.read() or b""
+            if re.search(ready, text):
+                return process, text.decode()
+            time.sleep(0.01)
+        sys.exit(f"{arguments[0]} did not start: {text!r}")
+
+    def start_plovd(self, *options):
+        self.plovd, _ = self._start(
+            [self.paths["plovd"], "--listen", self.uri, "--memory", "256M", "--log-level", "warn",
+             *options], rb"ready on ")
+        return self.plovd
+
+    def start_door(self, *places, options=()):
+        """Returns the address of the first place."""
+        arguments = [self.paths["door"], "--server", self.uri, "--log-level", "warn", *options]
+        for place in places:
+            arguments += ["--memcached", place]
+        self.door, text = self._start(arguments, rb"ready on .*\n" * len(places))
+        name = re.search(r"ready on (.*)\n", text).group(1)
+        return self.address_of(name)
+
+    @staticmethod
+    def address_of(name):
+        if "/" in name:
+            return name
+        host, port = name.rsplit(":", 1)
+        return host, int(port)
+
+    def start_memcached(self, *options):
+        """A memcached on a socket of its own."""
+        path = f"{self.folder}/memcached.sock"
+        arguments = ["memcached", "-s", path, "-t", "1", *options]
+        if os.geteuid() == 0:
+            arguments += ["-u", "root"]
+        process = subprocess.Popen(arguments, env=self.environment)
+        self.processes.append(process)
+        end = time.monotonic() + STARTED_WITHIN
+        while time.monotonic() < end and process.poll() is None:
+            try:
+                self.connect(path).close()
+                return path
+            except OSError:
+                time.sleep(0.01)
+        sys.exit("memcached did not start")
+
+    @staticmethod
+    def connect(address):
+        if isinstance(address, str):
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(address)
+            return connection
+        connection = socket.create_connection(address, timeout=30)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
