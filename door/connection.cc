@@ -43,6 +43,7 @@ Connection::~Connection() {
 void Connection::Add(Request* request) {
   request->connection_ = this;
   request->next_ = nullptr;
+  request->number_ = ++request_number_;
   request->has_ended_ = request->kind == Request::Kind::kReply;
   (first_ == nullptr ? first_ : last_->next_) = request;
   last_ = request;
@@ -124,11 +125,35 @@ size_t Connection::PlaceOf(std::string_view key) {
   return std::hash<std::string_view>()(key) % kKeyPlaces;
 }
 
+bool Connection::MayRead(size_t resumed) const {
+  if (is_full()) return false;
+  const size_t left_bytes = kOutputMax - output_bytes() - held_bytes_;
+  return running_count_ - postponed_.size() + resumed <= left_bytes / (read_bytes_ + 1);
+}
+
+void Connection::Postpone(Request* request) {
+  const auto number = [](const Request* one) { return one->number_; };
+  postponed_.insert(std::ranges::upper_bound(postponed_, request->number_, {}, number), request);
+}
+
+bool Connection::MayResume(size_t resumed) const {
+  return !Defers(postponed_[resumed]) && (postponed_[resumed] == first_ || MayRead(resumed));
+}
+
+void Connection::ResumeReads() {
+  if (postponed_.empty()) return;
+  size_t resumed = 0;
+  for (; resumed < postponed_.size() && MayResume(resumed); ++resumed) {
+    worker_->AddRead(postponed_[resumed]);
+  }
+  postponed_.erase(postponed_.begin(), postponed_.begin() + static_cast<ptrdiff_t>(resumed));
+}
+
 bool Connection::MayStart(const Request& request) const {
   if (is_full()) return false;
   if (running_count_ == 0) return true;
   if (running_kind_ != request.kind) return false;
-  if (request.kind == Request::Kind::kRead) return true;
+  if (request.kind == Request::Kind::kRead) return postponed_.empty() && MayRead();
   if (running_steps_ == 0 && !request.has_steps()) return true;
   return running_keys_[PlaceOf(request.key())] == 0;
 }
@@ -142,9 +167,7 @@ void Connection::CountRunning(const Request& request, int change) {
 }
 
 void Connection::StartRequests() {
-  if (!is_full()) {
-    for (Request* request : std::exchange(postponed_, {})) worker_->AddRead(request);
-  }
+  ResumeReads();
   while (next_to_start_ != nullptr) {
     Request* request = next_to_start_;
     if (request->kind == Request::Kind::kReply) {
@@ -206,6 +229,7 @@ void Connection::End(Request* request) {
 
 void Connection::TakeItem(Request* request, const Client::GetResult& result) {
   const bool is_first = request == first_;
+  const size_t before = output_.size();
   if (is_first && output_.capacity() == 0) output_ = worker_->TakeBuffer();
   if (is_first && !(group_has_failed_ && !request->opens_group)) {
     request->has_failed = !request->TakeItem(result, &output_);
@@ -214,6 +238,7 @@ void Connection::TakeItem(Request* request, const Client::GetResult& result) {
   } else {
     request->has_failed = !request->TakeItem(result, &request->reply);
   }
+  read_bytes_ = request->reply.size() + output_.size() - before;
   End(request);
   if (is_first) PopEnded();
 }

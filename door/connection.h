@@ -54,9 +54,13 @@ class Connection {
 
   // For the worker. A GET that was begun for the request has ended.
   void TakeItem(Request* request, const Client::GetResult& result);
-  // The client does not read: the GET is to be made again later.
+  // The client does not read, or much waits for a reply before it.
   bool is_full() const { return output_bytes() + held_bytes_ > kOutputMax; }
-  void Postpone(Request* request) { postponed_.push_back(request); }
+  // Whether the GET is to be made later: who is first waits for nothing but the client.
+  bool Defers(const Request* request) const {
+    return request == first_ ? output_bytes() > kOutputMax : is_full();
+  }
+  void Postpone(Request* request);
   // Takes requests from the input and starts what may be started.
   void Work();
   // Sends, keeps what is left, and arms its events.
@@ -73,6 +77,11 @@ class Connection {
   void OnReceived(ssize_t bytes);
   void TakeInput();
   static size_t PlaceOf(std::string_view key);
+  // Whether one GET more is likely to fit into the output, with those that are under way; `resumed` of
+  // postponed_ are again.
+  bool MayRead(size_t resumed = 0) const;
+  bool MayResume(size_t resumed) const;
+  void ResumeReads();
   bool MayStart(const Request& request) const;
   void CountRunning(const Request& request, int change);
   void StartRequests();
@@ -88,7 +97,7 @@ class Connection {
   bool is_over() const;
   // Whether it stopped where it may go on now.
   bool may_go_on() const {
-    return (is_stalled_ && has_room()) || (!postponed_.empty() && !is_full()) ||
+    return (is_stalled_ && has_room()) || (!postponed_.empty() && MayResume(0)) ||
            (next_to_start_ != nullptr && MayStart(*next_to_start_));
   }
 
@@ -112,13 +121,15 @@ class Connection {
   Request* last_ = nullptr;
   Request* next_to_start_ = nullptr;
   size_t request_count_ = 0;
+  uint64_t request_number_ = 0;  // of the last one
   size_t running_count_ = 0;
   Request::Kind running_kind_ = Request::Kind::kReply;
   // Writes that run, by a hash of their keys; and those of them that have steps.
   static constexpr size_t kKeyPlaces = 64;
   std::array<uint16_t, kKeyPlaces> running_keys_{};
   size_t running_steps_ = 0;
-  std::vector<Request*> postponed_;
+  std::vector<Request*> postponed_;  // in their order
+  size_t read_bytes_ = 0;            // of the reply to the last GET
   bool group_has_failed_ = false;
 
   std::string output_;

@@ -58,6 +58,7 @@ class Request {
 
   Connection* connection_ = nullptr;
   Request* next_ = nullptr;
+  uint64_t number_ = 0;  // in its connection
   bool has_ended_ = false;
 };
 

@@ -18,6 +18,8 @@ constexpr size_t kBuffersKept = 64;
 constexpr size_t kBufferKept = size_t{64} << 10;
 // GETs that are worth a GetMany, which fetches lines of memory ahead.
 constexpr size_t kManyFrom = 4;
+// What does not fit into a client's output is made in vain, so no more than this.
+constexpr size_t kManyAtOnce = 64;
 // libplov wants Poll no later than next_poll(); an idle one names hours.
 constexpr std::chrono::microseconds kSleepMax = std::chrono::minutes(1);
 
@@ -210,7 +212,7 @@ void Worker::RunReads() {
 // Whether it has ended, or has to be made later.
 bool Worker::ReadOne(Request* request) {
   Connection* connection = request->connection();
-  if (connection->is_full()) {
+  if (connection->Defers(request)) {
     connection->Postpone(request);
     return true;
   }
@@ -221,12 +223,15 @@ bool Worker::ReadOne(Request* request) {
 }
 
 void Worker::ReadMany(std::span<Request* const> batch) {
+  for (; batch.size() > kManyAtOnce; batch = batch.subspan(kManyAtOnce)) {
+    ReadMany(batch.first(kManyAtOnce));
+  }
   keys_.clear();
   for (const Request* request : batch) keys_.push_back(request->key());
   client_.GetMany(std::span<const std::string_view>(keys_),
                   [&](size_t i, const Client::GetResult& result) {
                     Connection* connection = batch[i]->connection();
-                    if (connection->is_full()) return connection->Postpone(batch[i]);
+                    if (connection->Defers(batch[i])) return connection->Postpone(batch[i]);
                     connection->TakeItem(batch[i], result);
                   });
 }

@@ -26,6 +26,7 @@ class Servers:
         self.processes = []
         self.plovd = None
         self.door = None
+        self.door_text = ""  # what it wrote
         self.environment = {name: text for name, text in os.environ.items()
                             if not name.startswith(("PLOVD_", "PLOV_"))}
 
@@ -67,8 +68,9 @@ class Servers:
         arguments = [self.paths["door"], "--server", self.uri, "--log-level", "warn", *options]
         for place in places:
             arguments += ["--memcached", place]
-        self.door, text = self._start(arguments, rb"ready on .*\n" * len(places))
-        name = re.search(r"ready on (.*)\n", text).group(1)
+        ready = rb"(ready on .*\n[^\0]*){%d}" % max(1, len(places))
+        self.door, self.door_text = self._start(arguments, ready)
+        name = re.search(r"ready on (.*)\n", self.door_text).group(1)
         return self.address_of(name)
 
     @staticmethod
