@@ -3,7 +3,8 @@
 // The server's operation does what memcached does, with one difference: memcached keeps the length of a value that
 // becomes shorter, with spaces behind. So an item without expiry is written as memcached would, over the version
 // found, where the length shrinks. One with expiry is left to the server's operation, which keeps the moment of its
-// expiry exactly; protocol.txt tells clients not to rely on the spaces.
+// expiry exactly, and so is one that others write at the same time; protocol.txt tells clients not to rely on the
+// spaces.
 
 #include <algorithm>
 
@@ -29,15 +30,24 @@ bool IsPlainNumber(std::string_view text) {
 
 }  // namespace
 
+// Where others write the key at this moment, nobody can tell which length was there: the server's operation does it.
 void TextRequest::StartArithmetic() {
-  if (tries_ == 0) Count(door::Count::kArithmetics);
-  client().StartGet(key(), [this](const Client::GetResult& result) {
-    if (!result) return EndWithFailure(result.error());
-    if (*result) return ChangeFound(**result);
-    if (command.vivify) return Vivify();
-    if (command.is_meta()) return EndWithCode("NF", 0);
-    EndWith("NOT_FOUND");
-  });
+  Count(door::Count::kArithmetics);
+  const auto result = client().TryGet(key());
+  if (!result) return command.is_meta() ? LookAgain() : Increment();
+  TakeFound(*result);
+}
+
+void TextRequest::LookAgain() {
+  client().StartGet(key(), [this](const Client::GetResult& result) { TakeFound(result); });
+}
+
+void TextRequest::TakeFound(const Client::GetResult& result) {
+  if (!result) return EndWithFailure(result.error());
+  if (*result) return ChangeFound(**result);
+  if (command.vivify) return Vivify();
+  if (command.is_meta()) return EndWithCode("NF", 0);
+  EndWith("NOT_FOUND");
 }
 
 void TextRequest::ChangeFound(const Item& item) {
@@ -76,7 +86,7 @@ void TextRequest::Increment() {
                             if (code != Code::kNotFound && code != Code::kNotANumber) {
                               return EndWithFailure(result.error());
                             }
-                            if (MayRetry()) StartArithmetic();
+                            if (MayRetry()) LookAgain();
                           });
 }
 
@@ -91,7 +101,7 @@ void TextRequest::PutNumber(const Item& item) {
     const bool lost =
         result.error().code == Code::kVersionMismatch || result.error().code == Code::kNotFound;
     if (!lost) return EndWithFailure(result.error());
-    if (MayRetry()) StartArithmetic();
+    if (MayRetry()) LookAgain();
   });
 }
 
@@ -107,7 +117,7 @@ void TextRequest::Vivify() {
                       if (result.error().code != Code::kExists) {
                         return EndWithFailure(result.error());
                       }
-                      if (MayRetry()) StartArithmetic();
+                      if (MayRetry()) LookAgain();
                     });
 }
 

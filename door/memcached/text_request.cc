@@ -68,6 +68,7 @@ void TextRequest::Recycle() {
   command = {};
   is_kept_ = false;
   tries_ = 0;
+  found_expiry_ = 0;
   Spare().push_back(std::move(self));
 }
 

@@ -101,6 +101,8 @@ class TextRequest final : public Request {
 
   // arithmetic_steps.cc
   void StartArithmetic();
+  void LookAgain();
+  void TakeFound(const Client::GetResult& result);
   void ChangeFound(const Item& item);
   void Increment();
   void PutNumber(const Item& item);
