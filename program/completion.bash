@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2207
-# Completion of plov, plovd, plov-bench and plov-torture, for bash-completion, which has loaded what is
+# Completion of plov, plovd, plov-door, plov-bench and plov-torture, for bash-completion, which has loaded what is
 # called here and not defined. What there is to complete is asked of the program's own --help, so it is
 # never that of another version.
 
@@ -78,4 +78,4 @@ _plov() {
   __ltrim_colon_completions "$cur"
 }
 
-complete -F _plov plov plovd plov-bench plov-torture
+complete -F _plov plov plovd plov-door plov-bench plov-torture

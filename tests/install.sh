@@ -10,7 +10,7 @@ set -euo pipefail
 readonly run_packages=(
   g++ cmake ninja-build pkg-config libxxhash-dev libboost-program-options-dev libjemalloc-dev
   libfmt-dev libspdlog-dev nlohmann-json3-dev libibverbs-dev librdmacm-dev nettle-dev libsystemd-dev
-  prometheus-cpp-dev libedit-dev libzookeeper-mt-dev
+  prometheus-cpp-dev libedit-dev libzookeeper-mt-dev libevent-dev
 )
 readonly test_packages=(
   clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev libboost-context-dev clang-format mandoc groff-base ccache
@@ -25,6 +25,8 @@ readonly test_packages=(
   perftest
   # beside it, in plov-bench compare
   liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev libssl-dev redis-server redis-tools memcached
+  # clients of plov-door
+  python3-pymemcache libmemcached-tools
   # plots in the pages of plov-bench, and what looks at them
   libjs-chart.js chromium-headless-shell
   # promtool, which looks at what plovd --metrics serves

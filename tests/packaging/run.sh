@@ -12,7 +12,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 readonly here root
 readonly systemd_examples=/usr/share/doc/plov-server/examples/systemd
-readonly packages=(plov-server plov-client libplov0 libplov-dev plov-tools python3-plov)
+readonly packages=(plov-server plov-client plov-door libplov0 libplov-dev plov-tools python3-plov)
 
 skip() {
   echo "skipped: $*"

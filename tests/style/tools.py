@@ -11,7 +11,7 @@ from source import CODE_SUFFIXES, Finding, Skip
 _FORMAT_VERSION = "14"  # Debian 12's; another version formats the same file otherwise
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 _PROGRAM = re.compile(r"(?<![\w./-])plov(?:d|-[a-z]+)?(?![\w(-])")
-_SECTIONS = {"plovd": "8"}  # every other program is in section 1
+_SECTIONS = {"plovd": "8", "plov-door": "8"}  # every other program is in section 1
 
 
 def _run(options, *command):
