@@ -135,7 +135,8 @@ void Worker::GiveBuffer(std::string* buffer) {
 void Worker::WaitForEvents() {
   const auto sleep = goes_on_ ? std::chrono::microseconds(0) : client_.next_poll();
   if (sleep.count() == 0) {
-    event_base_loop(base_.get(), EVLOOP_NONBLOCK);
+    // EVLOOP_NONBLOCK alone goes round as long as there are events.
+    event_base_loop(base_.get(), EVLOOP_ONCE | EVLOOP_NONBLOCK);
     return;
   }
   auto longest = std::min(sleep, kSleepMax);
