@@ -14,6 +14,7 @@ constexpr size_t kLineMax = 2048;
 constexpr size_t kLeadingSpacesMax = 100;
 // A data block that is shorter waits with its line until it is there as a whole.
 constexpr size_t kReceivedFrom = 2048;
+constexpr char kBinaryMagic = '\x80';
 constexpr std::string_view kBlockEnd = "\r\n";
 constexpr std::string_view kVersionReply = "VERSION 1.6.18\r\n";
 
@@ -50,7 +51,17 @@ TextProtocol::~TextProtocol() {
 
 Counters& TextProtocol::counters() { return connection_->worker()->counters(); }
 
+// A connection's first byte tells which protocol it speaks, as memcached has it.
+bool TextProtocol::IsBinary(std::string_view input) {
+  return !std::exchange(has_begun_, true) && input.front() == kBinaryMagic;
+}
+
 size_t TextProtocol::Take(std::string_view input) {
+  if (IsBinary(input)) {
+    counters().Add(door::Count::kBadRequests);
+    connection_->Close();
+    return 0;
+  }
   if (swallowed_bytes_ > 0 || swallows_line_) return TakeSwallowed(input);
   if (keys_) return TakeKeys(input);
   const size_t end = input.find('\n');

@@ -47,6 +47,7 @@ class TextProtocol final : public Protocol {
     bool is_first = true;
   };
 
+  bool IsBinary(std::string_view input);
   size_t TakeLine(std::string_view input, size_t end);
   size_t TakeLongLine(std::string_view input);
   size_t TakeKeys(std::string_view input);
@@ -64,6 +65,7 @@ class TextProtocol final : public Protocol {
 
   Connection* connection_;
   const TextOptions& options_;
+  bool has_begun_ = false;
   std::optional<Keys> keys_;
   bool swallows_line_ = false;
   uint64_t swallowed_bytes_ = 0;  // to be passed over

@@ -5,12 +5,14 @@ usage: service.py PLOVD PLOV_DOOR [TEST...]
 """
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 from servers import Servers
 
@@ -323,9 +325,39 @@ def options_by_file_and_environment(servers):
     assert stats(paths[0])["max_connections"] == "7"
 
 
+def sample_file_has_every_option(servers):
+    """With its default, where it has one; and the door reads it with all of them."""
+    _, text = run(servers, "--help")
+    options = {}
+    for entry in re.split(r"\n +(?=-)", text.split("Options:\n")[1].split("\n\n")[0]):
+        name = re.search(r"--([a-z-]+)", entry).group(1)
+        default = re.search(r"\((\S+)\)$", " ".join(entry.split()))
+        options[name] = default.group(1) if default else None
+    for name in ("config", "version", "help"):
+        del options[name]
+    sample = os.path.join(os.path.dirname(__file__), "../../door/plov-door.conf")
+    with open(sample, encoding="utf-8") as file:
+        given = dict(re.findall(r"^#([a-z-]+) = (.*)$", file.read(), re.MULTILINE))
+    assert given.keys() == options.keys(), given.keys() ^ options.keys()
+    for name, default in options.items():
+        assert default in (None, given[name]), (name, default, given[name])
+    config = f"{servers.folder}/all.conf"
+    given |= {"server": servers.uri, "memcached": f"{servers.folder}/door.sock",
+              "metrics": "127.0.0.1:0"}
+    with open(config, "w", encoding="ascii") as file:
+        file.writelines(f"{name} = {text}\n" for name, text in given.items())
+    servers.start_door(options=("--config", config))
+
+
+def binary_clients_are_disconnected(servers):
+    address = servers.start_door("127.0.0.1:0")
+    with Servers.connect(address) as connection:
+        connection.sendall(b"\x80\x0b" + bytes(22))
+        connection.settimeout(WITHIN)
+        assert connection.recv(100) == b""
+
+
 def metrics_are_served(servers):
-    import re
-    import urllib.request
     servers.start_door("127.0.0.1:0", options=("--metrics", "127.0.0.1:0"))
     url = re.search(r"metrics on (\S+)", servers.door_text).group(1)
     with Servers.connect(servers.address_of(
@@ -343,7 +375,8 @@ TESTS = [a_value_written_by_one_is_read_by_all, many_connections, one_connection
          half_closed_client_gets_all_answers, slow_reader_is_bounded, memory_is_limited,
          largest_values, requests_of_one_connection_keep_their_order, counters_lose_nothing,
          plovd_dies_and_comes_back, stop_is_orderly, socket_left_behind_is_replaced,
-         wrong_usage_is_told, options_by_file_and_environment, metrics_are_served]
+         wrong_usage_is_told, options_by_file_and_environment, sample_file_has_every_option,
+         binary_clients_are_disconnected, metrics_are_served]
 
 
 def main():
