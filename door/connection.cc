@@ -152,7 +152,7 @@ void Connection::ResumeReads() {
 bool Connection::MayStart(const Request& request) const {
   if (is_full()) return false;
   if (running_count_ == 0) return true;
-  if (running_kind_ != request.kind) return false;
+  if (running_kind_ != request.kind || request.kind == Request::Kind::kAlone) return false;
   if (request.kind == Request::Kind::kRead) return postponed_.empty() && MayRead();
   if (running_steps_ == 0 && !request.has_steps()) return true;
   return running_keys_[PlaceOf(request.key())] == 0;

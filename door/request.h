@@ -22,6 +22,7 @@ class Request {
     kReply,  // needs no server: its reply is there
     kRead,   // one GET
     kWrite,  // everything that may change an item, in any number of steps
+    kAlone,  // the same of all items: runs when all before it have ended, and none after it does meanwhile
   };
 
   Request() = default;
@@ -34,7 +35,7 @@ class Request {
   virtual bool has_steps() const { return false; }
   // kRead: adds the reply to `to`. Returns false when it is a failure, which ends its group.
   virtual bool TakeItem(const Client::GetResult& result, std::string* to) = 0;
-  // kWrite: begins, and calls connection()->End(this) once `reply` is there, perhaps at once.
+  // kWrite, kAlone: begins, and calls connection()->End(this) once `reply` is there, perhaps at once.
   virtual void Start(Worker* worker) = 0;
   // The bytes of its connection's input, which it may refer to, end: it copies what it still needs.
   virtual void Keep() = 0;

@@ -71,7 +71,7 @@ std::string StatsReply(std::string_view argument, const Totals& totals) {
     AddStat("item_size_max", totals.item_bytes_max, &reply);
     AddStat("num_threads", totals.threads, &reply);
     AddStat("cas_enabled", "yes", &reply);
-    AddStat("flush_enabled", "no", &reply);
+    AddStat("flush_enabled", "yes", &reply);
   } else if (argument == "slabs") {  // of memcached's memory there is none
     AddStat("active_slabs", 0, &reply);
     AddStat("total_malloced", 0, &reply);

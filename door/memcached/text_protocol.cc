@@ -43,6 +43,19 @@ std::string_view LineOf(std::string_view input, size_t end) {
   return input.substr(0, end);
 }
 
+Request::Kind KindOf(const Command& command) {
+  switch (command.verb) {
+    case Verb::kMetaDebug:
+      return Request::Kind::kRead;
+    case Verb::kMetaGet:
+      return command.has_exptime ? Request::Kind::kWrite : Request::Kind::kRead;
+    case Verb::kFlushAll:
+      return Request::Kind::kAlone;
+    default:
+      return Request::Kind::kWrite;
+  }
+}
+
 }  // namespace
 
 TextProtocol::~TextProtocol() {
@@ -287,19 +300,15 @@ void TextProtocol::Run(Command command) {
     case Verb::kStats:
       counters().Add(door::Count::kOthers);
       return Answer(options_.stats(command.argument), command);
-    case Verb::kFlushAll:
-      counters().Add(door::Count::kFlushes);
-      return Answer("SERVER_ERROR flush_all is not possible here\r\n", command);
     case Verb::kMetaNoop:
       return Answer("MN\r\n", command);
     default:
       break;
   }
-  const bool is_read =
-      command.verb == Verb::kMetaDebug || (command.verb == Verb::kMetaGet && !command.has_exptime);
+  const Request::Kind kind = KindOf(command);
   TextRequest* request = TextRequest::Make();
   request->command = std::move(command);
-  AddRequest(request, is_read ? Request::Kind::kRead : Request::Kind::kWrite);
+  AddRequest(request, kind);
 }
 
 }  // namespace plov::door::memcached

@@ -1,4 +1,4 @@
-// The steps of touch, gat, gats, mg with T, delete and md.
+// The steps of touch, gat, gats, mg with T, delete, md and flush_all.
 
 #include "door/memcached/expiry.h"
 #include "door/memcached/text_request.h"
@@ -83,6 +83,17 @@ void TextRequest::StartDelete() {
     if (!result) return EndWithFailure(result.error());
     if (*result) Count(door::Count::kDeleteHits);
     EndWith(*result ? "DELETED" : "NOT_FOUND");
+  });
+}
+
+// As memcached: a negative delay is none, and at a time that has gone by nothing is to be done any more.
+void TextRequest::StartFlush() {
+  Count(door::Count::kFlushes);
+  const Lifetime delay = Lifetime::Of(command.exptime);
+  if (delay.is_over && command.exptime > 0) return EndWith("OK");
+  client().StartFlush(delay.ttl, [this](const Client::FlushResult& result) {
+    if (!result) return EndWithFailure(result.error());
+    EndWith("OK");
   });
 }
 

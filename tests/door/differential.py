@@ -102,6 +102,11 @@ SCRIPTS = {
     b"flush_all 1 2 3\r\nmisbehave\r\nincr\r\ndecr a\r\nadd a\r\nmx\r\nm\r\nmz a\r\n",
     "zero bytes in lines": b"get a\x00b\r\nversion\x00x\r\n\x00\r\n" + value(b"set", b"a", b"1")
     + b"get a\x00 b\r\n",
+    "flush_all": value(b"set", b"a", b"1") + value(b"set", b"b", b"2") + b"get a b\r\nflush_all\r\nget a b\r\n"
+    + value(b"set", b"a", b"3") + b"get a b\r\nflush_all noreply\r\nget a\r\n"
+    + value(b"add", b"a", b"4") + b"flush_all 0\r\nincr a 1\r\n" + value(b"set", b"a", b"5")
+    + b"flush_all x\r\nflush_all 1x\r\nflush_all 99999999999\r\nflush_all 100 noreply\r\nget a\r\nflush_all 100\r\nget a\r\n"
+    + b"flush_all -1\r\nget a\r\n" + value(b"set", b"a", b"6") + b"get a\r\n",
     "tabs": value(b"set", b"a\tb", b"1") + b"get a\tb\r\nget\ta\r\n",
     "non-ASCII keys": value(b"set", b"\xff\xfe\x80", b"1") + b"get \xff\xfe\x80\r\n",
     "too large": b"set a 0 0 5\r\nabcde\r\n" + value(b"set", b"a", b"x" * 1048577) + b"get a\r\n"
