@@ -1,4 +1,4 @@
-// plov-door, the front door: memcached's protocol in front of plov. See plov-door(8).
+// plov-door, the front door: memcached's and Redis's protocols in front of plov. See plov-door(8).
 
 #include <fmt/core.h>
 #include <signal.h>

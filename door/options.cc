@@ -7,6 +7,7 @@
 #include <boost/program_options.hpp>
 #include <cstdint>
 #include <sstream>
+#include <utility>
 
 #include "door/place.h"
 #include "server/given.h"
@@ -35,10 +36,11 @@ po::options_description Described() {
   options.add_options()
       ("server", text("URI"), "the plov server or cluster behind the door (shm:default)")
       ("memcached", po::value<std::vector<std::string>>()->value_name("HOST:PORT|PATH"), "where to speak memcached's protocol: TCP, or a Unix socket; may be repeated")
+      ("redis", po::value<std::vector<std::string>>()->value_name("HOST:PORT|PATH"), "where to speak Redis's protocol, likewise")
       ("threads", text("N"), "threads that serve clients, 0 for as many as processors (0)")
       ("max-clients", text("N"), "clients at a time (10000)")
       ("memory", text("SIZE"), "memory for what clients send and are sent, all together (1G)")
-      ("max-item", text("SIZE"), "largest item of a memcached client, as memcached's -I, up to 17M (1M)")
+      ("max-item", text("SIZE"), "largest item of a memcached client, as memcached's -I, and largest argument of a Redis client, up to 17M (1M)")
       ("timeout", text("DURATION"), "how long a request may wait for the server (1s)")
       ("metrics", text("HOST:PORT"), "serve metrics for Prometheus there, http://HOST:PORT/metrics")
       ("config", text("FILE"), "read options from a file, lines of key = value")
@@ -98,16 +100,17 @@ Outcome FillTimeout(const Given& given, Options* options) {
 
 Outcome FillPlaces(const Given& given, Options* options) {
   if (given.Has("server")) options->server = given.As<std::string>("server");
-  if (given.Has("memcached")) {
-    options->memcached = given.As<std::vector<std::string>>("memcached");
-  }
-  for (const std::string& place : options->memcached) {
-    if (auto checked = CheckPlace(place); !checked) {
-      return Invalid(given.NameOf("memcached") + ": " + checked.error().message);
+  for (const auto& [name, places] :
+       {std::pair("memcached", &options->memcached), std::pair("redis", &options->redis)}) {
+    if (given.Has(name)) *places = given.As<std::vector<std::string>>(name);
+    for (const std::string& place : *places) {
+      if (auto checked = CheckPlace(place); !checked) {
+        return Invalid(given.NameOf(name) + ": " + checked.error().message);
+      }
     }
   }
-  if (options->memcached.empty()) {
-    return Invalid("--memcached is missing: where applications come in");
+  if (options->memcached.empty() && options->redis.empty()) {
+    return Invalid("--memcached is missing, or --redis: where applications come in");
   }
   if (given.Has("metrics")) options->metrics = given.As<std::string>("metrics");
   return {};
@@ -131,8 +134,9 @@ Outcome FillLog(const Given& given, Options* options) {
 
 std::string HelpText() {
   std::ostringstream text;
-  text << "plov-door - memcached's protocol in front of plov\n\n"
-          "Usage: plov-door --memcached HOST:PORT|PATH [OPTION]...\n\n"
+  text << "plov-door - memcached's and Redis's protocols in front of plov\n\n"
+          "Usage: plov-door --memcached HOST:PORT|PATH [OPTION]...\n"
+          "       plov-door --redis HOST:PORT|PATH [OPTION]...\n\n"
        << Described()
        << "\nEvery option can also be a line of the --config file (key = value) or a variable\n"
           "PLOV_DOOR_KEY; the command line wins over the file, the file over the environment.\n"
@@ -144,7 +148,7 @@ std::string HelpText() {
 
 std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   const po::options_description described = Described();
-  const auto given = Given::Read(described, {"PLOV_DOOR_", {"memcached"}}, argc, argv);
+  const auto given = Given::Read(described, {"PLOV_DOOR_", {"memcached", "redis"}}, argc, argv);
   if (!given) return Invalid(given.error().message);
   Options options;
   if (given->Has("help")) options.action = Options::Action::kHelp;

@@ -11,6 +11,8 @@
 #include "door/memcached/stats.h"
 #include "door/memcached/text_protocol.h"
 #include "door/place.h"
+#include "door/redis/info.h"
+#include "door/redis/redis_protocol.h"
 
 namespace plov::door {
 
@@ -32,17 +34,24 @@ Service::Service(const Options& options)
       budget_(options.memory_bytes),
       admission_(options.clients_max),
       base_(event_base_new(), event_base_free),
-      memcached_(std::make_unique<memcached::TextFactory>(memcached::TextOptions{
-          .item_bytes_max = options.item_bytes_max, .stats = [this](std::string_view argument) {
-            return memcached::StatsReply(argument, totals());
+      memcached_(std::make_unique<memcached::TextFactory>(
+          memcached::TextOptions{.item_bytes_max = options.item_bytes_max,
+                                 .stats =
+                                     [this](std::string_view argument) {
+                                       return memcached::StatsReply(argument, totals());
+                                     }})),
+      redis_(std::make_unique<redis::RedisFactory>(redis::RedisOptions{
+          .item_bytes_max = options.item_bytes_max, .info = [this](std::string_view section) {
+            return redis::InfoText(section, totals());
           }})) {}
 
 std::expected<std::unique_ptr<Service>, Error> Service::Create(const Options& options) {
   std::unique_ptr<Service> service(new Service(options));
   if (service->base_ == nullptr) return Fail(Code::kSystem, "cannot create an event loop");
   if (auto connected = service->Connect(); !connected) return std::unexpected(connected.error());
-  for (const std::string& place : options.memcached) {
-    if (auto listens = service->Listen(place, service->memcached_.get()); !listens) {
+  for (const auto& [places, factory] : {std::pair(&options.memcached, service->memcached_.get()),
+                                        std::pair(&options.redis, service->redis_.get())}) {
+    if (auto listens = service->Listen(*places, factory); !listens) {
       return std::unexpected(listens.error());
     }
   }
@@ -54,8 +63,10 @@ Service::~Service() {
   listeners_.clear();
   for (const auto& worker : workers_) worker->Stop(kStopLongest);
   workers_.clear();  // waits for their threads
-  for (const std::string& place : options_.memcached) {
-    if (place.find('/') != std::string::npos) ::unlink(place.c_str());
+  for (const auto* places : {&options_.memcached, &options_.redis}) {
+    for (const std::string& place : *places) {
+      if (place.find('/') != std::string::npos) ::unlink(place.c_str());
+    }
   }
 }
 
@@ -65,6 +76,14 @@ std::expected<void, Error> Service::Connect() {
     auto worker = Worker::Create(options_.server, client, {&budget_, &admission_});
     if (!worker) return std::unexpected(worker.error());
     workers_.push_back(std::move(*worker));
+  }
+  return {};
+}
+
+std::expected<void, Error> Service::Listen(const std::vector<std::string>& places,
+                                           const ProtocolFactory* factory) {
+  for (const std::string& place : places) {
+    if (auto listens = Listen(place, factory); !listens) return listens;
   }
   return {};
 }

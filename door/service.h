@@ -47,6 +47,8 @@ class Service {
  private:
   explicit Service(const Options& options);
   std::expected<void, Error> Connect();
+  std::expected<void, Error> Listen(const std::vector<std::string>& places,
+                                    const ProtocolFactory* factory);
   std::expected<void, Error> Listen(const std::string& place, const ProtocolFactory* factory);
   static void OnSignal(int fd, short what, void* self);
 
@@ -56,6 +58,7 @@ class Service {
   Admission admission_;
   std::unique_ptr<event_base, void (*)(event_base*)> base_;
   std::unique_ptr<const ProtocolFactory> memcached_;
+  std::unique_ptr<const ProtocolFactory> redis_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> names_;
