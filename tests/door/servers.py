@@ -1,4 +1,4 @@
-"""plovd, plov-door and memcached for a test, each on a place of its own, gone when the test ends."""
+"""plovd, plov-door, memcached and Redis for a test, each on a place of its own, gone when the test ends."""
 
 import os
 import re
@@ -63,11 +63,11 @@ class Servers:
              *options], rb"ready on ")
         return self.plovd
 
-    def start_door(self, *places, options=()):
+    def start_door(self, *places, options=(), protocol="memcached"):
         """Returns the address of the first place."""
         arguments = [self.paths["door"], "--server", self.uri, "--log-level", "warn", *options]
         for place in places:
-            arguments += ["--memcached", place]
+            arguments += [f"--{protocol}", place]
         ready = rb"(ready on .*\n[^\0]*){%d}" % max(1, len(places))
         self.door, self.door_text = self._start(arguments, ready)
         name = re.search(r"ready on (.*)\n", self.door_text).group(1)
@@ -96,6 +96,23 @@ class Servers:
             except OSError:
                 time.sleep(0.01)
         sys.exit("memcached did not start")
+
+    def start_redis(self):
+        """A Redis on a socket of its own, which keeps nothing on disk."""
+        path = f"{self.folder}/redis.sock"
+        process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no",
+             "--dir", self.folder, "--loglevel", "warning"],
+            env=self.environment, stdout=subprocess.DEVNULL)
+        self.processes.append(process)
+        end = time.monotonic() + STARTED_WITHIN
+        while time.monotonic() < end and process.poll() is None:
+            try:
+                self.connect(path).close()
+                return path
+            except OSError:
+                time.sleep(0.01)
+        sys.exit("redis-server did not start")
 
     @staticmethod
     def connect(address):
