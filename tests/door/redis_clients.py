@@ -9,6 +9,7 @@ Exit status 77: none of them is here.
 import shutil
 import subprocess
 import sys
+import threading
 
 from servers import Servers, skip
 
@@ -77,10 +78,31 @@ def redis_benchmark(address):
         assert all(f'"{name}"' in done.stdout for name in ("SET", "GET", "INCR", "MSET (10 keys)"))
 
 
+def all_at_once(address):
+    """Every change of one key by many clients takes effect, and each is told another state of it."""
+    appends, clients = 100, 8
+    request = b"*3\r\n$6\r\nappend\r\n$1\r\nl\r\n$1\r\nx\r\n"
+    lengths = []
+
+    def append():
+        with Servers.connect(address) as connection, connection.makefile("rb") as replies:
+            for _ in range(0, appends, 10):
+                connection.sendall(request * 10)
+                lengths.extend(int(replies.readline()[1:]) for _ in range(10))
+
+    threads = [threading.Thread(target=append) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(lengths) == list(range(1, appends * clients + 1)), sorted(lengths)[-5:]
+
+
 def main():
     tried = 0
     with Servers(*sys.argv[1:3]) as servers:
         address = servers.start_door("127.0.0.1:0", protocol="redis")
+        all_at_once(address)
         try:
             import redis as _
         except ImportError:
