@@ -23,6 +23,8 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"expire", -3, commands::Expire},
     {"expireat", -3, commands::ExpireAt},
     {"expiretime", 2, commands::ExpireTime},
+    {"flushall", -1, commands::FlushAll},
+    {"flushdb", -1, commands::FlushAll},
     {"get", 2, commands::Get},
     {"getdel", 2, commands::GetDel},
     {"getex", -2, commands::GetEx},

@@ -180,6 +180,7 @@ void Hello(Call& call);
 void Auth(Call& call);
 void Client(Call& call);
 
+void FlushAll(Call& call);
 void Info(Call& call);
 void Config(Call& call);
 void CommandCommand(Call& call);

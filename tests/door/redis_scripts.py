@@ -150,6 +150,8 @@ SCRIPTS = {
         getex a keepttl
         getex a exat 1
         get a"""),
+    "flush": script("mset a 1 b 2\nflushall\nmget a b\nset a 3\nget a\nflushdb async\nexists a\nset a 4\nflushall sync"
+                    "\nget a\nset a 5\nflushall now\nflushdb async sync\nget a"),
     "mget mset": script("mset a 1 b 2 c 3\nmget a b none c a\nmget none\nmset a 1 a 2\nmget a\ndel a a b\nexists a c c"),
     "many keys": request("mset", *(x for i in range(600) for x in (f"k{i}", i)))
     + request("mget", *(f"k{i}" for i in range(700))) + request("exists", *(f"k{i}" for i in range(700)))
