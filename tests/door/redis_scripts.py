@@ -305,7 +305,7 @@ SCRIPTS = {
         reset
         client getname"""),
     "unknown": script("bogus\nbogus a b\nbogus " + "x" * 200 + " y\n" + "z" * 200 + "\nconfig bogus\ncommand bogus\nconfig get save\n"
-                      "config get appendonly\nconfig get bogus\nconfig get sav[e]\nconfig get a[p]pendonl?\nconfig get SAVE appendonly save"),
+                      "config get appendonly\nconfig get bogus\nconfig get sav[e]\nconfig get a[p]pendonl?\nconfig get SAVE save"),
     "unknown with line ends": request("bo\r\ngus", "a\nb") + request("b\r", "c"),
     "arities": b"".join(wrong_arities()),
     "empty requests": b"*0\r\n*-1\r\n\r\n\n   \r\nping\r\n",
