@@ -35,7 +35,7 @@ struct Lifetime {
 
 class TextRequest final : public Request {
  public:
-  static constexpr uint32_t kTriesMax = 1000;
+  static constexpr uint32_t kTriesMax = 20'000;
 
   static TextRequest* Make();
   // What was asked; views of the connection's input.
