@@ -60,10 +60,6 @@ void Flush::Answer(Batch* batch, Reply* reply) {
 }
 
 bool Flush::Step(uint64_t now_us, size_t items) {
-  if (commit_ != nullptr && !commit_->serves()) {
-    Drop();
-    return false;
-  }
   if (due_us_ != 0 && now_us >= due_us_) {
     due_us_ = 0;
     Ask();
@@ -130,10 +126,10 @@ void Flush::End(uint64_t now_us) {
   finished_ = std::exchange(number_, 0);
 }
 
-// Nobody waits for it any more: clients are gone.
-void Flush::Drop() {
+void Flush::Forget() {
   pass_.reset();
   found_.clear();
+  named_.clear();
   number_ = due_us_ = 0;
   finished_ = asked_;
 }

@@ -38,6 +38,9 @@ class Flush {
   bool Step(uint64_t now_us, size_t items);
   // Milliseconds after which time alone may make work; needs is_wanted.
   int SleepMs(uint64_t now_us) const;
+  // Another one serves the clients from now on. What was over here may not be so where they come back: those DELETEs can
+  // have been given up.
+  void Forget();
 
  private:
   struct Named {
@@ -57,7 +60,6 @@ class Flush {
   void Meet(const verify::Bucket& bucket);
   bool Delete(const Found& found, uint64_t now_us);
   void End(uint64_t now_us);
-  void Drop();
 
   Store* store_;
   ShardCommit* commit_ = nullptr;

@@ -139,6 +139,7 @@ void Shard::CloseClients() {
       Drop(&endpoint, id);
     }
   }
+  flush_.Forget();
 }
 
 bool Shard::StepEndpoint(Endpoint* endpoint) {

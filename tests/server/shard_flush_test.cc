@@ -97,6 +97,22 @@ TEST_F(ShardFlush, AskedForAgainItIsTheSameOne) {
   EXPECT_EQ(Count(0, 10), 10);
 }
 
+// What was over, or was not, is nothing once another server has served the clients.
+TEST_F(ShardFlush, NoNameIsKnownWhenClientsHaveBeenElsewhere) {
+  PutSome(0, 10);
+  EXPECT_EQ(Await(1), 10);
+  PutSome(0, 300);
+  Begin(2);
+  world.AskOne(client, FlushOf(3, 1));
+  world.shard.CloseClients();
+  client = world.Connect(7);
+  EXPECT_EQ(world.shard.SleepMs(), -1);
+  EXPECT_EQ(Count(0, 300), 300);
+  EXPECT_EQ(Await(2), 300);
+  PutSome(0, 10);
+  EXPECT_EQ(Await(1), 10);
+}
+
 TEST_F(ShardFlush, OneThatIsAskedForWhileAnotherIsUnderWayFollowsIt) {
   PutSome(0, 100);
   Begin(1);
