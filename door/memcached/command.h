@@ -19,6 +19,7 @@ inline constexpr size_t kKeyBytesMax = 250;
 enum class Verb : uint8_t {
   kError,  // `error` is the reply
   kClose,  // the connection is closed without a reply: quit, or what is no memcached client
+  kDrop,   // a store that was refused: the item that was there goes, and the value is the reply
   kGet,    // get, gets: the keys are in `keys`
   kGat,    // gat, gats: likewise
   kStore,

@@ -249,11 +249,10 @@ void TextProtocol::RefuseBlock(const Command& command, std::string_view error) {
     return;
   }
   TextRequest* request = TextRequest::Make();
-  request->command.verb = Verb::kDelete;
-  request->command.noreply = true;
+  request->command.verb = Verb::kDrop;
   request->command.key_text = command.key();
   request->Keep();
-  if (!command.noreply || command.is_meta()) request->reply = error;
+  if (!command.noreply || command.is_meta()) request->value = error;
   AddRequest(request, Request::Kind::kWrite);
 }
 

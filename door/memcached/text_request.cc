@@ -106,6 +106,8 @@ void TextRequest::Start(Worker* worker) {
       return StartGat();
     case Verb::kDelete:
       return StartDelete();
+    case Verb::kDrop:
+      return StartDrop();
     case Verb::kFlushAll:
       return StartFlush();
     case Verb::kMetaDelete:

@@ -97,6 +97,7 @@ class TextRequest final : public Request {
   void TouchFound(const Item& item);
   void EndGat(Version version, uint32_t expiry);
   void StartDelete();
+  void StartDrop();
   void StartFlush();
   void StartMetaDelete();
 

@@ -115,4 +115,12 @@ void TextRequest::StartMetaDelete() {
   });
 }
 
+// The client is told that its store was refused, whatever becomes of this.
+void TextRequest::StartDrop() {
+  client().StartDelete(key(), 0, [this](const Client::DeleteResult&) {
+    reply = value;
+    End();
+  });
+}
+
 }  // namespace plov::door::memcached

@@ -103,6 +103,22 @@ def one_connection_too_many(servers):
     until(is_let_in, "a place that is free is given")
 
 
+def refused_values_leave_no_trace(servers):
+    """Thousands of them on one connection, which goes on; without a plovd they are answered, too."""
+    address = servers.start_door("127.0.0.1:0", options=("--max-item", "1K", "--timeout", "200ms"))
+    count, request = 20_000, b"set k 0 0 1000\r\n%s\r\n" % (b"x" * 1000)
+    refusal = b"SERVER_ERROR object too large for cache\r\n"
+    with Servers.connect(address) as connection:
+        thread = threading.Thread(target=connection.sendall, args=(request * count + b"mn\r\n",))
+        thread.start()
+        assert receive(connection, b"MN\r\n") == refusal * count + b"MN\r\n"
+        thread.join()
+        servers.plovd.kill()
+        servers.plovd.wait()
+        until(lambda: store(connection, b"k", b"v").startswith(b"SERVER_ERROR "), "it is told")
+        assert say(connection, request) == refusal
+
+
 def half_closed_client_gets_all_answers(servers):
     address = servers.start_door("127.0.0.1:0")
     with Servers.connect(address) as connection:
@@ -374,6 +390,7 @@ def metrics_are_served(servers):
 TESTS = [a_value_written_by_one_is_read_by_all, many_connections, one_connection_too_many,
          half_closed_client_gets_all_answers, slow_reader_is_bounded, memory_is_limited,
          largest_values, requests_of_one_connection_keep_their_order, counters_lose_nothing,
+         refused_values_leave_no_trace,
          plovd_dies_and_comes_back, stop_is_orderly, socket_left_behind_is_replaced,
          wrong_usage_is_told, options_by_file_and_environment, sample_file_has_every_option,
          binary_clients_are_disconnected, metrics_are_served]
