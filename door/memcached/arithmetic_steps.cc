@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
+#include "door/memcached/command_request.h"
 #include "door/memcached/expiry.h"
 #include "door/memcached/numbers.h"
-#include "door/memcached/text_request.h"
 
 namespace plov::door::memcached {
 
@@ -31,37 +31,32 @@ bool IsPlainNumber(std::string_view text) {
 }  // namespace
 
 // Where others write the key at this moment, nobody can tell which length was there: the server's operation does it.
-void TextRequest::StartArithmetic() {
+void CommandRequest::StartArithmetic() {
   Count(door::Count::kArithmetics);
   const auto result = client().TryGet(key());
   if (!result) return command.is_meta() ? LookAgain() : Increment();
   TakeFound(*result);
 }
 
-void TextRequest::LookAgain() {
+void CommandRequest::LookAgain() {
   client().StartGet(key(), [this](const Client::GetResult& result) { TakeFound(result); });
 }
 
-void TextRequest::TakeFound(const Client::GetResult& result) {
+void CommandRequest::TakeFound(const Client::GetResult& result) {
   if (!result) return EndWithFailure(result.error());
   if (*result) return ChangeFound(**result);
   if (command.vivify) return Vivify();
-  if (command.is_meta()) return EndWithCode("NF", 0);
-  EndWith("NOT_FOUND");
+  EndWith(Outcome::kNotFound);
 }
 
-void TextRequest::ChangeFound(const Item& item) {
-  constexpr std::string_view kNotANumber =
-      "CLIENT_ERROR cannot increment or decrement non-numeric value";
+void CommandRequest::ChangeFound(const Item& item) {
   const bool is_number = !item.value.empty() && item.value.size() <= kNumberBytesMax;
   // memcached compares first, but for what can be no number.
-  if (is_number && command.cas != 0 && item.version != command.cas) return EndWithCode("EX", 0);
+  if (is_number && command.cas != 0 && item.version != command.cas)
+    return EndWith(Outcome::kExists);
   const auto before = is_number ? Unsigned64(item.value.substr(0, item.value.find('\0')))
                                 : std::optional<uint64_t>();
-  if (!before) {
-    if (command.is_meta()) command.noreply = false;
-    return EndWith(kNotANumber);
-  }
+  if (!before) return EndWith(Outcome::kNotANumber);
   number_ = command.adds ? *before + command.delta : *before - std::min(*before, command.delta);
   found_expiry_ = item.expiry;
   found_version_ = item.version;
@@ -71,7 +66,7 @@ void TextRequest::ChangeFound(const Item& item) {
   PutNumber(item);
 }
 
-void TextRequest::Increment() {
+void CommandRequest::Increment() {
   const IncrementOptions options{
       .mode = command.adds ? NumberMode::kUnsignedAdd : NumberMode::kUnsignedSubtract,
       .expected_version = command.cas};
@@ -82,7 +77,7 @@ void TextRequest::Increment() {
                                                result->version);
                             const Code code = result.error().code;
                             if (code == Code::kVersionMismatch && command.cas != 0)
-                              return EndWithCode("EX", 0);
+                              return EndWith(Outcome::kExists);
                             if (code != Code::kNotFound && code != Code::kNotANumber) {
                               return EndWithFailure(result.error());
                             }
@@ -90,7 +85,7 @@ void TextRequest::Increment() {
                           });
 }
 
-void TextRequest::PutNumber(const Item& item) {
+void CommandRequest::PutNumber(const Item& item) {
   const size_t length = item.expiry == 0 ? item.value.size() : 0;
   value = std::to_string(number_);
   value.resize(std::max(value.size(), length), ' ');
@@ -105,7 +100,7 @@ void TextRequest::PutNumber(const Item& item) {
   });
 }
 
-void TextRequest::Vivify() {
+void CommandRequest::Vivify() {
   const Lifetime lifetime = Lifetime::Of(*command.vivify);
   number_ = command.initial;
   found_expiry_ = ExpiryOf(lifetime.ttl);
@@ -121,31 +116,25 @@ void TextRequest::Vivify() {
                     });
 }
 
-void TextRequest::EndNumber(uint64_t number, Version version) {
+void CommandRequest::EndNumber(uint64_t number, Version version) {
   number_ = number;
   Count(door::Count::kArithmeticHits);
-  if (!command.is_meta()) return EndWith(std::to_string(number));
-  if (!command.has_exptime) return EndMetaNumber(version);
+  if (!command.has_exptime) return EndWithNumber(version);
   const Lifetime lifetime = Lifetime::Of(command.exptime);
   found_version_ = version;
   found_expiry_ = ExpiryOf(lifetime.ttl);
   if (lifetime.is_over) {
     return client().StartDelete(
-        key(), version, [this](const Client::DeleteResult&) { EndMetaNumber(found_version_); });
+        key(), version, [this](const Client::DeleteResult&) { EndWithNumber(found_version_); });
   }
   // If another one was faster, the number it wrote has the expiry that it wanted.
   client().StartTouch(key(), lifetime.ttl, version, [this](const Client::PutResult& result) {
-    EndMetaNumber(result ? *result : found_version_);
+    EndWithNumber(result ? *result : found_version_);
   });
 }
 
-void TextRequest::EndMetaNumber(Version version) {
-  if (command.noreply) return End();
-  if (!command.wants_value) return EndWithCode("HD", version);
-  const std::string number = std::to_string(number_);
-  reply += "VA " + std::to_string(number.size());
-  AddReturned(version, &reply);
-  reply += "\r\n" + number + "\r\n";
+void CommandRequest::EndWithNumber(Version version) {
+  AddNumber(number_, version, &reply);
   End();
 }
 

@@ -1,5 +1,5 @@
-// Command: one line of memcached's text protocol, classic or meta, as memcached 1.6.18 reads it. Pure: it knows
-// neither connections nor the store.
+// Command: what a request of memcached's asks for; and one line of its text protocol, classic or meta, as memcached
+// 1.6.18 reads it. Pure: it knows neither connections nor the store.
 //
 // Source: memcached's doc/protocol.txt, and for what that leaves open its proto_text.c.
 #pragma once
@@ -57,7 +57,7 @@ struct Command {
   Verb verb = Verb::kError;
   std::string_view error;  // without its end of line
 
-  std::string_view key_text;  // as it stands in the line
+  std::string_view key_text;  // as it stands in the request
   std::string decoded_key;    // what it is, if the line has it in base64
   std::string_view keys;      // kGet, kGat: words, perhaps none
   bool with_cas = false;      // gets, gats
@@ -65,13 +65,17 @@ struct Command {
 
   StoreMode mode = StoreMode::kSet;
   uint32_t flags = 0;
-  int32_t exptime = 0;
+  int64_t exptime = 0;
   uint64_t cas = 0;  // 0: none is asked for
   // A data block of so many bytes comes after the line, and the end of a line. With an error: it is passed over.
   std::optional<uint32_t> value_bytes;
 
   uint64_t delta = 1;  // kArithmetic, kMetaArithmetic
   bool adds = true;
+  std::optional<int64_t> vivify;  // an absent item is made with this exptime
+  uint64_t initial = 0;           // and this number
+
+  bool tells_item = false;  // kTouch: the reply has the item's flags and cas
 
   std::string_view argument;  // kStats
 
@@ -80,9 +84,7 @@ struct Command {
   bool is_key_binary = false;   // the line has it in base64
   bool wants_value = false;
   bool has_cas = false;
-  bool has_exptime = false;       // flag T
-  std::optional<int32_t> vivify;  // flag N of ma: an absent item is made with this exptime
-  uint64_t initial = 0;           // and this number
+  bool has_exptime = false;  // flag T
 
   bool is_meta() const { return verb >= Verb::kMetaGet; }
   std::string_view key() const { return is_key_binary ? decoded_key : key_text; }

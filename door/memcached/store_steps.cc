@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "door/memcached/command_request.h"
 #include "door/memcached/expiry.h"
-#include "door/memcached/text_request.h"
 
 namespace plov::door::memcached {
 
@@ -29,15 +29,18 @@ PutMode PutModeOf(StoreMode mode) {
   return PutMode::kSet;
 }
 
+// What is told as the cas of an item that had expired when it was stored: no item has it.
+constexpr Version kVersionOfNone = 1;
+
 bool IsJoin(StoreMode mode) { return mode == StoreMode::kAppend || mode == StoreMode::kPrepend; }
 
 }  // namespace
 
-bool TextRequest::IsLongJoin() const {
+bool CommandRequest::IsLongJoin() const {
   return IsJoin(command.mode) && value.size() > kJoinedByServer;
 }
 
-void TextRequest::StartStore() {
+void CommandRequest::StartStore() {
   Count(door::Count::kStores);
   const bool compares_with_none = command.mode == StoreMode::kCas && command.cas == 0;
   if (compares_with_none) return StartCheckedStore();
@@ -54,12 +57,12 @@ void TextRequest::StartStore() {
   StartPut(options);
 }
 
-void TextRequest::StartPut(const PutOptions& options) {
+void CommandRequest::StartPut(const PutOptions& options) {
   client().StartPut(key(), value, options,
                     [this](const Client::PutResult& result) { EndPut(result); });
 }
 
-void TextRequest::EndPut(const Client::PutResult& result) {
+void CommandRequest::EndPut(const Client::PutResult& result) {
   if (result) return EndStore(Outcome::kStored, *result);
   switch (result.error().code) {
     case Code::kExists:
@@ -78,34 +81,35 @@ void TextRequest::EndPut(const Client::PutResult& result) {
 }
 
 // What is stored and has expired is not there: only what was there before may have to go.
-void TextRequest::StartExpiredStore() {
+void CommandRequest::StartExpiredStore() {
   if (command.mode == StoreMode::kAdd) return StartCheckedStore();
   const Version expected = command.mode == StoreMode::kCas ? command.cas : 0;
   client().StartDelete(key(), expected,
                        [this](const Client::DeleteResult& result) { EndStoreByDelete(result); });
 }
 
-void TextRequest::EndStoreByDelete(const Client::DeleteResult& result) {
+void CommandRequest::EndStoreByDelete(const Client::DeleteResult& result) {
   if (!result && result.error().code == Code::kVersionMismatch) {
     return EndStore(Outcome::kExists, 0);
   }
   if (!result) return EndWithFailure(result.error());
-  if (*result || command.mode == StoreMode::kSet) return EndStore(Outcome::kStored, 0);
+  if (*result || command.mode == StoreMode::kSet) return EndStore(Outcome::kStored, kVersionOfNone);
   EndStore(command.mode == StoreMode::kCas ? Outcome::kNotFound : Outcome::kNotStored, 0);
 }
 
 // Stores nothing, and says what would have come of it: an add of what has expired, and a cas with no number.
-void TextRequest::StartCheckedStore() {
+void CommandRequest::StartCheckedStore() {
   client().StartGet(key(), [this](const Client::GetResult& result) {
     if (!result) return EndWithFailure(result.error());
     if (command.mode == StoreMode::kAdd) {
-      return EndStore(*result ? Outcome::kNotStored : Outcome::kStored, 0);
+      return *result ? EndStore(Outcome::kNotStored, 0)
+                     : EndStore(Outcome::kStored, kVersionOfNone);
     }
     EndStore(*result ? Outcome::kExists : Outcome::kNotFound, 0);
   });
 }
 
-void TextRequest::StartLongJoin() {
+void CommandRequest::StartLongJoin() {
   client().StartGet(key(), [this](const Client::GetResult& result) {
     if (!result) return EndWithFailure(result.error());
     if (!*result) return EndStore(Outcome::kNotStored, 0);
@@ -116,7 +120,7 @@ void TextRequest::StartLongJoin() {
   });
 }
 
-void TextRequest::Join(const Item& item) {
+void CommandRequest::Join(const Item& item) {
   const size_t bytes = value.size() + item.value.size();
   if (!connection()->Reserve(bytes)) {
     Count(door::Count::kOutOfMemory);
@@ -137,7 +141,7 @@ void TextRequest::Join(const Item& item) {
   });
 }
 
-std::chrono::seconds TextRequest::RemainingOf(const Item& item) {
+std::chrono::seconds CommandRequest::RemainingOf(const Item& item) {
   if (item.expiry == 0) return std::chrono::seconds(0);
   return std::chrono::seconds(std::max<int64_t>(SecondsUntil(item.expiry), 1));
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "door/memcached/text_reply.h"
-
 namespace plov::door::memcached {
 
 namespace {

@@ -43,7 +43,7 @@ class TextProtocol final : public Protocol {
   struct Keys {
     Verb verb;
     bool with_cas;
-    int32_t exptime;
+    int64_t exptime;
     bool is_first = true;
   };
 

@@ -1,90 +1,73 @@
 #include "door/memcached/text_request.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <utility>
-#include <vector>
+
+#include "door/memcached/base64.h"
+#include "door/memcached/expiry.h"
+#include "door/memcached/numbers.h"
 
 namespace plov::door::memcached {
 
 namespace {
 
-constexpr int32_t kRelativeMax = 60 * 60 * 24 * 30;
-// Requests of a thread that are kept for the next ones, and memory of values that stays with them.
-constexpr size_t kSpareMax = 1024;
-constexpr size_t kSpareValueMax = 4096;
-
-std::vector<std::unique_ptr<TextRequest>>& Spare() {
-  thread_local std::vector<std::unique_ptr<TextRequest>> spare;
-  return spare;
+// Calls each(word) for the flags of a meta command.
+template <typename Each>
+void ForEachFlag(std::string_view flags, Each&& each) {
+  while (true) {
+    const size_t begin = flags.find_first_not_of(' ');
+    if (begin == flags.npos) return;
+    flags.remove_prefix(begin);
+    const size_t end = std::min(flags.find(' '), flags.size());
+    each(flags.substr(0, end));
+    flags.remove_prefix(end);
+  }
 }
 
-void DropIfLarge(std::string* text) {
-  text->clear();
-  if (text->capacity() > kSpareValueMax) *text = {};
+void AddRemaining(uint32_t expiry, std::string* to) {
+  if (expiry == 0) {
+    *to += "-1";
+    return;
+  }
+  AppendNumber(static_cast<uint64_t>(std::max<int64_t>(SecondsUntil(expiry), 0)), to);
 }
 
-std::string_view OutcomeName(int outcome) {
-  constexpr std::string_view kNames[] = {"STORED", "EXISTS", "NOT_FOUND", "NOT_STORED"};
+void AddKey(std::string_view key, bool is_binary, std::string* to) {
+  *to += " k";
+  if (is_binary) {
+    *to += EncodeBase64(key);
+    *to += " b";
+  } else {
+    *to += key;
+  }
+}
+
+// Who asked for it is a word that is given back, or the key.
+void AddEcho(std::string_view flag, const Command& command, std::string* to) {
+  if (flag[0] == 'O') {
+    *to += ' ';
+    *to += flag;
+  } else if (flag[0] == 'k') {
+    AddKey(command.key(), command.is_key_binary, to);
+  }
+}
+
+std::string_view NameOf(int outcome) {
+  constexpr std::string_view kNames[] = {"STORED",  "EXISTS",  "NOT_FOUND", "NOT_STORED",
+                                         "TOUCHED", "DELETED", "OK"};
   return kNames[outcome];
 }
 
-std::string_view OutcomeCode(int outcome) {
-  constexpr std::string_view kCodes[] = {"HD", "EX", "NF", "NS"};
+// Of what meta commands know.
+std::string_view CodeOf(int outcome) {
+  constexpr std::string_view kCodes[] = {"HD", "EX", "NF", "NS", "HD", "HD", "HD"};
   return kCodes[outcome];
 }
 
 }  // namespace
 
-Lifetime Lifetime::Of(int32_t exptime) {
-  if (exptime == 0) return {};
-  if (exptime < 0) return {.is_over = true};
-  if (exptime <= kRelativeMax) return {.ttl = std::chrono::seconds(exptime)};
-  const std::chrono::seconds left(int64_t{exptime} - ::time(nullptr));
-  if (left.count() <= 0) return {.is_over = true};
-  return {.ttl = left};
-}
-
-TextRequest* TextRequest::Make() {
-  auto& spare = Spare();
-  if (spare.empty()) return new TextRequest;
-  TextRequest* request = spare.back().release();
-  spare.pop_back();
-  return request;
-}
-
 void TextRequest::Recycle() {
-  std::unique_ptr<TextRequest> self(this);
-  if (Spare().size() >= kSpareMax) return;
-  kind = Kind::kReply;
-  opens_group = true;
-  closes_group = true;
-  has_failed = false;
-  DropIfLarge(&reply);
-  DropIfLarge(&value);
-  DropIfLarge(&found_value_);
-  DropIfLarge(&line_);
-  command = {};
-  is_kept_ = false;
-  tries_ = 0;
-  found_expiry_ = 0;
-  Spare().push_back(std::move(self));
-}
-
-size_t TextRequest::bytes() const {
-  return sizeof(*this) + reply.capacity() + value.capacity() + found_value_.capacity() +
-         line_.capacity();
-}
-
-void TextRequest::Keep() {
-  if (is_kept_) return;
-  is_kept_ = true;
-  line_.assign(command.key_text);
-  line_.append(command.meta_flags);
-  const std::string_view line = line_;
-  command.meta_flags = line.substr(command.key_text.size());
-  command.key_text = line.substr(0, command.key_text.size());
+  Reset();
+  SpareRequests<TextRequest>::Give(this);
 }
 
 std::string_view TextRequest::closing() const {
@@ -92,91 +75,167 @@ std::string_view TextRequest::closing() const {
   return is_list ? "END\r\n" : "";
 }
 
-void TextRequest::Start(Worker* worker) {
-  worker_ = worker;
-  Keep();
-  switch (command.verb) {
-    case Verb::kStore:
-    case Verb::kMetaStore:
-      return StartStore();
-    case Verb::kTouch:
-      return StartTouch();
-    case Verb::kGat:
-    case Verb::kMetaGet:
-      return StartGat();
-    case Verb::kDelete:
-      return StartDelete();
-    case Verb::kDrop:
-      return StartDrop();
-    case Verb::kFlushAll:
-      return StartFlush();
-    case Verb::kMetaDelete:
-      return StartMetaDelete();
-    case Verb::kArithmetic:
-    case Verb::kMetaArithmetic:
-      return StartArithmetic();
-    default:
-      return End();
-  }
-}
-
-bool TextRequest::has_steps() const {
-  switch (command.verb) {
-    case Verb::kGat:
-    case Verb::kMetaGet:
-    case Verb::kArithmetic:
-    case Verb::kMetaArithmetic:
-      return true;
-    case Verb::kStore:
-    case Verb::kMetaStore:
-      return IsLongJoin();
-    default:
-      return false;
-  }
-}
-
-void TextRequest::EndWith(std::string_view line) {
-  if (!command.noreply) {
-    reply += line;
-    reply += "\r\n";
-  }
-  End();
-}
-
 // As memcached, which tells a classic command with noreply nothing, but a meta command of every failure.
-void TextRequest::EndWithFailure(const Error& error) {
-  has_failed = true;
-  reply.clear();
-  if (!command.noreply || command.is_meta()) AddFailure(error, &reply);
-  Count(door::Count::kFailures);
-  End();
-}
-
-bool TextRequest::MayRetry() {
-  if (++tries_ <= kTriesMax) return true;
-  EndWithFailure({Code::kVersionMismatch, "the item was written by others all the time"});
-  return false;
-}
-
-void TextRequest::EndWithCode(std::string_view code, Version version) {
-  const bool is_nominal = code == "HD";
-  if (!command.noreply || !is_nominal) {
-    reply += code;
-    AddReturned(version, &reply);
-    reply += "\r\n";
+void TextRequest::AddFailure(const Error& error, std::string* to) const {
+  if (command.noreply && !command.is_meta()) return;
+  *to += "SERVER_ERROR ";
+  switch (error.code) {
+    case Code::kNoSpace:
+      *to += "out of memory storing object";
+      break;
+    case Code::kTooLarge:
+      *to += "object too large for cache";
+      break;
+    default:
+      *to += error.message;
+      break;
   }
-  End();
+  *to += "\r\n";
 }
 
-void TextRequest::EndStore(Outcome outcome, Version version) {
+void TextRequest::AddNoMemory(std::string* to) const {
+  *to += "SERVER_ERROR out of memory writing get response\r\n";
+}
+
+void TextRequest::AddOutcome(Outcome outcome, Version version, std::string* to) const {
   const int index = static_cast<int>(outcome);
-  if (command.mode == StoreMode::kCas) {
-    if (outcome == Outcome::kStored) Count(door::Count::kCasHits);
-    if (outcome == Outcome::kExists) Count(door::Count::kCasMismatches);
-    if (outcome == Outcome::kNotFound) Count(door::Count::kCasMisses);
+  if (outcome == Outcome::kNotANumber) {
+    if (command.noreply && !command.is_meta()) return;
+    *to += "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+  } else if (command.is_meta()) {
+    AddMetaOutcome(CodeOf(index), version, to);
+  } else if (!command.noreply) {
+    *to += NameOf(index);
+    *to += "\r\n";
   }
-  if (command.is_meta()) return EndWithCode(OutcomeCode(index), version);
-  EndWith(OutcomeName(index));
+}
+
+void TextRequest::AddMetaOutcome(std::string_view code, Version version, std::string* to) const {
+  const bool is_nominal = code == "HD";
+  if (command.noreply && is_nominal) return;
+  *to += code;
+  AddReturned(version, to);
+  *to += "\r\n";
+}
+
+void TextRequest::AddNumber(uint64_t number, Version version, std::string* to) const {
+  if (command.noreply) return;
+  if (command.is_meta() && !command.wants_value) return AddMetaOutcome("HD", version, to);
+  const std::string text = std::to_string(number);
+  if (command.is_meta()) {
+    *to += "VA " + std::to_string(text.size());
+    AddReturned(version, to);
+    *to += "\r\n";
+  }
+  *to += text + "\r\n";
+}
+
+void TextRequest::AddItem(const Item& item, std::optional<uint32_t> touched_expiry,
+                          std::string* to) const {
+  if (command.verb == Verb::kMetaGet) {
+    AddMetaItem(item, touched_expiry, to);
+  } else if (command.verb == Verb::kMetaDebug) {
+    AddDebug(item, to);
+  } else {
+    AddClassicItem(item, to);
+  }
+}
+
+void TextRequest::AddMiss(std::string* to) const {
+  if (!command.is_meta() || command.noreply) return;
+  *to += "EN";
+  if (command.verb == Verb::kMetaGet) {
+    ForEachFlag(command.meta_flags, [&](std::string_view flag) { AddEcho(flag, command, to); });
+  }
+  *to += "\r\n";
+}
+
+void TextRequest::AddClassicItem(const Item& item, std::string* to) const {
+  *to += "VALUE ";
+  *to += key();
+  *to += ' ';
+  AppendNumber(item.flags, to);
+  *to += ' ';
+  AppendNumber(item.value.size(), to);
+  if (command.with_cas) {
+    *to += ' ';
+    AppendNumber(item.version, to);
+  }
+  *to += "\r\n";
+  *to += item.value;
+  *to += "\r\n";
+}
+
+void TextRequest::AddMetaItem(const Item& item, std::optional<uint32_t> touched_expiry,
+                              std::string* to) const {
+  if (command.wants_value) {
+    *to += "VA ";
+    AppendNumber(item.value.size(), to);
+  } else {
+    *to += "HD";
+  }
+  uint32_t expires = item.expiry;
+  ForEachFlag(command.meta_flags, [&](std::string_view flag) {
+    switch (flag[0]) {
+      case 'T':
+        expires = touched_expiry.value_or(expires);
+        break;
+      case 's':
+        *to += " s";
+        AppendNumber(item.value.size(), to);
+        break;
+      case 't':
+        *to += " t";
+        AddRemaining(expires, to);
+        break;
+      case 'c':
+        *to += " c";
+        AppendNumber(item.version, to);
+        break;
+      case 'f':
+        *to += " f";
+        AppendNumber(item.flags, to);
+        break;
+      default:
+        AddEcho(flag, command, to);
+    }
+  });
+  *to += "\r\n";
+  if (!command.wants_value) return;
+  *to += item.value;
+  *to += "\r\n";
+}
+
+// Of what memcached tells, what is known here: not when and whether the item was read, nor a slab.
+void TextRequest::AddDebug(const Item& item, std::string* to) const {
+  *to += "ME ";
+  *to += command.is_key_binary ? EncodeBase64(key()) : std::string(key());
+  *to += " exp=";
+  if (item.expiry == 0) {
+    *to += "-1";
+  } else {
+    *to += std::to_string(-SecondsUntil(item.expiry));
+  }
+  *to += " cas=";
+  AppendNumber(item.version, to);
+  *to += " size=";
+  AppendNumber(ItemBytes(key().size(), item.flags, item.value.size()), to);
+  *to += "\r\n";
+}
+
+void TextRequest::AddReturned(Version version, std::string* to) const {
+  ForEachFlag(command.meta_flags, [&](std::string_view flag) {
+    const bool has_item = version != 0 || command.verb == Verb::kMetaStore;
+    if (flag[0] == 'c' && has_item && command.verb != Verb::kMetaDelete) {
+      *to += " c";
+      AppendNumber(version, to);
+    } else if (flag[0] == 't' && has_item && command.verb == Verb::kMetaArithmetic) {
+      *to += " t";
+      AddRemaining(found_expiry(), to);
+    } else {
+      AddEcho(flag, command, to);
+    }
+  });
 }
 
 }  // namespace plov::door::memcached

@@ -1,32 +1,32 @@
-// The steps of touch, gat, gats, mg with T, delete, md and flush_all.
+// The steps of touch, gat, gats, mg with T, delete, md and flush_all, and those that the binary protocol has of them.
 
+#include "door/memcached/command_request.h"
 #include "door/memcached/expiry.h"
-#include "door/memcached/text_request.h"
 
 namespace plov::door::memcached {
 
-void TextRequest::StartTouch() {
+void CommandRequest::StartTouch() {
   Count(door::Count::kTouches);
   const Lifetime lifetime = Lifetime::Of(command.exptime);
   if (lifetime.is_over) {
     return client().StartDelete(key(), 0, [this](const Client::DeleteResult& result) {
       if (!result) return EndWithFailure(result.error());
       if (*result) Count(door::Count::kTouchHits);
-      EndWith(*result ? "TOUCHED" : "NOT_FOUND");
+      EndWith(*result ? Outcome::kTouched : Outcome::kNotFound);
     });
   }
   client().StartTouch(key(), lifetime.ttl, 0, [this](const Client::PutResult& result) {
     if (result) {
       Count(door::Count::kTouchHits);
-      return EndWith("TOUCHED");
+      return EndWith(Outcome::kTouched);
     }
-    if (result.error().code == Code::kNotFound) return EndWith("NOT_FOUND");
+    if (result.error().code == Code::kNotFound) return EndWith(Outcome::kNotFound);
     EndWithFailure(result.error());
   });
 }
 
 // The item that is told is the one that was touched: its version says so.
-void TextRequest::StartGat() {
+void CommandRequest::StartGat() {
   if (tries_ == 0) Count(door::Count::kTouches);
   client().StartGet(key(), [this](const Client::GetResult& result) {
     if (!result) return EndWithFailure(result.error());
@@ -36,12 +36,13 @@ void TextRequest::StartGat() {
   });
 }
 
-void TextRequest::TouchFound(const Item& item) {
-  if (!HasMemory(item.value.size(), &reply)) {
+void CommandRequest::TouchFound(const Item& item) {
+  const bool has_value = command.verb != Verb::kTouch;
+  if (has_value && !HasMemory(item.value.size(), &reply)) {
     has_failed = true;
     return End();
   }
-  found_value_.assign(item.value);
+  found_value_.assign(has_value ? item.value : std::string_view());
   found_flags_ = item.flags;
   found_expiry_ = item.expiry;
   found_version_ = item.version;
@@ -65,58 +66,46 @@ void TextRequest::TouchFound(const Item& item) {
       });
 }
 
-void TextRequest::EndGat(Version version, uint32_t expiry) {
+void CommandRequest::EndGat(Version version, uint32_t expiry) {
   Count(door::Count::kTouchHits);
   const Item item{
       .value = found_value_, .version = version, .flags = found_flags_, .expiry = found_expiry_};
-  if (command.is_meta()) {
-    AddMetaItem(item, expiry, &reply);
-  } else {
-    AddItem(item, &reply);
-  }
+  AddItem(item, expiry, &reply);
   End();
 }
 
-void TextRequest::StartDelete() {
-  Count(door::Count::kDeletes);
-  client().StartDelete(key(), 0, [this](const Client::DeleteResult& result) {
-    if (!result) return EndWithFailure(result.error());
-    if (*result) Count(door::Count::kDeleteHits);
-    EndWith(*result ? "DELETED" : "NOT_FOUND");
-  });
-}
-
 // As memcached: a negative delay is none, and at a time that has gone by nothing is to be done any more.
-void TextRequest::StartFlush() {
+void CommandRequest::StartFlush() {
   Count(door::Count::kFlushes);
   const Lifetime delay = Lifetime::Of(command.exptime);
-  if (delay.is_over && command.exptime > 0) return EndWith("OK");
+  if (delay.is_over && command.exptime > 0) return EndWith(Outcome::kFlushed);
   client().StartFlush(delay.ttl, [this](const Client::FlushResult& result) {
     if (!result) return EndWithFailure(result.error());
-    EndWith("OK");
+    EndWith(Outcome::kFlushed);
   });
 }
 
-void TextRequest::StartMetaDelete() {
+void CommandRequest::StartDelete() {
   Count(door::Count::kDeletes);
   const auto delete_now = [this] {
     client().StartDelete(key(), command.cas, [this](const Client::DeleteResult& result) {
-      if (!result && result.error().code == Code::kVersionMismatch) return EndWithCode("EX", 0);
+      if (!result && result.error().code == Code::kVersionMismatch)
+        return EndWith(Outcome::kExists);
       if (!result) return EndWithFailure(result.error());
       if (*result) Count(door::Count::kDeleteHits);
-      EndWithCode(*result ? "HD" : "NF", 0);
+      EndWith(*result ? Outcome::kDeleted : Outcome::kNotFound);
     });
   };
   if (!command.has_cas || command.cas != 0) return delete_now();
   // No item has the number 0.
   client().StartGet(key(), [this](const Client::GetResult& result) {
     if (!result) return EndWithFailure(result.error());
-    EndWithCode(*result ? "EX" : "NF", 0);
+    EndWith(*result ? Outcome::kExists : Outcome::kNotFound);
   });
 }
 
 // The client is told that its store was refused, whatever becomes of this.
-void TextRequest::StartDrop() {
+void CommandRequest::StartDrop() {
   client().StartDelete(key(), 0, [this](const Client::DeleteResult&) {
     reply = value;
     End();
