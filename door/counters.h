@@ -28,7 +28,9 @@ enum class Count : uint8_t {
   kCasMisses,
   kCasMismatches,
   kFlushes,
-  kMetas,        // meta commands
+  kMetas,  // meta commands
+  kAuthentications,
+  kAuthenticationErrors,
   kOthers,       // version, stats and the like
   kBadRequests,  // that are no request, or a wrong one
   kFailures,     // requests that the server could not answer

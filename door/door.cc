@@ -79,6 +79,13 @@ std::expected<std::unique_ptr<Exporter>, plov::Error> ServeMetrics(const std::st
   return exporter;
 }
 
+void TakeHangUp(plov::server::LogOutput* output, Service* service) {
+  output->Reopen();
+  if (auto reloaded = service->ReloadUsers(); !reloaded) {
+    spdlog::error("{}; the users that are known stay", reloaded.error().message);
+  }
+}
+
 int Serve(const Options& options) {
   if (!options.metrics.empty()) {
     if (auto checked = Exporter::Check(options.metrics); !checked) {
@@ -102,7 +109,7 @@ int Serve(const Options& options) {
   std::fflush(stdout);
   Notifier::Ready(fmt::format("in front of {}", options.server));
   (*service)->Run({.signals = signals.get(),
-                   .on_hang_up = [&output] { output->Reopen(); },
+                   .on_hang_up = [&] { TakeHangUp(&*output, service->get()); },
                    .tick = Notifier::watchdog() / 2,
                    .on_tick = Notifier::Alive});
   Notifier::Stopping();

@@ -36,6 +36,7 @@ po::options_description Described() {
   options.add_options()
       ("server", text("URI"), "the plov server or cluster behind the door (shm:default)")
       ("memcached", po::value<std::vector<std::string>>()->value_name("HOST:PORT|PATH"), "where to speak memcached's protocol: TCP, or a Unix socket; may be repeated")
+      ("memcached-auth-file", text("FILE"), "users of memcached's clients, lines of user:password, read again at SIGHUP; without it they need no password")
       ("redis", po::value<std::vector<std::string>>()->value_name("HOST:PORT|PATH"), "where to speak Redis's protocol, likewise")
       ("threads", text("N"), "threads that serve clients, 0 for as many as processors (0)")
       ("max-clients", text("N"), "clients at a time (10000)")
@@ -107,6 +108,14 @@ Outcome FillPlaces(const Given& given, Options* options) {
       if (auto checked = CheckPlace(place); !checked) {
         return Invalid(given.NameOf(name) + ": " + checked.error().message);
       }
+    }
+  }
+  if (given.Has("memcached-auth-file")) {
+    options->memcached_auth_file = given.As<std::string>("memcached-auth-file");
+    // What was meant to be closed must not be open.
+    if (options->memcached_auth_file.empty()) {
+      return Invalid(given.NameOf("memcached-auth-file") +
+                     " is empty: a file with lines user:password");
     }
   }
   if (options->memcached.empty() && options->redis.empty()) {

@@ -17,6 +17,7 @@ struct Options {
   Action action = Action::kServe;
   std::string server = "shm:default";
   std::vector<std::string> memcached;
+  std::string memcached_auth_file;  // empty: clients of memcached need no password
   std::vector<std::string> redis;
   unsigned threads = 0;  // 0: as many as processors
   size_t clients_max = 10'000;

@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "door/memcached/memcached_protocol.h"
 #include "door/memcached/stats.h"
-#include "door/memcached/text_protocol.h"
 #include "door/place.h"
 #include "door/redis/info.h"
 #include "door/redis/redis_protocol.h"
@@ -28,25 +28,31 @@ size_t ThreadsOf(const Options& options) {
 
 }  // namespace
 
-Service::Service(const Options& options)
+Service::Service(const Options& options, std::unique_ptr<memcached::Users> users)
     : options_(options),
       started_at_(std::chrono::steady_clock::now()),
       budget_(options.memory_bytes),
       admission_(options.clients_max),
       base_(event_base_new(), event_base_free),
-      memcached_(std::make_unique<memcached::TextFactory>(
-          memcached::TextOptions{.item_bytes_max = options.item_bytes_max,
-                                 .stats =
-                                     [this](std::string_view argument) {
-                                       return memcached::StatsReply(argument, totals());
-                                     }})),
+      users_(std::move(users)),
+      memcached_(std::make_unique<memcached::MemcachedFactory>(memcached::ProtocolOptions{
+          .item_bytes_max = options.item_bytes_max,
+          .stats =
+              [this](std::string_view argument) { return memcached::StatsOf(argument, totals()); },
+          .users = users_.get()})),
       redis_(std::make_unique<redis::RedisFactory>(redis::RedisOptions{
           .item_bytes_max = options.item_bytes_max, .info = [this](std::string_view section) {
             return redis::InfoText(section, totals());
           }})) {}
 
 std::expected<std::unique_ptr<Service>, Error> Service::Create(const Options& options) {
-  std::unique_ptr<Service> service(new Service(options));
+  std::unique_ptr<memcached::Users> users;
+  if (!options.memcached_auth_file.empty()) {
+    auto read = memcached::Users::Of(options.memcached_auth_file);
+    if (!read) return std::unexpected(read.error());
+    users = std::move(*read);
+  }
+  std::unique_ptr<Service> service(new Service(options, std::move(users)));
   if (service->base_ == nullptr) return Fail(Code::kSystem, "cannot create an event loop");
   if (auto connected = service->Connect(); !connected) return std::unexpected(connected.error());
   for (const auto& [places, factory] : {std::pair(&options.memcached, service->memcached_.get()),
@@ -121,6 +127,10 @@ void Service::OnSignal(int fd, short, void* self) {
   } else {
     event_base_loopbreak(service->base_.get());
   }
+}
+
+std::expected<void, Error> Service::ReloadUsers() {
+  return users_ == nullptr ? std::expected<void, Error>() : users_->Reload();
 }
 
 void Service::Run(const Loop& loop) {

@@ -14,6 +14,7 @@
 #include "door/budget.h"
 #include "door/counters.h"
 #include "door/listener.h"
+#include "door/memcached/users.h"
 #include "door/options.h"
 #include "door/protocol.h"
 #include "door/totals.h"
@@ -34,6 +35,9 @@ class Service {
   const std::vector<std::string>& names() const { return names_; }
   Totals totals() const;
 
+  // Reads --memcached-auth-file again; who is connected stays. Errors: Users::Reload's, and who may come in stays.
+  std::expected<void, Error> ReloadUsers();
+
   // Serves. `signals` is a signalfd with SIGTERM and SIGINT, which end it, and SIGHUP, which calls `on_hang_up`;
   // `on_tick` is called about every `tick`, if that is not 0.
   struct Loop {
@@ -45,7 +49,7 @@ class Service {
   void Run(const Loop& loop);
 
  private:
-  explicit Service(const Options& options);
+  Service(const Options& options, std::unique_ptr<memcached::Users> users);
   std::expected<void, Error> Connect();
   std::expected<void, Error> Listen(const std::vector<std::string>& places,
                                     const ProtocolFactory* factory);
@@ -57,6 +61,8 @@ class Service {
   Budget budget_;
   Admission admission_;
   std::unique_ptr<event_base, void (*)(event_base*)> base_;
+  const std::unique_ptr<memcached::Users>
+      users_;  // of memcached's clients; nullptr: all may come in
   std::unique_ptr<const ProtocolFactory> memcached_;
   std::unique_ptr<const ProtocolFactory> redis_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -30,6 +30,11 @@ enum class Verb : uint8_t {
   kVersion,
   kVerbosity,
   kStats,
+  kNoop,  // of the binary protocol, like those up to kSaslStep
+  kQuit,  // the connection is closed after the replies
+  kSaslList,
+  kSaslAuth,
+  kSaslStep,
   kMetaGet,
   kMetaStore,
   kMetaDelete,
@@ -92,6 +97,9 @@ struct Command {
 
 // `line` is without its end. What the command refers to is in it.
 Command ParseCommand(std::string_view line);
+
+// Which memcached the door answers as.
+inline constexpr std::string_view kMemcachedVersion = "1.6.18";
 
 // What the item would take of memcached's memory: -I, here --max-item, is the limit of that.
 size_t ItemBytes(size_t key_bytes, uint32_t flags, size_t value_bytes);

@@ -5,26 +5,28 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "door/memcached/command.h"
+
 namespace plov::door::memcached {
 
 namespace {
 
 template <typename Value>
-void AddStat(std::string_view name, const Value& value, std::string* to) {
-  *to += fmt::format("STAT {} {}\r\n", name, value);
+void AddStat(std::string_view name, const Value& value, Stats* to) {
+  to->push_back({std::string(name), fmt::format("{}", value)});
 }
 
 std::string SecondsOf(const timeval& time) {
   return fmt::format("{}.{:06}", time.tv_sec, time.tv_usec);
 }
 
-void AddProcess(const Totals& totals, std::string* to) {
+void AddProcess(const Totals& totals, Stats* to) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   AddStat("pid", ::getpid(), to);
   AddStat("uptime", totals.uptime.count(), to);
   AddStat("time", ::time(nullptr), to);
-  AddStat("version", "1.6.18", to);
+  AddStat("version", kMemcachedVersion, to);
   AddStat("plov_version", PLOV_VERSION, to);
   AddStat("pointer_size", 8 * sizeof(void*), to);
   AddStat("rusage_user", SecondsOf(usage.ru_utime), to);
@@ -34,7 +36,7 @@ void AddProcess(const Totals& totals, std::string* to) {
   AddStat("total_connections", totals[Count::kConnectionsEver], to);
 }
 
-void AddCommands(const Totals& totals, std::string* to) {
+void AddCommands(const Totals& totals, Stats* to) {
   const auto misses = [&](Count all, Count hits) { return totals[all] - totals[hits]; };
   AddStat("cmd_get", totals[Count::kGets], to);
   AddStat("cmd_set", totals[Count::kStores], to);
@@ -52,6 +54,8 @@ void AddCommands(const Totals& totals, std::string* to) {
   AddStat("cas_badval", totals[Count::kCasMismatches], to);
   AddStat("touch_hits", totals[Count::kTouchHits], to);
   AddStat("touch_misses", misses(Count::kTouches, Count::kTouchHits), to);
+  AddStat("auth_cmds", totals[Count::kAuthentications], to);
+  AddStat("auth_errors", totals[Count::kAuthenticationErrors], to);
   AddStat("bytes_read", totals[Count::kBytesRead], to);
   AddStat("bytes_written", totals[Count::kBytesWritten], to);
   AddStat("limit_maxbytes", totals.memory_limit_bytes, to);
@@ -60,25 +64,32 @@ void AddCommands(const Totals& totals, std::string* to) {
 
 }  // namespace
 
-std::string StatsReply(std::string_view argument, const Totals& totals) {
-  std::string reply;
+std::optional<Stats> StatsOf(std::string_view argument, const Totals& totals) {
+  Stats stats;
   if (argument.empty()) {
-    AddProcess(totals, &reply);
-    AddCommands(totals, &reply);
+    AddProcess(totals, &stats);
+    AddCommands(totals, &stats);
   } else if (argument == "settings") {
-    AddStat("maxbytes", totals.memory_limit_bytes, &reply);
-    AddStat("maxconns", totals.clients_max, &reply);
-    AddStat("item_size_max", totals.item_bytes_max, &reply);
-    AddStat("num_threads", totals.threads, &reply);
-    AddStat("cas_enabled", "yes", &reply);
-    AddStat("flush_enabled", "yes", &reply);
+    AddStat("maxbytes", totals.memory_limit_bytes, &stats);
+    AddStat("maxconns", totals.clients_max, &stats);
+    AddStat("item_size_max", totals.item_bytes_max, &stats);
+    AddStat("num_threads", totals.threads, &stats);
+    AddStat("cas_enabled", "yes", &stats);
+    AddStat("flush_enabled", "yes", &stats);
   } else if (argument == "slabs") {  // of memcached's memory there is none
-    AddStat("active_slabs", 0, &reply);
-    AddStat("total_malloced", 0, &reply);
+    AddStat("active_slabs", 0, &stats);
+    AddStat("total_malloced", 0, &stats);
   } else if (argument != "items") {
-    return "ERROR\r\n";
+    return std::nullopt;
   }
-  return reply + "END\r\n";
+  return stats;
+}
+
+std::string StatsText(const std::optional<Stats>& stats) {
+  if (!stats) return "ERROR\r\n";
+  std::string text;
+  for (const Stat& stat : *stats) text += fmt::format("STAT {} {}\r\n", stat.name, stat.text);
+  return text + "END\r\n";
 }
 
 }  // namespace plov::door::memcached

@@ -12,9 +12,7 @@ constexpr size_t kLineMax = 2048;
 constexpr size_t kLeadingSpacesMax = 100;
 // A data block that is shorter waits with its line until it is there as a whole.
 constexpr size_t kReceivedFrom = 2048;
-constexpr char kBinaryMagic = '\x80';
 constexpr std::string_view kBlockEnd = "\r\n";
-constexpr std::string_view kVersionReply = "VERSION 1.6.18\r\n";
 
 // Whether a word of the line is no key.
 bool HasLongKey(std::string_view line) {
@@ -62,17 +60,7 @@ TextProtocol::~TextProtocol() {
 
 Counters& TextProtocol::counters() { return connection_->worker()->counters(); }
 
-// A connection's first byte tells which protocol it speaks, as memcached has it.
-bool TextProtocol::IsBinary(std::string_view input) {
-  return !std::exchange(has_begun_, true) && input.front() == kBinaryMagic;
-}
-
 size_t TextProtocol::Take(std::string_view input) {
-  if (IsBinary(input)) {
-    counters().Add(door::Count::kBadRequests);
-    connection_->Close();
-    return 0;
-  }
   if (swallowed_bytes_ > 0 || swallows_line_) return TakeSwallowed(input);
   if (keys_) return TakeKeys(input);
   const size_t end = input.find('\n');
@@ -290,13 +278,13 @@ void TextProtocol::Run(Command command) {
       return Answer(std::string(command.error) + "\r\n", command);
     case Verb::kVersion:
       counters().Add(door::Count::kOthers);
-      return Answer(kVersionReply, command);
+      return Answer("VERSION " + std::string(kMemcachedVersion) + "\r\n", command);
     case Verb::kVerbosity:
       counters().Add(door::Count::kOthers);
       return Answer("OK\r\n", command);
     case Verb::kStats:
       counters().Add(door::Count::kOthers);
-      return Answer(options_.stats(command.argument), command);
+      return Answer(StatsText(options_.stats(command.argument)), command);
     case Verb::kMetaNoop:
       return Answer("MN\r\n", command);
     default:

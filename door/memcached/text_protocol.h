@@ -4,32 +4,24 @@
 // keys are taken as they come. A data block that is not there as a whole yet is received into memory of its own,
 // which the budget is asked for first.
 //
-// Threads: a worker's; the factory any.
+// Threads: a worker's.
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "door/memcached/command.h"
+#include "door/memcached/protocol_options.h"
 #include "door/memcached/text_request.h"
 #include "door/protocol.h"
 
 namespace plov::door::memcached {
 
-struct TextOptions {
-  size_t item_bytes_max = size_t{1} << 20;  // as memcached's -I counts it (ItemBytes)
-  // The whole reply of stats with an argument, perhaps "".
-  std::function<std::string(std::string_view argument)> stats;
-};
-
 class TextProtocol final : public Protocol {
  public:
-  TextProtocol(Connection* connection, const TextOptions& options)
+  TextProtocol(Connection* connection, const ProtocolOptions& options)
       : connection_(connection), options_(options) {}
   ~TextProtocol() override;
 
@@ -47,7 +39,6 @@ class TextProtocol final : public Protocol {
     bool is_first = true;
   };
 
-  bool IsBinary(std::string_view input);
   size_t TakeLine(std::string_view input, size_t end);
   size_t TakeLongLine(std::string_view input);
   size_t TakeKeys(std::string_view input);
@@ -64,29 +55,13 @@ class TextProtocol final : public Protocol {
   Counters& counters();
 
   Connection* connection_;
-  const TextOptions& options_;
-  bool has_begun_ = false;
+  const ProtocolOptions& options_;
   std::optional<Keys> keys_;
   bool swallows_line_ = false;
   uint64_t swallowed_bytes_ = 0;  // to be passed over
   // Whose data block is received, with the end of its line, into its value.
   TextRequest* receiving_ = nullptr;
   size_t filled_bytes_ = 0;
-};
-
-class TextFactory final : public ProtocolFactory {
- public:
-  explicit TextFactory(TextOptions options) : options_(std::move(options)) {}
-
-  std::unique_ptr<Protocol> Make(Connection* connection) const override {
-    return std::make_unique<TextProtocol>(connection, options_);
-  }
-  std::string_view too_many_connections() const override {
-    return "ERROR Too many open connections\r\n";
-  }
-
- private:
-  TextOptions options_;
 };
 
 }  // namespace plov::door::memcached

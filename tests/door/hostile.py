@@ -9,12 +9,16 @@ import signal
 import socket
 import sys
 
+import binary_scripts
+from binary_protocol import APPENDQ, GETKQ, SASL_AUTH, SETQ, frame, store
 from differential import CLOSING, SCRIPTS
 from servers import Servers
 
 WITHIN = 60
 CLIENTS = 10
-PARTS = (b"\r\n", b" ", b"noreply", b"99999999", b"\x00", b"get ", b"b ", b"ms a 5 ", b"\x80")
+PARTS = (b"\r\n", b" ", b"noreply", b"99999999", b"\x00", b"get ", b"b ", b"ms a 5 ", b"\x80",
+         frame(GETKQ, b"a"), frame(APPENDQ, b"a", b"x" * 3000), frame(SASL_AUTH, b"PLAIN", b"\0a\0b"),
+         store(SETQ, b"a", b"x" * 100_000)[:-5])
 
 
 def damaged(script, chance):
@@ -72,7 +76,8 @@ def main():
     rounds, seed = [*map(int, numbers), *(40, 1)[len(numbers):]]
     print(f"seed {seed}")
     chance = random.Random(seed)
-    scripts = [*SCRIPTS.values(), *CLOSING.values()]
+    scripts = [*SCRIPTS.values(), *CLOSING.values(), *binary_scripts.SCRIPTS.values(),
+               *binary_scripts.OTHER_CAS.values(), *binary_scripts.CLOSING.values()]
     with Servers(plovd, door) as servers:
         address = servers.start_door("127.0.0.1:0", options=("--threads", "2", "--memory", "16M"))
         for _ in range(rounds):

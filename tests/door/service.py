@@ -358,19 +358,15 @@ def sample_file_has_every_option(servers):
     for name, default in options.items():
         assert default in (None, given[name]), (name, default, given[name])
     config = f"{servers.folder}/all.conf"
+    users = f"{servers.folder}/users"
+    with open(users, "w", encoding="ascii") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write("user:password\n")
     given |= {"server": servers.uri, "memcached": f"{servers.folder}/door.sock",
-              "metrics": "127.0.0.1:0"}
+              "memcached-auth-file": users, "metrics": "127.0.0.1:0"}
     with open(config, "w", encoding="ascii") as file:
         file.writelines(f"{name} = {text}\n" for name, text in given.items())
     servers.start_door(options=("--config", config))
-
-
-def binary_clients_are_disconnected(servers):
-    address = servers.start_door("127.0.0.1:0")
-    with Servers.connect(address) as connection:
-        connection.sendall(b"\x80\x0b" + bytes(22))
-        connection.settimeout(WITHIN)
-        assert connection.recv(100) == b""
 
 
 def metrics_are_served(servers):
@@ -390,10 +386,9 @@ def metrics_are_served(servers):
 TESTS = [a_value_written_by_one_is_read_by_all, many_connections, one_connection_too_many,
          half_closed_client_gets_all_answers, slow_reader_is_bounded, memory_is_limited,
          largest_values, requests_of_one_connection_keep_their_order, counters_lose_nothing,
-         refused_values_leave_no_trace,
-         plovd_dies_and_comes_back, stop_is_orderly, socket_left_behind_is_replaced,
+         refused_values_leave_no_trace, plovd_dies_and_comes_back, stop_is_orderly, socket_left_behind_is_replaced,
          wrong_usage_is_told, options_by_file_and_environment, sample_file_has_every_option,
-         binary_clients_are_disconnected, metrics_are_served]
+         metrics_are_served]
 
 
 def main():
