@@ -270,6 +270,10 @@ std::expected<ScanSummary, Error> Client::Scan(ScanCallback item) {
   return Call(engine_.get(), [&] { return engine_->Scan(&item); });
 }
 
+std::expected<ScanSummary, Error> Client::Sample(ScanCallback item) {
+  return Call(engine_.get(), [&] { return engine_->Sample(&item); });
+}
+
 std::expected<std::chrono::nanoseconds, Error> Client::Ping() {
   return Call<Of::kServer>(engine_.get(), [&]() -> std::expected<std::chrono::nanoseconds, Error> {
     const auto start = std::chrono::steady_clock::now();

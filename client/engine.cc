@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "client/server_pages.h"
+#include "fabric/random.h"
 #include "verify/counters.h"
 #include "verify/slow_writes.h"
 
@@ -495,10 +496,19 @@ Client::FlushResult Engine::Flush(std::chrono::seconds delay) {
 }
 
 std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
+  return RunScan(item, [](plov::Scan* scan) { return scan->Run(); });
+}
+
+std::expected<ScanSummary, Error> Engine::Sample(ScanCallback* item) {
+  return RunScan(item, [](plov::Scan* scan) { return scan->RunFrom(fabric::RandomId()); });
+}
+
+std::expected<ScanSummary, Error> Engine::RunScan(
+    ScanCallback* item, std::expected<ScanSummary, Error> (*run)(plov::Scan*)) {
   if (gets_.under_way() > 0) return Fail(Code::kInvalidArgument, "a scan needs no GET under way");
   plov::Scan scan(peers_.get(), options_.timeout, &callbacks_, item,
                   [this](uint32_t shard) { return AwaitShard(shard, DeadlineFromNow()); });
-  return scan.Run();
+  return run(&scan);
 }
 
 void Engine::AwaitGets(Deadline deadline) {

@@ -66,6 +66,7 @@ class Engine {
   std::expected<std::vector<std::string>, Error> ServerStats(Freshness freshness);
   std::expected<std::vector<SlowWrite>, Error> SlowWrites();
   std::expected<ScanSummary, Error> Scan(ScanCallback* item);
+  std::expected<ScanSummary, Error> Sample(ScanCallback* item);
 
   // Asynchronous. May throw std::bad_alloc; then `done` is as it was.
   void StartGet(std::string_view key, Client::GetCallback&& done) {
@@ -115,6 +116,8 @@ class Engine {
   }
 
  private:
+  std::expected<ScanSummary, Error> RunScan(ScanCallback* item,
+                                            std::expected<ScanSummary, Error> (*run)(plov::Scan*));
   Engine(std::string_view uri, const ClientOptions& options);
 
   // Connects the next peer that is to be; whether one is up that was not.

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
+#include "cuckoo/hash.h"
 #include "verify/record.h"
 
 namespace plov {
@@ -61,6 +64,21 @@ std::expected<ScanSummary, Error> Scan::Run() {
   return summary_;
 }
 
+std::expected<ScanSummary, Error> Scan::RunFrom(uint64_t random) {
+  const uint32_t shard_count = peers_->shard_count();
+  const uint32_t first = static_cast<uint32_t>(random % shard_count);
+  for (uint32_t i = 0; i <= shard_count; ++i) {
+    shard_ = (first + i) % shard_count;
+    if (auto up = await_(shard_); !up) return std::unexpected(up.error());
+    const Outcome step = ScanShardOnce(i == 0 ? random : 0);
+    if (!step) return std::unexpected(step.error());
+    if (auto seen = SeeOaths(); !seen) return std::unexpected(seen.error());
+    if (*step == Step::kStop) break;
+  }
+  summary_.passes = 1;
+  return summary_;
+}
+
 std::expected<std::span<std::byte>, Error> Scan::Read(uint64_t offset, uint32_t bytes) {
   return link().ReadNow(offset, bytes, fabric::Clock::now() + timeout_);
 }
@@ -71,10 +89,10 @@ bool Scan::IsExpired(uint32_t expiry) {
 }
 
 // Reports the item of one verified bucket.
-Scan::Outcome Scan::ScanItem(Bucket* bucket) {
+Scan::Outcome Scan::ScanItem(Bucket* bucket, uint32_t bucket_bytes) {
   std::optional<verify::ItemView> item;
   if (bucket->kind() == BucketKind::kInline) {
-    item = bucket->Unmask(table_.bucket_bytes);
+    item = bucket->Unmask(bucket_bytes);
   } else if (bucket->kind() == BucketKind::kReference) {
     const verify::Reference reference = bucket->reference();
     if (reference.record_bytes > verify::kRecordBytesMax) return Step::kAgain;
@@ -105,10 +123,18 @@ bool Scan::MayWait(fabric::Deadline* begun) {
   return first || waited_ < timeout_;
 }
 
+// Of a home whose bucket is whole.
+void Scan::Seen::Settle(uint64_t index) {
+  if (settled[index - first]) return;
+  settled[index - first] = true;
+  --unsettled_count;
+}
+
 // One bucket, from the copy that came with its chunk; READ again for itself while it is torn.
 template <typename Geometry>
-Scan::Outcome Scan::ScanBucket(const Geometry& geometry, uint64_t index, bool is_new,
-                               uint32_t* version, Bucket* bucket) {
+Scan::Outcome Scan::ScanBucket(const Geometry& geometry, uint64_t index, bool is_new, Seen* seen,
+                               Bucket* bucket) {
+  uint32_t& version = seen->versions[index - seen->first];
   fabric::Deadline begun{};
   for (uint32_t attempt = 0; attempt < kRereadsMax; ++attempt) {
     if (attempt > 0) {
@@ -120,12 +146,16 @@ Scan::Outcome Scan::ScanBucket(const Geometry& geometry, uint64_t index, bool is
     }
     if (!bucket->Whole(geometry.bucket_bytes, geometry.SeedOf(index))) continue;
     if (bucket->kind() == BucketKind::kRetired) return Step::kRetired;
-    if (!is_new && bucket->version() == *version) return Step::kDone;
-    const Outcome step = ScanItem(bucket);
+    if (!is_new && bucket->version() == version) {
+      if (!bucket->stashed() && !seen->settled[index - seen->first]) same_homes_.push_back(index);
+      return Step::kDone;
+    }
+    const Outcome step = ScanItem(bucket, geometry.bucket_bytes);
     if (!step) return step;  // nobody was told of its item
     if (*step == Step::kAgain) continue;
-    *version = bucket->version();
+    version = bucket->version();
     changed_ = true;
+    if (!bucket->has_directory()) seen->Settle(index);
     return step;
   }
   ++summary_.unreadable;
@@ -136,53 +166,113 @@ Scan::Outcome Scan::ScanBucket(const Geometry& geometry, uint64_t index, bool is
   return Step::kDone;
 }
 
+// READs a chunk once more, after everything else of it: its homes that have had one version since the last pass are
+// settled.
+std::expected<void, Error> Scan::SettleHomes(const cuckoo::Geometry& geometry, uint64_t first,
+                                             uint64_t count, Seen* seen) {
+  const auto bytes =
+      Read(geometry.BucketOffset(first), static_cast<uint32_t>(count * geometry.bucket_bytes));
+  if (!bytes) return std::unexpected(bytes.error());
+  for (const uint64_t index : same_homes_) {
+    Bucket bucket;
+    std::memcpy(bucket.words(), &(*bytes)[(index - first) * geometry.bucket_bytes],
+                geometry.bucket_bytes);
+    const bool is_same = bucket.Whole(geometry.bucket_bytes, geometry.SeedOf(index)) &&
+                         bucket.version() == seen->versions[index - seen->first];
+    if (is_same) seen->Settle(index);
+  }
+  return {};
+}
+
+// `known`: so many buckets were READ in a pass before.
 template <typename Geometry>
-Scan::Outcome Scan::ScanBuckets(const Geometry& geometry, uint64_t count,
-                                std::vector<uint32_t>* versions) {
-  const size_t known = versions->size();  // it grows with what is there, whatever is claimed
+Scan::Outcome Scan::ScanChunk(const Geometry& geometry, uint64_t first, uint64_t count,
+                              size_t known, Seen* seen) {
   const uint64_t bucket_bytes = geometry.bucket_bytes;
-  const uint64_t per_read = kBytesPerRead / bucket_bytes;
-  for (uint64_t first = 0; first < count; first += per_read) {
-    const uint64_t part = std::min(per_read, count - first);
-    if (versions->size() < first + part) versions->resize(first + part);
-    const auto bytes =
-        Read(geometry.BucketOffset(first), static_cast<uint32_t>(part * bucket_bytes));
-    if (!bytes) return std::unexpected(bytes.error());
-    chunk_.resize(bytes->size() / verify::kWordBytes);
-    std::memcpy(chunk_.data(), bytes->data(), bytes->size());
-    for (uint64_t i = 0; i < part; ++i) {
-      Bucket bucket;
-      std::memcpy(bucket.words(), &chunk_[i * bucket_bytes / verify::kWordBytes], bucket_bytes);
-      const uint64_t index = first + i;
-      const Outcome step =
-          ScanBucket(geometry, index, index >= known, &(*versions)[index], &bucket);
-      if (!step || *step != Step::kDone) return step;
+  const auto bytes =
+      Read(geometry.BucketOffset(first), static_cast<uint32_t>(count * bucket_bytes));
+  if (!bytes) return std::unexpected(bytes.error());
+  chunk_.resize(bytes->size() / verify::kWordBytes);
+  std::memcpy(chunk_.data(), bytes->data(), bytes->size());
+  same_homes_.clear();
+  for (uint64_t i = 0; i < count; ++i) {
+    Bucket bucket;
+    std::memcpy(bucket.words(), &chunk_[i * bucket_bytes / verify::kWordBytes], bucket_bytes);
+    const uint64_t index = first + i;
+    const bool is_new = index - seen->first >= known;
+    const Outcome step = ScanBucket(geometry, index, is_new, seen, &bucket);
+    if (!step || *step != Step::kDone) return step;
+  }
+  if constexpr (std::is_same_v<Geometry, cuckoo::Geometry>) {
+    if (same_homes_.empty()) return Step::kDone;
+    if (auto read = SettleHomes(geometry, first, count, seen); !read) {
+      return std::unexpected(read.error());
     }
+  }
+  return Step::kDone;
+}
+
+template <typename Geometry>
+Scan::Outcome Scan::ScanBuckets(const Geometry& geometry, uint64_t end, Seen* seen) {
+  const size_t known = seen->versions.size();
+  const uint64_t per_read = kBytesPerRead / geometry.bucket_bytes;
+  for (uint64_t first = seen->first; first < end;) {
+    const uint64_t count = std::min(per_read - first % per_read, end - first);
+    seen->GrowTo(first + count);
+    const Outcome step = ScanChunk(geometry, first, count, known, seen);
+    if (!step || *step != Step::kDone) return step;
+    first += count;
   }
   return Step::kDone;
 }
 
 Scan::Outcome Scan::ScanPass() {
   record_bytes_ = 0;
-  const Outcome step = ScanBuckets(table_, table_.bucket_count, &versions_);
+  const Outcome step = ScanBuckets(table_, table_.bucket_count, &seen_);
   if (!step || *step != Step::kDone) return step;
-  if (auto fresh = Refresh(); !fresh) return std::unexpected(fresh.error());
-  const cuckoo::StashGeometry stash = link().view().stash;
-  return ScanBuckets(stash, stash.bucket_count(), &stash_versions_);
+  return ScanStash();
 }
 
-// Passes over one table until it does not change any more, or is history.
+Scan::Outcome Scan::ScanStash() {
+  if (auto fresh = Refresh(); !fresh) return std::unexpected(fresh.error());
+  const cuckoo::StashGeometry stash = link().view().stash;
+  return ScanBuckets(stash, stash.bucket_count(), &stash_seen_);
+}
+
+// Passes over one table until no key of it can have been missed, or it is history.
 Scan::Outcome Scan::ScanTable() {
-  versions_.clear();
+  seen_ = {};
   changed_ = true;
-  for (uint32_t passes = 1; passes <= kPassesMax && changed_; ++passes) {
+  bool is_settled = false;
+  for (uint32_t passes = 1; passes <= kPassesMax && !is_settled; ++passes) {
     summary_.passes = std::max(summary_.passes, passes);
     changed_ = false;
     const Outcome step = ScanPass();
     if (!step || *step != Step::kDone) return step;
+    is_settled = !changed_ || seen_.unsettled_count == 0;
   }
-  if (changed_) summary_.settled = false;
+  if (!is_settled) summary_.settled = false;
   return Step::kDone;
+}
+
+// The tables that are there, from a random bucket of them on, and the stash; 0: from the first.
+Scan::Outcome Scan::ScanShardOnce(uint64_t random) {
+  record_bytes_ = 0;
+  stash_seen_ = {};
+  if (auto fresh = Refresh(); !fresh) return std::unexpected(fresh.error());
+  const auto tables = link().view().tables;
+  uint64_t skipped = cuckoo::Scale(random, tables[0].bucket_count + tables[1].bucket_count);
+  for (const cuckoo::Geometry& table : tables) {
+    if (skipped >= table.bucket_count) {
+      skipped -= table.bucket_count;
+      continue;
+    }
+    seen_ = {};
+    seen_.first = std::exchange(skipped, 0);
+    const Outcome step = ScanBuckets(table, table.bucket_count, &seen_);
+    if (!step || *step == Step::kStop) return step;
+  }
+  return ScanStash();
 }
 
 // Goes on in the same life of the server only: another one has none of the items.
@@ -228,7 +318,7 @@ Scan::Outcome Scan::NextTable(uint64_t done_generation, bool retired) {
 // The tables in the order of their generations. One that was cut short by the connection's end is
 // begun again.
 Scan::Outcome Scan::ScanShard() {
-  stash_versions_.clear();
+  stash_seen_ = {};
   uint64_t done_generation = 0;
   bool retired = false;
   uint32_t resumes = 0;

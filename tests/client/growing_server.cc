@@ -140,6 +140,13 @@ bool GrowingServer::MoveOneHome() {
   return true;
 }
 
+void GrowingServer::RewriteHomes(bool with_directory) {
+  for (uint64_t index = 0; index < kOldBuckets; ++index) {
+    if (tables_[0]->Load(index).value().has_directory() != with_directory) continue;
+    Rewrite(tables_[0].get(), index, [](Bucket*) {});
+  }
+}
+
 void GrowingServer::ForwardAll() {
   for (uint64_t index = 0; index < kOldBuckets; ++index) {
     Rewrite(tables_[0].get(), index, [](Bucket* bucket) { bucket->set_forward(true); });

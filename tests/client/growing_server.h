@@ -51,6 +51,10 @@ class GrowingServer {
   // Finer: one home after the other, between kListNext and kListNextOnly; false when all are moved.
   bool MoveOneHome();
 
+  // Rewrites all buckets of the first table that have a directory, or that have none, as overwrites of their items
+  // do.
+  void RewriteHomes(bool with_directory);
+
   // Against the protocol.
   void RetireAll() { RetireUpTo(tables_[0]->geometry().bucket_count); }
   void ForwardAll();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/client/growing_server.h"
 
 namespace plov {
@@ -84,6 +86,71 @@ TEST(GrowthScan, FindsAllWhileHomesMove) {
   Client client = server.Connect();
   server.Grow(Step::kListNext);
   ExpectScansAll(&server, &client, [&](size_t) { server.MoveOneHome(); });
+}
+
+// What has no displaced keys can be overwritten all the time: the other homes are seen to stay as they are.
+TEST(GrowthScan, SettlesWhileItemsAreOverwritten) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.While([&] {
+    Seen seen;
+    const auto summary = Scan(&client, &seen, [&](size_t) { server.RewriteHomes(false); });
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_TRUE(summary->settled);
+    EXPECT_EQ(summary->passes, 2);
+    EXPECT_EQ(seen.items, server.items());
+  });
+}
+
+TEST(GrowthScan, IsNotSettledWhileHomesWithADirectoryAreOverwritten) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.While([&] {
+    Seen seen;
+    const auto summary = Scan(&client, &seen, [&](size_t) { server.RewriteHomes(true); });
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_FALSE(summary->settled);
+    EXPECT_EQ(summary->passes, 8);
+    EXPECT_EQ(seen.items, server.items());
+  });
+}
+
+TEST(GrowthScan, ASampleBeginsAnywhereAndFindsAll) {
+  GrowingServer server;
+  Client client = server.Connect();
+  server.While([&] {
+    std::set<std::string> firsts;
+    for (int i = 0; i < 200; ++i) {
+      std::string first;
+      std::map<std::string, std::string> items;
+      const auto summary = client.Sample([&](std::string_view key, const Item& item) {
+        if (first.empty()) first = key;
+        items[std::string(key)] = item.value;
+        return true;
+      });
+      ASSERT_TRUE(summary) << summary.error().message;
+      EXPECT_EQ(items, server.items());
+      firsts.insert(first);
+    }
+    EXPECT_GT(firsts.size(), 10);
+  });
+}
+
+TEST(GrowthScan, ASampleFindsAllAtEveryStep) {
+  GrowingServer server;
+  Client client = server.Connect();
+  for (const Step step : GrowingServer::kSteps) {
+    server.Grow(step);
+    server.While([&] {
+      std::map<std::string, std::string> items;
+      const auto summary = client.Sample([&](std::string_view key, const Item& item) {
+        items[std::string(key)] = item.value;
+        return true;
+      });
+      ASSERT_TRUE(summary) << summary.error().message;
+      EXPECT_EQ(items, server.items());
+    });
+  }
 }
 
 TEST(GrowthScan, GoesOnWhenTheServerClosesTheConnection) {

@@ -205,7 +205,7 @@ struct ScanSummary {
   uint64_t items = 0;       // calls of the callback
   uint64_t unreadable = 0;  // buckets or records that never verified
   uint32_t passes = 0;
-  bool settled = false;  // the table did not change any more: nothing was missed
+  bool settled = false;  // nothing was missed that was there all the time
 };
 
 // Gets each item; returns false to stop.
@@ -365,11 +365,17 @@ class PLOV_EXPORT Client {
 
   // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
   // written meanwhile may come twice, the newer last; so may any item while the table grows or after
-  // a reconnection. Scan reads again what changed, until nothing does (ScanSummary::settled) or it
-  // has made eight passes. Needs no operation under way. kCorrupt when most of
+  // a reconnection. Scan reads again what changed, until no item that was there all the time can have been
+  // missed (ScanSummary::settled) or it has made eight passes. Items that are overwritten all the time seldom keep
+  // it from that. Needs no operation under way. kCorrupt when most of
   // the table does not verify, or it refers to more bytes than the server's memory has.
   // Cost: 1 READ per 64 buckets and 1 per record.
   std::expected<ScanSummary, Error> Scan(ScanCallback item);
+
+  // Visits items from a random place of the table on, in one pass that comes round to it again: stop at the first
+  // for a random one. Which one is as likely as the room before it is wide. Where nothing is written or moved
+  // meanwhile all come that are there, some of them twice; ScanSummary::settled says nothing. Else as Scan.
+  std::expected<ScanSummary, Error> Sample(ScanCallback item);
 
   // Asks shard 0, in a cluster the first that is up, for a sign of life by message. Returns the round-trip
   // time.
