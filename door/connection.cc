@@ -112,10 +112,11 @@ void Connection::OnReceived(ssize_t bytes) {
 
 void Connection::TakeInput() {
   is_stalled_ = false;
-  while (!input_.empty() && !closes_) {
-    is_stalled_ = !has_room();
+  while (!input_.empty() && (!closes_ || protocol_->is_answering())) {
+    is_stalled_ = !may_take();
     if (is_stalled_) return;
     const size_t taken = protocol_->Take(input_);
+    is_stalled_ = taken == 0 && !may_take();
     if (taken == 0) return;
     input_.remove_prefix(taken);
   }
@@ -192,7 +193,7 @@ void Connection::Work() {
     TakeInput();
     StartRequests();
     PopEnded();
-  } while (is_stalled_ && has_room());
+  } while (is_stalled_ && may_take());
 }
 
 void Connection::AddReply(Request* request) {
@@ -309,6 +310,7 @@ void Connection::ChargeBytes() {
 bool Connection::is_over() const {
   if (running_count_ > postponed_.size()) return false;
   if (is_broken_) return true;
+  if (protocol_->is_answering() || (is_stalled_ && !closes_)) return false;
   return (input_ended_ || closes_) && first_ == nullptr && output_bytes() == 0;
 }
 
@@ -317,6 +319,8 @@ Connection::Next Connection::EndTurn() {
     Send();
     KeepRequests();
     KeepInput();
+  } else if (running_count_ > postponed_.size()) {
+    first_->Abandon();  // if there are others, they wait for nothing but the server
   }
   ChargeBytes();
   if (is_over()) return Next::kIsOver;

@@ -33,6 +33,7 @@ class Connection {
   static constexpr size_t kRequestsMax = 1024;
   // Output above this stops reading; one value more may come.
   static constexpr size_t kOutputMax = size_t{256} << 10;
+  static constexpr size_t kAnswerAtOnce = size_t{32} << 10;
 
   Connection(Worker* worker, fabric::Fd fd, const ProtocolFactory& factory);
   Connection(const Connection&) = delete;
@@ -42,6 +43,8 @@ class Connection {
   // For the protocol.
   Worker* worker() const { return worker_; }
   bool has_room() const { return request_count_ < kRequestsMax && !closes_ && !is_full(); }
+  // For the next piece of a long reply: many clients that get one leave each other and all others a part of each turn.
+  bool has_room_to_answer() const { return output_bytes() + held_bytes_ < kAnswerAtOnce; }
   // Takes the request over.
   void Add(Request* request);
   // Whether so many bytes more are within the budget; they are charged then.
@@ -94,10 +97,12 @@ class Connection {
   void ArmReading();
   void ChargeBytes();
   size_t output_bytes() const { return output_.size() - sent_; }
+  // Whether input may be taken; a reply that has begun goes on behind Close as well.
+  bool may_take() const { return protocol_->is_answering() ? has_room_to_answer() : has_room(); }
   bool is_over() const;
   // Whether it stopped where it may go on now.
   bool may_go_on() const {
-    return (is_stalled_ && has_room()) || (!postponed_.empty() && MayResume(0)) ||
+    return (is_stalled_ && may_take()) || (!postponed_.empty() && MayResume(0)) ||
            (next_to_start_ != nullptr && MayStart(*next_to_start_));
   }
 

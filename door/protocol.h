@@ -6,7 +6,7 @@
 // together, and so are writes that follow each other; a write is not started before the reads before it have
 // ended, nor a read before the writes before it have ended. So a connection always reads its own writes, and an
 // earlier read never sees a later write. Of writes of one key that follow each other, one that takes several steps
-// at the server runs alone; so does a write of all keys. Between connections nothing is promised but what libplov
+// at the server runs alone; so does what concerns all keys. Between connections nothing is promised but what libplov
 // promises.
 #pragma once
 
@@ -27,6 +27,9 @@ class Protocol {
   // it took; it stops where connection->has_room() is false. The bytes stay until the end of the worker's turn
   // (Request::Keep). A protocol that cannot go on calls connection->Close().
   virtual size_t Take(std::string_view input) = 0;
+
+  // Whether a reply that is longer than the output may be has begun: Take goes on with it whenever there is room.
+  virtual bool is_answering() const { return false; }
 
   // Where the next bytes of the connection go, if a large value is being received; else empty. Filled tells how
   // many came.

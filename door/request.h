@@ -22,7 +22,7 @@ class Request {
     kReply,  // needs no server: its reply is there
     kRead,   // one GET
     kWrite,  // everything that may change an item, in any number of steps
-    kAlone,  // the same of all items: runs when all before it have ended, and none after it does meanwhile
+    kAlone,  // of all items: runs when all before it have ended, and none after it does meanwhile
   };
 
   Request() = default;
@@ -37,6 +37,8 @@ class Request {
   virtual bool TakeItem(const Client::GetResult& result, std::string* to) = 0;
   // kWrite, kAlone: begins, and calls connection()->End(this) once `reply` is there, perhaps at once.
   virtual void Start(Worker* worker) = 0;
+  // Its client has gone while it is under way: it may end early, and has to end all the same.
+  virtual void Abandon() {}
   // The bytes of its connection's input, which it may refer to, end: it copies what it still needs.
   virtual void Keep() = 0;
   // What a group's last request adds to a reply that has not failed.

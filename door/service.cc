@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <thread>
@@ -21,6 +22,11 @@ namespace {
 // What a stop waits for: requests that a server has not answered, and clients that do not read.
 constexpr std::chrono::milliseconds kStopLongest{2000};
 
+// Of calls that a stop waits for as well.
+ClientOptions BlockingOptions(const Options& options) {
+  return {.timeout = std::min<std::chrono::microseconds>(options.timeout, kStopLongest)};
+}
+
 size_t ThreadsOf(const Options& options) {
   if (options.threads > 0) return options.threads;
   return std::max(1U, std::thread::hardware_concurrency());
@@ -35,15 +41,18 @@ Service::Service(const Options& options, std::unique_ptr<memcached::Users> users
       admission_(options.clients_max),
       base_(event_base_new(), event_base_free),
       users_(std::move(users)),
+      walks_(options.server, BlockingOptions(options), &budget_),
+      calls_(options.server, BlockingOptions(options)),
       memcached_(std::make_unique<memcached::MemcachedFactory>(memcached::ProtocolOptions{
           .item_bytes_max = options.item_bytes_max,
           .stats =
               [this](std::string_view argument) { return memcached::StatsOf(argument, totals()); },
           .users = users_.get()})),
       redis_(std::make_unique<redis::RedisFactory>(redis::RedisOptions{
-          .item_bytes_max = options.item_bytes_max, .info = [this](std::string_view section) {
-            return redis::InfoText(section, totals());
-          }})) {}
+          .item_bytes_max = options.item_bytes_max,
+          .info = [this](std::string_view section) { return redis::InfoText(section, totals()); },
+          .walks = &walks_,
+          .calls = &calls_})) {}
 
 std::expected<std::unique_ptr<Service>, Error> Service::Create(const Options& options) {
   std::unique_ptr<memcached::Users> users;

@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "door/blocking_calls.h"
 #include "door/budget.h"
 #include "door/counters.h"
 #include "door/listener.h"
 #include "door/memcached/users.h"
 #include "door/options.h"
 #include "door/protocol.h"
+#include "door/redis/key_walks.h"
 #include "door/totals.h"
 #include "door/worker.h"
 #include "verify/error.h"
@@ -63,6 +65,9 @@ class Service {
   std::unique_ptr<event_base, void (*)(event_base*)> base_;
   const std::unique_ptr<memcached::Users>
       users_;  // of memcached's clients; nullptr: all may come in
+  // Requests of the workers end by these.
+  redis::KeyWalks walks_;
+  BlockingCalls calls_;
   std::unique_ptr<const ProtocolFactory> memcached_;
   std::unique_ptr<const ProtocolFactory> redis_;
   std::vector<std::unique_ptr<Worker>> workers_;

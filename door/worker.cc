@@ -39,18 +39,29 @@ std::expected<std::unique_ptr<Worker>, Error> Worker::Create(const std::string& 
   event_base* base = event_base_new();
   if (base == nullptr) return Fail(Code::kSystem, "cannot create an event loop");
   fabric::Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) {
+  fabric::Fd mail(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake || !mail) {
     event_base_free(base);
     return FailErrno("cannot create an eventfd", errno);
   }
-  return std::unique_ptr<Worker>(new Worker(std::move(*client), limits, base, std::move(wake)));
+  return std::unique_ptr<Worker>(new Worker(std::move(*client), limits, base, std::move(wake),
+                                            std::make_shared<Mailbox>(std::move(mail))));
 }
 
-Worker::Worker(Client client, Limits limits, event_base* base, fabric::Fd wake)
-    : base_(base), client_(std::move(client)), limits_(limits), wake_(std::move(wake)) {
+Worker::Worker(Client client, Limits limits, event_base* base, fabric::Fd wake,
+               SharedMailbox mailbox)
+    : base_(base),
+      client_(std::move(client)),
+      limits_(limits),
+      wake_(std::move(wake)),
+      mailbox_(std::move(mailbox)) {
   event_assign(
       &woken_, base, wake_.get(), EV_READ | EV_PERSIST,
       [](evutil_socket_t, short, void* self) { static_cast<Worker*>(self)->TakeArrivals(); }, this);
+  event_assign(
+      &mail_came_, base, mailbox_->fd(), EV_READ | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<Worker*>(self)->mailbox_->RunAll(); },
+      this);
   // Poll comes with every turn.
   event_assign(
       &client_moved_, base, client_.fd(), EV_READ | EV_PERSIST,
@@ -58,6 +69,7 @@ Worker::Worker(Client client, Limits limits, event_base* base, fabric::Fd wake)
   event_assign(
       &timer_, base, -1, 0, [](evutil_socket_t, short, void*) {}, nullptr);
   event_add(&woken_, nullptr);
+  event_add(&mail_came_, nullptr);
   event_add(&client_moved_, nullptr);
 }
 
@@ -65,6 +77,7 @@ Worker::~Worker() {
   if (thread_.joinable()) thread_.join();
   event_del(&timer_);
   event_del(&client_moved_);
+  event_del(&mail_came_);
   event_del(&woken_);
 }
 

@@ -28,6 +28,7 @@
 #include "door/budget.h"
 #include "door/connection.h"
 #include "door/counters.h"
+#include "door/mailbox.h"
 #include "door/protocol.h"
 #include "door/request.h"
 #include "fabric/os.h"
@@ -64,6 +65,8 @@ class Worker {
   // For connections and requests.
   event_base* base() { return base_.get(); }
   Client& client() { return client_; }
+  // For threads that end a request of this worker's.
+  const SharedMailbox& mailbox() const { return mailbox_; }
   Budget* budget() { return limits_.budget; }
   const Admission& admission() const { return *limits_.admission; }
   Counters& counters() { return counters_; }
@@ -88,7 +91,7 @@ class Worker {
     const ProtocolFactory* factory;
   };
 
-  Worker(Client client, Limits limits, event_base* base, fabric::Fd wake);
+  Worker(Client client, Limits limits, event_base* base, fabric::Fd wake, SharedMailbox mailbox);
   void Run();
   void WaitForEvents();
   void TakeArrivals();
@@ -107,7 +110,9 @@ class Worker {
   Limits limits_;
   Counters counters_;
   fabric::Fd wake_;
+  SharedMailbox mailbox_;
   event woken_;
+  event mail_came_;
   event client_moved_;
   event timer_;
 

@@ -20,15 +20,28 @@
 #include "door/redis/reply.h"
 #include "door/redis/rewrite.h"
 
+namespace plov::door {
+class BlockingCalls;
+}
+
 namespace plov::door::redis {
 
+class KeyWalks;
+struct KeysAnswer;
+
 inline constexpr size_t kKeyBytesMax = 1024;
+// Of a pattern of KEYS and SCAN: as keys, it takes time with each of its bytes.
+inline constexpr size_t kGlobBytesMax = 1024;
+inline constexpr std::string_view kLongGlob = "ERR plov: a pattern has at most 1024 bytes";
 inline constexpr std::string_view kVersion = "7.0.15";
 
 struct RedisOptions {
   size_t item_bytes_max = size_t{1} << 20;
   // What INFO says, in sections.
   std::function<std::string(std::string_view section)> info;
+  // For what concerns all items: long looks, and short ones.
+  KeyWalks* walks = nullptr;
+  BlockingCalls* calls = nullptr;
 };
 
 // What a client has said of itself.
@@ -67,9 +80,10 @@ class Call {
   Call(const Place& place, const Command* command, std::span<const std::string_view> arguments)
       : place_(place), command_(command), arguments_(arguments) {}
 
-  // Adds requests for it. One of many keys is added in pieces: then is_over is false, and it is run again.
+  // Adds requests for it. One of many keys, or with a long reply, is added in pieces: then is_over is false, and it is
+  // run again.
   void Run() { command_->run(*this); }
-  bool is_over() const { return next_key_ == 0; }
+  bool is_over() const { return next_key_ == 0 && keys_answer == nullptr; }
 
   std::string_view name() const { return command_->name; }
   size_t count() const { return arguments_.size(); }
@@ -118,6 +132,9 @@ class Call {
     next_key_ = 0;
     group_.reset();
   }
+
+  // Of KEYS, until all is told.
+  std::shared_ptr<KeysAnswer> keys_answer;
 
  private:
   // Requests that are added without asking whether there is room.
@@ -179,6 +196,11 @@ void Reset(Call& call);
 void Hello(Call& call);
 void Auth(Call& call);
 void Client(Call& call);
+
+void Keys(Call& call);
+void Scan(Call& call);
+void DbSize(Call& call);
+void RandomKey(Call& call);
 
 void FlushAll(Call& call);
 void Info(Call& call);

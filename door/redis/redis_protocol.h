@@ -22,6 +22,7 @@ class RedisProtocol final : public Protocol {
   RedisProtocol(Connection* connection, const RedisOptions& options, uint64_t id);
 
   size_t Take(std::string_view input) override;
+  bool is_answering() const override { return call_.has_value(); }
   std::span<char> wanted() override { return reader_.wanted(); }
   void Filled(size_t bytes) override { reader_.Filled(bytes); }
   size_t bytes() const override { return reader_.bytes() + session_.name.capacity(); }
