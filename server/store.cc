@@ -236,6 +236,7 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us, uint64_t clien
   Work(&share, 0);
   Target target{};
   if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
+    if (status == Code::kNotFound && target.found) EraseExpired(target);
     return Refuse(status, target);
   }
   if (!target.found) return {Code::kNotFound, 0};

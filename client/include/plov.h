@@ -239,7 +239,7 @@ typedef struct plov_scan_summary {
   uint64_t items;       // calls of the callback
   uint64_t unreadable;  // buckets or records that never verified
   uint32_t passes;
-  bool settled;  // the table did not change any more: nothing was missed
+  bool settled;  // nothing was missed that was there all the time
 } plov_scan_summary;
 
 static inline plov_view plov_bytes(const void* data, size_t bytes) {
@@ -449,8 +449,8 @@ PLOV_API int64_t plov_next_poll_us(const plov_client* client);
 
 // Visits every item by one-sided READs of the whole table, in no order. Items that are moved or
 // written meanwhile may come twice, the newer last; so may any item while the table grows or after a
-// reconnection. It reads again what changed, until nothing does (settled) or it has made eight
-// passes. Needs no operation under way.
+// reconnection. It reads again what changed, until no item that was there all the time can have been
+// missed (settled) or it has made eight passes. Needs no operation under way.
 //
 // each:    its key and item stay until it returns.
 // summary: may be NULL.

@@ -85,6 +85,61 @@ def pttl_is_near(theirs, ours):
         int(theirs[1:]) - int(ours[1:])) <= 1000
 
 
+class Client:
+    """One that understands its replies."""
+
+    def __init__(self, address):
+        self.connection = Servers.connect(address)
+        self.connection.settimeout(30)
+        self.replies = self.connection.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.replies.close()
+        self.connection.close()
+
+    def ask(self, *arguments):
+        self.connection.sendall(request(*arguments))
+        return self.read()
+
+    def read(self):
+        line = self.replies.readline()
+        assert line.endswith(b"\r\n"), f"it closed after {line}"
+        kind, text = line[:1], line[1:-2]
+        if kind == b"*":
+            return [self.read() for _ in range(int(text))]
+        if kind == b"$":
+            return None if text == b"-1" else self.replies.read(int(text) + 2)[:-2]
+        return line[:-2]
+
+
+GLOBS = ("*", "", "?", "k*", "k??", "[ab]*", "[^k]*", "*1*", "k[0-4]*", "\\*", "[", "k[", "*\n*", "a\\", "k1*9",
+         "[a-", "\xff*", "K*")
+
+
+def ask_all_keys(address, stored):
+    """KEYS of each glob, and what whole iterations of SCAN find, in an order of our own."""
+    answer = []
+    with Client(address) as client:
+        client.ask("mset", *(x for key in stored for x in (key, "v")))
+        answer.append(client.ask("dbsize"))
+        drawn = {client.ask("randomkey") for _ in range(50)}
+        answer.append(f"drawn keys are stored: {drawn <= set(stored)}, several: {len(drawn) > 1}".encode())
+        for glob in GLOBS:
+            answer.append(b" ".join(sorted(client.ask("keys", glob.encode("latin-1")))))
+            for options in ((), ("count", 1), ("count", 100), ("type", "string"), ("type", "list")):
+                found, cursor = set(), b"0"
+                while True:
+                    cursor, names = client.ask("scan", cursor, "match", glob.encode("latin-1"), *options)
+                    found |= set(names)
+                    if cursor == b"0":
+                        break
+                answer.append(b" ".join(sorted(found)))
+    return b"\r\n".join(answer)
+
+
 class Comparison:
     def __init__(self, redis, door):
         self.redis = redis
@@ -129,6 +184,10 @@ def main():
             comparison.check(name, lambda address, pieces=pieces: ask_in_turns(address, pieces))
         for name, script in CLOSING.items():
             comparison.check(name, lambda address, script=script: ask_closing(address, script))
+        stored = [f"k{i}".encode() for i in range(300)] + [b"a", b"b\n1", b"\xff\x00", b"[", b"*", b"a\\"]
+        comparison.check("all keys", lambda address: ask_all_keys(address, stored))
+        for address in (comparison.redis, door):
+            ask(address, [request("flushall")])
         for name in SPLIT:
             script = SCRIPTS[name]
             for size in (1, 7):

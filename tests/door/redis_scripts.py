@@ -22,11 +22,11 @@ NUMBERS = ("", "x", "-1", "+5", " 7", "7 ", "7x", "007", "-0", "0", "1.5", "0x10
 FLOATS = NUMBERS + ("3.0e3", "-1.2", "inf", "-inf", "nan", "1e500", "1e-500", ".5", "5.", "0.1",
                     "1e17", "10.50", "1234567890123456789.123456789")
 # Those that are offered, with how many arguments they have (Redis counts the name; below 0 at least so many).
-ARITIES = {"append": 3, "auth": -2, "client": -2, "config": -2, "decr": 2, "decrby": 3, "del": -2,
+ARITIES = {"append": 3, "auth": -2, "client": -2, "config": -2, "dbsize": 1, "decr": 2, "decrby": 3, "del": -2,
            "echo": 2, "exists": -2, "expire": -3, "expireat": -3, "expiretime": 2, "get": 2,
            "getdel": 2, "getex": -2, "getrange": 4, "getset": 3, "incr": 2, "incrby": 3,
-           "incrbyfloat": 3, "mget": -2, "mset": -3, "persist": 2, "pexpire": -3, "pexpireat": -3,
-           "pexpiretime": 2, "psetex": 4, "pttl": 2, "reset": 1, "select": 2, "set": -3, "setex": 4,
+           "incrbyfloat": 3, "keys": 2, "mget": -2, "mset": -3, "persist": 2, "pexpire": -3, "pexpireat": -3,
+           "pexpiretime": 2, "psetex": 4, "pttl": 2, "randomkey": 1, "reset": 1, "scan": -2, "select": 2, "set": -3, "setex": 4,
            "setnx": 3, "setrange": 4, "strlen": 2, "substr": 4, "ttl": 2, "type": 2, "unlink": -2}
 
 
@@ -152,6 +152,45 @@ SCRIPTS = {
         get a"""),
     "flush": script("mset a 1 b 2\nflushall\nmget a b\nset a 3\nget a\nflushdb async\nexists a\nset a 4\nflushall sync"
                     "\nget a\nset a 5\nflushall now\nflushdb async sync\nget a"),
+    "dbsize keys scan": script("""
+        dbsize
+        keys *
+        randomkey
+        scan 0
+        set a 1
+        dbsize
+        keys *
+        keys b*
+        randomkey
+        scan 0
+        scan 0 count 1000 match a type string
+        SCAN 0 MATCH b* COUNT 1000
+        scan 0 type list
+        scan 0 type STRING
+        setex b 100 2
+        dbsize
+        keys b
+        del a
+        keys *
+        scan 0 count 1000
+        flushall
+        dbsize
+        keys *"""),
+    "scan syntax": script("""
+        scan x
+        scan -
+        scan 0x1
+        scan 18446744073709551616
+        scan 0 count
+        scan 0 match
+        scan 0 type
+        scan 0 bogus 1
+        scan 0 count 0
+        scan 0 count -1
+        scan 0 count x
+        scan 0 count 99999999999999999999
+        scan x count x
+        scan 0 count 5 bogus"""),
     "mget mset": script("mset a 1 b 2 c 3\nmget a b none c a\nmget none\nmset a 1 a 2\nmget a\ndel a a b\nexists a c c"),
     "many keys": request("mset", *(x for i in range(600) for x in (f"k{i}", i)))
     + request("mget", *(f"k{i}" for i in range(700))) + request("exists", *(f"k{i}" for i in range(700)))
@@ -339,5 +378,5 @@ CLOSING = {
 }
 # Those that are sent in pieces as well.
 SPLIT = ("set and get", "set options", "mget mset", "append", "incr", "inline", "binary", "expire conditions",
-         "unknown", "empty requests")
+         "unknown", "empty requests", "dbsize keys scan")
 KEYS = ["a", "b", "c", "d", "n", "m", "l", "none", "a'b", "\r\n\x00", *(f"k{i}" for i in range(700))]

@@ -1,12 +1,15 @@
 // Requests of Redis's protocol, as clients send them, in pieces: the first byte says how long they are.
 //
 // Property: what is read is the same in pieces and as a whole; what was taken is within what was there; a request
-// of many bytes has them.
+// of many bytes has them. An argument is what its bytes as a pattern match, each with a \ before it, and any pattern
+// ends with any text.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "door/redis/glob.h"
 #include "door/redis/resp_reader.h"
 #include "tests/fuzz/input.h"
 
@@ -24,11 +27,24 @@ struct Reading {
   bool operator==(const Reading&) const = default;
 };
 
+void CheckGlobs(std::span<const std::string_view> arguments) {
+  std::string_view last;
+  for (const std::string_view argument : arguments) {
+    std::string escaped;
+    for (const char c : argument) escaped.append({'\\', c});
+    Check(door::redis::MatchesGlob(escaped, argument), "a text matches itself");
+    Check(door::redis::MatchesGlob('*' + escaped + '*', argument), "and with what may be nothing");
+    static_cast<void>(door::redis::MatchesGlob(argument, last));
+    last = argument;
+  }
+}
+
 void AddRequest(const RespReader& reader, Reading* reading) {
   if (reader.refusal() != RespReader::Refusal::kNone) {
     reading->requests.push_back({"refused"});
     return;
   }
+  CheckGlobs(reader.arguments());
   reading->requests.emplace_back(reader.arguments().begin(), reader.arguments().end());
 }
 

@@ -79,6 +79,19 @@ TEST_F(ShardFlush, DeletesWhatIsThere) {
   EXPECT_EQ(Await(2), 0);
 }
 
+// Who counts items counts it as long as it takes room.
+TEST_F(ShardFlush, DeletesWhatHasExpiredAndDoesNotCountIt) {
+  Request put = PutOf(NumberedKey(0), "v", 1);
+  put.ttl_seconds = 1;
+  ASSERT_EQ(world.AskOne(client, put).status, Code::kOk);
+  while (world.store->Current(NumberedKey(0), MonotonicUs(), 0)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(world.store->table().stats().items, 1);
+  EXPECT_EQ(Await(1), 0);
+  EXPECT_EQ(world.store->table().stats().items, 0);
+}
+
 TEST_F(ShardFlush, WhatIsStoredMeanwhileStays) {
   PutSome(0, 300);
   EXPECT_NE(world.AskOne(client, FlushOf(1)).version, 0);
