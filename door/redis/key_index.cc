@@ -91,18 +91,22 @@ void KeyIndex::Copy(std::span<const Entry> entries) {
   }
 }
 
-// Keeps the lower half of the names, each once. False: there are too few to go on.
+// Keeps each name once, and if that are many still, the lower half of them. False: there are too few to go on.
 bool KeyIndex::Shrink() {
+  const size_t before_count = entries_.size();
+  if (before_count < kEntriesMin) return false;
   SortOnce(&entries_);
-  if (entries_.size() < kEntriesMin) return false;
-  size_t kept = entries_.size() / 2;
-  while (kept > 0 && entries_[kept - 1].position() == entries_[kept].position()) --kept;
-  if (kept == 0) return false;
-  to_ = entries_[kept].position();
+  size_t kept = entries_.size();
+  if (kept > before_count / 2) {
+    kept /= 2;
+    while (kept > 0 && entries_[kept - 1].position() == entries_[kept].position()) --kept;
+    if (kept < kEntriesMin) return false;
+    to_ = entries_[kept].position();
+  }
   const std::vector<Chunk> chunks = std::exchange(chunks_, {});
   std::vector<Entry> entries = std::exchange(entries_, {});
   const size_t before_bytes = charged_bytes_;
-  entries_.reserve(entries.capacity() / 2);
+  entries_.reserve(std::max(kept, entries.capacity() / 2));
   charged_bytes_ = entries_.capacity() * sizeof(Entry);
   budget_->Add(charged_bytes_);
   Copy(std::span(entries).first(kept));
