@@ -1,6 +1,7 @@
 #include "door/redis/key_walks.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace plov::door::redis {
@@ -20,6 +21,11 @@ Error NoMemory() {
 Error NotAll() {
   return {Code::kInvalidArgument,
           "the names of all items need more than a quarter of --memory: use SCAN"};
+}
+
+Error Unreadable(uint64_t count) {
+  return {Code::kCorrupt,
+          std::to_string(count) + " items of the server cannot be read, see plov stats"};
 }
 
 Error HasGone() { return {Code::kUnavailable, "the client has gone"}; }
@@ -67,11 +73,15 @@ std::vector<KeyWalks::Job> KeyWalks::TakeJobs() {
     is_walk_due_ = false;
     jobs.swap(jobs_);
   }
+  std::vector<Job> wanted;
   for (Job& job : jobs) {
-    if (IsAbandoned(job)) job.done(std::unexpected(HasGone()));
+    if (IsAbandoned(job)) {
+      job.done(std::unexpected(HasGone()));
+    } else {
+      wanted.push_back(std::move(job));
+    }
   }
-  std::erase_if(jobs, [](const Job& job) { return IsAbandoned(job); });
-  return jobs;
+  return wanted;
 }
 
 bool KeyWalks::MayStop(const std::vector<Job>& jobs) const {
@@ -97,6 +107,7 @@ std::expected<KeyWalks::Index, Error> KeyWalks::Build(Client* client,
   if (!scanned) return std::unexpected(scanned.error());
   if (!is_wanted) return std::unexpected(HasGone());
   if (!has_memory) return std::unexpected(NoMemory());
+  if (scanned->unreadable > 0) return std::unexpected(Unreadable(scanned->unreadable));
   index->Finish();
   return index;
 }
