@@ -65,16 +65,17 @@ plov_code plov_compare_and_put(plov_client* client, plov_view key, plov_view exp
 
 void plov_fill_increment_options(plov_increment_options* options, size_t struct_bytes) {
   const plov::IncrementOptions defaults;
-  const plov_increment_options all = {.struct_bytes = struct_bytes,
-                                      .mode = static_cast<uint32_t>(defaults.mode),
-                                      .has_initial = 0,
-                                      .initial = 0,
-                                      .min = defaults.min,
-                                      .max = defaults.max,
-                                      .expected_version = defaults.expected_version,
-                                      .ttl_seconds = static_cast<uint64_t>(defaults.ttl.count()),
-                                      .flags = defaults.flags,
-                                      .reserved = 0};
+  const plov_increment_options all = {
+      .struct_bytes = struct_bytes,
+      .mode = static_cast<uint32_t>(defaults.mode),
+      .has_initial = 0,
+      .initial = 0,
+      .min = defaults.min,
+      .max = defaults.max,
+      .expected_version = defaults.expected_version,
+      .ttl_seconds = static_cast<uint64_t>(defaults.ttl.duration().count()),
+      .flags = defaults.flags,
+      .reserved = 0};
   CopyStruct(options, struct_bytes, all);
 }
 

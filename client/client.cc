@@ -182,6 +182,10 @@ std::expected<std::chrono::microseconds, Error> Client::Age(std::string_view key
   return Call(reader(), [&] { return reader()->Age(key); });
 }
 
+std::expected<ServerTime, Error> Client::Time(std::string_view key) {
+  return Call(engine_.get(), [&] { return engine_->Time(key); });
+}
+
 void Client::GetManyWith(std::span<const std::string_view> keys,
                          void (*done)(void*, size_t, GetResult), void* context) {
   CallMany(reader(), keys.size(), done, context, [&] { reader()->GetMany(keys, done, context); });
@@ -199,13 +203,12 @@ Client::IncrementResult Client::Increment(std::string_view key, int64_t delta,
               [&] { return AsNumber(engine_->DoWrite(MakeIncrement(key, delta, options))); });
 }
 
-Client::PutResult Client::Touch(std::string_view key, std::chrono::seconds ttl,
-                                Version expected_version) {
+Client::PutResult Client::Touch(std::string_view key, Lifetime ttl, Version expected_version) {
   return Call(engine_.get(),
               [&] { return VersionOf(engine_->DoWrite(MakeTouch(key, ttl, expected_version))); });
 }
 
-Client::GetResult Client::GetAndTouch(std::string_view key, std::chrono::seconds ttl) {
+Client::GetResult Client::GetAndTouch(std::string_view key, Lifetime ttl) {
   return Call(engine_.get(), [&] { return engine_->GetAndTouch(key, ttl); });
 }
 
@@ -235,7 +238,7 @@ void Client::StartIncrement(std::string_view key, int64_t delta, const Increment
   StartWrite(engine_.get(), MakeIncrement(key, delta, options), done, AsNumber);
 }
 
-void Client::StartTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version,
+void Client::StartTouch(std::string_view key, Lifetime ttl, Version expected_version,
                         PutCallback done) {
   StartWrite(engine_.get(), MakeTouch(key, ttl, expected_version), done, VersionOf);
 }

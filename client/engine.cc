@@ -335,6 +335,18 @@ std::expected<std::chrono::microseconds, Error> Engine::Age(std::string_view key
   }
 }
 
+std::expected<ServerTime, Error> Engine::Time(std::string_view key) {
+  if (!KeyIsGood(key)) return std::unexpected(BadKey());
+  Link* link = peers_->link(peers_->ShardOf(peers_->HashOf(key)));
+  if (link == nullptr || !link->alive() || is_reset_) {
+    return Fail(Code::kUnavailable, "there is no connection to the server");
+  }
+  const uint64_t now_us = BootUs();
+  link->RefreshClock(now_us);
+  const ServerClock::Bounds bounds = link->clock().At(now_us);
+  return ServerTime{bounds.earliest_us, bounds.latest_us};
+}
+
 void Engine::GetMany(std::span<const std::string_view> keys,
                      void (*done)(void*, size_t, Client::GetResult), void* context) {
   HasMemory([&] { AwaitStarted(keys); });
@@ -390,8 +402,8 @@ WriteResult Engine::DoWrite(Write write, std::optional<Deadline> deadline) {
 }
 
 // Who READs needs no reply with a value: it was this one when its expiry changed, or all begins anew.
-Client::GetResult Engine::GetAndTouch(std::string_view key, std::chrono::seconds ttl) {
-  if (ttl.count() < 0) return std::unexpected(BadTtl());
+Client::GetResult Engine::GetAndTouch(std::string_view key, Lifetime ttl) {
+  if (ttl.duration().count() < 0) return std::unexpected(BadTtl());
   const Deadline deadline = DeadlineFromNow();
   while (true) {
     auto got = Get(key, std::nullopt, deadline);

@@ -49,11 +49,12 @@ class Engine {
   // Does not block: std::nullopt when Get would.
   std::optional<Client::GetResult> TryGet(std::string_view key);
   std::expected<std::chrono::microseconds, Error> Age(std::string_view key);
+  std::expected<ServerTime, Error> Time(std::string_view key);
   void GetMany(std::span<const std::string_view> keys,
                void (*done)(void*, size_t, Client::GetResult), void* context);
   WriteResult DoWrite(Write write, std::optional<Deadline> deadline = {});
   // The item as it is then, with its new expiry; nullopt: there is none. The bytes as of Get.
-  Client::GetResult GetAndTouch(std::string_view key, std::chrono::seconds ttl);
+  Client::GetResult GetAndTouch(std::string_view key, Lifetime ttl);
   void PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
                void* context);
   // Asks all shards at once, or one.

@@ -56,7 +56,9 @@ Request RequestOf(const Write& write, uint64_t sequence,
   request.compares = write.expected_value.has_value();
   request.creates = write.creates;
   request.flags = write.flags;
-  request.ttl_seconds = static_cast<uint32_t>(std::min<int64_t>(write.ttl.count(), UINT32_MAX));
+  const std::chrono::seconds ttl = write.ttl.duration();
+  request.ttl_seconds = static_cast<uint32_t>(std::min<int64_t>(ttl.count(), UINT32_MAX));
+  request.expiry = write.ttl.expiry();
   request.request_id = sequence;
   request.sequence = sequence;
   request.expected_version = write.expected_version;

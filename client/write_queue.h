@@ -44,7 +44,7 @@ struct Write {
   verify::Operation operation = verify::Operation::kPut;
   bool creates = false;
   uint32_t flags = 0;
-  std::chrono::seconds ttl{0};   // not negative; 0 = for ever
+  Lifetime ttl = {};
   Version expected_version = 0;  // 0: any
   std::string_view key = {};
   std::string_view value = {};

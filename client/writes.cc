@@ -67,7 +67,7 @@ Write MakeIncrement(std::string_view key, int64_t delta, const IncrementOptions&
   return write;
 }
 
-Write MakeTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version) {
+Write MakeTouch(std::string_view key, Lifetime ttl, Version expected_version) {
   Write write;
   write.operation = verify::Operation::kTouch;
   write.expected_version = expected_version;
@@ -93,9 +93,7 @@ std::optional<Error> Writes::Refusal(const Write& write) const {
   if (write.key.empty() || write.key.size() > verify::kKeyBytesMax) {
     return ErrorOfStatus(Code::kInvalidArgument);
   }
-  if (write.ttl.count() < 0) {
-    return BadTtl();
-  }
+  if (write.ttl.duration().count() < 0) return BadTtl();
   if (write.value.size() > verify::kValueBytesMax) return ErrorOfStatus(Code::kTooLarge);
   if (!write.expected_value) return std::nullopt;
   if (write.operation != verify::Operation::kPut) {

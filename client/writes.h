@@ -3,7 +3,6 @@
 
 #include <plov/client.h>
 
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -19,7 +18,7 @@ namespace plov {
 // What a caller asked for; without a deadline and a callback.
 Write MakePut(std::string_view key, std::string_view value, const PutOptions& options);
 Write MakeIncrement(std::string_view key, int64_t delta, const IncrementOptions& options);
-Write MakeTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version);
+Write MakeTouch(std::string_view key, Lifetime ttl, Version expected_version);
 Write MakeDelete(std::string_view key, Version expected_version);
 
 Error BadTtl();

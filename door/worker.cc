@@ -1,10 +1,12 @@
 #include "door/worker.h"
 
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 namespace plov::door {
@@ -22,6 +24,12 @@ constexpr size_t kManyFrom = 4;
 constexpr size_t kManyAtOnce = 64;
 // libplov wants Poll no later than next_poll(); an idle one names hours.
 constexpr std::chrono::microseconds kSleepMax = std::chrono::minutes(1);
+
+int64_t NowUs(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return now.tv_sec * 1'000'000 + now.tv_nsec / 1000;
+}
 
 int64_t NowNs() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
@@ -54,7 +62,8 @@ Worker::Worker(Client client, Limits limits, event_base* base, fabric::Fd wake,
       client_(std::move(client)),
       limits_(limits),
       wake_(std::move(wake)),
-      mailbox_(std::move(mailbox)) {
+      mailbox_(std::move(mailbox)),
+      server_ahead_us_(NowUs(CLOCK_REALTIME) - NowUs(CLOCK_BOOTTIME)) {
   event_assign(
       &woken_, base, wake_.get(), EV_READ | EV_PERSIST,
       [](evutil_socket_t, short, void* self) { static_cast<Worker*>(self)->TakeArrivals(); }, this);
@@ -118,6 +127,15 @@ void Worker::Touch(Connection* connection) {
   if (connection->is_touched) return;
   connection->is_touched = true;
   touched_.push_back(connection);
+}
+
+int64_t Worker::ServerUs(std::string_view key) {
+  const int64_t now_us = NowUs(CLOCK_BOOTTIME);
+  if (const auto time = client_.Time(key)) {
+    server_ahead_us_ =
+        static_cast<int64_t>(std::midpoint(time->earliest_us, time->latest_us)) - now_us;
+  }
+  return now_us + server_ahead_us_;
 }
 
 std::span<char> Worker::InputMemory() {

@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_set>
 #include <vector>
@@ -67,6 +68,9 @@ class Worker {
   Client& client() { return client_; }
   // For threads that end a request of this worker's.
   const SharedMailbox& mailbox() const { return mailbox_; }
+  // The time at the server of this key, in Unix microseconds: without a connection to it as it went on from when
+  // there was one last.
+  int64_t ServerUs(std::string_view key);
   Budget* budget() { return limits_.budget; }
   const Admission& admission() const { return *limits_.admission; }
   Counters& counters() { return counters_; }
@@ -125,8 +129,9 @@ class Worker {
   std::unordered_set<Connection*> connections_;
   std::vector<Connection*> touched_;
   bool has_progressed_ = false;
-  bool goes_on_ = false;    // there is work without an event
-  size_t client_left_ = 0;  // operations that libplov has under way
+  bool goes_on_ = false;     // there is work without an event
+  size_t client_left_ = 0;   // operations that libplov has under way
+  int64_t server_ahead_us_;  // of this host's monotonic clock
   std::vector<Request*> reads_;
   std::vector<Request*> batch_;
   std::vector<std::string_view> keys_;

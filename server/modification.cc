@@ -33,14 +33,16 @@ std::optional<WriteReply> Modification::Make(const Request& request, Store* stor
           .conditional = hit.has_value(),
           .flags = request.flags,
           .ttl_seconds = request.ttl_seconds,
+          .expiry = request.expiry,
           .sequence = request.sequence,
           .expected_version = hit ? hit->item.version() : 0,
           .key = request.key};
   if (hit && !request.compares) {
     put_.flags = hit->item.flags();
-    const bool keeps_expiry = request.operation != Operation::kTouch;
-    put_.ttl_seconds = keeps_expiry ? 0 : request.ttl_seconds;
-    put_.expiry = keeps_expiry ? hit->item.expiry() : 0;
+    if (request.operation != Operation::kTouch) {
+      put_.ttl_seconds = 0;
+      put_.expiry = hit->item.expiry();
+    }
   }
   auto refusal = MakeOf(request, hit ? &*hit : nullptr);
   if (refusal) Reset();

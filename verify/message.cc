@@ -37,7 +37,7 @@ struct WireRequest {
   uint64_t sequence;
   uint64_t expected_version;
   uint32_t item_flags;
-  uint32_t ttl_seconds;
+  uint32_t time;
   uint64_t staging_offset;
 };
 static_assert(sizeof(WireRequest) == kRequestHeadBytes && offsetof(WireRequest, sequence) == 16 &&
@@ -63,8 +63,9 @@ constexpr uint8_t kConditional = 4;
 constexpr uint8_t kSuspect = 8;
 constexpr uint8_t kCompares = 16;
 constexpr uint8_t kCreates = 32;
+constexpr uint8_t kUntil = 64;
 constexpr uint8_t kRequestFlags =
-    kRetry | kRendezvous | kConditional | kSuspect | kCompares | kCreates;
+    kRetry | kRendezvous | kConditional | kSuspect | kCompares | kCreates | kUntil;
 constexpr uint16_t kHeld = 1;
 constexpr uint32_t kKeep = 1;  // of a message of requests
 
@@ -83,11 +84,14 @@ std::string_view TextOf(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+bool IsUntil(const Request& request) { return request.ttl_seconds == 0 && request.expiry != 0; }
+
 uint8_t FlagsOf(const Request& request) {
   return static_cast<uint8_t>(
       (request.retry ? kRetry : 0) | (request.rendezvous ? kRendezvous : 0) |
       (request.conditional ? kConditional : 0) | (request.suspect ? kSuspect : 0) |
-      (request.compares ? kCompares : 0) | (request.creates ? kCreates : 0));
+      (request.compares ? kCompares : 0) | (request.creates ? kCreates : 0) |
+      (IsUntil(request) ? kUntil : 0));
 }
 
 // What only the other direction has is 0.
@@ -101,6 +105,8 @@ bool IsSound(const WireRequest& wire) {
   const auto operation = static_cast<Operation>(wire.operation);
   const bool may_create = operation >= Operation::kAppend && operation <= Operation::kIncrement;
   if ((wire.flags & kCreates) != 0 && !may_create) return false;
+  const bool may_expire = IsWrite(operation) && operation != Operation::kDelete;
+  if ((wire.flags & kUntil) != 0 && (!may_expire || wire.time == 0)) return false;
   if ((wire.flags & kCompares) == 0) return true;
   return operation == Operation::kPut && (wire.flags & kRendezvous) == 0 &&
          wire.staging_offset <= wire.value_bytes;
@@ -155,7 +161,7 @@ bool MessageWriter::Add(const Request& request) {
       .sequence = request.sequence,
       .expected_version = request.expected_version,
       .item_flags = request.flags,
-      .ttl_seconds = request.ttl_seconds,
+      .time = IsUntil(request) ? request.expiry : request.ttl_seconds,
       .staging_offset = request.compares ? request.expected_value.size() : request.staging_offset};
   return Append(std::as_bytes(std::span(&wire, 1)),
                 {request.key, request.expected_value,
@@ -234,6 +240,7 @@ std::optional<Request> MessageReader::NextRequest() {
       !IsSound(wire)) {
     return std::nullopt;
   }
+  const bool until = (wire.flags & kUntil) != 0;
   const size_t eager_bytes = rendezvous ? 0 : wire.value_bytes;
   const auto bytes = Take(kRequestHeadBytes, wire.key_bytes + eager_bytes);
   if (!bytes) return std::nullopt;
@@ -249,7 +256,8 @@ std::optional<Request> MessageReader::NextRequest() {
                  .creates = (wire.flags & kCreates) != 0,
                  .value_bytes = wire.value_bytes,
                  .flags = wire.item_flags,
-                 .ttl_seconds = wire.ttl_seconds,
+                 .ttl_seconds = until ? 0 : wire.time,
+                 .expiry = until ? wire.time : 0,
                  .request_id = wire.request_id,
                  .sequence = wire.sequence,
                  .expected_version = wire.expected_version,

@@ -16,14 +16,15 @@
 // Request, 48 bytes, then key, eager value, zeros to the next word:
 //       0    1 operation
 //       1    1 flags           1 retry, 2 rendezvous, 4 conditional, 8 suspect, 16 compares,
-//                              32 creates
+//                              32 creates, 64 until
 //       2    2 key bytes
 //       4    4 value bytes
 //       8    8 request id      echoed in the reply
 //      16    8 sequence        of writes, increasing per client and shard; 0 for reads
 //      24    8 expected version  of the item (conditional), of the superblock (CONFIRM)
 //      32    4 item flags
-//      36    4 time to live    seconds from when the write is applied, 0 = for ever
+//      36    4 time to live    seconds from when the write is applied, 0 = for ever; with `until`
+//                              the expiry, in Unix seconds of the server's clock
 //      40    8 staging offset  where the server READs the value (rendezvous); of a PUT that compares
 //                              the length of the expected value, which comes before the new one
 //
@@ -132,7 +133,7 @@ struct Request {
   uint32_t value_bytes = 0;
   uint32_t flags = 0;
   uint32_t ttl_seconds = 0;  // a duration: the server's clock alone makes an expiry of it
-  uint32_t expiry = 0;       // what it keeps where there is no duration; not in messages
+  uint32_t expiry = 0;       // what it ends at where there is no duration, 0 = never
   uint64_t request_id = 0;
   uint64_t sequence = 0;
   uint64_t expected_version = 0;

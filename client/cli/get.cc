@@ -34,8 +34,8 @@ std::expected<Answer, Error> Ask(const Options& options, Client* client, std::st
     if (!age) return std::unexpected(age.error());
     answer.age = *age;
   }
-  const std::chrono::seconds ttl = options.put.ttl;
-  auto hit = ttl.count() == 0 ? client->Get(key) : client->GetAndTouch(key, ttl);
+  const Lifetime ttl = options.put.ttl;
+  auto hit = ttl.duration().count() == 0 ? client->Get(key) : client->GetAndTouch(key, ttl);
   if (!hit) return std::unexpected(hit.error());
   answer.item = *hit;
   return answer;

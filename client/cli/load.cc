@@ -19,7 +19,6 @@
 #include "client/cli/lines.h"
 #include "client/cli/options.h"
 #include "client/cli/report.h"
-#include "client/cli/server_time.h"
 #include "program/format.h"
 #include "program/progress.h"
 #include "verify/record.h"
@@ -43,9 +42,8 @@ struct Failure {
 
 class Loader {
  public:
-  Loader(Client* client, const ServerTime& time, LineReader* lines, ParseItem parse,
-         std::string name)
-      : client_(client), time_(time), lines_(lines), parse_(parse), name_(std::move(name)) {}
+  Loader(Client* client, LineReader* lines, ParseItem parse, std::string name)
+      : client_(client), lines_(lines), parse_(parse), name_(std::move(name)) {}
 
   Outcome Run();
   std::string Summary(bool json) const;
@@ -53,14 +51,13 @@ class Loader {
  private:
   bool FillBatch();
   void TakeLine(const LineReader::Line& line);
-  std::chrono::seconds TtlOf(const ItemRef& ref) const;
+  bool HasExpired(const ItemRef& ref) const;
   void StoreBatch();
   void OnStored(size_t index, const Client::PutResult& result);
   void Reject(uint64_t line, std::string_view why);
   Outcome Conclude() const;
 
   Client* client_;
-  ServerTime time_;
   LineReader* lines_;
   ParseItem parse_;
   std::string name_;  // of the file, as messages show it
@@ -84,6 +81,14 @@ void Loader::Reject(uint64_t line, std::string_view why) {
   fmt::print(stderr, "plov: load: {}:{}: {}\n", name_, line, why);
 }
 
+// What cannot be known, because the server is away, shows when the item is stored.
+bool Loader::HasExpired(const ItemRef& ref) const {
+  if (ref.expiry == 0) return false;
+  const std::string_view key = std::string_view(bytes_).substr(ref.offset, ref.key_bytes);
+  const auto time = client_->Time(key);
+  return time && time->earliest_us >= uint64_t{ref.expiry} * 1'000'000;
+}
+
 void Loader::TakeLine(const LineReader::Line& line) {
   if (line.kind == LineReader::Kind::kTooLong) {
     return Reject(lines_->number(), "the line is longer than any item");
@@ -91,7 +96,7 @@ void Loader::TakeLine(const LineReader::Line& line) {
   ItemRef ref;
   const std::string wrong = parse_(line.text, &bytes_, &ref);
   if (!wrong.empty()) return Reject(lines_->number(), wrong);
-  if (ref.expiry != 0 && time_.Until(ref.expiry) <= std::chrono::seconds(0)) {
+  if (HasExpired(ref)) {
     ++expired_;
     return bytes_.resize(ref.offset);
   }
@@ -129,18 +134,13 @@ void Loader::OnStored(size_t index, const Client::PutResult& result) {
   if (!failure_ || line < failure_->line) failure_ = {line, error};
 }
 
-std::chrono::seconds Loader::TtlOf(const ItemRef& ref) const {
-  if (ref.expiry == 0) return std::chrono::seconds(0);
-  return std::max(time_.Until(ref.expiry), std::chrono::seconds(1));
-}
-
 void Loader::StoreBatch() {
   items_.clear();
   const std::string_view bytes = bytes_;  // it grows no more
   for (const ItemRef& ref : refs_) {
     items_.push_back({bytes.substr(ref.offset, ref.key_bytes),
                       bytes.substr(ref.offset + ref.key_bytes, ref.value_bytes),
-                      {.flags = ref.flags, .ttl = TtlOf(ref)}});
+                      {.flags = ref.flags, .ttl = Lifetime::Until(ref.expiry)}});
   }
   client_->PutMany(
       items_, [this](size_t index, const Client::PutResult& result) { OnStored(index, result); });
@@ -208,11 +208,8 @@ Outcome Load(const Options& options, program::Output* output) {
   if (fd < 0) return FailErrno(fmt::format("cannot open {}", path), errno);
   auto client = Connect(options);
   if (!client) return std::unexpected(client.error());
-  std::expected<ServerTime, Error> time;
-  if (options.json_lines) time = ServerTime::Ask(&*client);
-  if (!time) return std::unexpected(time.error());
   LineReader lines(fd, options.json_lines ? kJsonLineBytesMax : kLineBytesMax);
-  Loader loader(&*client, *time, &lines, options.json_lines ? ParseJsonLine : ParseLine,
+  Loader loader(&*client, &lines, options.json_lines ? ParseJsonLine : ParseLine,
                 is_stdin ? "standard input" : Printable(path));
   const Outcome outcome = loader.Run();
   output->Write(loader.Summary(options.json));

@@ -14,7 +14,6 @@
 #include "client/cli/cluster.h"
 #include "client/cli/probes.h"
 #include "client/cli/read_head.h"
-#include "client/cli/server_time.h"
 #include "cluster/fields.h"
 #include "cluster/planner.h"
 #include "fabric/fabric.h"

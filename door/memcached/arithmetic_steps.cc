@@ -1,15 +1,13 @@
 // The steps of incr, decr and ma.
 //
 // The server's operation does what memcached does, with one difference: memcached keeps the length of a value that
-// becomes shorter, with spaces behind. So an item without expiry is written as memcached would, over the version
-// found, where the length shrinks. One with expiry is left to the server's operation, which keeps the moment of its
-// expiry exactly, and so is one that others write at the same time; protocol.txt tells clients not to rely on the
-// spaces.
+// becomes shorter, with spaces behind. So an item is written as memcached would, over the version found, where the
+// length shrinks. One that others write at the same time is left to the server's operation; protocol.txt tells
+// clients not to rely on the spaces.
 
 #include <algorithm>
 
 #include "door/memcached/command_request.h"
-#include "door/memcached/expiry.h"
 #include "door/memcached/numbers.h"
 
 namespace plov::door::memcached {
@@ -61,7 +59,7 @@ void CommandRequest::ChangeFound(const Item& item) {
   found_expiry_ = item.expiry;
   found_version_ = item.version;
   const bool keeps_length = std::to_string(number_).size() >= item.value.size();
-  const bool is_left_to_server = keeps_length || item.expiry != 0 || tries_ >= kPaddedTriesMax;
+  const bool is_left_to_server = keeps_length || tries_ >= kPaddedTriesMax;
   if (IsPlainNumber(item.value) && is_left_to_server) return Increment();
   PutNumber(item);
 }
@@ -86,11 +84,10 @@ void CommandRequest::Increment() {
 }
 
 void CommandRequest::PutNumber(const Item& item) {
-  const size_t length = item.expiry == 0 ? item.value.size() : 0;
   value = std::to_string(number_);
-  value.resize(std::max(value.size(), length), ' ');
+  value.resize(std::max(value.size(), item.value.size()), ' ');
   const PutOptions options{
-      .expected_version = item.version, .flags = item.flags, .ttl = RemainingOf(item)};
+      .expected_version = item.version, .flags = item.flags, .ttl = Lifetime::Until(item.expiry)};
   client().StartPut(key(), value, options, [this](const Client::PutResult& result) {
     if (result) return EndNumber(number_, *result);
     const bool lost =
@@ -101,12 +98,12 @@ void CommandRequest::PutNumber(const Item& item) {
 }
 
 void CommandRequest::Vivify() {
-  const Lifetime lifetime = Lifetime::Of(*command.vivify);
+  const Ending ending = EndingOf(*command.vivify);
   number_ = command.initial;
-  found_expiry_ = ExpiryOf(lifetime.ttl);
-  if (lifetime.is_over) return EndNumber(number_, 1);
+  found_expiry_ = ending.expiry;
+  if (ending.is_over) return EndNumber(number_, 1);
   value = std::to_string(number_);
-  client().StartPut(key(), value, {.mode = PutMode::kAdd, .ttl = lifetime.ttl},
+  client().StartPut(key(), value, {.mode = PutMode::kAdd, .ttl = ending.ttl()},
                     [this](const Client::PutResult& result) {
                       if (result) return EndNumber(number_, *result);
                       if (result.error().code != Code::kExists) {
@@ -120,15 +117,15 @@ void CommandRequest::EndNumber(uint64_t number, Version version) {
   number_ = number;
   Count(door::Count::kArithmeticHits);
   if (!command.has_exptime) return EndWithNumber(version);
-  const Lifetime lifetime = Lifetime::Of(command.exptime);
+  const Ending ending = EndingOf(command.exptime);
   found_version_ = version;
-  found_expiry_ = ExpiryOf(lifetime.ttl);
-  if (lifetime.is_over) {
+  found_expiry_ = ending.expiry;
+  if (ending.is_over) {
     return client().StartDelete(
         key(), version, [this](const Client::DeleteResult&) { EndWithNumber(found_version_); });
   }
   // If another one was faster, the number it wrote has the expiry that it wanted.
-  client().StartTouch(key(), lifetime.ttl, version, [this](const Client::PutResult& result) {
+  client().StartTouch(key(), ending.ttl(), version, [this](const Client::PutResult& result) {
     EndWithNumber(result ? *result : found_version_);
   });
 }

@@ -1,7 +1,5 @@
 #include "door/memcached/command_request.h"
 
-#include <time.h>
-
 namespace plov::door::memcached {
 
 namespace {
@@ -17,15 +15,23 @@ void DropIfLarge(std::string* text) {
   if (text->capacity() > kSpareValueMax) *text = {};
 }
 
+uint32_t UnixSecondsUp(int64_t unix_us) {
+  return static_cast<uint32_t>((unix_us + 999'999) / 1'000'000);
+}
+
 }  // namespace
 
-Lifetime Lifetime::Of(int64_t exptime) {
+// It lives at least its time: the second is rounded up.
+Ending Ending::Of(int64_t exptime, int64_t now_us) {
   if (exptime == 0) return {};
   if (exptime < 0) return {.is_over = true};
-  if (exptime <= kRelativeMax) return {.ttl = std::chrono::seconds(exptime)};
-  const std::chrono::seconds left(exptime - ::time(nullptr));
-  if (left.count() <= 0) return {.is_over = true};
-  return {.ttl = left};
+  const auto seconds = static_cast<uint32_t>(exptime);
+  if (exptime <= kRelativeMax) return {.expiry = UnixSecondsUp(now_us) + seconds};
+  return {.expiry = seconds, .is_over = exptime <= now_us / 1'000'000};
+}
+
+int64_t CommandRequest::SecondsLeft(uint32_t expiry) const {
+  return int64_t{expiry} - UnixSecondsUp(connection()->worker()->ServerUs(key()));
 }
 
 void CommandRequest::Reset() {

@@ -9,7 +9,6 @@
 
 #include <plov/client.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,13 +23,13 @@
 
 namespace plov::door::memcached {
 
-// How long an item lives from now on, as memcached counts: up to 30 days from now, above that Unix time, negative
-// ends at once.
-struct Lifetime {
-  std::chrono::seconds ttl{0};  // 0: for ever
+// When an item ends, as memcached counts: up to 30 days from now, above that in Unix time, negative at once.
+struct Ending {
+  uint32_t expiry = 0;  // 0: never
   bool is_over = false;
 
-  static Lifetime Of(int64_t exptime);
+  static Ending Of(int64_t exptime, int64_t now_us);
+  Lifetime ttl() const { return Lifetime::Until(expiry); }
 };
 
 class CommandRequest : public Request {
@@ -78,9 +77,12 @@ class CommandRequest : public Request {
   void Reset();
   // Of the item that a write found, or made.
   uint32_t found_expiry() const { return found_expiry_; }
+  // From the second that has begun at the server; negative when it is over.
+  int64_t SecondsLeft(uint32_t expiry) const;
 
  private:
   Client& client() { return worker_->client(); }
+  Ending EndingOf(int64_t exptime) { return Ending::Of(exptime, worker_->ServerUs(key())); }
 
   // command_request.cc: ends.
   void End() { connection()->End(this); }
@@ -103,8 +105,6 @@ class CommandRequest : public Request {
   void Join(const Item& item);
   void EndPut(const Client::PutResult& result);
   void EndStoreByDelete(const Client::DeleteResult& result);
-  // The ttl of what replaces the item.
-  static std::chrono::seconds RemainingOf(const Item& item);
 
   // touch_steps.cc
   void StartTouch();

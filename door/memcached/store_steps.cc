@@ -1,9 +1,6 @@
 // The steps of set, add, replace, append, prepend, cas and ms.
 
-#include <algorithm>
-
 #include "door/memcached/command_request.h"
-#include "door/memcached/expiry.h"
 
 namespace plov::door::memcached {
 
@@ -45,14 +42,14 @@ void CommandRequest::StartStore() {
   const bool compares_with_none = command.mode == StoreMode::kCas && command.cas == 0;
   if (compares_with_none) return StartCheckedStore();
   if (IsLongJoin()) return StartLongJoin();
-  const Lifetime lifetime = Lifetime::Of(command.exptime);
-  if (lifetime.is_over && !IsJoin(command.mode)) return StartExpiredStore();
+  const Ending ending = EndingOf(command.exptime);
+  if (ending.is_over && !IsJoin(command.mode)) return StartExpiredStore();
   PutOptions options{.mode = PutModeOf(command.mode)};
   // add with a cas is an add.
   if (command.mode != StoreMode::kAdd) options.expected_version = command.cas;
   if (!IsJoin(command.mode)) {
     options.flags = command.flags;
-    options.ttl = lifetime.ttl;
+    options.ttl = ending.ttl();
   }
   StartPut(options);
 }
@@ -132,18 +129,13 @@ void CommandRequest::Join(const Item& item) {
   found_value_ += appends ? item.value : std::string_view(value);
   found_value_ += appends ? std::string_view(value) : item.value;
   const PutOptions options{
-      .expected_version = item.version, .flags = item.flags, .ttl = RemainingOf(item)};
+      .expected_version = item.version, .flags = item.flags, .ttl = Lifetime::Until(item.expiry)};
   client().StartPut(key(), found_value_, options, [this](const Client::PutResult& result) {
     const bool lost = !result && (result.error().code == Code::kVersionMismatch ||
                                   result.error().code == Code::kNotFound);
     if (!lost || command.cas != 0) return EndPut(result);
     if (MayRetry()) StartLongJoin();
   });
-}
-
-std::chrono::seconds CommandRequest::RemainingOf(const Item& item) {
-  if (item.expiry == 0) return std::chrono::seconds(0);
-  return std::chrono::seconds(std::max<int64_t>(SecondsUntil(item.expiry), 1));
 }
 
 }  // namespace plov::door::memcached

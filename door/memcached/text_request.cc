@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "door/memcached/base64.h"
-#include "door/memcached/expiry.h"
 #include "door/memcached/numbers.h"
 
 namespace plov::door::memcached {
@@ -21,14 +20,6 @@ void ForEachFlag(std::string_view flags, Each&& each) {
     each(flags.substr(0, end));
     flags.remove_prefix(end);
   }
-}
-
-void AddRemaining(uint32_t expiry, std::string* to) {
-  if (expiry == 0) {
-    *to += "-1";
-    return;
-  }
-  AppendNumber(static_cast<uint64_t>(std::max<int64_t>(SecondsUntil(expiry), 0)), to);
 }
 
 void AddKey(std::string_view key, bool is_binary, std::string* to) {
@@ -166,6 +157,14 @@ void TextRequest::AddClassicItem(const Item& item, std::string* to) const {
   *to += "\r\n";
 }
 
+void TextRequest::AddSecondsLeft(uint32_t expiry, std::string* to) const {
+  if (expiry == 0) {
+    *to += "-1";
+    return;
+  }
+  AppendNumber(static_cast<uint64_t>(std::max<int64_t>(SecondsLeft(expiry), 0)), to);
+}
+
 void TextRequest::AddMetaItem(const Item& item, std::optional<uint32_t> touched_expiry,
                               std::string* to) const {
   if (command.wants_value) {
@@ -186,7 +185,7 @@ void TextRequest::AddMetaItem(const Item& item, std::optional<uint32_t> touched_
         break;
       case 't':
         *to += " t";
-        AddRemaining(expires, to);
+        AddSecondsLeft(expires, to);
         break;
       case 'c':
         *to += " c";
@@ -214,7 +213,7 @@ void TextRequest::AddDebug(const Item& item, std::string* to) const {
   if (item.expiry == 0) {
     *to += "-1";
   } else {
-    *to += std::to_string(-SecondsUntil(item.expiry));
+    *to += std::to_string(-SecondsLeft(item.expiry));
   }
   *to += " cas=";
   AppendNumber(item.version, to);
@@ -231,7 +230,7 @@ void TextRequest::AddReturned(Version version, std::string* to) const {
       AppendNumber(version, to);
     } else if (flag[0] == 't' && has_item && command.verb == Verb::kMetaArithmetic) {
       *to += " t";
-      AddRemaining(found_expiry(), to);
+      AddSecondsLeft(found_expiry(), to);
     } else {
       AddEcho(flag, command, to);
     }

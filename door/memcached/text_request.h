@@ -33,6 +33,7 @@ class TextRequest final : public CommandRequest {
   void AddNoMemory(std::string* to) const override;
 
   void AddClassicItem(const Item& item, std::string* to) const;
+  void AddSecondsLeft(uint32_t expiry, std::string* to) const;
   void AddMetaItem(const Item& item, std::optional<uint32_t> touched_expiry, std::string* to) const;
   void AddDebug(const Item& item, std::string* to) const;
   void AddMetaOutcome(std::string_view code, Version version, std::string* to) const;

@@ -1,21 +1,23 @@
 // The steps of touch, gat, gats, mg with T, delete, md and flush_all, and those that the binary protocol has of them.
 
+#include <algorithm>
+#include <chrono>
+
 #include "door/memcached/command_request.h"
-#include "door/memcached/expiry.h"
 
 namespace plov::door::memcached {
 
 void CommandRequest::StartTouch() {
   Count(door::Count::kTouches);
-  const Lifetime lifetime = Lifetime::Of(command.exptime);
-  if (lifetime.is_over) {
+  const Ending ending = EndingOf(command.exptime);
+  if (ending.is_over) {
     return client().StartDelete(key(), 0, [this](const Client::DeleteResult& result) {
       if (!result) return EndWithFailure(result.error());
       if (*result) Count(door::Count::kTouchHits);
       EndWith(*result ? Outcome::kTouched : Outcome::kNotFound);
     });
   }
-  client().StartTouch(key(), lifetime.ttl, 0, [this](const Client::PutResult& result) {
+  client().StartTouch(key(), ending.ttl(), 0, [this](const Client::PutResult& result) {
     if (result) {
       Count(door::Count::kTouchHits);
       return EndWith(Outcome::kTouched);
@@ -46,8 +48,8 @@ void CommandRequest::TouchFound(const Item& item) {
   found_flags_ = item.flags;
   found_expiry_ = item.expiry;
   found_version_ = item.version;
-  const Lifetime lifetime = Lifetime::Of(command.exptime);
-  if (lifetime.is_over) {
+  const Ending ending = EndingOf(command.exptime);
+  if (ending.is_over) {
     return client().StartDelete(key(), item.version, [this](const Client::DeleteResult& result) {
       if (result && *result) return EndGat(found_version_, 1);
       if (!result && result.error().code != Code::kVersionMismatch) {
@@ -57,8 +59,8 @@ void CommandRequest::TouchFound(const Item& item) {
     });
   }
   client().StartTouch(
-      key(), lifetime.ttl, item.version, [this, lifetime](const Client::PutResult& result) {
-        if (result) return EndGat(*result, ExpiryOf(lifetime.ttl));
+      key(), ending.ttl(), item.version, [this, ending](const Client::PutResult& result) {
+        if (result) return EndGat(*result, ending.expiry);
         const bool lost =
             result.error().code == Code::kVersionMismatch || result.error().code == Code::kNotFound;
         if (!lost) return EndWithFailure(result.error());
@@ -77,9 +79,10 @@ void CommandRequest::EndGat(Version version, uint32_t expiry) {
 // As memcached: a negative delay is none, and at a time that has gone by nothing is to be done any more.
 void CommandRequest::StartFlush() {
   Count(door::Count::kFlushes);
-  const Lifetime delay = Lifetime::Of(command.exptime);
-  if (delay.is_over && command.exptime > 0) return EndWith(Outcome::kFlushed);
-  client().StartFlush(delay.ttl, [this](const Client::FlushResult& result) {
+  const Ending begin = EndingOf(command.exptime);
+  if (begin.is_over && command.exptime > 0) return EndWith(Outcome::kFlushed);
+  const int64_t delay = begin.expiry == 0 ? 0 : std::max<int64_t>(SecondsLeft(begin.expiry), 0);
+  client().StartFlush(std::chrono::seconds(delay), [this](const Client::FlushResult& result) {
     if (!result) return EndWithFailure(result.error());
     EndWith(Outcome::kFlushed);
   });

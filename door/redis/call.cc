@@ -4,6 +4,7 @@
 
 #include "door/redis/answer.h"
 #include "door/redis/command.h"
+#include "door/redis/expiry.h"
 #include "door/worker.h"
 
 namespace plov::door::redis {
@@ -19,6 +20,10 @@ std::string LowerCaseOf(std::string_view text) {
 }
 
 }  // namespace
+
+int64_t Call::NowMs() const {
+  return connection()->worker()->ServerUs(arguments_[1]) / (1'000'000 / kMsPerSecond);
+}
 
 void Call::Answer(std::string_view reply) const {
   connection()->worker()->counters().Add(Count::kOthers);

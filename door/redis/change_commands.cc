@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "door/redis/command.h"
-#include "door/redis/expiry.h"
 #include "door/redis/numbers.h"
 
 namespace plov::door::redis {
@@ -45,7 +44,7 @@ Change PlanAppend(const std::string& tail, size_t bytes_max, const Item* item) {
   change.action = Change::Action::kPut;
   if (item != nullptr) {
     change.value = item->value;
-    change.ttl = TtlOf(item->expiry);
+    change.ttl = Lifetime::Until(item->expiry);
   }
   change.value += tail;
   return change;
@@ -70,7 +69,7 @@ Change PlanSetRange(const RangeChange& range, const Item* item) {
   change.action = Change::Action::kPut;
   if (item != nullptr) {
     change.value = item->value;
-    change.ttl = TtlOf(item->expiry);
+    change.ttl = Lifetime::Until(item->expiry);
   }
   const size_t end = range.offset + range.part.size();
   if (change.value.size() < end) change.value.resize(end);
@@ -90,7 +89,7 @@ Change PlanIncrByFloat(const std::string& delta_text, const Item* item) {
   Change change;
   change.action = Change::Action::kPut;
   change.value = FloatText(after);
-  if (item != nullptr) change.ttl = TtlOf(item->expiry);
+  if (item != nullptr) change.ttl = Lifetime::Until(item->expiry);
   AddBulk(change.value, &change.reply);
   return change;
 }

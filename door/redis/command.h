@@ -93,6 +93,9 @@ class Call {
   Resp resp() const { return place_.session->resp; }
   const RedisOptions& options() const { return *place_.options; }
 
+  // At the server of the key that is the first argument, in Unix milliseconds.
+  int64_t NowMs() const;
+
   // The reply of what needs no server.
   void Answer(std::string_view reply) const;
   // `text` is "ERR ..." or another kind.

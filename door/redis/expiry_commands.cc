@@ -55,7 +55,7 @@ std::optional<Conditions> ConditionsOf(const Call& call) {
 }
 
 // In Unix milliseconds, perhaps long ago. nullopt: beyond what Redis counts.
-std::optional<int64_t> AnyMomentOf(int64_t number, ExpiryUnit unit) {
+std::optional<int64_t> AnyMomentOf(int64_t number, ExpiryUnit unit, int64_t now_ms) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   if (unit == ExpiryUnit::kSeconds || unit == ExpiryUnit::kUnixSeconds) {
@@ -63,20 +63,19 @@ std::optional<int64_t> AnyMomentOf(int64_t number, ExpiryUnit unit) {
     number *= kMsPerSecond;
   }
   const bool is_relative = unit == ExpiryUnit::kSeconds || unit == ExpiryUnit::kMs;
-  const int64_t from = is_relative ? UnixMs() : 0;
+  const int64_t from = is_relative ? now_ms : 0;
   if (number > kMost - from) return std::nullopt;
   return number + from;
 }
 
-Change PlanExpire(const Conditions& conditions, int64_t moment, const Item* item) {
+Change PlanExpire(const Conditions& conditions, int64_t moment, bool is_past, const Item* item) {
   Change change;
   const bool applies =
       item != nullptr && conditions.Allow(int64_t{item->expiry} * kMsPerSecond, moment);
   AddInteger(applies ? 1 : 0, &change.reply);
   if (!applies) return change;
-  const bool is_past = moment <= UnixMs();
   change.action = is_past ? Change::Action::kDelete : Change::Action::kTouch;
-  if (!is_past) change.ttl = TtlUntil(moment);
+  if (!is_past) change.ttl = Until(moment);
   return change;
 }
 
@@ -85,15 +84,17 @@ void ExpireIn(const Call& call, ExpiryUnit unit) {
   if (!conditions) return;
   const auto number = IntegerOf(call[2]);
   if (!number) return call.Refuse(kNotAnInteger);
-  const auto moment = AnyMomentOf(*number, unit);
+  const int64_t now_ms = call.NowMs();
+  const auto moment = AnyMomentOf(*number, unit, now_ms);
   if (!moment) return call.RefuseExpiry();
+  const bool is_past = *moment <= now_ms;
   if (!conditions->are_none()) {
-    return call.Rewrite([conditions = *conditions, moment = *moment](const Item* item) {
-      return PlanExpire(conditions, moment, item);
+    return call.Rewrite([conditions = *conditions, moment = *moment, is_past](const Item* item) {
+      return PlanExpire(conditions, moment, is_past, item);
     });
   }
-  if (*moment <= UnixMs()) return call.Write(new DeleteWrite(call[1]));
-  call.Write(new TouchWrite(call[1], *moment));
+  if (is_past) return call.Write(new DeleteWrite(call[1]));
+  call.Write(new TouchWrite(call[1], Until(*moment)));
 }
 
 Change PlanPersist(const Item* item) {

@@ -1,7 +1,6 @@
 #include "door/redis/key_write.h"
 
 #include "door/connection.h"
-#include "door/redis/expiry.h"
 #include "door/redis/numbers.h"
 #include "door/worker.h"
 
@@ -62,7 +61,7 @@ void StoreWrite::Begin() {
 
 void TouchWrite::Begin() {
   Count(door::Count::kTouches);
-  client().StartTouch(key(), TtlUntil(unix_ms_), 0, [this](const Client::PutResult& result) {
+  client().StartTouch(key(), ttl_, 0, [this](const Client::PutResult& result) {
     if (!result && result.error().code != Code::kNotFound) return EndWithFailure(result.error());
     if (result) Count(door::Count::kTouchHits);
     EndWithInteger(result ? 1 : 0);

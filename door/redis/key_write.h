@@ -7,7 +7,6 @@
 
 #include <plov/client.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -72,12 +71,12 @@ class StoreWrite final : public KeyWrite {
 
 class TouchWrite final : public KeyWrite {
  public:
-  TouchWrite(std::string_view key, int64_t unix_ms) : KeyWrite(key), unix_ms_(unix_ms) {}
+  TouchWrite(std::string_view key, Lifetime ttl) : KeyWrite(key), ttl_(ttl) {}
 
  private:
   void Begin() override;
 
-  const int64_t unix_ms_;
+  const Lifetime ttl_;
 };
 
 class DeleteWrite final : public KeyWrite {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "door/connection.h"
 #include "door/redis/command.h"
 #include "door/redis/expiry.h"
 #include "door/redis/numbers.h"
+#include "door/worker.h"
 
 namespace plov::door::redis {
 
@@ -49,14 +51,21 @@ std::optional<int64_t> WithoutExpiry(const Item* item) {
   return std::nullopt;
 }
 
-void ShowTtl(const KeyRead&, const Item* item, std::string* to) {
-  if (const auto without = WithoutExpiry(item)) return AddInteger(*without, to);
-  AddInteger(std::max<int64_t>(int64_t{item->expiry} - NextUnixSecond(), 0), to);
+int64_t LeftMs(const KeyRead& read, const Item& item) {
+  const int64_t now_ms =
+      read.connection()->worker()->ServerUs(read.key()) / (1'000'000 / kMsPerSecond);
+  return std::max<int64_t>(int64_t{item.expiry} * kMsPerSecond - now_ms, 0);
 }
 
-void ShowPTtl(const KeyRead&, const Item* item, std::string* to) {
+// Whole seconds: what SET's EX said, right after it.
+void ShowTtl(const KeyRead& read, const Item* item, std::string* to) {
   if (const auto without = WithoutExpiry(item)) return AddInteger(*without, to);
-  AddInteger(std::max<int64_t>(int64_t{item->expiry} * kMsPerSecond - UnixMs(), 0), to);
+  AddInteger(LeftMs(read, *item) / kMsPerSecond, to);
+}
+
+void ShowPTtl(const KeyRead& read, const Item* item, std::string* to) {
+  if (const auto without = WithoutExpiry(item)) return AddInteger(*without, to);
+  AddInteger(LeftMs(read, *item), to);
 }
 
 void ShowExpireTime(const KeyRead&, const Item* item, std::string* to) {

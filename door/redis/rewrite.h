@@ -4,7 +4,6 @@
 // Threads: a worker's.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,7 +16,7 @@ namespace plov::door::redis {
 struct Change {
   enum class Action : uint8_t {
     kNothing,
-    kPut,     // `value`, which lives for `ttl`
+    kPut,     // `value`, with `ttl`
     kAppend,  // `value` behind the one that is there; at most kAppendMax bytes
     kTouch,   // `ttl`
     kDelete,
@@ -26,7 +25,7 @@ struct Change {
 
   Action action = Action::kNothing;
   std::string value;
-  std::chrono::seconds ttl{0};
+  Lifetime ttl = {};
   std::string reply;
   bool is_error = false;
 };

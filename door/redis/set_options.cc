@@ -56,7 +56,8 @@ std::optional<SetOptions> SetOptions::OfGetEx(std::span<const std::string_view> 
   return Parse(words, TakeGetExWord);
 }
 
-std::expected<int64_t, ExpiryError> MomentOf(std::string_view text, ExpiryUnit unit) {
+std::expected<int64_t, ExpiryError> MomentOf(std::string_view text, ExpiryUnit unit,
+                                             int64_t now_ms) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const auto number = IntegerOf(text);
   if (!number) return std::unexpected(ExpiryError::kNoInteger);
@@ -67,9 +68,8 @@ std::expected<int64_t, ExpiryError> MomentOf(std::string_view text, ExpiryUnit u
   }
   if (is_seconds) moment *= kMsPerSecond;
   if (unit == ExpiryUnit::kUnixSeconds || unit == ExpiryUnit::kUnixMs) return moment;
-  const int64_t now = UnixMs();
-  if (moment > kMost - now) return std::unexpected(ExpiryError::kInvalid);
-  return moment + now;
+  if (moment > kMost - now_ms) return std::unexpected(ExpiryError::kInvalid);
+  return moment + now_ms;
 }
 
 }  // namespace plov::door::redis

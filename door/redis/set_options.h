@@ -30,7 +30,8 @@ struct SetOptions {
   static std::optional<SetOptions> OfGetEx(std::span<const std::string_view> words);
 };
 
-// When an item is to end, in Unix milliseconds, of a `text` that has to be above 0.
-std::expected<int64_t, ExpiryError> MomentOf(std::string_view text, ExpiryUnit unit);
+// When an item is to end, in Unix milliseconds as `now_ms` is, of a `text` that has to be above 0.
+std::expected<int64_t, ExpiryError> MomentOf(std::string_view text, ExpiryUnit unit,
+                                             int64_t now_ms);
 
 }  // namespace plov::door::redis

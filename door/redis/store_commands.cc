@@ -27,10 +27,22 @@ std::string_view NullReply(Resp resp) {
   return resp == Resp::k2 ? kNull2 : kNull3;
 }
 
-bool IsPast(int64_t unix_ms) { return unix_ms <= UnixMs(); }
+// How long an item is to live: for ever, or until it ends, which may be over already.
+struct Ending {
+  Lifetime ttl;
+  bool is_over = false;
+};
 
-// What SET makes of an item, as far as the server does not do it in one operation. moment: 0 for ever.
-Change PlanSet(const SetOptions& options, const std::string& value, int64_t moment, Resp resp,
+std::expected<Ending, ExpiryError> EndingOf(const Call& call, std::string_view text,
+                                            ExpiryUnit unit) {
+  const int64_t now_ms = call.NowMs();
+  const auto moment = MomentOf(text, unit, now_ms);
+  if (!moment) return std::unexpected(moment.error());
+  return Ending{Until(*moment), *moment <= now_ms};
+}
+
+// What SET makes of an item, as far as the server does not do it in one operation.
+Change PlanSet(const SetOptions& options, const std::string& value, const Ending& ending, Resp resp,
                const Item* item) {
   Change change;
   const bool stores = item == nullptr ? !options.xx : !options.nx;
@@ -42,61 +54,60 @@ Change PlanSet(const SetOptions& options, const std::string& value, int64_t mome
     change.reply = kOkReply;
   }
   if (!stores) return change;
-  if (moment != 0 && IsPast(moment)) {
+  if (ending.is_over) {
     if (item != nullptr) change.action = Change::Action::kDelete;
     return change;
   }
   change.action = Change::Action::kPut;
   change.value = value;
-  if (options.keep_ttl && item != nullptr) change.ttl = TtlOf(item->expiry);
-  if (moment != 0) change.ttl = TtlUntil(moment);
+  change.ttl = ending.ttl;
+  if (options.keep_ttl && item != nullptr) change.ttl = Lifetime::Until(item->expiry);
   return change;
 }
 
-void AddSet(const Call& call, SetOptions options, std::string_view value, int64_t moment) {
-  const bool is_one_step = !options.get && !options.keep_ttl && (moment == 0 || !IsPast(moment));
+void AddSet(const Call& call, SetOptions options, std::string_view value, const Ending& ending) {
+  const bool is_one_step = !options.get && !options.keep_ttl && !ending.is_over;
   if (!is_one_step) {
-    return call.Rewrite([options = std::move(options), value = std::string(value), moment,
+    return call.Rewrite([options = std::move(options), value = std::string(value), ending,
                          resp = call.resp()](const Item* item) {
-      return PlanSet(options, value, moment, resp, item);
+      return PlanSet(options, value, ending, resp, item);
     });
   }
-  PutOptions put;
+  PutOptions put{.ttl = ending.ttl};
   if (options.nx) put.mode = PutMode::kAdd;
   if (options.xx) put.mode = PutMode::kReplace;
-  if (moment != 0) put.ttl = TtlUntil(moment);
   call.Write(new StoreWrite(call[1], std::string(value), put,
                             {.stored = kOkReply, .refused = NullReply(call.resp())}));
 }
 
 void SetWithExpiry(const Call& call, ExpiryUnit unit) {
-  const auto moment = MomentOf(call[2], unit);
-  if (!moment) return RefuseMoment(call, moment.error());
-  AddSet(call, {}, call[3], *moment);
+  const auto ending = EndingOf(call, call[2], unit);
+  if (!ending) return RefuseMoment(call, ending.error());
+  AddSet(call, {}, call[3], *ending);
 }
 
-Change PlanGetEx(const SetOptions& options, Resp resp, const Item* item) {
+Change PlanGetEx(bool persists, const std::expected<Ending, ExpiryError>& ending, Resp resp,
+                 const Item* item) {
   Change change;
   if (item == nullptr) {
     AddNull(resp, &change.reply);
     return change;
   }
   AddBulk(item->value, &change.reply);
-  if (options.persist) {
+  if (persists) {
     if (item->expiry != 0) change.action = Change::Action::kTouch;
     return change;
   }
-  const auto moment = MomentOf(options.expiry, *options.unit);
-  if (!moment) {
+  if (!ending) {
     change.reply.clear();
     change.is_error = true;
-    AddError(moment.error() == ExpiryError::kInvalid ? "ERR invalid expire time in 'getex' command"
+    AddError(ending.error() == ExpiryError::kInvalid ? "ERR invalid expire time in 'getex' command"
                                                      : kNotAnInteger,
              &change.reply);
     return change;
   }
-  change.action = IsPast(*moment) ? Change::Action::kDelete : Change::Action::kTouch;
-  change.ttl = TtlUntil(*moment);
+  change.action = ending->is_over ? Change::Action::kDelete : Change::Action::kTouch;
+  change.ttl = ending->ttl;
   return change;
 }
 
@@ -109,13 +120,10 @@ void Set(Call& call) {
   for (size_t i = 3; i < call.count(); ++i) words.push_back(call[i]);
   auto options = SetOptions::OfSet(words);
   if (!options) return call.Refuse(kSyntaxError);
-  int64_t moment = 0;
-  if (options->unit) {
-    const auto given = MomentOf(options->expiry, *options->unit);
-    if (!given) return RefuseMoment(call, given.error());
-    moment = *given;
-  }
-  AddSet(call, std::move(*options), call[2], moment);
+  std::expected<Ending, ExpiryError> ending;
+  if (options->unit) ending = EndingOf(call, options->expiry, *options->unit);
+  if (!ending) return RefuseMoment(call, ending.error());
+  AddSet(call, std::move(*options), call[2], *ending);
 }
 
 void SetNx(Call& call) {
@@ -129,7 +137,7 @@ void PSetEx(Call& call) { SetWithExpiry(call, ExpiryUnit::kMs); }
 void GetSet(Call& call) {
   SetOptions options;
   options.get = true;
-  AddSet(call, options, call[2], 0);
+  AddSet(call, options, call[2], {});
 }
 
 void MSet(Call& call) {
@@ -142,11 +150,13 @@ void MSet(Call& call) {
 void GetEx(Call& call) {
   std::vector<std::string_view> words;
   for (size_t i = 2; i < call.count(); ++i) words.push_back(call[i]);
-  auto options = SetOptions::OfGetEx(words);
+  const auto options = SetOptions::OfGetEx(words);
   if (!options) return call.Refuse(kSyntaxError);
   if (words.empty()) return Get(call);
-  call.Rewrite([options = std::move(*options), resp = call.resp()](const Item* item) {
-    return PlanGetEx(options, resp, item);
+  std::expected<Ending, ExpiryError> ending;
+  if (options->unit) ending = EndingOf(call, options->expiry, *options->unit);
+  call.Rewrite([persists = options->persist, ending, resp = call.resp()](const Item* item) {
+    return PlanGetEx(persists, ending, resp, item);
   });
 }
 

@@ -110,6 +110,25 @@ TEST_F(Modify, TouchIsSeenByGet) {
   EXPECT_EQ(client.GetAndTouch("none", seconds(-1)).error().code, Code::kInvalidArgument);
 }
 
+TEST_F(Modify, ItemsEndAtAMomentOfTheServersClock) {
+  const auto time = client.Time("k");
+  ASSERT_TRUE(time);
+  EXPECT_LE(time->earliest_us, time->latest_us);
+  const auto now = static_cast<uint32_t>(time->latest_us / 1'000'000);
+  ASSERT_TRUE(client.Put("k", "v", {.ttl = Lifetime::Until(now + 5000)}));
+  EXPECT_EQ((*client.Get("k"))->expiry, now + 5000);
+  ASSERT_TRUE(client.Touch("k", Lifetime::Until(now + 6000)));
+  EXPECT_EQ((*client.Get("k"))->expiry, now + 6000);
+  EXPECT_EQ((*client.GetAndTouch("k", Lifetime::Until(now + 7000)))->expiry, now + 6000);
+  EXPECT_EQ((*client.Get("k"))->expiry, now + 7000);
+  ASSERT_TRUE(client.Increment("n", 1, {.initial = 0, .ttl = Lifetime::Until(now + 8000)}));
+  EXPECT_EQ((*client.Get("n"))->expiry, now + 8000);
+  ASSERT_TRUE(client.Put("k", "over", {.ttl = Lifetime::Until(now - 1)}));
+  EXPECT_FALSE(client.Get("k")->has_value());
+  EXPECT_TRUE(client.Put("k", "new", {.mode = PutMode::kAdd}));
+  EXPECT_EQ(client.Time("").error().code, Code::kInvalidArgument);
+}
+
 TEST_F(Modify, FlushDeletesEverythingThatIsThere) {
   std::vector<std::string> keys;
   for (int i = 0; i < 2000; ++i) keys.push_back("key " + std::to_string(i));

@@ -87,6 +87,36 @@ TEST_F(ShardModify, JoinsKeepFlagsAndExpiry) {
   EXPECT_GT(hit->item.version(), appended.version);
 }
 
+TEST_F(ShardModify, WhatStoresCanTellTheMomentOfItsEnd) {
+  const auto until = [](Request request, uint64_t expiry) {
+    request.expiry = static_cast<uint32_t>(expiry);
+    return request;
+  };
+  const auto expiry_of = [this](std::string_view key) {
+    const auto hit = world.store->Get(key, MonotonicUs());
+    return hit ? hit->item.expiry() : 0;
+  };
+  auto mortal = PutOf("mortal", "v", 9);
+  mortal.ttl_seconds = 100;
+  world.AskOne(client, mortal);
+  const uint64_t now = expiry_of("mortal") - 100;
+  world.AskOne(client, until(PutOf("key", "b", 1), now + 5000));
+  EXPECT_EQ(expiry_of("key"), now + 5000);
+  EXPECT_EQ(world.AskOne(client, until(AppendOf("key", "c", 2), now + 9000)).status, Code::kOk);
+  EXPECT_EQ(expiry_of("key"), now + 5000);
+  EXPECT_EQ(world.AskOne(client, until(TouchOf("key", 0, 3), now + 7000)).status, Code::kOk);
+  EXPECT_EQ(expiry_of("key"), now + 7000);
+  world.AskOne(client, until(Comparing("bc", PutOf("key", "d", 4)), now + 6000));
+  EXPECT_EQ(ValueOf("key"), "d");
+  EXPECT_EQ(expiry_of("key"), now + 6000);
+  world.AskOne(client, until(Creating(kByOne.Of("n", 5)), now + 8000));
+  EXPECT_EQ(expiry_of("n"), now + 8000);
+  EXPECT_EQ(world.AskOne(client, until(PutOf("key", "over", 6), now - 1)).status, Code::kOk);
+  EXPECT_EQ(ValueOf("key"), "absent");
+  EXPECT_EQ(world.AskOne(client, until(PutOf("key", "last", 7), UINT32_MAX)).status, Code::kOk);
+  EXPECT_EQ(expiry_of("key"), UINT32_MAX);
+}
+
 TEST_F(ShardModify, OnlyWhatCreatesStoresAnAbsentKey) {
   EXPECT_EQ(world.AskOne(client, AppendOf("a", "x", 1)).status, Code::kNotFound);
   EXPECT_EQ(world.AskOne(client, WriteOf(Operation::kPrepend, "a", "x", 2)).status,

@@ -248,7 +248,7 @@ bool Actor::MayTakeEffectLate(const Attempt& attempt, Outcome outcome) const {
 }
 
 void Actor::SettleExpiry(const Attempt& attempt, Outcome outcome) {
-  if (outcome == Outcome::kOk) {
+  if (outcome == Outcome::kOk && attempt.until == 0) {
     // Rounded up, by a clock that may be slower than time is.
     const uint64_t ttl_us = (attempt.ttl_seconds + 1) * 1'000'000;
     stage_->expiry_spans[attempt.operation.value].until_us =
@@ -272,9 +272,13 @@ void Actor::SharpenExpiry(const Attempt& attempt, Stage::Expiry* expiry) {
   const auto life = static_cast<uint32_t>(std::countr_zero(expiry->lives));
   const auto unix_us = [&](uint64_t time_us) { return stage_->checker->UnixUsIn(life, time_us); };
   const uint64_t begun_us = unix_us(attempt.started_us);
-  const uint64_t end_us = ((begun_us + 999'999) / 1'000'000 + attempt.ttl_seconds) * 1'000'000;
-  uint64_t at_us = attempt.started_us + (end_us - begun_us);
-  while (unix_us(at_us) >= end_us) at_us -= unix_us(at_us) - end_us + 1;
+  const uint64_t end_us =
+      (attempt.until != 0 ? attempt.until
+                          : (begun_us + 999'999) / 1'000'000 + attempt.ttl_seconds) *
+      1'000'000;
+  uint64_t at_us = attempt.started_us + (end_us > begun_us ? end_us - begun_us : 0);
+  while (at_us > attempt.started_us && unix_us(at_us) >= end_us)
+    at_us -= unix_us(at_us) - end_us + 1;
   while (unix_us(at_us) < end_us) ++at_us;
   expiry->at_us = std::max(expiry->at_us, at_us);
   if (expiry->at_us > stage_->host->now_us()) expiry->passed = 0;

@@ -109,6 +109,7 @@ class Actor {
     std::string value;
     uint64_t started_us = 0;
     uint64_t ttl_seconds = 0;
+    uint32_t until = 0;      // in place of it; 0: none
     size_t connections = 0;  // that the client had had, with the one it began on
     uint32_t restarts = 0;   // before it
     uint64_t number = 0;     // a write's, in the order in which they begin
@@ -133,6 +134,7 @@ class Actor {
   bool MayTakeEffectLate(const Attempt& attempt, torture::Outcome outcome) const;
   Attempt* Take();
   void Draw(Attempt* attempt, std::optional<bool> is_get);
+  bool DrawUntil(Attempt* attempt);
   void DrawStore(Attempt* attempt);
   static PutOptions OptionsOf(const Attempt& attempt);
   void OnGet(Attempt* attempt, Client::GetResult result);

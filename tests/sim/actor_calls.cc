@@ -258,6 +258,7 @@ void Actor::Draw(Attempt* attempt, std::optional<bool> is_get) {
   const Scenario& scenario = *stage_->scenario;
   attempt->is_free = false;
   attempt->ttl_seconds = 0;
+  attempt->until = 0;
   attempt->connections = connected_to_.size();
   const bool gets = is_get.value_or(random->Below(100) < scenario.get_percent) || is_audit_;
   const bool rare = scenario.fillers > 0 && random->OneIn(scenario.filler_one_in);
@@ -299,6 +300,7 @@ void Actor::DrawStore(Attempt* attempt) {
   torture::WriteValue(operation.value, operation.key, attempt->value);
   if (random->Below(100) >= scenario.expiry_percent) return;
   attempt->ttl_seconds = random->Between(1, 3);
+  if (random->OneIn(2) && DrawUntil(attempt)) return;
   // By a clock that may be faster than time is.
   const uint64_t ttl_us = attempt->ttl_seconds * 1'000'000;
   const uint64_t at_us = attempt->started_us + ttl_us - ttl_us / 1000;
@@ -306,12 +308,32 @@ void Actor::DrawStore(Attempt* attempt) {
   stage_->expiry_spans[operation.value] = {.key = operation.key, .from_us = at_us};
 }
 
+// Until a second of the server's clock. If another life with another clock stores it, it may end at any time.
+bool Actor::DrawUntil(Attempt* attempt) {
+  const auto time = client_->Time(attempt->key);
+  if (!time) return false;
+  const auto is_right = [&](uint32_t life) {
+    const uint64_t unix_us = stage_->checker->UnixUsIn(life, stage_->host->now_us());
+    return time->earliest_us <= unix_us && unix_us <= time->latest_us;
+  };
+  if (std::ranges::none_of(connected_to_, is_right)) {
+    stage_->checker->Accuse("the server's time is not what its client takes it for");
+  }
+  attempt->until = static_cast<uint32_t>(time->latest_us / 1'000'000 + attempt->ttl_seconds);
+  const auto value = attempt->operation.value;
+  const uint64_t key = attempt->operation.key;
+  stage_->expiries[value] = {.key = key, .at_us = attempt->started_us};
+  stage_->expiry_spans[value] = {.key = key, .from_us = attempt->started_us};
+  return true;
+}
+
 PutOptions Actor::OptionsOf(const Attempt& attempt) {
   PutOptions options;
   if (attempt.operation.kind == Kind::kAdd) options.mode = PutMode::kAdd;
   if (attempt.operation.kind == Kind::kReplace) options.mode = PutMode::kReplace;
   options.expected_version = attempt.operation.expected;
-  options.ttl = std::chrono::seconds(attempt.ttl_seconds);
+  options.ttl = attempt.until != 0 ? Lifetime::Until(attempt.until)
+                                   : std::chrono::seconds(attempt.ttl_seconds);
   return options;
 }
 

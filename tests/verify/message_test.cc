@@ -62,6 +62,12 @@ Reply HeldAnswer() {
   return reply;
 }
 
+void Seal(Image* image) {
+  const uint64_t checksum =
+      Checksum(image->data() + kWordBytes, image->size() - kWordBytes, MessageSeed(kClient));
+  std::memcpy(image->data(), &checksum, sizeof(checksum));
+}
+
 constexpr Heading kOfRequests{.answered = 0x99, .keeps_held = true};
 constexpr Heading kOfReplies{.answered = 0x98, .clock_us = 0x97};
 
@@ -69,8 +75,9 @@ auto Fields(const Heading& h) { return std::tuple(h.answered, h.keeps_held, h.cl
 
 auto Fields(const Request& r) {
   return std::tuple(r.operation, r.retry, r.rendezvous, r.conditional, r.suspect, r.compares,
-                    r.creates, r.value_bytes, r.flags, r.ttl_seconds, r.request_id, r.sequence,
-                    r.expected_version, r.staging_offset, r.key, r.value, r.expected_value);
+                    r.creates, r.value_bytes, r.flags, r.ttl_seconds, r.expiry, r.request_id,
+                    r.sequence, r.expected_version, r.staging_offset, r.key, r.value,
+                    r.expected_value);
 }
 
 auto Fields(const Reply& r) {
@@ -145,15 +152,19 @@ TEST(Message, RepliesComeBackInOrder) {
 }
 
 TEST(Message, EveryOperationAndFlagComesBack) {
-  for (int operation = 1; operation <= 15; ++operation) {
+  for (int operation = 1; operation <= 16; ++operation) {
     const bool may_create = operation >= 12 && operation <= 14;
-    for (unsigned flags = 0; flags < (may_create ? 32 : 16); ++flags) {
+    const bool may_end = (operation >= 2 && operation <= 4) || (operation >= 12 && operation <= 15);
+    for (unsigned flags = 0; flags < 64; ++flags) {
+      if (((flags & 16) != 0 && !may_create) || ((flags & 32) != 0 && !may_end)) continue;
       const Request request{.operation = static_cast<Operation>(operation),
                             .retry = (flags & 1) != 0,
                             .rendezvous = (flags & 2) != 0,
                             .conditional = (flags & 4) != 0,
                             .suspect = (flags & 8) != 0,
                             .creates = (flags & 16) != 0,
+                            .ttl_seconds = (flags & 32) != 0 ? 0u : 77u,
+                            .expiry = (flags & 32) != 0 ? 88u : 0u,
                             .key = "key",
                             .value = {}};
       const Image image = Encoded<Request>({request});
@@ -192,9 +203,7 @@ TEST(Message, OnlyAnEagerPutComparesAndWithNoMoreThanItHas) {
   const auto is_taken = [&](size_t at, unsigned value) {
     Image image = Encoded<Request>({request});
     image[at] = static_cast<std::byte>(value);
-    const uint64_t checksum =
-        Checksum(image.data() + kWordBytes, image.size() - kWordBytes, MessageSeed(kClient));
-    std::memcpy(image.data(), &checksum, sizeof(checksum));
+    Seal(&image);
     return MessageReader::Open(image, kClient, Holds::kRequests)->NextRequest().has_value();
   };
   EXPECT_TRUE(is_taken(kExpectedBytesAt, 6));
@@ -205,7 +214,26 @@ TEST(Message, OnlyAnEagerPutComparesAndWithNoMoreThanItHas) {
   EXPECT_FALSE(is_taken(kOperationAt, static_cast<unsigned>(Operation::kFlush)));
   EXPECT_FALSE(is_taken(kFlagsAt, 2 | 4 | 16)) << "rendezvous";
   EXPECT_FALSE(is_taken(kFlagsAt, 4 | 32)) << "a PUT creates without it";
-  EXPECT_FALSE(is_taken(kFlagsAt, 64)) << "no such flag";
+  EXPECT_FALSE(is_taken(kFlagsAt, 128)) << "no such flag";
+}
+
+TEST(Message, OnlyWhatStoresEndsAtAMomentWhichIsNotNone) {
+  constexpr size_t kOperationAt = kMessageHeaderBytes, kTimeAt = kOperationAt + 36;
+  const auto is_taken = [&](Operation operation, unsigned time) {
+    Image image =
+        Encoded<Request>({Request{.operation = Operation::kPut, .expiry = 5, .key = "key"}});
+    image[kOperationAt] = static_cast<std::byte>(operation);
+    image[kTimeAt] = static_cast<std::byte>(time);
+    Seal(&image);
+    return MessageReader::Open(image, kClient, Holds::kRequests)->NextRequest().has_value();
+  };
+  EXPECT_TRUE(is_taken(Operation::kPut, 5));
+  EXPECT_TRUE(is_taken(Operation::kTouch, 5));
+  EXPECT_FALSE(is_taken(Operation::kPut, 0));
+  for (const auto other :
+       {Operation::kGet, Operation::kDelete, Operation::kPing, Operation::kFlush}) {
+    EXPECT_FALSE(is_taken(other, 5));
+  }
 }
 
 TEST(Message, EveryLengthComesBack) {

@@ -62,6 +62,36 @@ struct Item {
   uint32_t expiry = 0;  // Unix seconds, 0 = never
 };
 
+// How long an item that is written is there; by the server's clock, which Client::Time tells.
+class Lifetime {
+ public:
+  // For ever.
+  constexpr Lifetime() = default;
+  // So long from when the server stores it, 0 is for ever. Negative is kInvalidArgument; one that
+  // would end beyond February 2106 ends there.
+  constexpr Lifetime(std::chrono::seconds duration) : duration_(duration) {}  // NOLINT
+  // Until this moment, as Item::expiry is, 0 is for ever. What has passed already stores an item that
+  // is absent.
+  static constexpr Lifetime Until(uint32_t expiry) {
+    Lifetime lifetime;
+    lifetime.expiry_ = expiry;
+    return lifetime;
+  }
+
+  constexpr std::chrono::seconds duration() const { return duration_; }
+  constexpr uint32_t expiry() const { return expiry_; }
+
+ private:
+  std::chrono::seconds duration_{0};
+  uint32_t expiry_ = 0;  // 0 unless of Until
+};
+
+// What a server's clock shows, in Unix microseconds: something from earliest to latest.
+struct ServerTime {
+  uint64_t earliest_us = 0;
+  uint64_t latest_us = 0;
+};
+
 // Whose memory GETs READ, of the replicas that a shard of a cluster has.
 enum class ReadFrom : uint8_t {
   kPrimary,     // what is found is the newest
@@ -113,9 +143,7 @@ struct PutOptions {
   // new one. Must stay as long as that.
   std::optional<std::string_view> expected_value = {};
   uint32_t flags = 0;
-  // Counted by the server, from when it stores; 0 = never expires, negative is kInvalidArgument,
-  // and one beyond February 2106 ends there.
-  std::chrono::seconds ttl{0};
+  Lifetime ttl = {};
 };
 
 enum class NumberMode : uint8_t {
@@ -132,7 +160,7 @@ struct IncrementOptions {
   int64_t max = std::numeric_limits<int64_t>::max();
   Version expected_version = 0;  // as PutOptions'
   uint32_t flags = 0;
-  std::chrono::seconds ttl{0};
+  Lifetime ttl = {};
 };
 
 struct Number {
@@ -263,6 +291,12 @@ class PLOV_EXPORT Client {
   // Cost: 1 READ.
   std::expected<std::chrono::microseconds, Error> Age(std::string_view key);
 
+  // The time at the server of this key: items expire by it, and lifetimes are counted by it. It is known
+  // from messages, to 20 ms mostly, and is asked for again when it is used and ten seconds old; the
+  // call waits for nothing.
+  // Errors: kUnavailable (there is no connection to that server at the moment).
+  std::expected<ServerTime, Error> Time(std::string_view key);
+
   // Gets many keys with a window of lookups in flight and calls `done(index, GetResult)` for each,
   // in any order. The value's bytes stay until `done` returns.
   template <typename Done>
@@ -309,12 +343,12 @@ class PLOV_EXPORT Client {
   IncrementResult Increment(std::string_view key, int64_t delta,
                             const IncrementOptions& options = {});
 
-  // Lets the item expire after `ttl` from now on, 0 for never; the value stays, and the server copies it.
+  // Gives the item another lifetime; the value stays, and the server copies it.
   //
   // Returns: its new version.
   // Errors:  kNotFound; else as Put.
   // Cost:    one message and its reply.
-  PutResult Touch(std::string_view key, std::chrono::seconds ttl, Version expected_version = 0);
+  PutResult Touch(std::string_view key, Lifetime ttl, Version expected_version = 0);
 
   // Get and Touch in one.
   //
@@ -322,7 +356,7 @@ class PLOV_EXPORT Client {
   //          former one.
   // Errors:  kVersionMismatch (the item was written all the time); else as Touch.
   // Cost:    a Get and a Touch, again where the item was written between them.
-  GetResult GetAndTouch(std::string_view key, std::chrono::seconds ttl);
+  GetResult GetAndTouch(std::string_view key, Lifetime ttl);
 
   // Removes a key; with `expected_version` only that version of it (else kVersionMismatch).
   // Returns: whether it was there.
@@ -355,8 +389,7 @@ class PLOV_EXPORT Client {
                 PutCallback done);
   void StartIncrement(std::string_view key, int64_t delta, const IncrementOptions& options,
                       IncrementCallback done);
-  void StartTouch(std::string_view key, std::chrono::seconds ttl, Version expected_version,
-                  PutCallback done);
+  void StartTouch(std::string_view key, Lifetime ttl, Version expected_version, PutCallback done);
   void StartDelete(std::string_view key, Version expected_version, DeleteCallback done);
   void StartFlush(std::chrono::seconds delay, FlushCallback done);
   size_t Poll();

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""plov-door on a host whose clock is an hour ahead of the server's or behind it: times are the server's.
+
+usage: clocks.py PLOVD PLOV_DOOR
+"""
+
+import glob
+import sys
+import time
+
+import redis
+
+from servers import Servers, skip
+
+AWAY = 3600
+
+
+def check(what, value, low, high):
+    assert low <= value <= high, f"{what}: {value}, not {low} to {high}"
+
+
+def check_redis(door):
+    now = int(time.time())  # this process has the server's clock
+    door.set("k", "v", ex=100)
+    check("TTL after EX", door.ttl("k"), 40, 100)
+    check("PTTL after EX", door.pttl("k"), 40_000, 101_000)
+    check("EXPIRETIME after EX", door.expiretime("k"), now + 100, now + 161)
+    door.expireat("k", now + 500)
+    assert door.expiretime("k") == now + 500
+    check("TTL after EXPIREAT", door.ttl("k"), 440, 500)
+    # What writes the item anew lets its end stay, however often, also when a second begins meanwhile.
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        door.set("k", "v", keepttl=True)
+        door.setrange("k", 1, "w")
+        door.append("k", "x" * 20_000)
+        door.set("number", "1.5", exat=now + 600)
+        door.incrbyfloat("number", 1)
+        assert door.expiretime("k") == now + 500 and door.expiretime("number") == now + 600
+    assert door.expireat("k", now - 10) and door.get("k") is None
+    assert door.set("k", "v", exat=now + 1000, get=True) is None and door.expiretime("k") == now + 1000
+    check("GETEX", door.getex("k", px=5000) and door.expiretime("k"), now + 5, now + 66)
+
+
+def ask(address, *lines):
+    with Servers.connect(address) as connection:
+        connection.sendall(b"".join(line + b"\r\n" for line in lines) + b"mn\r\n")
+        answer = b""
+        while not answer.endswith(b"MN\r\n"):
+            part = connection.recv(1 << 16)
+            assert part, answer
+            answer += part
+    return answer.decode().split("\r\n")[:-2]
+
+
+def check_memcached(address):
+    now = int(time.time())
+    seconds = lambda answer: int(answer.split(" t")[1])
+    ask(address, b"set m 0 100 1", b"v")
+    check("t after 100", seconds(ask(address, b"mg m t")[0]), 40, 100)
+    ask(address, b"set m 0 %d 1" % (now + 500), b"v")
+    check("t after a Unix time", seconds(ask(address, b"mg m t")[0]), 440, 500)
+    check("T of mg", seconds(ask(address, b"mg m T%d t" % (now + 700))[0]), 640, 700)
+    ask(address, b"set m 0 %d 2" % (now + 500), b"10")
+    assert ask(address, b"decr m 1", b"get m") == ["9", "VALUE m 0 2", "9 ", "END"]
+    check("t after decr", seconds(ask(address, b"mg m t")[0]), 440, 500)
+    assert ask(address, b"append m 0 0 20000", b"x" * 20_000) == ["STORED"]
+    check("t after append", seconds(ask(address, b"mg m t")[0]), 440, 500)
+    assert ask(address, b"touch m %d" % (now - 10), b"get m") == ["TOUCHED", "END"]
+
+
+def main():
+    preloaded = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+    if not preloaded:
+        skip("no libfaketime (Debian's faketime)")
+    with Servers(*sys.argv[1:3]) as servers:
+        for away in (AWAY, -AWAY):
+            servers.environment.update(LD_PRELOAD=preloaded[0], FAKETIME=f"{away:+d}s",
+                                       FAKETIME_DONT_FAKE_MONOTONIC="1", DONT_FAKE_MONOTONIC="1")
+            memcached = servers.start_door(f"{servers.folder}/m{away}.sock")
+            check_memcached(memcached)
+            path = servers.start_door(f"{servers.folder}/r{away}.sock", protocol="redis")
+            check_redis(redis.Redis(unix_socket_path=path))
+
+
+main()
