@@ -37,6 +37,11 @@ catchers=(
   "torture        plov_torture_cli   torture/plov-torture --duration SECONDS"
   "system         system_test        tests/system/system_test"
   "hostile        hostile_test       tests/hostile/hostile_test"
+  "door           plov_door_program  env python3 -B ../tree/tests/door/differential.py server/plovd door/plov-door"
+  "door-service   plov_door_program  env python3 -B ../tree/tests/door/service.py server/plovd door/plov-door"
+  "door-clocks    plov_door_program  env python3 -B ../tree/tests/door/clocks.py server/plovd door/plov-door"
+  "door-redis     plov_door_program  env python3 -B ../tree/tests/door/redis_differential.py server/plovd door/plov-door"
+  "door-redis-clients plov_door_program  env python3 -B ../tree/tests/door/redis_clients.py server/plovd door/plov-door"
 )
 # Programs that the catchers start.
 programs=(plovd)

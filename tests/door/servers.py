@@ -28,7 +28,7 @@ class Servers:
         self.door = None
         self.door_text = ""  # what it wrote
         self.environment = {name: text for name, text in os.environ.items()
-                            if not name.startswith(("PLOVD_", "PLOV_"))}
+                            if not name.startswith(("PLOVD_", "PLOV_")) or name == "PLOV_MUTANT"}
 
     def __enter__(self):
         self.start_plovd()
