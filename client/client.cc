@@ -214,8 +214,26 @@ Client::GetResult Client::GetAndTouch(std::string_view key, Lifetime ttl) {
 
 void Client::PutManyWith(std::span<const PutItem> items, void (*done)(void*, size_t, PutResult),
                          void* context) {
-  CallMany(engine_.get(), items.size(), done, context,
-           [&] { engine_->PutMany(items, done, context); });
+  CallMany(engine_.get(), items.size(), done, context, [&] {
+    engine_->WriteMany(
+        items.size(),
+        [items](size_t i) { return MakePut(items[i].key, items[i].value, items[i].options); },
+        [done, context](size_t i, WriteResult result) {
+          done(context, i, VersionOf(std::move(result)));
+        });
+  });
+}
+
+void Client::IncrementManyWith(std::span<const IncrementItem> items,
+                               void (*done)(void*, size_t, IncrementResult), void* context) {
+  CallMany(engine_.get(), items.size(), done, context, [&] {
+    engine_->WriteMany(
+        items.size(),
+        [items](size_t i) { return MakeIncrement(items[i].key, items[i].delta, items[i].options); },
+        [done, context](size_t i, WriteResult result) {
+          done(context, i, AsNumber(std::move(result)));
+        });
+  });
 }
 
 // A conditional delete of an absent key did not find its version, like a conditional PUT.

@@ -419,14 +419,13 @@ Client::GetResult Engine::GetAndTouch(std::string_view key, Lifetime ttl) {
   }
 }
 
-void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
-                     void* context) {
+void Engine::WriteMany(size_t count, const std::function<Write(size_t)>& make,
+                       const std::function<void(size_t, WriteResult)>& done) {
   struct Tally {
-    void (*done)(void*, size_t, Client::PutResult);
-    void* context;
+    const std::function<void(size_t, WriteResult)>* done;
     size_t left;
     bool moved;  // something has ended otherwise than by its deadline
-  } tally{done, context, items.size(), true};
+  } tally{&done, count, true};
   const Finally end{[&] {
     if (tally.left > 0) writes_.Forget(&tally);
   }};
@@ -434,9 +433,9 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
   Deadline deadline;  // of items that begin now: a server that answers none of them has it once
   const auto go_on = [&] {
     if (std::exchange(tally.moved, false)) deadline = DeadlineFromNow();
-    for (; next < items.size() && writes_.queued() < kWritesMax; ++next) {
-      if (started_.count() > 0) AwaitStarted(items[next].key);
-      Write write = MakePut(items[next].key, items[next].value, items[next].options);
+    for (; next < count && writes_.queued() < kWritesMax; ++next) {
+      Write write = make(next);
+      if (started_.count() > 0) AwaitStarted(write.key);
       write.index = next;
       write.context = &tally;
       write.deadline = deadline;
@@ -446,7 +445,7 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
         const bool is_late = !result && (result.error().code == Code::kTimeout ||
                                          result.error().code == Code::kUnavailable);
         mine->moved = mine->moved || !is_late;
-        mine->done(mine->context, index, VersionOf(std::move(result)));
+        (*mine->done)(index, std::move(result));
       };
       writes_.Queue(write);
     }
@@ -455,8 +454,8 @@ void Engine::PutMany(std::span<const PutItem> items, void (*done)(void*, size_t,
   while (tally.left > 0 && !callbacks_.failed()) {
     if (HasMemory(go_on)) continue;
     writes_.Cancel(&tally);
-    for (; next < items.size() && !callbacks_.failed(); ++next) {
-      callbacks_.Run([&] { done(context, next, std::unexpected(NoMemory())); });
+    for (; next < count && !callbacks_.failed(); ++next) {
+      callbacks_.Run([&] { done(next, std::unexpected(NoMemory())); });
       --tally.left;
     }
   }

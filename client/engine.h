@@ -55,8 +55,9 @@ class Engine {
   WriteResult DoWrite(Write write, std::optional<Deadline> deadline = {});
   // The item as it is then, with its new expiry; nullopt: there is none. The bytes as of Get.
   Client::GetResult GetAndTouch(std::string_view key, Lifetime ttl);
-  void PutMany(std::span<const PutItem> items, void (*done)(void*, size_t, Client::PutResult),
-               void* context);
+  // `make` gives the write of an index.
+  void WriteMany(size_t count, const std::function<Write(size_t)>& make,
+                 const std::function<void(size_t, WriteResult)>& done);
   // Asks all shards at once, or one.
   Controls::Result Control(const verify::Request& request, Controls::To to = Controls::To::kAll);
   Controls::Result Control(verify::Operation operation, Controls::To to = Controls::To::kAll) {

@@ -342,31 +342,20 @@ void Worker::PutTogether(size_t first, size_t count) {
 }
 
 void Worker::IncrementTogether(size_t first, size_t count) {
-  const int64_t began_ns = now_ns_;
-  size_t left = 0;
+  increments_.clear();
+  places_.clear();
   for (size_t at = first; at < first + count; ++at) {
     if (operations_[at].kind != Kind::kIncrement) continue;
-    ++left;
-    client_.StartIncrement(operations_[at].key, 1, {}, [&, at](const auto& result) {
-      TakeNumber(result);
-      now_ns_ = NowNs();
-      Count(at, began_ns);
-      --left;
-    });
+    increments_.push_back({.key = operations_[at].key});
+    places_.push_back(at);
   }
-  AwaitStarted(&left);
-}
-
-void Worker::AwaitStarted(const size_t* left) {
-  if (*left == 0) return;
-  client_.Poll();
-  while (*left > 0) {
-    const auto rest = std::chrono::nanoseconds(client_.next_poll()).count();
-    const timespec timeout{.tv_sec = rest / 1'000'000'000, .tv_nsec = rest % 1'000'000'000};
-    pollfd poll_fd{client_.fd(), POLLIN, 0};
-    if (rest > 0) ::ppoll(&poll_fd, 1, &timeout, nullptr);
-    client_.Poll();
-  }
+  if (increments_.empty()) return;
+  const int64_t began_ns = now_ns_;
+  client_.IncrementMany(increments_, [&](size_t i, const Client::IncrementResult& result) {
+    TakeNumber(result);
+    now_ns_ = NowNs();
+    Count(places_[i], began_ns);
+  });
 }
 
 void Worker::Count(size_t at, int64_t began_ns) {

@@ -45,7 +45,6 @@ class Worker {
   void GetTogether(size_t first, size_t count);
   void PutTogether(size_t first, size_t count);
   void IncrementTogether(size_t first, size_t count);
-  void AwaitStarted(const size_t* left);
   void Get(const Operation& operation);
   void Write(const Operation& operation, Version version);
   void TakeGet(const Operation& operation, const Client::GetResult& result);
@@ -69,6 +68,7 @@ class Worker {
   // Of those that are handed over together.
   std::vector<std::string_view> keys_;
   std::vector<PutItem> items_;
+  std::vector<IncrementItem> increments_;
   std::vector<size_t> places_;
 
   Result result_;

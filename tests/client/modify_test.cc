@@ -110,6 +110,31 @@ TEST_F(Modify, TouchIsSeenByGet) {
   EXPECT_EQ(client.GetAndTouch("none", seconds(-1)).error().code, Code::kInvalidArgument);
 }
 
+TEST_F(Modify, IncrementManyTellsEachNumber) {
+  constexpr size_t kItems = 1000;
+  std::vector<IncrementItem> items;
+  for (size_t i = 0; i < kItems; ++i)
+    items.push_back({.key = "n", .delta = 2, .options = {.initial = 0}});
+  items[500].key = "none";
+  items[500].options.initial = {};
+  ASSERT_TRUE(client.Put("text", "x"));
+  items[600].key = "text";
+  std::vector<int64_t> numbers(kItems);
+  std::vector<Code> codes(kItems, Code::kOk);
+  client.IncrementMany(items, [&](size_t i, const Client::IncrementResult& result) {
+    if (result) numbers[i] = result->value;
+    if (!result) codes[i] = result.error().code;
+  });
+  int64_t number = 0;
+  for (size_t i = 0; i < kItems; ++i) {
+    const bool is_refused = i == 500 || i == 600;
+    EXPECT_EQ(numbers[i], is_refused ? 0 : number += 2);
+  }
+  EXPECT_EQ(codes[499], Code::kOk);
+  EXPECT_EQ(codes[500], Code::kNotFound);
+  EXPECT_EQ(codes[600], Code::kNotANumber);
+}
+
 TEST_F(Modify, ItemsEndAtAMomentOfTheServersClock) {
   const auto time = client.Time("k");
   ASSERT_TRUE(time);

@@ -10,9 +10,9 @@
 // Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
 //           another on it, is made within a callback or after a move from the Client fails with
 //           kInvalidArgument; after two calls that began at one instant every later call does, too.
-// Deadline: every call ends within ClientOptions::timeout (in GetMany and PutMany after the last item
-//           that ended well, in Scan each READ's), plus at most the time that one connection
-//           attempt takes. No call leaves a READ behind that could write to memory of the caller.
+// Deadline: every call ends within ClientOptions::timeout (in GetMany, PutMany and IncrementMany after
+//           the last item that ended well, in Scan each READ's), plus at most the time that one
+//           connection attempt takes. No call leaves a READ behind that could write to memory of the caller.
 // Errors:   nothing throws for an operating error. A Client reconnects by itself. Every call can
 //           return, beside those named there,
 //             kInvalidArgument  a key of 0 or more than 1024 bytes, or calls against the thread
@@ -27,8 +27,8 @@
 //             kSystem           memory ran out, or a call of the operating system failed
 //             kPermission, kProtocol as the connection met them
 // Callbacks: may throw. The first exception leaves the call in which the callback ran, and that call
-//           ends early: GetMany, PutMany and Scan call no further callback. The Client stays
-//           usable.
+//           ends early: GetMany, PutMany, IncrementMany and Scan call no further callback. The
+//           Client stays usable.
 #pragma once
 
 #include <plov/error.h>
@@ -166,6 +166,12 @@ struct IncrementOptions {
 struct Number {
   int64_t value = 0;  // of unsigned modes a uint64_t's bits
   Version version = 0;
+};
+
+struct IncrementItem {
+  std::string_view key;
+  int64_t delta = 1;
+  IncrementOptions options = {};
 };
 
 struct PutItem {
@@ -343,6 +349,17 @@ class PLOV_EXPORT Client {
   IncrementResult Increment(std::string_view key, int64_t delta,
                             const IncrementOptions& options = {});
 
+  // Increments many items, several in a message, and calls `done(index, IncrementResult)` for each. Items of
+  // the same key are changed in their order.
+  template <typename Done>
+  void IncrementMany(std::span<const IncrementItem> items, Done&& done) {
+    const auto call = [](void* context, size_t index, IncrementResult result) {
+      (*static_cast<std::remove_reference_t<Done>*>(context))(index, std::move(result));
+    };
+    IncrementManyWith(items, call,
+                      const_cast<void*>(static_cast<const void*>(std::addressof(done))));
+  }
+
   // Gives the item another lifetime; the value stays, and the server copies it.
   //
   // Returns: its new version.
@@ -468,6 +485,8 @@ class PLOV_EXPORT Client {
                    void* context);
   void PutManyWith(std::span<const PutItem> items, void (*done)(void*, size_t, PutResult),
                    void* context);
+  void IncrementManyWith(std::span<const IncrementItem> items,
+                         void (*done)(void*, size_t, IncrementResult), void* context);
 
   // Of GETs.
   Engine* reader() const { return replicas_ != nullptr ? replicas_.get() : engine_.get(); }
