@@ -1,16 +1,10 @@
 // plov-door, the front door: memcached's and Redis's protocols in front of plov. See plov-door(8).
 
 #include <fmt/core.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <expected>
-#include <memory>
 #include <string>
 
 #include "door/options.h"
@@ -18,40 +12,19 @@
 #include "fabric/os.h"
 #include "fabric/standard_files.h"
 #include "metrics/exporter.h"
-#include "server/log_output.h"
-#include "server/notifier.h"
+#include "service/log_output.h"
+#include "service/notifier.h"
+#include "service/program.h"
 
 namespace {
 
 using plov::door::Options;
 using plov::door::Service;
 using plov::metrics::Exporter;
-using plov::server::Notifier;
+using plov::service::Notifier;
+using plov::service::Program;
 
-constexpr int kExitUsage = 2;
-constexpr int kExitCannotServe = 3;
-
-int Complain(const plov::Error& error, int exit_status) {
-  fmt::print(stderr, "plov-door: {}\n", error.message);
-  return exit_status;
-}
-
-int Show(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (written && std::fflush(stdout) == 0) return 0;
-  return Complain({plov::Code::kSystem, fmt::format("standard output: {}", std::strerror(errno))},
-                  kExitCannotServe);
-}
-
-// Before any thread is started.
-int BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-}
+const Program kProgram("plov-door");
 
 // A client is one descriptor.
 void RaiseDescriptorLimit(const Options& options) {
@@ -67,19 +40,7 @@ void RaiseDescriptorLimit(const Options& options) {
       files.rlim_cur, options.clients_max, options.clients_max + kOthers);
 }
 
-std::expected<std::unique_ptr<Exporter>, plov::Error> ServeMetrics(const std::string& place,
-                                                                   const Service& service) {
-  if (place.empty()) return nullptr;
-  auto exporter = Exporter::Listen(place, [&service] { return SamplesOf(service.totals()); });
-  if (!exporter) return exporter;
-  if ((*exporter)->is_open()) {
-    spdlog::warn("{} is open to every host that can connect to it", (*exporter)->url());
-  }
-  fmt::print("plov-door: metrics on {}\n", (*exporter)->url());
-  return exporter;
-}
-
-void TakeHangUp(plov::server::LogOutput* output, Service* service) {
+void TakeHangUp(plov::service::LogOutput* output, Service* service) {
   output->Reopen();
   if (auto reloaded = service->ReloadUsers(); !reloaded) {
     spdlog::error("{}; the users that are known stay", reloaded.error().message);
@@ -89,20 +50,22 @@ void TakeHangUp(plov::server::LogOutput* output, Service* service) {
 int Serve(const Options& options) {
   if (!options.metrics.empty()) {
     if (auto checked = Exporter::Check(options.metrics); !checked) {
-      return Complain(checked.error(), kExitUsage);
+      return kProgram.Complain(checked.error(), Program::kExitUsage);
     }
   }
-  const plov::fabric::Fd signals(BlockSignals());
-  auto output = plov::server::LogOutput::Begin(options.log_output, options.log_level, "plov-door");
-  if (!output) return Complain(output.error(), kExitCannotServe);
+  const plov::fabric::Fd signals(Program::BlockSignals());
+  auto output = plov::service::LogOutput::Begin(options.log_output, options.log_level, "plov-door");
+  if (!output) return kProgram.Complain(output.error(), Program::kExitCannotServe);
   RaiseDescriptorLimit(options);
   auto service = Service::Create(options);
   if (!service) {
     const bool is_usage = service.error().code == plov::Code::kInvalidArgument;
-    return Complain(service.error(), is_usage ? kExitUsage : kExitCannotServe);
+    return kProgram.Complain(service.error(),
+                             is_usage ? Program::kExitUsage : Program::kExitCannotServe);
   }
-  auto exporter = ServeMetrics(options.metrics, **service);
-  if (!exporter) return Complain(exporter.error(), kExitCannotServe);
+  auto exporter = kProgram.ServeMetrics(options.metrics,
+                                        [&service] { return SamplesOf((*service)->totals()); });
+  if (!exporter) return kProgram.Complain(exporter.error(), Program::kExitCannotServe);
   for (const std::string& name : (*service)->names()) {
     fmt::print("plov-door: ready on {}\n", name);
   }
@@ -125,12 +88,12 @@ int Serve(const Options& options) {
 int main(int argc, char** argv) {
   plov::fabric::OccupyStandardFiles();
   const auto options = plov::door::ParseOptions(argc, argv);
-  if (!options) return Complain(options.error(), kExitUsage);
+  if (!options) return kProgram.Complain(options.error(), Program::kExitUsage);
   switch (options->action) {
     case Options::Action::kHelp:
-      return Show(plov::door::HelpText());
+      return kProgram.Show(plov::door::HelpText());
     case Options::Action::kVersion:
-      return Show(fmt::format("plov-door {}\n", PLOV_VERSION));
+      return kProgram.Show(fmt::format("plov-door {}\n", PLOV_VERSION));
     case Options::Action::kServe:
       break;
   }

@@ -2,15 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
 #include <boost/program_options.hpp>
 #include <cstdint>
 #include <sstream>
 #include <utility>
 
 #include "door/place.h"
-#include "server/given.h"
+#include "service/given.h"
 #include "verify/quantity.h"
 
 namespace plov::door {
@@ -18,7 +16,7 @@ namespace plov::door {
 namespace {
 
 namespace po = boost::program_options;
-using server::Given;
+using service::Given;
 
 constexpr uint64_t kThreadsMax = 1024;
 constexpr uint64_t kClientsMax = 1'000'000;
@@ -42,14 +40,9 @@ po::options_description Described() {
       ("max-clients", text("N"), "clients at a time (10000)")
       ("memory", text("SIZE"), "memory for what clients send and are sent, all together (1G)")
       ("max-item", text("SIZE"), "largest item of a memcached client, as memcached's -I, and largest argument of a Redis client, up to 17M (1M)")
-      ("timeout", text("DURATION"), "how long a request may wait for the server (1s)")
-      ("metrics", text("HOST:PORT"), "serve metrics for Prometheus there, http://HOST:PORT/metrics")
-      ("config", text("FILE"), "read options from a file, lines of key = value")
-      ("log-level", text("trace|debug|info|warn|error|off"), "which messages are written (info)")
-      ("log-output", text("stderr|journal|FILE"), "where messages go (stderr)")
-      ("version,V", "print the version and exit")
-      ("help,h", "print this help and exit");
+      ("timeout", text("DURATION"), "how long a request may wait for the server (1s)");
   // clang-format on
+  service::Options::Describe(&options);
   return options;
 }
 
@@ -121,21 +114,6 @@ Outcome FillPlaces(const Given& given, Options* options) {
   if (options->memcached.empty() && options->redis.empty()) {
     return Invalid("--memcached is missing, or --redis: where applications come in");
   }
-  if (given.Has("metrics")) options->metrics = given.As<std::string>("metrics");
-  return {};
-}
-
-Outcome FillLog(const Given& given, Options* options) {
-  if (given.Has("log-output")) options->log_output = given.As<std::string>("log-output");
-  if (options->log_output.empty()) {
-    return Invalid(given.NameOf("log-output") + " is empty: stderr, journal, or a file");
-  }
-  if (given.Has("log-level")) options->log_level = given.As<std::string>("log-level");
-  static constexpr std::array kLevels = {"trace", "debug", "info", "warn", "error", "off"};
-  if (std::ranges::find(kLevels, options->log_level) == kLevels.end()) {
-    return Invalid(fmt::format("{} '{}' is not one of trace, debug, info, warn, error, off",
-                               given.NameOf("log-level"), options->log_level));
-  }
   return {};
 }
 
@@ -146,10 +124,9 @@ std::string HelpText() {
   text << "plov-door - memcached's and Redis's protocols in front of plov\n\n"
           "Usage: plov-door --memcached HOST:PORT|PATH [OPTION]...\n"
           "       plov-door --redis HOST:PORT|PATH [OPTION]...\n\n"
-       << Described()
-       << "\nEvery option can also be a line of the --config file (key = value) or a variable\n"
-          "PLOV_DOOR_KEY; the command line wins over the file, the file over the environment.\n"
-          "Prints \"plov-door: ready on PLACE\" when it serves; SIGTERM and SIGINT stop it "
+       << Described() << "\n"
+       << service::OtherSources("PLOV_DOOR_")
+       << "Prints \"plov-door: ready on PLACE\" when it serves; SIGTERM and SIGINT stop it "
           "cleanly.\n"
           "Exit status: 0 stopped cleanly, 2 usage, 3 cannot serve.\n";
   return text.str();
@@ -160,10 +137,9 @@ std::expected<Options, Error> ParseOptions(int argc, const char* const* argv) {
   const auto given = Given::Read(described, {"PLOV_DOOR_", {"memcached", "redis"}}, argc, argv);
   if (!given) return Invalid(given.error().message);
   Options options;
-  if (given->Has("help")) options.action = Options::Action::kHelp;
-  if (given->Has("version")) options.action = Options::Action::kVersion;
+  if (auto filled = options.Fill(*given); !filled) return Invalid(filled.error().message);
   if (options.action != Options::Action::kServe) return options;
-  for (const auto fill : {FillPlaces, FillNumbers, FillTimeout, FillLog}) {
+  for (const auto fill : {FillPlaces, FillNumbers, FillTimeout}) {
     if (auto filled = fill(*given, &options); !filled) return std::unexpected(filled.error());
   }
   return options;

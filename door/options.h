@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "service/options.h"
 #include "verify/error.h"
 
 namespace plov::door {
 
-struct Options {
-  enum class Action { kServe, kHelp, kVersion };
-
-  Action action = Action::kServe;
+struct Options : service::Options {
   std::string server = "shm:default";
   std::vector<std::string> memcached;
   std::string memcached_auth_file;  // empty: clients of memcached need no password
@@ -24,9 +22,6 @@ struct Options {
   size_t memory_bytes = size_t{1} << 30;
   size_t item_bytes_max = size_t{1} << 20;
   std::chrono::microseconds timeout = std::chrono::seconds(1);
-  std::string metrics;  // HOST:PORT; empty: nowhere
-  std::string log_level = "info";
-  std::string log_output = "stderr";  // or "journal", or a file
 };
 
 // kInvalidArgument with one line that says what is wrong.

@@ -11,9 +11,11 @@
 #include <charconv>
 #include <vector>
 
-#include "server/notifier.h"
+#include "service/notifier.h"
 
 namespace plov::server {
+
+using service::Notifier;
 
 namespace {
 
@@ -38,7 +40,7 @@ const Daemon::Verb Daemon::kVerbs[] = {
     {"status", false, &Daemon::OnStatus},
 };
 
-Daemon::Daemon(Server* server, Settings* settings, LogOutput* output)
+Daemon::Daemon(Server* server, Settings* settings, service::LogOutput* output)
     : server_(server),
       settings_(settings),
       output_(output),

@@ -11,16 +11,16 @@
 
 #include "server/command_queue.h"
 #include "server/drain.h"
-#include "server/log_output.h"
 #include "server/server.h"
 #include "server/settings.h"
+#include "service/log_output.h"
 
 namespace plov::server {
 
 class Daemon {
  public:
   // All outlive it.
-  Daemon(Server* server, Settings* settings, LogOutput* output);
+  Daemon(Server* server, Settings* settings, service::LogOutput* output);
 
   // Serves until a signal or a drain ends it. signal_fd: a signalfd of SIGTERM, SIGINT and SIGHUP.
   void Run(int signal_fd);
@@ -56,7 +56,7 @@ class Daemon {
 
   Server* server_;
   Settings* settings_;
-  LogOutput* output_;
+  service::LogOutput* output_;
   Drain drain_;
   uint64_t drain_told_ = 0;  // clients left, in the log
   bool ends_ = false;

@@ -14,7 +14,6 @@
 
 #include "cluster/coordinator.h"
 #include "server/access_list.h"
-#include "server/given.h"
 #include "verify/quantity.h"
 #include "verify/record.h"
 #include "verify/superblock.h"
@@ -22,6 +21,7 @@
 namespace plov::server {
 
 namespace po = boost::program_options;
+using service::Given;
 
 namespace {
 
@@ -76,14 +76,9 @@ po::options_description Described() {
       ("log-buffer", text("SIZE"), "what may wait for the disk in each shard's memory, 1M to 1G (64M)")
       ("snapshot-rate", text("SIZE"), "what snapshots may write in a second, 1M to 64G (200M)")
       ("snapshot-keep", text("N"), "snapshots that are kept, with the log since the oldest, 1 to 100 (1)")
-      ("slow-write", text("DURATION|off"), "writes that take so long are kept for plov slowlog, off for none (10ms)")
-      ("metrics", text("HOST:PORT"), "serve metrics for Prometheus there, http://HOST:PORT/metrics")
-      ("config", text("FILE"), "read options from a file, lines of key = value")
-      ("log-level", text("trace|debug|info|warn|error|off"), "which messages are written (info)")
-      ("log-output", text("stderr|journal|FILE"), "where messages go (stderr)")
-      ("version,V", "print the version and exit")
-      ("help,h", "print this help and exit");
+      ("slow-write", text("DURATION|off"), "writes that take so long are kept for plov slowlog, off for none (10ms)");
   // clang-format on
+  service::Options::Describe(&options);
   return options;
 }
 
@@ -284,8 +279,7 @@ std::expected<void, Error> FillHugePages(const Given& given, ServerOptions* serv
 
 std::expected<Options, Error> Digest(const Given& given) {
   Options options;
-  if (given.Has("help")) options.action = Options::Action::kHelp;
-  if (given.Has("version")) options.action = Options::Action::kVersion;
+  if (auto filled = options.Fill(given); !filled) return Invalid(filled.error().message);
   if (options.action != Options::Action::kServe) return options;
   if (auto filled = FillSizes(given, &options.server); !filled) {
     return std::unexpected(filled.error());
@@ -317,22 +311,8 @@ std::expected<Options, Error> Digest(const Given& given) {
   if (auto filled = FillSlowWrite(given, &options.server); !filled) {
     return std::unexpected(filled.error());
   }
-  if (given.Has("metrics")) options.metrics = given.As<std::string>("metrics");
-  if (given.Has("metrics") && options.metrics.empty()) {
-    return Invalid(given.NameOf("metrics") + " is empty: name HOST:PORT");
-  }
   if (auto filled = FillHugePages(given, &options.server); !filled) {
     return std::unexpected(filled.error());
-  }
-  if (given.Has("log-output")) options.log_output = given.As<std::string>("log-output");
-  if (options.log_output.empty()) {
-    return Invalid(given.NameOf("log-output") + " is empty: stderr, journal, or a file");
-  }
-  if (given.Has("log-level")) options.log_level = given.As<std::string>("log-level");
-  static constexpr std::array kLevels = {"trace", "debug", "info", "warn", "error", "off"};
-  if (std::ranges::find(kLevels, options.log_level) == kLevels.end()) {
-    return Invalid(fmt::format("{} '{}' is not one of trace, debug, info, warn, error, off",
-                               given.NameOf("log-level"), options.log_level));
   }
   return options;
 }
@@ -343,10 +323,9 @@ std::string HelpText() {
   std::ostringstream text;
   text << "plovd - the plov key-value server: PUTs by message, GETs by one-sided READs\n\n"
           "Usage: plovd [OPTION]...\n\n"
-       << Described()
-       << "\nEvery option can also be a line of the --config file (key = value) or a variable\n"
-          "PLOVD_KEY; the command line wins over the file, the file over the environment.\n"
-          "Prints \"plovd: ready on URI\" when it serves; SIGTERM and SIGINT stop it cleanly, "
+       << Described() << "\n"
+       << service::OtherSources("PLOVD_")
+       << "Prints \"plovd: ready on URI\" when it serves; SIGTERM and SIGINT stop it cleanly, "
           "SIGHUP\n"
           "has it read the file again. plov config changes it, plov drain ends it, as it runs.\n"
           "Exit status: 0 stopped cleanly, 2 usage, 3 cannot serve.\n";

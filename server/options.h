@@ -6,23 +6,18 @@
 #include <string>
 
 #include "server/server_options.h"
+#include "service/options.h"
 
 namespace plov::server {
 
-struct Options {
-  enum class Action { kServe, kHelp, kVersion };
-
-  Action action = Action::kServe;
+struct Options : service::Options {
   ServerOptions server;
   std::string cluster;  // its coordinator's URI; empty: a single server
   std::string cluster_auth;
   std::string id;
   std::string zone;
   std::string cuts_file;
-  uint32_t shards_max = 0;  // 0: as many as are placed on it when it starts
-  std::string metrics;      // HOST:PORT; empty: nowhere
-  std::string log_level = "info";
-  std::string log_output = "stderr";         // or "journal", or a file
+  uint32_t shards_max = 0;                   // 0: as many as are placed on it when it starts
   std::map<std::string, std::string> given;  // what was given, by option, as text
 
   // Whether the cluster's servers agree on replicas, which nobody can with a file.

@@ -4,13 +4,9 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,43 +17,20 @@
 #include "server/daemon.h"
 #include "server/descriptors.h"
 #include "server/host_memory.h"
-#include "server/log_output.h"
-#include "server/notifier.h"
 #include "server/options.h"
 #include "server/passed_fds.h"
 #include "server/server.h"
 #include "server/settings.h"
 #include "server/start_progress.h"
+#include "service/log_output.h"
+#include "service/notifier.h"
+#include "service/program.h"
 
 namespace {
 
-constexpr int kExitUsage = 2;
-constexpr int kExitCannotServe = 3;
+using plov::service::Program;
 
-// SIGTERM, SIGINT and SIGHUP come as bytes to read; neither a client's death nor a limit kills the
-// server. Before any thread is started.
-int BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // memory over `ulimit -f` is an error to report
-  return signalfd(-1, &signals, SFD_CLOEXEC);
-}
-
-int Complain(const plov::Error& error, int exit_status) {
-  fmt::print(stderr, "plovd: {}\n", error.message);
-  return exit_status;
-}
-
-// The exit status: a text that nobody could read was not shown.
-int Show(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (written && std::fflush(stdout) == 0) return 0;
-  return Complain({plov::Code::kSystem, fmt::format("standard output: {}", std::strerror(errno))},
-                  kExitCannotServe);
-}
+const Program kProgram("plovd");
 
 // How far a start is that has much to read.
 std::string StartStatus() {
@@ -71,59 +44,47 @@ void Warn(const std::string& warning) {
   if (!warning.empty()) spdlog::warn("{}", warning);
 }
 
-using plov::metrics::Exporter;
-
-std::expected<std::unique_ptr<Exporter>, plov::Error> ServeMetrics(
-    const std::string& place, const plov::server::Server& server) {
-  if (place.empty()) return nullptr;
-  auto exporter = Exporter::Listen(place, [&server] { return server.ReadCounters(); });
-  if (!exporter) return exporter;
-  if ((*exporter)->is_open()) {
-    spdlog::warn("{} is open to every host that can connect to it", (*exporter)->url());
-  }
-  fmt::print("plovd: metrics on {}\n", (*exporter)->url());
-  return exporter;
-}
-
 // A later start may succeed: after a power cut all hosts boot at once.
 bool MayPass(const plov::Error& error) {
   return error.code == plov::Code::kUnavailable || error.code == plov::Code::kTimeout;
 }
 
 int Serve(plov::server::Options options, int argc, const char* const* argv) {
-  using plov::server::Notifier;
+  using plov::service::Notifier;
   if (auto joined = plov::server::JoinCluster(&options); !joined) {
-    return Complain(joined.error(), MayPass(joined.error()) ? kExitCannotServe : kExitUsage);
+    return kProgram.Complain(
+        joined.error(), MayPass(joined.error()) ? Program::kExitCannotServe : Program::kExitUsage);
   }
   for (const std::string& uri : options.server.uris) {
     if (auto checked = plov::fabric::Listener::Check(uri); !checked) {
-      return Complain(checked.error(), kExitUsage);
+      return kProgram.Complain(checked.error(), Program::kExitUsage);
     }
   }
   if (!options.metrics.empty()) {
-    if (auto checked = Exporter::Check(options.metrics); !checked) {
-      return Complain(checked.error(), kExitUsage);
+    if (auto checked = plov::metrics::Exporter::Check(options.metrics); !checked) {
+      return kProgram.Complain(checked.error(), Program::kExitUsage);
     }
   }
-  const plov::fabric::Fd signals(BlockSignals());
+  const plov::fabric::Fd signals(Program::BlockSignals());
   auto passed =
       plov::fabric::shm::PassedSockets::Take(plov::server::TakePassedFds(), options.server.uris);
-  if (!passed) return Complain(passed.error(), kExitCannotServe);
+  if (!passed) return kProgram.Complain(passed.error(), Program::kExitCannotServe);
   options.server.passed = &*passed;
-  auto output = plov::server::LogOutput::Begin(options.log_output, options.log_level);
-  if (!output) return Complain(output.error(), kExitCannotServe);
+  auto output = plov::service::LogOutput::Begin(options.log_output, options.log_level, "plovd");
+  if (!output) return kProgram.Complain(output.error(), Program::kExitCannotServe);
   const std::string few_descriptors = plov::server::RaiseDescriptorLimit(options.server);
   // Before it is taken.
   Warn(plov::server::WarnOfHostMemory(options.server, plov::server::WarmBytes(options.server)));
   std::optional<Notifier::While> said(StartStatus);
   auto server = plov::server::Server::Create(options.server);
   said.reset();
-  if (!server) return Complain(server.error(), kExitCannotServe);
+  if (!server) return kProgram.Complain(server.error(), Program::kExitCannotServe);
   Warn(few_descriptors);
-  auto exporter = ServeMetrics(options.metrics, **server);
-  if (!exporter) return Complain(exporter.error(), kExitCannotServe);
+  auto exporter =
+      kProgram.ServeMetrics(options.metrics, [&server] { return (*server)->ReadCounters(); });
+  if (!exporter) return kProgram.Complain(exporter.error(), Program::kExitCannotServe);
   if (auto started = (*server)->Start(); !started) {
-    return Complain(started.error(), kExitCannotServe);
+    return kProgram.Complain(started.error(), Program::kExitCannotServe);
   }
   for (const auto& listener : (*server)->listeners()) {
     fmt::print("plovd: ready on {}\n", listener->uri());
@@ -156,12 +117,12 @@ int main(int argc, char** argv) {
   BlockHangUp();
   plov::fabric::OccupyStandardFiles();
   const auto options = plov::server::ParseOptions(argc, argv);
-  if (!options) return Complain(options.error(), kExitUsage);
+  if (!options) return kProgram.Complain(options.error(), Program::kExitUsage);
   switch (options->action) {
     case plov::server::Options::Action::kHelp:
-      return Show(plov::server::HelpText());
+      return kProgram.Show(plov::server::HelpText());
     case plov::server::Options::Action::kVersion:
-      return Show(fmt::format("plovd {}\n", PLOV_VERSION));
+      return kProgram.Show(fmt::format("plovd {}\n", PLOV_VERSION));
     case plov::server::Options::Action::kServe:
       break;
   }

@@ -26,6 +26,7 @@ catchers=(
   "fabric         fabric_test        tests/fabric/fabric_test"
   "cluster        cluster_test       tests/cluster/cluster_test"
   "server         server_test        tests/server/server_test"
+  "service        service_test       tests/service/service_test"
   "warm           server_warm_test   tests/server/server_warm_test"
   "growth         growth_test        tests/client/growth_test"
   "growth-late    growth_late_test   tests/client/growth_late_test"

@@ -82,7 +82,7 @@ readonly mutant_seconds=3600 fuzz_seconds=1800 package_seconds=3600
 readonly mutant_build_seconds=480 later_seconds=240
 # With --within: one in so many of the tests under a sanitizer, at least; and the folders with the most of them.
 readonly share_max=8
-readonly sanitized_folders=(fabric verify cuckoo log cluster server client hostile system torture sim cli capi python door)
+readonly sanitized_folders=(fabric verify cuckoo log cluster service server client hostile system torture sim cli capi python door)
 
 child=""
 session=""

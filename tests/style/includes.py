@@ -35,7 +35,7 @@ TABLE = {
         "libraries": _POSIX + ("fmt/", "nlohmann/", "zookeeper/"),
     },
     "server": {
-        "ours": ("server/", "cluster/", "metrics/", "log/", "fabric/", "cuckoo/", "verify/"),
+        "ours": ("server/", "service/", "cluster/", "metrics/", "log/", "fabric/", "cuckoo/", "verify/"),
         "libraries": _DEBIAN + ("jemalloc/",),
     },
     "client": {
@@ -57,11 +57,14 @@ TABLE = {
                  "fabric/os.h", "verify/error.h", "verify/quantity.h"),
         "libraries": _DEBIAN,
     },
-    # An application of the library; of the server it has what every program that serves has.
+    "service": {
+        "ours": ("service/", "metrics/", "fabric/os.h", "verify/error.h", "verify/quantity.h"),
+        "libraries": _DEBIAN,
+    },
+    # An application of the library.
     "door": {
-        "ours": ("door/", "plov/", "server/given.h", "server/log_output.h", "server/notifier.h",
-                 "metrics/exporter.h", "metrics/samples.h", "fabric/os.h",
-                 "fabric/standard_files.h", "verify/error.h", "verify/quantity.h"),
+        "ours": ("door/", "plov/", "service/", "metrics/exporter.h", "metrics/samples.h",
+                 "fabric/os.h", "fabric/standard_files.h", "verify/error.h", "verify/quantity.h"),
         "libraries": _DEBIAN + ("event2/",),
     },
 }

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-LIBRARY_FOLDERS = ("verify", "cuckoo", "fabric", "log", "metrics", "cluster", "server", "client", "torture", "door")
+LIBRARY_FOLDERS = ("verify", "cuckoo", "fabric", "log", "metrics", "cluster", "service", "server", "client", "torture", "door")
 CODE_SUFFIXES = (".h", ".cc", ".c")
 
 _OPAQUE = re.compile(

@@ -11,7 +11,7 @@
 
 #include "verify/error.h"
 
-namespace plov::server {
+namespace plov::service {
 
 // Where a program's options come from beside its command line.
 struct GivenSources {
@@ -62,4 +62,4 @@ class Given {
   std::map<std::string, std::string> names_;  // of options that are not from the command line
 };
 
-}  // namespace plov::server
+}  // namespace plov::service

@@ -1,6 +1,6 @@
-// plovd's messages in a file.
+// Messages in a file.
 
-#include "server/log_file.h"
+#include "service/log_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@
 #include "fabric/os.h"
 #include "tests/support/folder.h"
 
-namespace plov::server {
+namespace plov::service {
 namespace {
 
 using ::testing::EndsWith;
@@ -188,4 +188,4 @@ TEST_F(LogFileOnAFullDisk, TheEndDoesNotWaitForRoom) {
 }
 
 }  // namespace
-}  // namespace plov::server
+}  // namespace plov::service

@@ -1,4 +1,4 @@
-#include "server/log_file.h"
+#include "service/log_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 
 #include "fabric/os.h"
 
-namespace plov::server {
+namespace plov::service {
 
 namespace {
 
@@ -226,4 +226,4 @@ void LogFile::sink_it_(const spdlog::details::log_msg& message) {
   writer_->Add(std::string_view(line.data(), line.size()));
 }
 
-}  // namespace plov::server
+}  // namespace plov::service

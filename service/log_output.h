@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "server/log_file.h"
+#include "service/log_file.h"
 #include "verify/error.h"
 
-namespace plov::server {
+namespace plov::service {
 
 class LogOutput {
  public:
@@ -31,4 +31,4 @@ class LogOutput {
   std::shared_ptr<LogFile> file_;
 };
 
-}  // namespace plov::server
+}  // namespace plov::service

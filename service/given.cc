@@ -1,4 +1,4 @@
-#include "server/given.h"
+#include "service/given.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 #include "fabric/os.h"
 #include "verify/quantity.h"
 
-namespace plov::server {
+namespace plov::service {
 
 namespace po = boost::program_options;
 
@@ -190,4 +190,4 @@ Given::Outcome Given::ReadEnvironment() {
   return {};
 }
 
-}  // namespace plov::server
+}  // namespace plov::service

@@ -1,4 +1,4 @@
-#include "server/notifier.h"
+#include "service/notifier.h"
 
 #include <fmt/format.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 #include <systemd/sd-daemon.h>
 #endif
 
-namespace plov::server {
+namespace plov::service {
 
 namespace {
 
@@ -78,4 +78,4 @@ Notifier::While::While(std::function<std::string()> status) {
   });
 }
 
-}  // namespace plov::server
+}  // namespace plov::service

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-namespace plov::server {
+namespace plov::service {
 
 class Notifier {
  public:
@@ -37,4 +37,4 @@ class Notifier {
   };
 };
 
-}  // namespace plov::server
+}  // namespace plov::service

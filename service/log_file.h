@@ -17,7 +17,7 @@
 
 #include "verify/error.h"
 
-namespace plov::server {
+namespace plov::service {
 
 class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -41,4 +41,4 @@ class LogFile final : public spdlog::sinks::base_sink<std::mutex> {
   std::thread thread_;
 };
 
-}  // namespace plov::server
+}  // namespace plov::service

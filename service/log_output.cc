@@ -1,4 +1,4 @@
-#include "server/log_output.h"
+#include "service/log_output.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -8,7 +8,7 @@
 #include <spdlog/sinks/systemd_sink.h>
 #endif
 
-namespace plov::server {
+namespace plov::service {
 
 namespace {
 
@@ -60,4 +60,4 @@ void LogOutput::End() {
   file_.reset();
 }
 
-}  // namespace plov::server
+}  // namespace plov::service
