@@ -104,23 +104,10 @@ Client::IncrementResult AsNumber(WriteResult result) {
   return std::unexpected(std::move(result.error()));
 }
 
-// The same of a callback.
-template <typename Callback, typename Convert>
-void StartWrite(Engine* engine, const Write& write, Callback& done, Convert convert) {
-  Start(engine, done, [&] {
-    auto mine = std::make_unique<Callback>();  // before `done` is moved from
-    Callback* const kept = mine.get();
-    WriteCallback as_write = [mine = std::move(mine), convert](WriteResult result) {
-      (*mine)(convert(std::move(result)));
-    };
-    kept->swap(done);
-    try {
-      engine->StartWrite(write, std::move(as_write));
-    } catch (const std::bad_alloc&) {
-      kept->swap(done);
-      throw;
-    }
-  });
+template <typename Callback, typename Result>
+void StartWrite(Engine* engine, const Write& write, Callback& done,
+                Result (*convert)(WriteResult)) {
+  Start(engine, done, [&] { engine->StartWrite(write, std::move(done), convert); });
 }
 
 Error BadDelay() { return {Code::kInvalidArgument, "a delay cannot be negative"}; }

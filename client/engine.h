@@ -70,12 +70,15 @@ class Engine {
   std::expected<ScanSummary, Error> Scan(ScanCallback* item);
   std::expected<ScanSummary, Error> Sample(ScanCallback* item);
 
-  // Asynchronous. May throw std::bad_alloc; then `done` is as it was.
+  // Asynchronous. May throw std::bad_alloc; then `done` is as it was. `convert` makes of a result what it is told.
   void StartGet(std::string_view key, Client::GetCallback&& done) {
-    started_.StartGet(key, DeadlineFromNow(), std::move(done));
+    started_.Start(std::make_unique<Started::StartedGet>(key, DeadlineFromNow(), std::move(done)));
   }
-  void StartWrite(const Write& write, WriteCallback&& done) {
-    started_.StartWrite(write, DeadlineFromNow(), std::move(done));
+  template <typename Callback, typename Result>
+  void StartWrite(Write write, Callback&& done, Result (*convert)(WriteResult)) {
+    write.deadline = DeadlineFromNow();
+    started_.Start(
+        std::make_unique<Started::Told<Callback, Result>>(write, std::move(done), convert));
   }
   void StartFlush(std::chrono::seconds delay, Client::FlushCallback&& done) {
     flushes_.Start(delay, std::move(done));

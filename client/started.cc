@@ -15,25 +15,25 @@ constexpr size_t kShardGroups = 16;
 
 }  // namespace
 
-struct Started::Operation {
-  Started* owner;
-  size_t place;
-  bool is_write;
-  std::string_view key = {};  // of a GET
-  Deadline deadline = {};
-  Client::GetCallback get_done = {};
-  Write write = {};
-  WriteCallback write_done = {};
-  Operation* next = nullptr;  // that waits after it
+void Started::StartedGet::Queue(Started* started) {
+  started->gets_->Queue(key_, deadline_,
+                        {[](void* context, size_t, Client::GetResult result) {
+                           auto* self = static_cast<StartedGet*>(context);
+                           const auto owned = Ended(self);
+                           self->done_(std::move(result));
+                         },
+                         this, 0});
+}
 
-  void Fail(const Error& error) {
-    if (is_write) {
-      write_done(std::unexpected(error));
-    } else {
-      get_done(std::unexpected(error));
-    }
-  }
-};
+void Started::StartedWrite::Queue(Started* started) {
+  write_.context = this;
+  write_.done = [](void* context, size_t, WriteResult result) {
+    auto* self = static_cast<StartedWrite*>(context);
+    const auto owned = Ended(self);
+    self->Tell(std::move(result));
+  };
+  started->writes_->Queue(write_);
+}
 
 size_t Started::PlaceOf(std::string_view key) const {
   const size_t place = XXH3_64bits(key.data(), key.size()) % kPlaces;
@@ -49,81 +49,55 @@ bool Started::Has(std::string_view key) const {
   return count_ > 0 && places_[PlaceOf(key)].running > 0;
 }
 
-void Started::StartGet(std::string_view key, Deadline deadline, Client::GetCallback&& done) {
-  auto operation = std::make_unique<Operation>(Operation{this, PlaceOf(key), false, key});
-  if (places_.empty()) places_.resize(place_count());
-  operation->deadline = deadline;
-  operation->get_done = std::move(done);
-  Start(std::move(operation));
-}
-
-void Started::StartWrite(Write write, Deadline deadline, WriteCallback&& done) {
-  auto operation = std::make_unique<Operation>(Operation{this, PlaceOf(write.key), true});
-  if (places_.empty()) places_.resize(place_count());
-  operation->write = write;
-  operation->write.deadline = deadline;
-  operation->write_done = std::move(done);
-  Start(std::move(operation));
-}
-
 bool Started::MayRun(const Place& place, const Operation& operation) const {
-  return closed_ || place.running == 0 || place.writes == operation.is_write;
+  return closed_ || place.running == 0 || place.writes == operation.is_write_;
 }
 
 // What waits needs no deadline of its own: those before it have earlier ones.
 void Started::Start(std::unique_ptr<Operation> operation) {
   ++count_;
-  Place& place = places_[operation->place];
+  try {
+    if (places_.empty()) places_.resize(place_count());
+  } catch (const std::bad_alloc&) {
+    return EndAtOnce(std::move(operation), NoMemory());
+  }
+  operation->owner_ = this;
+  operation->place_ = PlaceOf(operation->key());
+  Place& place = places_[operation->place_];
   if (place.first == nullptr && MayRun(place, *operation)) return Run(std::move(operation));
   Operation* last = operation.release();
-  (place.first == nullptr ? place.first : place.last->next) = last;
+  (place.first == nullptr ? place.first : place.last->next_) = last;
   place.last = last;
 }
 
 void Started::Run(std::unique_ptr<Operation> operation) {
-  std::optional<Error> error = closed_;
+  if (closed_) return EndAtOnce(std::move(operation), *closed_);
+  Place& place = places_[operation->place_];
+  const bool writes = operation->is_write_;
   try {
-    if (!closed_) Queue(operation.get());
+    operation->Queue(this);
   } catch (const std::bad_alloc&) {
-    error = NoMemory();
+    return EndAtOnce(std::move(operation), NoMemory());
   }
-  if (!error) {
-    operation.release();  // it comes back with its result
-    return;
-  }
-  --count_;
-  callbacks_->Run([&] { operation->Fail(*error); });
-}
-
-void Started::Queue(Operation* operation) {
-  if (operation->is_write) {
-    operation->write.context = operation;
-    operation->write.done = [](void* context, size_t, WriteResult result) {
-      Ended(context)->write_done(std::move(result));
-    };
-    writes_->Queue(operation->write);
-  } else {
-    gets_->Queue(operation->key, operation->deadline,
-                 {[](void* context, size_t, Client::GetResult result) {
-                    Ended(context)->get_done(std::move(result));
-                  },
-                  operation, 0});
-  }
-  Place& place = places_[operation->place];
+  operation.release();  // it comes back with its result
   ++place.running;
-  place.writes = operation->is_write;
+  place.writes = writes;
 }
 
-// Those that waited for it go on before its caller is told.
-std::unique_ptr<Started::Operation> Started::Ended(void* context) {
-  std::unique_ptr<Operation> operation(static_cast<Operation*>(context));
-  Started* owner = operation->owner;
-  Place& place = owner->places_[operation->place];
+void Started::EndAtOnce(std::unique_ptr<Operation> operation, const Error& error) {
+  --count_;
+  callbacks_->Run([&] { operation->Fail(error); });
+}
+
+std::unique_ptr<Started::Operation> Started::Ended(Operation* ended) {
+  std::unique_ptr<Operation> operation(ended);
+  Started* owner = operation->owner_;
+  Place& place = owner->places_[operation->place_];
   --owner->count_;
   --place.running;
   while (place.first != nullptr && owner->MayRun(place, *place.first)) {
     std::unique_ptr<Operation> next(place.first);
-    place.first = next->next;
+    place.first = next->next_;
     owner->Run(std::move(next));
   }
   return operation;

@@ -11,7 +11,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "client/gets.h"
@@ -21,6 +23,71 @@ namespace plov {
 
 class Started {
  public:
+  // One that is under way; what derives from it knows whom to tell. Given to Started when it is started,
+  // and destroyed by it once it has ended.
+  class Operation {
+   public:
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
+    virtual ~Operation() = default;
+
+   protected:
+    explicit Operation(bool is_write) : is_write_(is_write) {}
+
+   private:
+    friend class Started;
+
+    virtual std::string_view key() const = 0;
+    virtual void Queue(Started* started) = 0;
+    virtual void Fail(const Error& error) = 0;
+
+    const bool is_write_;
+    Started* owner_ = nullptr;
+    size_t place_ = 0;
+    Operation* next_ = nullptr;  // that waits after it
+  };
+
+  class StartedGet : public Operation {
+   public:
+    StartedGet(std::string_view key, Deadline deadline, Client::GetCallback&& done)
+        : Operation(false), key_(key), deadline_(deadline), done_(std::move(done)) {}
+
+   private:
+    std::string_view key() const override { return key_; }
+    void Queue(Started* started) override;
+    void Fail(const Error& error) override { done_(std::unexpected(error)); }
+
+    const std::string_view key_;
+    const Deadline deadline_;
+    Client::GetCallback done_;
+  };
+
+  class StartedWrite : public Operation {
+   protected:
+    explicit StartedWrite(const Write& write) : Operation(true), write_(write) {}
+
+   private:
+    virtual void Tell(WriteResult result) = 0;
+    std::string_view key() const override { return write_.key; }
+    void Queue(Started* started) override;
+    void Fail(const Error& error) override { Tell(std::unexpected(error)); }
+
+    Write write_;
+  };
+
+  template <typename Callback, typename Result>
+  class Told final : public StartedWrite {
+   public:
+    Told(const Write& write, Callback&& done, Result (*convert)(WriteResult))
+        : StartedWrite(write), done_(std::move(done)), convert_(convert) {}
+
+   private:
+    void Tell(WriteResult result) override { done_(convert_(std::move(result))); }
+
+    Callback done_;
+    Result (*const convert_)(WriteResult);
+  };
+
   Started(Gets* gets, Writes* writes, Callbacks* callbacks)
       : gets_(gets), writes_(writes), callbacks_(callbacks) {}
   Started(const Started&) = delete;
@@ -29,9 +96,7 @@ class Started {
   // Before the first operation.
   void Attach(const Peers* peers) { peers_ = peers; }
 
-  // May throw std::bad_alloc; then `done` is as it was.
-  void StartGet(std::string_view key, Deadline deadline, Client::GetCallback&& done);
-  void StartWrite(Write write, Deadline deadline, WriteCallback&& done);
+  void Start(std::unique_ptr<Operation> operation);
 
   // Whether an operation of the key, or of one with the same hash, is under way.
   bool Has(std::string_view key) const;
@@ -41,7 +106,6 @@ class Started {
   void Close(const Error& error) { closed_ = error; }
 
  private:
-  struct Operation;
   struct Place {
     uint32_t running = 0;
     bool writes = false;         // those that run are
@@ -51,11 +115,11 @@ class Started {
 
   size_t PlaceOf(std::string_view key) const;
   size_t place_count() const;
-  void Start(std::unique_ptr<Operation> operation);
   bool MayRun(const Place& place, const Operation& operation) const;
   void Run(std::unique_ptr<Operation> operation);
-  void Queue(Operation* operation);
-  static std::unique_ptr<Operation> Ended(void* context);
+  void EndAtOnce(std::unique_ptr<Operation> operation, const Error& error);
+  // It has ended: those that waited for it go on before its caller is told.
+  static std::unique_ptr<Operation> Ended(Operation* ended);
 
   const Peers* peers_ = nullptr;
   Gets* gets_;

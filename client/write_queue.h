@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -37,7 +36,6 @@ struct Written {
   int64_t number = 0;  // of an INCREMENT
 };
 using WriteResult = std::expected<Written, Error>;
-using WriteCallback = std::move_only_function<void(WriteResult)>;
 
 // A write as its caller gave it. Key and values stay the caller's until `done` was called.
 struct Write {
