@@ -34,10 +34,20 @@ std::optional<std::string> Expiries::Step(Client* client, uint32_t history) {
   return std::nullopt;
 }
 
+// As a duration, or as the second of the server's clock that this is at the earliest.
+Lifetime Expiries::LifetimeOf(std::chrono::seconds ttl, Client* client, const KeyName& name) {
+  if (random_.Below(2) == 0) return ttl;
+  const auto time = client->Time(name.view());
+  if (!time) return ttl;
+  const auto at =
+      std::chrono::ceil<std::chrono::seconds>(std::chrono::microseconds(time->latest_us));
+  return Lifetime::Until(static_cast<uint32_t>((at + ttl).count()));
+}
+
 void Expiries::Put(Client* client, size_t index) {
   Item item{.put_start = Now(), .ttl = std::chrono::seconds(1 + random_.Below(kTtlSecondsMax))};
   const KeyName name = NameOf(index);
-  const auto put = client->Put(name.view(), "expires", {.ttl = item.ttl});
+  const auto put = client->Put(name.view(), "expires", {.ttl = LifetimeOf(item.ttl, client, name)});
   item.put_end = Now();
   item.is_put = put.has_value();
   if (put) item.version = *put;

@@ -46,6 +46,7 @@ class Expiries {
   };
 
   void Put(Client* client, size_t index);
+  Lifetime LifetimeOf(std::chrono::seconds ttl, Client* client, const KeyName& name);
   std::optional<std::string> Get(Client* client, size_t index);
   KeyName NameOf(size_t index) const;
 
