@@ -47,7 +47,7 @@ static_assert(static_cast<int>(plov::ReadFrom::kAnyReplica) == PLOV_READ_ANY_REP
 
 constexpr plov_error kNoClient = {PLOV_INVALID_ARGUMENT, "the plov_client is NULL"};
 // Past any expiry that 32 bits can hold, and no sum with it overflows.
-constexpr uint64_t kTtlSecondsMax = uint64_t{1} << 33;
+constexpr uint64_t kSecondsMax = uint64_t{1} << 33;
 
 const char* Mistake(const plov_options& options) {
   if (options.struct_bytes == 0) return "plov_options are to be made by plov_default_options()";
@@ -96,8 +96,14 @@ plov_item ItemOf(const Item& item) {
   return {View(item.value), item.version, item.flags, item.expiry};
 }
 
-std::chrono::seconds TtlOf(uint64_t ttl_seconds) {
-  return std::chrono::seconds(static_cast<int64_t>(std::min(ttl_seconds, kTtlSecondsMax)));
+std::chrono::seconds SecondsOf(uint64_t seconds) {
+  return std::chrono::seconds(static_cast<int64_t>(std::min(seconds, kSecondsMax)));
+}
+
+Lifetime TtlOf(uint64_t ttl_seconds) {
+  const uint64_t moment = ttl_seconds - PLOV_UNTIL(0);
+  if (moment <= UINT32_MAX) return Lifetime::Until(static_cast<uint32_t>(moment));
+  return SecondsOf(ttl_seconds);
 }
 
 PutOptions OptionsOf(const plov_put_options* options) {
@@ -193,6 +199,20 @@ plov_code plov_get_into(plov_client* client, plov_view key, void* buffer, size_t
   }
   const std::span<std::byte> into(static_cast<std::byte*>(buffer), buffer_bytes);
   return Run(client, [&] { return Answer(client, client->client.GetInto(Text(key), into), item); });
+}
+
+plov_code plov_time(plov_client* client, plov_view key, uint64_t* earliest_us,
+                    uint64_t* latest_us) {
+  if (client == nullptr || earliest_us == nullptr || latest_us == nullptr || !IsGood(key)) {
+    return RefuseNull(client);
+  }
+  return Run(client, [&] {
+    const auto time = client->client.Time(Text(key));
+    if (!time) return Note(&client->last, time.error());
+    *earliest_us = time->earliest_us;
+    *latest_us = time->latest_us;
+    return PLOV_OK;
+  });
 }
 
 plov_code plov_age(plov_client* client, plov_view key, uint64_t* age_us) {
@@ -309,7 +329,7 @@ plov_code plov_sync(plov_client* client) {
 plov_code plov_flush(plov_client* client, uint64_t delay_seconds, uint64_t* deleted) {
   if (client == nullptr) return RefuseNull(client);
   return Run(client, [&] {
-    const auto flushed = client->client.Flush(TtlOf(delay_seconds));
+    const auto flushed = client->client.Flush(SecondsOf(delay_seconds));
     if (!flushed) return Note(&client->last, flushed.error());
     if (deleted != nullptr) *deleted = *flushed;
     return PLOV_OK;

@@ -96,7 +96,9 @@ Options Given(const Options* options, Options defaults) {
 }
 
 plov_item ItemOf(const Item& item);
-std::chrono::seconds TtlOf(uint64_t ttl_seconds);
+std::chrono::seconds SecondsOf(uint64_t seconds);
+// Or of PLOV_UNTIL.
+Lifetime TtlOf(uint64_t ttl_seconds);
 PutOptions OptionsOf(const plov_put_options* options);
 // What `options` say, or what is wrong with them.
 std::expected<IncrementOptions, const char*> OptionsOf(const plov_increment_options* options);

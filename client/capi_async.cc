@@ -161,7 +161,7 @@ plov_code plov_start_flush(plov_client* client, uint64_t delay_seconds, plov_flu
   if (client == nullptr || done == nullptr) return RefuseNull(client);
   return Start(client, [&] {
     client->client.StartFlush(
-        TtlOf(delay_seconds),
+        SecondsOf(delay_seconds),
         [done, context](const Client::FlushResult& result) { Tell(done, context, result); });
   });
 }

@@ -138,8 +138,13 @@ typedef struct plov_put_options {
   uint64_t expected_version;  // not 0: only over this version, else PLOV_VERSION_MISMATCH or
                               // PLOV_NOT_FOUND
   uint64_t ttl_seconds;       // counted by the server from when it stores; 0 = never expires; ends
-                              // in February 2106 at the latest
+                              // in February 2106 at the latest; or PLOV_UNTIL
 } plov_put_options;
+
+// In place of a number of seconds to live: until this second of the server's clock, as plov_item's
+// expiry; 0 is for ever. What has passed already stores an item that is absent. Who writes an item anew
+// and lets its expiry stay says PLOV_UNTIL(item.expiry).
+#define PLOV_UNTIL(unix_seconds) ((UINT64_C(1) << 62) | (uint32_t)(unix_seconds))
 
 typedef struct plov_put_item {
   plov_view key;
@@ -305,6 +310,14 @@ PLOV_API plov_code plov_get_into(plov_client* client, plov_view key, void* buffe
 // age_us: receives the age.
 // Cost:   1 READ.
 PLOV_API plov_code plov_age(plov_client* client, plov_view key, uint64_t* age_us);
+
+// The time at the server of this key: items expire by it, and times to live are counted by it. It is
+// known from messages, to 20 ms mostly; the call waits for nothing.
+//
+// earliest_us, latest_us: receive what its clock may show now, in Unix microseconds.
+// Errors: PLOV_UNAVAILABLE (there is no connection to that server at the moment).
+PLOV_API plov_code plov_time(plov_client* client, plov_view key, uint64_t* earliest_us,
+                             uint64_t* latest_us);
 
 // Gets `count` keys with a window of lookups in flight and calls `done` for each, in any order.
 //

@@ -36,6 +36,15 @@ py::object GetItem(PyClient& client, py::handle key) {
   return Get(&client, key, [](const Item& item) { return ItemOf(item); });
 }
 
+std::pair<double, double> Time(PyClient& client, py::handle key) {
+  const Bytes bytes(key, "a key");
+  const ServerTime time = Blocking(
+      &client, [&](plov::Client* call) { return call->Time(bytes.view()); }, key);
+  constexpr double kUsPerSecond = 1e6;
+  return {static_cast<double>(time.earliest_us) / kUsPerSecond,
+          static_cast<double>(time.latest_us) / kUsPerSecond};
+}
+
 double Age(PyClient& client, py::handle key) {
   const Bytes bytes(key, "a key");
   const auto age = Blocking(
@@ -156,7 +165,10 @@ Version VersionOf(py::handle only_if) {
 }
 
 // A part of a second would become 0, which is for ever.
-std::chrono::seconds TtlOf(py::handle ttl) { return SecondsOf(ttl, "ttl", "None is for ever"); }
+Lifetime TtlOf(py::handle ttl) {
+  if (py::isinstance<Lifetime>(ttl)) return py::cast<Lifetime>(ttl);
+  return SecondsOf(ttl, "ttl", "None is for ever");
+}
 
 std::chrono::seconds SecondsOf(py::handle given, const char* name, const char* none) {
   if (given.is_none()) return std::chrono::seconds(0);
@@ -217,6 +229,14 @@ void RefuseCopy(py::handle self) {
   throw py::error_already_set();
 }
 
+void DefineUntil(py::module_* module) {
+  py::class_<Lifetime>(*module, "Until", "As a ttl: until this second of the server's clock.")
+      .def(py::init([](uint32_t expiry) { return Lifetime::Until(expiry); }), py::arg("expiry"))
+      .def("__repr__", [](const Lifetime& lifetime) {
+        return "plov.Until(" + std::to_string(lifetime.expiry()) + ")";
+      });
+}
+
 ClientType DefineClient(py::module_* module) {
   return ClientType(*module, "Client", py::custom_type_setup(&AddCollection));
 }
@@ -226,6 +246,8 @@ void DefineCalls(ClientType* type) {
   AddGet(type);
   type->def("item", &GetItem, arg("key"), "Value, version, flags and expiry of a key, or None.");
   type->def("age", &Age, arg("key"), "How many seconds old at most is what a get() finds now.");
+  type->def("time", &Time, arg("key"),
+            "What the server's clock may show now: earliest and latest, in Unix seconds.");
   type->def("put", &Put, arg("key"), arg("value"), py::kw_only(), arg("ttl") = py::none(),
             arg("flags") = 0, arg("only_if") = py::none(), arg("only_if_value") = py::none(),
             "Stores a value and returns its version.");

@@ -21,7 +21,7 @@ PutOptions PutOptionsOf(pybind11::handle ttl, uint32_t flags, pybind11::handle o
 std::optional<Bytes> Expect(pybind11::handle only_if_value, PutOptions* options);
 
 // Whole seconds from 1 on, or None for ever. Throws TypeError and ValueError.
-std::chrono::seconds TtlOf(pybind11::handle ttl);
+Lifetime TtlOf(pybind11::handle ttl);
 // The same of an argument of another name; none: what None means.
 std::chrono::seconds SecondsOf(pybind11::handle given, const char* name, const char* none);
 
@@ -50,6 +50,7 @@ void RefuseNew(PyHeapTypeObject* heap_type);
 [[noreturn]] void RefuseCopy(pybind11::handle self);
 
 using ClientType = pybind11::class_<PyClient>;
+void DefineUntil(pybind11::module_* module);
 ClientType DefineClient(pybind11::module_* module);
 void DefineCalls(ClientType* type);
 

@@ -114,8 +114,7 @@ void PyClient::StartIncrement(py::handle key, int64_t delta, const IncrementOpti
   call->StartIncrement(operation->key_view(), delta, options, Noting(operation));
 }
 
-void PyClient::StartTouch(py::handle key, std::chrono::seconds ttl, Version expected_version,
-                          py::object done) {
+void PyClient::StartTouch(py::handle key, Lifetime ttl, Version expected_version, py::object done) {
   const Call call(this);
   const Place operation = Add(AsBytes(key, "a key"), {}, std::move(done));
   call->StartTouch(operation->key_view(), ttl, expected_version, Noting(operation));

@@ -64,7 +64,7 @@ class PyClient {
                 pybind11::object done);
   void StartIncrement(pybind11::handle key, int64_t delta, const IncrementOptions& options,
                       pybind11::object done);
-  void StartTouch(pybind11::handle key, std::chrono::seconds ttl, Version expected_version,
+  void StartTouch(pybind11::handle key, Lifetime ttl, Version expected_version,
                   pybind11::object done);
   void StartDelete(pybind11::handle key, Version expected_version, pybind11::object done);
   void StartFlush(std::chrono::seconds delay, pybind11::object done);

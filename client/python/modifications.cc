@@ -115,21 +115,21 @@ void StartIncrement(PyClient& client, py::handle key, py::handle delta, py::obje
 }
 
 Version Touch(PyClient& client, py::handle key, py::handle ttl, py::handle only_if) {
-  const std::chrono::seconds seconds = TtlOf(ttl);
+  const Lifetime lifetime = TtlOf(ttl);
   const Version version = VersionOf(only_if);
   const Bytes bytes(key, "a key");
   return Blocking(
-      &client, [&](plov::Client* call) { return call->Touch(bytes.view(), seconds, version); },
+      &client, [&](plov::Client* call) { return call->Touch(bytes.view(), lifetime, version); },
       key);
 }
 
 py::object GetAndTouch(PyClient& client, py::handle key, py::handle ttl) {
-  const std::chrono::seconds seconds = TtlOf(ttl);
+  const Lifetime lifetime = TtlOf(ttl);
   const Bytes bytes(key, "a key");
   const PyClient::Call call(&client);
   const auto got = [&] {
     const py::gil_scoped_release release;
-    return call->GetAndTouch(bytes.view(), seconds);
+    return call->GetAndTouch(bytes.view(), lifetime);
   }();
   if (!got) Raise(got.error(), key);
   if (!*got) return py::none();
@@ -158,9 +158,9 @@ void DefineBlocking(ClientType* type) {
             arg("only_if") = py::none(),
             "Adds to the number that the value is the text of; the new number.");
   type->def("touch", &Touch, arg("key"), arg("ttl"), py::kw_only(), arg("only_if") = py::none(),
-            "Lets an item expire `ttl` seconds from now on; its new version.");
+            "Gives an item another lifetime; its new version.");
   type->def("get_and_touch", &GetAndTouch, arg("key"), arg("ttl"),
-            "The value of a key, which expires `ttl` seconds from now on, or None.");
+            "The value of a key, which gets another lifetime, or None.");
   type->def("flush", &Flush, py::kw_only(), arg("delay") = py::none(),
             "Deletes every item, now or `delay` seconds from now on; how many.");
 }

@@ -104,6 +104,7 @@ void Define(py::module_* module) {
   const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
   CountForks();
   DefineItem(module);
+  DefineUntil(module);
   ClientType type = DefineClient(module);
   DefineCalls(&type);
   DefineBatches(&type);

@@ -131,6 +131,28 @@ TEST_F(CapiCalls, TimeToLiveEndsInExpiry) {
   EXPECT_EQ(item.expiry, UINT32_MAX);
 }
 
+TEST_F(CapiCalls, ItemsEndAtAMomentOfTheServersClock) {
+  uint64_t earliest_us = 0, latest_us = 0;
+  ASSERT_EQ(plov_time(client_.get(), plov_text("k"), &earliest_us, &latest_us), PLOV_OK);
+  EXPECT_LE(earliest_us, latest_us);
+  const auto moment = static_cast<uint32_t>(latest_us / 1'000'000 + 1000);
+  plov_put_options options = PutOptionsOf(PLOV_SET, 0, 0, PLOV_UNTIL(moment));
+  plov_item item;
+  ASSERT_EQ(plov_put(client_.get(), plov_text("k"), plov_text("v"), &options, nullptr), PLOV_OK);
+  ASSERT_EQ(plov_get(client_.get(), plov_text("k"), &item), PLOV_OK);
+  EXPECT_EQ(item.expiry, moment);
+  ASSERT_EQ(plov_touch(client_.get(), plov_text("k"), PLOV_UNTIL(moment + 7), 0, nullptr), PLOV_OK);
+  ASSERT_EQ(plov_get(client_.get(), plov_text("k"), &item), PLOV_OK);
+  EXPECT_EQ(item.expiry, moment + 7);
+  options.ttl_seconds = PLOV_UNTIL(0);
+  ASSERT_EQ(plov_put(client_.get(), plov_text("k"), plov_text("v"), &options, nullptr), PLOV_OK);
+  ASSERT_EQ(plov_get(client_.get(), plov_text("k"), &item), PLOV_OK);
+  EXPECT_EQ(item.expiry, 0u);
+  options.ttl_seconds = PLOV_UNTIL(1);
+  ASSERT_EQ(plov_put(client_.get(), plov_text("k"), plov_text("v"), &options, nullptr), PLOV_OK);
+  EXPECT_EQ(plov_get(client_.get(), plov_text("k"), &item), PLOV_NOT_FOUND);
+}
+
 TEST_F(CapiCalls, GetIntoFillsTheCallersBuffer) {
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{511}, size_t{5000}}) {
     const std::string value(bytes, 'v');

@@ -62,6 +62,7 @@ TEST_F(CapiErrors, BadKeysAreRefused) {
     EXPECT_EQ(plov_get_into(client, key, buffer, 1, &item), PLOV_INVALID_ARGUMENT);
     uint64_t age_us = 0;
     EXPECT_EQ(plov_age(client, key, &age_us), PLOV_INVALID_ARGUMENT);
+    EXPECT_EQ(plov_time(client, key, &age_us, &age_us), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_put(client, key, plov_text("v"), nullptr, nullptr), PLOV_INVALID_ARGUMENT);
     EXPECT_EQ(plov_compare_and_put(client, key, plov_text("v"), plov_text("w"), nullptr, nullptr),
               PLOV_INVALID_ARGUMENT);

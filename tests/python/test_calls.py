@@ -155,6 +155,17 @@ def test_items_expire(client):
     while client.get(b"short") is not None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    earliest, latest = client.time(b"k")
+    assert begin - 1 < earliest <= latest < begin + 1000
+    moment = int(latest) + 1000
+    client.put(b"k", b"v", ttl=plov.Until(moment))
+    assert client.item(b"k").expiry == moment
+    client.touch(b"k", plov.Until(moment + 7))
+    assert client.item(b"k").expiry == moment + 7
+    client.put(b"k", b"v", ttl=plov.Until(1))
+    assert client.get(b"k") is None and repr(plov.Until(1)) == "plov.Until(1)"
+    with pytest.raises(TypeError):
+        plov.Until(-1)
     for wrong in (0, -1, -(1 << 80)):
         with pytest.raises(ValueError, match="None is for ever"):
             client.put(b"k", b"v", ttl=wrong)

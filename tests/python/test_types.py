@@ -27,6 +27,8 @@ def use(client: plov.Client) -> int:
     value: bytes | None = client.get(b"k")
     age: float = client.age(b"k")
     item: plov.Item | None = client.item(bytearray(b"k"))
+    times: tuple[float, float] = client.time(b"k")
+    client.touch(b"k", plov.Until(int(times[1])))
     if item is not None:
         value = item.value
         version: int = client.put(b"k", value, ttl=60, flags=1, only_if=item.version)

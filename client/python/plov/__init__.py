@@ -10,7 +10,7 @@ plov_python(3) has the rest; plov.aio is for asyncio.
 """
 
 from plov import _plov
-from plov._plov import Client, Item, Scan, ScanSummary, __version__, connect
+from plov._plov import Client, Item, Scan, ScanSummary, Until, __version__, connect
 from plov.errors import (
     Code,
     CorruptError,
@@ -59,6 +59,7 @@ __all__ = [
     "TooLargeError",
     "UnavailableError",
     "UnknownError",
+    "Until",
     "UsageError",
     "VersionMismatchError",
     "__version__",

@@ -17,6 +17,14 @@ _NumberMode: TypeAlias = Literal["signed", "unsigned_add", "unsigned_subtract"]
 __version__: str
 
 @final
+class Until:
+    """As a ttl: until this second of the server's clock; 0 is for ever."""
+
+    def __init__(self, expiry: int) -> None: ...
+
+_Ttl: TypeAlias = int | Until | None
+
+@final
 class Item(structseq[Any], tuple[bytes, int, int, int]):
     __match_args__: Final = ("value", "version", "flags", "expiry")
     @property
@@ -35,12 +43,13 @@ class Client:
     def get(self, key: _Bytes, /) -> bytes | None: ...
     def item(self, key: _Bytes) -> Item | None: ...
     def age(self, key: _Bytes) -> float: ...
+    def time(self, key: _Bytes) -> tuple[float, float]: ...
     def put(
         self,
         key: _Bytes,
         value: _Bytes,
         *,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: _OnlyIf = None,
         only_if_value: _Bytes | None = None,
@@ -51,7 +60,7 @@ class Client:
         value: _Bytes,
         *,
         create: bool = False,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> int: ...
@@ -61,7 +70,7 @@ class Client:
         value: _Bytes,
         *,
         create: bool = False,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> int: ...
@@ -74,12 +83,12 @@ class Client:
         initial: int | None = None,
         min: int | None = None,
         max: int | None = None,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> int: ...
-    def touch(self, key: _Bytes, ttl: int | None, *, only_if: int | None = None) -> int: ...
-    def get_and_touch(self, key: _Bytes, ttl: int | None) -> bytes | None: ...
+    def touch(self, key: _Bytes, ttl: _Ttl, *, only_if: int | None = None) -> int: ...
+    def get_and_touch(self, key: _Bytes, ttl: _Ttl) -> bytes | None: ...
     def delete(self, key: _Bytes, *, only_if: int | None = None) -> bool: ...
     # Many.
     def get_many(self, keys: Iterable[_Bytes]) -> list[bytes | None]: ...
@@ -91,7 +100,7 @@ class Client:
         self,
         items: Mapping[bytes, _Bytes] | Iterable[tuple[_Bytes, _Bytes]],
         *,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: Literal["absent", "present"] | None = None,
     ) -> list[int]: ...
@@ -126,7 +135,7 @@ class Client:
         value: _Bytes,
         done: Callable[[int | None, Error | None], object],
         *,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: _OnlyIf = None,
         only_if_value: _Bytes | None = None,
@@ -138,7 +147,7 @@ class Client:
         done: Callable[[int | None, Error | None], object],
         *,
         create: bool = False,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> None: ...
@@ -149,7 +158,7 @@ class Client:
         done: Callable[[int | None, Error | None], object],
         *,
         create: bool = False,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> None: ...
@@ -163,14 +172,14 @@ class Client:
         initial: int | None = None,
         min: int | None = None,
         max: int | None = None,
-        ttl: int | None = None,
+        ttl: _Ttl = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> None: ...
     def start_touch(
         self,
         key: _Bytes,
-        ttl: int | None,
+        ttl: _Ttl,
         done: Callable[[int | None, Error | None], object],
         *,
         only_if: int | None = None,

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from plov import _plov
-from plov._plov import Item
+from plov._plov import Item, Until
 from plov.errors import UnavailableError
 
 # Between two looks at a descriptor that stays readable with nothing to do, as a dead connection does.
@@ -106,7 +106,7 @@ class Client:
         key: bytes,
         value: bytes,
         *,
-        ttl: int | None = None,
+        ttl: int | Until | None = None,
         flags: int = 0,
         only_if: str | int | None = None,
         only_if_value: bytes | None = None,
@@ -128,7 +128,7 @@ class Client:
         value: bytes,
         *,
         create: bool = False,
-        ttl: int | None = None,
+        ttl: int | Until | None = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> int:
@@ -149,7 +149,7 @@ class Client:
         value: bytes,
         *,
         create: bool = False,
-        ttl: int | None = None,
+        ttl: int | Until | None = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> int:
@@ -173,7 +173,7 @@ class Client:
         initial: int | None = None,
         min: int | None = None,
         max: int | None = None,
-        ttl: int | None = None,
+        ttl: int | Until | None = None,
         flags: int = 0,
         only_if: int | None = None,
     ) -> int:
@@ -191,8 +191,8 @@ class Client:
             only_if=only_if,
         )
 
-    async def touch(self, key: bytes, ttl: int | None, *, only_if: int | None = None) -> int:
-        """Lets an item expire `ttl` seconds from now on; its new version."""
+    async def touch(self, key: bytes, ttl: int | Until | None, *, only_if: int | None = None) -> int:
+        """Gives an item another lifetime; its new version."""
         return await self._write(self._client.start_touch, _kept(key), ttl, only_if=only_if)
 
     async def delete(self, key: bytes, *, only_if: int | None = None) -> bool:
