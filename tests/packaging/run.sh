@@ -210,6 +210,27 @@ print(urllib.request.urlopen(sys.argv[1]).read().decode())' "$url" | grep '^plov
   inside systemctl daemon-reload
 }
 
+# asks SOCKET TEXT USER: what it answers in two seconds at most to one who speaks memcached's or Redis's protocol.
+asks() {
+  inside setpriv --reuid="$3" --regid="$3" --init-groups python3 -ISc 'import socket, sys
+with socket.socket(socket.AF_UNIX) as door:
+    door.settimeout(2)
+    door.connect(sys.argv[1])
+    door.sendall(sys.argv[2].encode() + b"\r\n")
+    print(door.recv(1000).split(b"\r\n")[1].decode())' "/run/plov-door/main/$1.sock" "$2"
+}
+
+# Both protocols on the data of the server, for who may connect to that; a restart of it is only felt.
+serves_door() {
+  inside systemctl enable --now plov-door@main && says Ada asks memcached "get name" ada &&
+    says Ada asks redis "GET name" ada && ! asks redis "GET name" bob || return 1
+  local before
+  before=$(inside systemctl show --value --property MainPID plov-door@main)
+  restarts && says Ada asks memcached "get name" ada && inside systemctl reload plov-door@main &&
+    says "$before" inside systemctl show --value --property MainPID plov-door@main &&
+    inside systemd-analyze security --threshold=19 plov-door@main
+}
+
 # Without a file of its own a server says so, once.
 needs_config() {
   ! inside systemctl start plovd@none &&
@@ -258,12 +279,12 @@ upgrades() {
 
 removes() {
   inside apt-get remove -y "${packages[@]}" && inside test -d /var/lib/plov/main/log -a -f /etc/plov/main.conf &&
-    ! inside sh -c 'cat /proc/[0-9]*/comm | grep -x plovd'
+    ! inside sh -c 'cat /proc/[0-9]*/comm | grep -xE "plovd|plov-door"'
 }
 
 # The user stays: the files that its servers wrote elsewhere must not become the next user's.
 purges() {
-  inside userdel ada && inside userdel bob && inside dpkg --purge plov-server && inside apt-get autoremove -y --purge &&
+  inside userdel ada && inside userdel bob && inside dpkg --purge plov-server plov-door && inside apt-get autoremove -y --purge &&
     inside getent passwd plov > /dev/null || return 1
   diff "$scratch/before" <(paths) && ! inside sh -c 'grep -rl plov /etc | grep -vE "^/etc/g?(passwd|group|shadow|gshadow)-?$"'
 }
@@ -279,7 +300,7 @@ must look look
 must install install_packages "$scratch/first"
 check no-server starts_no_server || true
 must start starts
-for property in admits_group restarts rotates_log reloads serves_another activates serves_application serves_metrics needs_config is_hardened builds_example \
+for property in admits_group restarts serves_door rotates_log reloads serves_another activates serves_application serves_metrics needs_config is_hardened builds_example \
   serves_python runs_tools upgrades removes purges; do
   check "$property" "$property" || true
 done
