@@ -69,7 +69,9 @@ class Lifetime {
   constexpr Lifetime() = default;
   // So long from when the server stores it, 0 is for ever. Negative is kInvalidArgument; one that
   // would end beyond February 2106 ends there.
-  constexpr Lifetime(std::chrono::seconds duration) : duration_(duration) {}
+  template <typename Rep, typename Period>
+  requires std::convertible_to<std::chrono::duration<Rep, Period>, std::chrono::seconds>
+  constexpr Lifetime(std::chrono::duration<Rep, Period> duration) : duration_(duration) {}
   // Until this moment, as Item::expiry is, 0 is for ever. What has passed already stores an item that
   // is absent.
   static constexpr Lifetime Until(uint32_t expiry) {
