@@ -26,7 +26,7 @@ readonly test_packages=(
   # beside it, in plov-bench compare
   liblmdb-dev libcuckoo-dev libhiredis-dev libmemcached-dev libssl-dev redis-server redis-tools memcached
   # clients of plov-door
-  python3-pymemcache libmemcached-tools faketime
+  python3-pymemcache libmemcached-tools
   # plots in the pages of plov-bench, and what looks at them
   libjs-chart.js chromium-headless-shell
   # promtool, which looks at what plovd --metrics serves
