@@ -4,6 +4,7 @@
 #include <new>
 
 #include "client/engine.h"
+#include "fabric/random.h"
 
 namespace plov {
 
@@ -279,7 +280,7 @@ std::expected<ScanSummary, Error> Client::Scan(ScanCallback item) {
 }
 
 std::expected<ScanSummary, Error> Client::Sample(ScanCallback item) {
-  return Call(engine_.get(), [&] { return engine_->Sample(&item); });
+  return Call(engine_.get(), [&] { return engine_->Scan(&item, fabric::RandomId()); });
 }
 
 std::expected<std::chrono::nanoseconds, Error> Client::Ping() {

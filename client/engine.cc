@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "client/server_pages.h"
-#include "fabric/random.h"
 #include "verify/counters.h"
 #include "verify/slow_writes.h"
 
@@ -506,20 +505,11 @@ Client::FlushResult Engine::Flush(std::chrono::seconds delay) {
   return std::move(*result);
 }
 
-std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item) {
-  return RunScan(item, [](plov::Scan* scan) { return scan->Run(); });
-}
-
-std::expected<ScanSummary, Error> Engine::Sample(ScanCallback* item) {
-  return RunScan(item, [](plov::Scan* scan) { return scan->RunFrom(fabric::RandomId()); });
-}
-
-std::expected<ScanSummary, Error> Engine::RunScan(
-    ScanCallback* item, std::expected<ScanSummary, Error> (*run)(plov::Scan*)) {
+std::expected<ScanSummary, Error> Engine::Scan(ScanCallback* item, std::optional<uint64_t> from) {
   if (gets_.under_way() > 0) return Fail(Code::kInvalidArgument, "a scan needs no GET under way");
   plov::Scan scan(peers_.get(), options_.timeout, &callbacks_, item,
                   [this](uint32_t shard) { return AwaitShard(shard, DeadlineFromNow()); });
-  return run(&scan);
+  return from ? scan.RunFrom(*from) : scan.Run();
 }
 
 void Engine::AwaitGets(Deadline deadline) {

@@ -67,8 +67,8 @@ class Engine {
   Client::FlushResult Flush(std::chrono::seconds delay);
   std::expected<std::vector<std::string>, Error> ServerStats(Freshness freshness);
   std::expected<std::vector<SlowWrite>, Error> SlowWrites();
-  std::expected<ScanSummary, Error> Scan(ScanCallback* item);
-  std::expected<ScanSummary, Error> Sample(ScanCallback* item);
+  // Of everything, or once round from a random place.
+  std::expected<ScanSummary, Error> Scan(ScanCallback* item, std::optional<uint64_t> from = {});
 
   // Asynchronous. May throw std::bad_alloc; then `done` is as it was. `convert` makes of a result what it is told.
   void StartGet(std::string_view key, Client::GetCallback&& done) {
@@ -121,8 +121,6 @@ class Engine {
   }
 
  private:
-  std::expected<ScanSummary, Error> RunScan(ScanCallback* item,
-                                            std::expected<ScanSummary, Error> (*run)(plov::Scan*));
   Engine(std::string_view uri, const ClientOptions& options);
 
   // Connects the next peer that is to be; whether one is up that was not.
