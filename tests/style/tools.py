@@ -73,9 +73,11 @@ def man_render(repository, options):
     for path in _pages(repository):
         page = repository.root / path
         render = (groff, "-t", "-mandoc", "-Tutf8", "-ww")
-        for line in _run(options, *render, "-z", page)[1].splitlines():
-            number = re.match(r".*?:(\d+): ", line)
-            yield Finding(path, int(number[1]) if number else 1, line)
+        # lintian looks at a width of 120.
+        for width in ((), ("-rLL=120n", "-rLT=120n")):
+            for line in _run(options, *render, *width, "-z", page)[1].splitlines():
+                number = re.match(r".*?:(\d+): ", line)
+                yield Finding(path, int(number[1]) if number else 1, line)
         ours = _words(_run(options, *render, "-rLL=990n", "-rLT=990n", page)[1])
         theirs = _words(_run(options, mandoc, "-T", "utf8", "-O", "width=990", page)[1])
         for at, pair in enumerate(zip_longest(ours, theirs, fillvalue="the end")):
