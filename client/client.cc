@@ -171,7 +171,10 @@ std::expected<std::chrono::microseconds, Error> Client::Age(std::string_view key
 }
 
 std::expected<ServerTime, Error> Client::Time(std::string_view key) {
-  return Call(engine_.get(), [&] { return engine_->Time(key); });
+  const Turn turn(engine_.get());
+  const bool is_within = engine_ != nullptr && engine_->IsEnteredByThisThread();
+  if (!turn && !is_within) return turn.Refused();
+  return engine_->Time(key);
 }
 
 void Client::GetManyWith(std::span<const std::string_view> keys,

@@ -152,6 +152,11 @@ TEST_F(Modify, ItemsEndAtAMomentOfTheServersClock) {
   EXPECT_FALSE(client.Get("k")->has_value());
   EXPECT_TRUE(client.Put("k", "new", {.mode = PutMode::kAdd}));
   EXPECT_EQ(client.Time("").error().code, Code::kInvalidArgument);
+  bool is_told = false;
+  const std::vector<std::string> keys = {"k"};
+  client.GetMany(keys,
+                 [&](size_t, const Client::GetResult&) { is_told = client.Time("k").has_value(); });
+  EXPECT_TRUE(is_told);
 }
 
 TEST_F(Modify, FlushDeletesEverythingThatIsThere) {

@@ -35,6 +35,7 @@ def check(what, value, low, high):
 
 
 def check_redis(door):
+    check("TTL, asked first", door.ttl("kept"), 1000, 2000)
     now = int(time.time())  # this process has the server's clock
     door.set("k", "v", ex=100)
     check("TTL after EX", door.ttl("k"), 40, 100)
@@ -82,6 +83,7 @@ def check_memcached(address):
     assert ask(address, b"append m 0 0 20000", b"x" * 20_000) == ["STORED"]
     check("t after append", seconds(ask(address, b"mg m t")[0]), 440, 500)
     assert ask(address, b"touch m %d" % (now - 10), b"get m") == ["TOUCHED", "END"]
+    ask(address, b"set kept 0 2000 1", b"v")
 
 
 def preload(servers, away):
