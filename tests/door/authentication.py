@@ -13,17 +13,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
-import time
 
 import differential
 from binary_differential import Comparison, ask, ask_closing
 from binary_protocol import *
 from binary_scripts import get
-from servers import Servers
+from servers import WITHIN, Servers, run_tests, until
 
 USER, PASSWORD = "user", "secret word"
-WITHIN = 60
 
 
 def write_users(servers, text, mode=0o600):
@@ -222,13 +219,6 @@ def without_a_password_nothing_is_kept(servers):
         assert Replies(connection).next().status == AUTH_ERROR
 
 
-def until(condition, what):
-    end = time.monotonic() + WITHIN
-    while not condition():
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.02)
-
-
 def sighup_reads_the_file_again(servers):
     log = f"{servers.folder}/log"
     door = start_door(servers, write_users(servers, "one:a\n"), "--log-output", log)
@@ -275,15 +265,5 @@ TESTS = [sasl_is_answered_as_by_memcached, text_is_answered_as_by_memcached, one
          without_a_password_nothing_is_kept, sighup_reads_the_file_again, wrong_files_are_told]
 
 
-def main():
-    plovd, door, *names = sys.argv[1:]
-    for test in TESTS:
-        if names and test.__name__ not in names:
-            continue
-        print(test.__name__, flush=True)
-        with Servers(plovd, door) as servers:
-            test(servers)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(TESTS)

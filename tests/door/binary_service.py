@@ -6,28 +6,13 @@ usage: binary_service.py PLOVD PLOV_DOOR [TEST...]
 
 import os
 import socket
-import sys
 import threading
-import time
 
 from binary_protocol import *
 from binary_scripts import get
-from servers import Servers
+from servers import WITHIN, Servers, rss_bytes, run_tests, until
 
-WITHIN = 60
 FENCE = 0xfe4ce
-
-
-def until(condition, what):
-    end = time.monotonic() + WITHIN
-    while not condition():
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.02)
-
-
-def rss_bytes(process):
-    with open(f"/proc/{process.pid}/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def requests_that_are_refused_are_passed_over(servers):
@@ -259,15 +244,5 @@ TESTS = [requests_that_are_refused_are_passed_over, refused_values_leave_no_trac
          plovd_dies_and_comes_back]
 
 
-def main():
-    plovd, door, *names = sys.argv[1:]
-    for test in TESTS:
-        if names and test.__name__ not in names:
-            continue
-        print(test.__name__, flush=True)
-        with Servers(plovd, door) as servers:
-            test(servers)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(TESTS)

@@ -6,15 +6,12 @@ usage: redis_walks.py PLOVD PLOV_DOOR [TEST...]
 
 import signal
 import socket
-import sys
 import threading
 import time
 
 from redis_differential import Client
 from redis_scripts import request
-from servers import Servers
-
-WITHIN = 60  # for anything that has to come
+from servers import WITHIN, Servers, run_tests
 
 
 def fill(client, count, name="key:%07d"):
@@ -222,15 +219,5 @@ TESTS = [iterations_find_all_that_stays_while_the_table_grows,
          a_stop_waits_for_a_walk_that_was_asked_for]
 
 
-def main():
-    plovd, door, *names = sys.argv[1:]
-    for test in TESTS:
-        if names and test.__name__ not in names:
-            continue
-        print(test.__name__, flush=True)
-        with Servers(plovd, door) as servers:
-            test(servers)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(TESTS)

@@ -11,6 +11,7 @@ import tempfile
 import time
 
 STARTED_WITHIN = 60
+WITHIN = 60  # for anything that has to come
 
 
 def skip(reason):
@@ -123,3 +124,26 @@ class Servers:
         connection = socket.create_connection(address, timeout=30)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
+
+
+def until(condition, what):
+    end = time.monotonic() + WITHIN
+    while not condition():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.02)
+
+
+def rss_bytes(process):
+    with open(f"/proc/{process.pid}/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def run_tests(tests):
+    """Each, or those that the command line names after PLOVD and PLOV_DOOR, with servers of its own."""
+    plovd, door, *names = sys.argv[1:]
+    for test in tests:
+        if names and test.__name__ not in names:
+            continue
+        print(test.__name__, flush=True)
+        with Servers(plovd, door) as servers:
+            test(servers)

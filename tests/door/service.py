@@ -9,21 +9,10 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
-import time
 import urllib.request
 
-from servers import Servers
-
-WITHIN = 60  # for anything that has to come
-
-
-def until(condition, what):
-    end = time.monotonic() + WITHIN
-    while not condition():
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.02)
+from servers import WITHIN, Servers, rss_bytes, run_tests, until
 
 
 def receive(connection, end):
@@ -52,11 +41,6 @@ def stats(address):
     with Servers.connect(address) as connection:
         lines = say(connection, b"stats\r\n", b"END\r\n").decode().split("\r\n")
     return dict(line.split(" ", 2)[1:] for line in lines if line.startswith("STAT "))
-
-
-def rss_bytes(process):
-    with open(f"/proc/{process.pid}/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def a_value_written_by_one_is_read_by_all(servers):
@@ -391,15 +375,5 @@ TESTS = [a_value_written_by_one_is_read_by_all, many_connections, one_connection
          metrics_are_served]
 
 
-def main():
-    plovd, door, *names = sys.argv[1:]
-    for test in TESTS:
-        if names and test.__name__ not in names:
-            continue
-        print(test.__name__, flush=True)
-        with Servers(plovd, door) as servers:
-            test(servers)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(TESTS)
