@@ -82,7 +82,10 @@ class CommandRequest : public Request {
 
  private:
   Client& client() { return worker_->client(); }
-  Ending EndingOf(int64_t exptime) { return Ending::Of(exptime, worker_->ServerUs(key())); }
+  // Most items have no end, and need no clock.
+  Ending EndingOf(int64_t exptime) {
+    return Ending::Of(exptime, exptime > 0 ? worker_->ServerUs(key()) : 0);
+  }
 
   // command_request.cc: ends.
   void End() { connection()->End(this); }

@@ -21,9 +21,7 @@ std::string LowerCaseOf(std::string_view text) {
 
 }  // namespace
 
-int64_t Call::NowMs() const {
-  return connection()->worker()->ServerUs(arguments_[1]) / (1'000'000 / kMsPerSecond);
-}
+int64_t Call::NowMs() const { return connection()->worker()->ServerUs(arguments_[1]) / kUsPerMs; }
 
 void Call::Answer(std::string_view reply) const {
   connection()->worker()->counters().Add(Count::kOthers);

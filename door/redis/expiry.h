@@ -11,6 +11,7 @@
 namespace plov::door::redis {
 
 inline constexpr int64_t kMsPerSecond = 1000;
+inline constexpr int64_t kUsPerMs = 1000;
 
 // Of what is to end at a moment, in Unix milliseconds, that is above 0.
 constexpr Lifetime Until(int64_t unix_ms) {

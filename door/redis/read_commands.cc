@@ -52,8 +52,7 @@ std::optional<int64_t> WithoutExpiry(const Item* item) {
 }
 
 int64_t LeftMs(const KeyRead& read, const Item& item) {
-  const int64_t now_ms =
-      read.connection()->worker()->ServerUs(read.key()) / (1'000'000 / kMsPerSecond);
+  const int64_t now_ms = read.connection()->worker()->ServerUs(read.key()) / kUsPerMs;
   return std::max<int64_t>(int64_t{item.expiry} * kMsPerSecond - now_ms, 0);
 }
 
