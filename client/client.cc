@@ -111,6 +111,14 @@ void StartWrite(Engine* engine, const Write& write, Callback& done,
   Start(engine, done, [&] { engine->StartWrite(write, std::move(done), convert); });
 }
 
+// A server that lies gives its callers no time that they cannot count with.
+constexpr auto kClockOfNoItem = "the server's clock shows a time that no item can expire at";
+
+bool IsOfItems(const ServerTime& time) {
+  constexpr uint64_t kLastUs = uint64_t{UINT32_MAX} * 1'000'000;
+  return time.earliest_us <= time.latest_us && time.latest_us <= kLastUs;
+}
+
 Error BadDelay() { return {Code::kInvalidArgument, "a delay cannot be negative"}; }
 
 }  // namespace
@@ -174,7 +182,9 @@ std::expected<ServerTime, Error> Client::Time(std::string_view key) {
   const Turn turn(engine_.get());
   const bool is_within = engine_ != nullptr && engine_->IsEnteredByThisThread();
   if (!turn && !is_within) return turn.Refused();
-  return engine_->Time(key);
+  const auto time = engine_->Time(key);
+  if (time && !IsOfItems(*time)) return Fail(Code::kProtocol, kClockOfNoItem);
+  return time;
 }
 
 void Client::GetManyWith(std::span<const std::string_view> keys,

@@ -19,7 +19,6 @@ using verify::MessageWriter;
 namespace {
 
 constexpr size_t kStagingBytes = 1 << 20;
-constexpr uint64_t kNowUs = 1'700'000'000'000'000;
 
 template <typename T>
 T Must(std::expected<T, Error> result) {
@@ -107,7 +106,7 @@ void HostileServer::Accept() {
 }
 
 void HostileServer::Send(Peer* peer, MessageWriter* message, uint64_t answered) {
-  const auto bytes = message->Finish({.answered = answered, .clock_us = kNowUs});
+  const auto bytes = message->Finish({.answered = answered, .clock_us = clock_us});
   peer->replies.Write(bytes);
   if (peer->replies.TakeSleeper()) shm::WakePeer(peer->socket.get());
 }

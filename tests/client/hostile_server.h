@@ -43,6 +43,7 @@ class HostileServer {
   // Called over and over for each client, after its messages were answered.
   std::function<void(Peer*)> harass = [](auto*) {};
   verify::Superblock superblock{};
+  uint64_t clock_us = 1'700'000'000'000'000;
 
   void Start();
   const std::string& uri() const { return uri_; }
@@ -52,7 +53,7 @@ class HostileServer {
   void Publish();
   // Seals a bucket of the first table; it lies there then.
   void Store(uint64_t index, verify::Bucket bucket);
-  static void Send(Peer* peer, verify::MessageWriter* message, uint64_t answered);
+  void Send(Peer* peer, verify::MessageWriter* message, uint64_t answered);
 
  private:
   void Serve(const std::stop_token& stop);

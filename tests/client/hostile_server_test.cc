@@ -180,7 +180,7 @@ TEST(HostileServer, MessagesWithoutEndKeepNoCallBeyondItsDeadline) {
       for (int i = 0; i < 8; ++i) {
         MessageWriter message(buffer, peer->client_id);
         for (int j = 0; j < replies; ++j) message.Add(verify::Reply{.request_id = UINT64_MAX});
-        HostileServer::Send(peer, &message, version);
+        server.Send(peer, &message, version);
       }
       server.superblock.version = ++version;
       server.Publish();
@@ -234,6 +234,18 @@ TEST(HostileServer, RepliesThatNameImpossibleRecordsAreErrors) {
 }
 
 // Any word of the memory and of the reply ring, at any time.
+TEST(HostileServer, TimesThatNoItemCanHaveAreNotTold) {
+  constexpr uint64_t kLastUs = uint64_t{UINT32_MAX} * 1'000'000;
+  for (const uint64_t clock_us : {kLastUs + 1, uint64_t{1} << 63, UINT64_MAX - kLastUs}) {
+    HostileServer server;
+    server.clock_us = clock_us;
+    server.Start();
+    auto client = Client::Connect(server.uri(), kPatient);
+    ASSERT_TRUE(client);
+    EXPECT_EQ(CodeOf(client->Time("key")), Code::kProtocol) << clock_us;
+  }
+}
+
 TEST(HostileServer, MemoryThatChangesAtRandomIsOnlyEverAnError) {
   for (uint64_t round = 0; round < 12; ++round) {
     std::mt19937_64 random(round);

@@ -302,7 +302,7 @@ class PLOV_EXPORT Client {
   // The time at the server of this key: items expire by it, and lifetimes are counted by it. It is known
   // from messages, to 20 ms mostly, and is asked for again when it is used and ten seconds old; the
   // call waits for nothing, and may be made within a callback.
-  // Errors: kUnavailable (there is no connection to that server at the moment).
+  // Errors: kUnavailable (there is no connection to that server at the moment), kProtocol (beyond 2106).
   std::expected<ServerTime, Error> Time(std::string_view key);
 
   // Gets many keys with a window of lookups in flight and calls `done(index, GetResult)` for each,
