@@ -16,6 +16,7 @@ class Expiries {
   // Items that a warm start found.
   explicit Expiries(uint64_t items = 0) : items_(items), earliest_(items > 0 ? 0 : UINT32_MAX) {}
 
+  bool has_any() const { return items_ > 0; }
   bool due(uint64_t now_seconds) const { return items_ > 0 && earliest_ <= now_seconds; }
 
   // An item with an expiry (Unix seconds) is stored, is gone, is seen by the round and stays.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cuckoo/growing_table.h"
+#include "cuckoo/table_walk.h"
 #include "server/expiries.h"
 #include "server/own_items.h"
 
@@ -19,7 +20,7 @@ class Sweeper {
 
   // items, table: outlive it. expiring: items with an expiry that are there.
   Sweeper(const OwnItems* items, cuckoo::GrowingTable* table, uint64_t expiring, Erase erase)
-      : items_(items), table_(table), expiries_(expiring), erase_(std::move(erase)) {}
+      : items_(items), table_(table), walk_(table), expiries_(expiring), erase_(std::move(erase)) {}
 
   // An item is stored, or gone; expiry: 0 for none.
   void OnStored(uint32_t expiry) {
@@ -29,6 +30,8 @@ class Sweeper {
     if (expiry != 0) expiries_.Gone();
   }
 
+  // Whether some item will expire.
+  bool has_any() const { return expiries_.has_any(); }
   // Whether some item can have expired.
   bool due(uint64_t now_seconds) const { return expiries_.due(now_seconds); }
   // Looks at so many buckets, at most. Returns their bytes.
@@ -36,15 +39,12 @@ class Sweeper {
 
  private:
   bool IsToBeErased(const verify::Bucket& bucket, uint64_t now_seconds);
-  void SweepBucket(uint64_t index, uint64_t now_seconds);
-  void SweepStashed(uint64_t index, uint64_t now_seconds);
 
   const OwnItems* items_;
-  cuckoo::GrowingTable* table_;
+  const cuckoo::GrowingTable* table_;
+  cuckoo::TableWalk walk_;
   Expiries expiries_;
   Erase erase_;
-  uint64_t at_ = 0;
-  uint64_t generation_ = 0;  // of the table that is swept
 };
 
 }  // namespace plov::server
