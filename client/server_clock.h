@@ -52,11 +52,13 @@ class ServerClock {
     uint64_t server_us = 0;
   };
 
-  // Rounded up: half a microsecond is not none.
+  // Rounded up: half a microsecond is not none. Each clock shows its time rounded down, so a span of it is up to one
+  // microsecond off.
+  static constexpr uint64_t kRoundingUs = 1 + 2;
   static uint64_t Drift(const Exchange& exchange, uint64_t now_us) {
     const uint64_t age_us =
         now_us > exchange.sent_us ? now_us - exchange.sent_us : exchange.received_us - now_us;
-    return age_us * kRateErrorPpm / 1'000'000 + 1;
+    return age_us * kRateErrorPpm / 1'000'000 + kRoundingUs;
   }
   static uint64_t Width(const Exchange& exchange, uint64_t now_us) {
     return exchange.received_us - exchange.sent_us + 2 * Drift(exchange, now_us);
