@@ -66,7 +66,7 @@ Engine::Engine(std::string_view uri, const ClientOptions& options)
       started_(&gets_, &writes_, &callbacks_),
       flushes_(options.timeout, &callbacks_),
       spin_(options.spin),
-      reported_at_(Clock::now()) {}
+      reports_(options.report_period) {}
 
 std::expected<std::unique_ptr<Engine>, Error> Engine::Connect(std::string_view uri,
                                                               const ClientOptions& options) {
@@ -180,7 +180,7 @@ bool Engine::Pump() {
   if (++turns_ % kTurnsPerExpire == 0) {
     const Deadline now = Clock::now();
     Expire(now);
-    if (!peers_->live().empty()) Report(peers_->live().front().link, now);
+    for (const Peers::Live& one : peers_->live()) Report(one.link, now);
   }
   bool moved = TakeDead();
   moved = Reconnect() || moved;
@@ -231,16 +231,11 @@ bool Engine::OnServersCore() {
 }
 
 void Engine::Report(Link* link, Deadline now) {
-  if (options_.report_period.count() == 0) return;
-  if (now - reported_at_ < options_.report_period) return;
-  reported_at_ = now;
-  ClientStats all;
-  AddTo(&all);
-  const verify::GetReport done{all.gets, all.reads, all.torn_buckets + all.torn_records};
-  if (done.gets == reported_.gets || !link->quiet()) return;
-  link->Report(
-      {done.gets - reported_.gets, done.reads - reported_.reads, done.torn - reported_.torn});
-  reported_ = done;
+  reports_.Tell(link, now, [this] {
+    ClientStats all;
+    AddTo(&all);
+    return all;
+  });
 }
 
 // Once in a wait, for the usual time of a reply, where there is only one link that can bring one. A

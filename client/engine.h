@@ -24,6 +24,7 @@
 #include "client/flushes.h"
 #include "client/gets.h"
 #include "client/peers.h"
+#include "client/reports.h"
 #include "client/scan.h"
 #include "client/started.h"
 #include "client/writes.h"
@@ -150,7 +151,6 @@ class Engine {
   bool ArmAll();
   bool SleepForReply(fabric::Clock::duration left);
   bool OnServersCore();
-  // Tells a shard, once in a while, of the GETs since it was told last.
   void Report(Link* link, Deadline now);
   // Polls a while, then sleeps until there is something to do or `until`.
   void Idle(Deadline until);
@@ -179,8 +179,7 @@ class Engine {
   fabric::Spin spin_;
   bool slept_for_reply_ = false;  // since something has moved
   uint32_t turns_ = 0;
-  Deadline reported_at_;
-  verify::GetReport reported_;  // all in all
+  Reports reports_;
   uint64_t reconnects_ = 0;
   uint64_t retries_ = 0;
 };

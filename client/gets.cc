@@ -422,6 +422,7 @@ Client::GetResult Gets::ResultOf(Get* get) {
 
 Client::GetResult Gets::Deliver(const Get& get) {
   ++hits_;
+  get.link->hits().Hit(get.lookup.hash());
   const verify::ItemView& item = *get.item;
   if (get.into) return FillInto(get);
   return Item{item.value, item.version, item.flags, item.expiry};

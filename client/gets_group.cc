@@ -79,6 +79,7 @@ void Gets::EndGroup(size_t first) {
     if (slot.state == LoadGroup::State::kHit &&
         (item.expiry == 0 || IsCurrent(slot.shard->link, item.expiry))) {
       ++hits_;
+      slot.shard->link->hits().Hit(slot.hash);
       Tell(index, [&item] { return Item{item.value, item.version, item.flags, item.expiry}; });
     } else if (slot.state == LoadGroup::State::kAbsent) {
       Tell(index, [] { return std::nullopt; });

@@ -2,8 +2,11 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "verify/words.h"
 
@@ -238,17 +241,27 @@ std::expected<void, Error> Link::RefreshNow(Deadline deadline) {
   }
 }
 
+// A report, and the items that were found.
+std::string Link::Told() {
+  const verify::GetReport report = report_.value_or(verify::GetReport{});
+  std::string told(sizeof(report), '\0');
+  std::memcpy(told.data(), &report, sizeof(report));
+  if (!std::exchange(tells_hits_, false)) return told;
+  const auto hits = std::as_bytes(hits_.Take(Clock::now(), messages_sent_));
+  const size_t bytes = std::min(hits.size(), HitBytesMax());
+  return told.append(static_cast<const char*>(static_cast<const void*>(hits.data())), bytes);
+}
+
 bool Link::Confirm() {
   if (!confirm_due_ || !has_room()) return false;
   verify::Request request;
   request.operation = verify::Operation::kConfirm;
   request.request_id = NextControlId();
   request.expected_version = view_.superblock_version;
-  if (report_) {
-    request.value = {static_cast<const char*>(static_cast<const void*>(&*report_)),
-                     sizeof(*report_)};
-    request.value_bytes = sizeof(*report_);
-  }
+  std::string report;
+  if (report_ || tells_hits_) report = Told();
+  request.value = report;
+  request.value_bytes = static_cast<uint32_t>(report.size());
   const uint64_t now_us = BootUs();
   if (!SendControl(request)) return false;
   report_.reset();
@@ -280,6 +293,7 @@ bool Link::Send(MessageWriter* message, uint64_t answered) {
     return false;
   }
   ++messages_in_flight_;
+  ++messages_sent_;
   return true;
 }
 
@@ -308,6 +322,7 @@ std::optional<verify::Reply> Link::NextReply() {
     if (reply) {
       clock_.Sample(exchange_sent_us_, BootUs(), replies_->heading().clock_us);
       exchange_id_ = 0;
+      hits_.Want(reply->number == 1);
     } else {
       replies_.reset();
     }

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/hit_samples.h"
 #include "client/oaths.h"
 #include "client/reads.h"
 #include "client/replica_age.h"
@@ -139,6 +140,12 @@ class Link {
     report_ = report;
     confirm_due_ = true;
   }
+  // What was found here; the server is told of it with a report when that is due.
+  HitSamples& hits() { return hits_; }
+  void LookAtHits(Deadline now) {
+    tells_hits_ = tells_hits_ || hits_.IsDue(now, messages_sent_);
+    confirm_due_ = confirm_due_ || tells_hits_;
+  }
   // Whether nothing is due that needs a turn of everything.
   bool quiet() const { return !confirm_due_; }
   // The clock's error may have grown beyond use: asks again, unless it was just asked.
@@ -163,6 +170,11 @@ class Link {
   void Release() { --holds_; }
 
  private:
+  std::string Told();
+  size_t HitBytesMax() const {
+    return scratch_.size() - verify::kMessageHeaderBytes - verify::kRequestHeadBytes -
+           sizeof(verify::GetReport) - verify::kWordBytes;
+  }
   void OnAge(fabric::Status status, const ReadBuffer& memory);
   std::optional<Refreshed> OnSuperblock(fabric::Status status, const ReadBuffer& memory);
   Refreshed TakeView(const cuckoo::ShardView& view);
@@ -189,13 +201,16 @@ class Link {
 
   bool confirm_due_ = false;
   std::optional<verify::GetReport> report_;  // that goes with it
-  uint64_t exchange_id_ = 0;                 // of the CONFIRM whose reply is awaited; 0 = none
+  HitSamples hits_;
+  bool tells_hits_ = false;   // with it
+  uint64_t exchange_id_ = 0;  // of the CONFIRM whose reply is awaited; 0 = none
   uint64_t exchange_sent_us_ = 0;
 
   std::vector<std::byte> scratch_;  // a message being built
   std::optional<verify::MessageReader> replies_;
   uint64_t control_ids_ = 0;
   uint32_t messages_in_flight_ = 0;
+  uint64_t messages_sent_ = 0;
   uint32_t holds_ = 0;
 };
 

@@ -78,6 +78,8 @@ void CounterPublisher::PublishClients(const ShardCounters& counters, const Clien
   page_->Set(kGetsByMessage, stats.fallback_gets);
   page_->Set(kNoSpace, stats.no_space);
   page_->Set(kExpired, stats.expired);
+  page_->Set(kEvicted, stats.evicted);
+  page_->Set(kHitsTold, store_->hits_told());
   page_->Set(kClientsDroppedUnconfirmed, counters.dropped_unconfirmed);
   page_->Set(kRetriesAnswered, counters.retries_answered);
   page_->Set(kProtocolErrors, counters.protocol_errors);

@@ -17,6 +17,10 @@ constexpr uint64_t kGrowAtPercent = 80;
 constexpr double kGrowthUsual = 1.5;
 // A smaller step is not worth its copying.
 constexpr double kGrowthMin = 1.25;
+// Of a cache the last step may be as small as that, and leads to a table that is nearly full when memory is: records
+// cannot have all of theirs, and items make room for others from there on (server/store_space.cc).
+constexpr double kCacheGrowthMin = 1.06;
+constexpr double kCacheShare = 0.94 * kGrowAtPercent / 88;
 // Both tables have to fit in the memory while the last growth goes on, whatever it holds: from this
 // part of it the table grows to the rest, so items without records can have 71 % of the memory.
 constexpr double kLastButOneMin = 0.29;
@@ -69,6 +73,8 @@ uint64_t Growth::WantedBuckets(uint32_t bucket_bytes) const {
     wanted = usual;
   } else if (table * kGrowthMin <= last_but_one && last_but_one * kGrowthMin <= most) {
     wanted = last_but_one;
+  } else if (options_.evicts) {
+    wanted = most * kCacheShare;
   }
   return static_cast<uint64_t>(wanted) / bucket_bytes;
 }
@@ -100,12 +106,14 @@ bool Growth::BeginWith(uint32_t bucket_bytes) {
   const size_t bytes =
       std::min(RoundUp(WantedBuckets(bucket_bytes) * bucket_bytes, kPageBytes), room);
   const uint64_t count = bytes / bucket_bytes;
-  const auto least = static_cast<uint64_t>(static_cast<double>(now.bucket_count) * kGrowthMin);
+  const double least_growth = options_.evicts ? kCacheGrowthMin : kGrowthMin;
+  const auto least = static_cast<uint64_t>(static_cast<double>(now.bucket_count) * least_growth);
   const auto offset =
       count < least ? std::nullopt : memory_->Take(bytes, kPageBytes, Memory::End::kHigh);
   hungry_ = !offset;
+  const bool waits = !offset && !options_.evicts;
   records_->set_reserve(
-      offset ? 0 : static_cast<size_t>(static_cast<double>(now.table_bytes()) * kGrowthUsual));
+      waits ? static_cast<size_t>(static_cast<double>(now.table_bytes()) * kGrowthUsual) : 0);
   if (!offset) return false;
   next_ = Geometry::Of({now.generation + 1, *offset, count, bucket_bytes, 0}, options_.incarnation);
   committed_ = 0;

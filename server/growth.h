@@ -30,6 +30,7 @@ class Growth {
   struct Options {
     uint64_t incarnation;          // of the shard's memory
     bool chooses_buckets = false;  // else they stay as wide as they are
+    bool evicts = false;  // a full memory has no more items than now, and none is kept free
   };
 
   // All outlive it.

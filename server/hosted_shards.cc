@@ -66,7 +66,8 @@ StoreOptions StoreOptionsOf(const ServerOptions& options) {
           .huge_pages = options.huge_pages,
           .extent = ExtentFor(options),
           .shard_count = options.shards.count,
-          .clock_offset_us = ClockOffsetUs()};
+          .clock_offset_us = ClockOffsetUs(),
+          .evicts = options.evicts};
 }
 
 std::expected<std::unique_ptr<HostedShards>, Error> HostedShards::Open(

@@ -68,6 +68,7 @@ po::options_description Described() {
       ("writers", text("LIST"), "users and @groups that may write, others only read (all)")
       ("readers", text("LIST"), "users and @groups that may only read (none)")
       ("hugepages", text("auto|yes|no")->implicit_value("yes"), "huge pages: transparent ones where the kernel gives them; reserved ones (vm.nr_hugepages); none (auto)")
+      ("evict", text("yes|no")->implicit_value("yes"), "be a cache: when memory is full, items that were not used lately make room (no)")
       ("warm", text("FILE"), "keep the memory in this file (tmpfs or hugetlbfs) and start with what it holds")
       ("log", text("DIR"), "keep a log of all writes in this folder and start with what it holds")
       ("commit", text("strict|acked|async"), "strict: a write is seen and acknowledged when it is durable; acked: seen at once; async: acknowledged at once (strict)")
@@ -277,6 +278,21 @@ std::expected<void, Error> FillHugePages(const Given& given, ServerOptions* serv
   return {};
 }
 
+// A cache has no log, and no replicas: what it evicts would have to be told them first.
+std::expected<void, Error> FillEvict(const Given& given, Options* options) {
+  if (!given.Has("evict")) return {};
+  const auto& text = given.As<std::string>("evict");
+  if (text != "yes" && text != "no") return Invalid(given.NameOf("evict") + " is yes or no");
+  options->server.evicts = text == "yes";
+  if (!options->server.evicts) return {};
+  for (const char* option : {"log", "cluster"}) {
+    if (!given.Has(option)) continue;
+    return Invalid(given.NameOf("evict") + " and " + given.NameOf(option) +
+                   " do not go together: a cache keeps nothing for good");
+  }
+  return {};
+}
+
 std::expected<Options, Error> Digest(const Given& given) {
   Options options;
   if (auto filled = options.Fill(given); !filled) return Invalid(filled.error().message);
@@ -314,6 +330,7 @@ std::expected<Options, Error> Digest(const Given& given) {
   if (auto filled = FillHugePages(given, &options.server); !filled) {
     return std::unexpected(filled.error());
   }
+  if (auto filled = FillEvict(given, &options); !filled) return std::unexpected(filled.error());
   return options;
 }
 

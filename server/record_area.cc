@@ -13,8 +13,6 @@ namespace {
 
 constexpr size_t kBlockBytesMin = size_t{128} << 10;
 constexpr size_t kBlockBytesMax = size_t{1} << 20;
-// At least so many blocks in a memory, so that the open ones and the spare are a small part of it.
-constexpr size_t kBlocksMin = 64;
 // Cleaning begins when less than this part of the memory is free, or so many blocks.
 constexpr size_t kReservePart = 64;
 constexpr size_t kReserveBlocks = 4;
@@ -26,8 +24,8 @@ constexpr size_t kLinePart = 8;  // of a record, may be lost to fill its last li
 
 }  // namespace
 
-size_t RecordArea::BlockBytesFor(size_t budget_bytes) {
-  return std::clamp(std::bit_floor(budget_bytes / kBlocksMin), kBlockBytesMin, kBlockBytesMax);
+size_t RecordArea::BlockBytesFor(size_t budget_bytes, size_t blocks) {
+  return std::clamp(std::bit_floor(budget_bytes / blocks), kBlockBytesMin, kBlockBytesMax);
 }
 
 uint32_t RecordArea::PlacedBytes(size_t record_bytes) {

@@ -33,7 +33,10 @@ class RecordArea {
   // a former life are to be adopted, which lie in blocks of its size.
   RecordArea(Region* region, Memory* memory, size_t block_bytes = 0);
 
-  static size_t BlockBytesFor(size_t budget_bytes);
+  // So many blocks at least, so that those that are open or kept free are a small part of the memory.
+  static constexpr size_t kBlocksMin = 64;
+  static constexpr size_t kBlocksWhenFull = 256;  // of a memory that is meant to be full
+  static size_t BlockBytesFor(size_t budget_bytes, size_t blocks = kBlocksMin);
 
   // What a record takes of a block: whole words, and whole cache lines where that loses at most an
   // eighth of it.
@@ -64,6 +67,8 @@ class RecordArea {
   // move it to. `wanted_bytes`: memory is full for a record of that size, and a block is worth it
   // that has only so much dead.
   bool Clean(size_t bytes, const Relocate& relocate, size_t wanted_bytes = SIZE_MAX);
+  // What cleaning keeps free for the area itself.
+  size_t reserve_bytes() const { return reserve_min_bytes_; }
   // Memory to keep free by cleaning beyond what the area itself needs: a table that wants to grow.
   void set_reserve(size_t bytes) { reserve_bytes_ = bytes; }
 

@@ -17,6 +17,7 @@ struct RoomSearch {
     kSparse,   // blocks worth cleaning
     kHole,     // the place of dead records
     kAnyDead,  // blocks with as much dead as is wanted
+    kEvict,    // items that are worth least, in cache mode; then what they leave is cleaned
     kWait,     // memory of a table that clients are leaving
     kNone,
   };
@@ -25,6 +26,7 @@ struct RoomSearch {
   bool begun = false;
   size_t left = 0;              // that may be spent on the means, in its unit
   uint64_t tried = UINT64_MAX;  // Store::Chances when the table was full
+  size_t evicted_bytes = 0;     // for this write, in all
   // Whether others have what kWait waits for: who waits can confirm nothing meanwhile.
   bool may_wait = false;
   uint64_t waits_since_us = 0;

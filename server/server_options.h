@@ -52,6 +52,7 @@ struct ServerOptions {
   uint32_t value_bytes_max = verify::kValueBytesMax;
   uint32_t spin_us = 50;
   HugePages huge_pages = HugePages::kAuto;
+  bool evicts = false;                                                   // cache mode
   std::chrono::microseconds slow_write = std::chrono::milliseconds(10);  // kept, and those above
   uint64_t clients_max = 10'000;
   uint64_t clients_per_user_max = 0;             // 0: no limit

@@ -47,7 +47,8 @@ bool Shard::Turn() {
     worked = flush_.Step(MonotonicUs(), slices_.now().requests) || worked;
   }
   if (commit_ != nullptr) worked = StepCommit() || worked;
-  worked = worked || store_->OnIdle();
+  worked = worked || store_->OnIdle() ||
+           (store_->sweeps_when_idle() && store_->SweepSome(MonotonicUs()));
   warnings_.LookAtHost(*store_);
   if (budget_wanted_.load(std::memory_order_relaxed) != 0) {
     store_->RaiseBudget(budget_wanted_.exchange(0, std::memory_order_relaxed));
@@ -371,6 +372,7 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
     TakeReport(request.value);
     ReleaseConfirmed();
     batch.clock_us = store_->UnixUs(MonotonicUs());
+    reply.number = store_->evicts() ? 1 : 0;
   } else if (request.operation == Operation::kStats) {
     publisher_.LookAtCpu();
     Publish();

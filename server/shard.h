@@ -146,13 +146,14 @@ class Shard {
 
   Outcome HandleCommand(Peer* peer, size_t room, verify::Reply* reply);
   bool NeedsTicks() const {
-    return gets_.holds_any() || store_->growth().draining() ||
+    return gets_.holds_any() || store_->growth().draining() || store_->sweeps_when_idle() ||
            (commit_ != nullptr && commit_->needs_ticks());
   }
   void Tick();
   void ReleaseTables(uint64_t now_us);
   void Confirm(Peer* peer, uint64_t version);
   void TakeReport(std::string_view report);
+  void TakeHits(std::string_view hits);
   void ReleaseConfirmed();
   void DropUnconfirmed();
   void Publish();

@@ -1,6 +1,8 @@
 // The shard's timeouts: records that are held for clients, and tables that clients are to leave.
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 
 #include "server/shard.h"
 
@@ -54,12 +56,20 @@ void Shard::Confirm(Peer* peer, uint64_t version) {
 // It is the client's word, and counts for no more than one.
 void Shard::TakeReport(std::string_view report) {
   verify::GetReport told;
-  if (report.size() != sizeof(told)) return;
+  if (report.size() < sizeof(told)) return;
   std::memcpy(&told, report.data(), sizeof(told));
+  if (store_->evicts()) TakeHits(report.substr(sizeof(told)));
   if (std::max({told.gets, told.reads, told.torn}) > kReportMax) return;
   counters_.reported.gets += told.gets;
   counters_.reported.reads += told.reads;
   counters_.reported.torn += told.torn;
+}
+
+void Shard::TakeHits(std::string_view hits) {
+  std::array<verify::HitName, verify::kHitNamesMax> names;
+  const size_t count = std::min(hits.size() / sizeof(verify::HitName), names.size());
+  std::memcpy(names.data(), hits.data(), count * sizeof(verify::HitName));
+  store_->OnHits(std::span(names).first(count));
 }
 
 void Shard::ReleaseConfirmed() {

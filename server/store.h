@@ -15,6 +15,7 @@
 
 #include "cuckoo/growing_table.h"
 #include "log/commit_log.h"
+#include "server/evictor.h"
 #include "server/growth.h"
 #include "server/held_records.h"
 #include "server/masks.h"
@@ -62,6 +63,7 @@ struct StoreOptions {
   size_t block_bytes = 0;      // of the record area; 0: by the memory's size
   std::string warm_path = {};  // the file to keep the memory in; empty: none
   bool discards_warm = false;  // what that file holds is given up
+  bool evicts = false;         // items make room for others; needs that no log is kept
 };
 
 struct StoreStats {
@@ -70,6 +72,7 @@ struct StoreStats {
   uint64_t fallback_gets = 0;
   uint64_t no_space = 0;
   uint64_t expired = 0;
+  uint64_t evicted = 0;        // items that made room for others
   uint64_t corrupt = 0;        // operations that met damaged bytes
   uint64_t payload_bytes = 0;  // keys and values stored
 };
@@ -207,6 +210,16 @@ class Store : private cuckoo::GrowingTable::Records {
   bool OnIdle();
   // Looks for items that have expired, in a part of the table, as writes do. False when none can have.
   bool SweepSome(uint64_t now_us);
+  // Cache mode.
+  bool evicts() const { return evictor_.has_value(); }
+  // Clients found these; needs evicts().
+  void OnHits(std::span<const verify::HitName> hits) {
+    work_bytes_ += hits.size() * kHitWorkBytes;
+    evictor_->OnHits(hits);
+  }
+  // Whether items that expire are looked for also when nothing is written.
+  bool sweeps_when_idle() const { return evictor_ && sweeper_->has_any(); }
+  uint64_t hits_told() const { return evictor_ ? evictor_->hits() : 0; }
   const RecoveryReport& recovery() const { return recovery_; }
   const verify::Superblock& superblock() const { return superblock_.page(); }
   // Whether a key belongs to this shard.
@@ -249,6 +262,7 @@ class Store : private cuckoo::GrowingTable::Records {
   std::unexpected<Error> HoldsOthers() const;
   std::expected<void, Error> MakeTable(const cuckoo::Geometry& geometry);
   void MakeSweeper();
+  void MakeEvictor();
 
   uint64_t NextVersion() {
     return restored_ != nullptr ? restored_->version : superblock_.NextVersion();
@@ -280,6 +294,11 @@ class Store : private cuckoo::GrowingTable::Records {
   size_t bytes_with(size_t table_bytes) const;
   bool MakeRoom(RoomSearch* room, size_t record_bytes, uint64_t now_us);
   bool UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us);
+  // Cache mode: whether writes will find no room soon; and what makes some.
+  bool IsShort() const;
+  bool IsCrowded() const;
+  bool Evict(RoomSearch* room, size_t record_bytes);
+  void CountHeap();
   bool MakeStashRoom(size_t key_bytes, bool grows);
   bool ExtendStash();
   bool TakeStashExtent();
@@ -326,7 +345,9 @@ class Store : private cuckoo::GrowingTable::Records {
   std::optional<Code> Insert(uint64_t hash, const verify::Bucket& item, uint64_t now_us,
                              RoomSearch* room);
   // Changes with what may free a place in a table that was full.
-  uint64_t Chances() const { return stats_.expired + stats_.deletes + growth_->phases(); }
+  uint64_t Chances() const {
+    return stats_.expired + stats_.evicted + stats_.deletes + growth_->phases();
+  }
   bool StillFull(RoomSearch* room, uint64_t now_us) {
     return room->tried == Chances() && MakeRoom(room, 0, now_us);
   }
@@ -340,6 +361,8 @@ class Store : private cuckoo::GrowingTable::Records {
   void EraseExpired(const Target& target);
   // Writes pay for looking at this many buckets while items with an expiry are stored.
   static constexpr size_t kSweepPerWrite = 2;
+  // Two lines of memory.
+  static constexpr size_t kHitWorkBytes = 128;
   void SweepIfDue(size_t buckets, uint64_t now_us);
 
   StoreOptions options_;
@@ -357,6 +380,7 @@ class Store : private cuckoo::GrowingTable::Records {
   std::optional<cuckoo::GrowingTable> table_;
   std::optional<Growth> growth_;
   std::optional<Sweeper> sweeper_;
+  std::optional<Evictor> evictor_;  // of cache mode
   RecoveryReport recovery_;
   log::CommitLog* log_ = nullptr;
   WarmTail* tail_ = nullptr;

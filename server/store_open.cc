@@ -37,9 +37,10 @@ Superblock FreshSuperblock(const StoreOptions& options) {
   superblock.incarnation = fabric::RandomId();
   superblock.hash_seed = options.hash_seed;
   superblock.version_limit = FirstVersion();
+  const size_t blocks = options.evicts ? RecordArea::kBlocksWhenFull : RecordArea::kBlocksMin;
   superblock.block_bytes = options.block_bytes != 0
                                ? options.block_bytes
-                               : RecordArea::BlockBytesFor(options.memory_bytes);
+                               : RecordArea::BlockBytesFor(options.memory_bytes, blocks);
   return superblock;
 }
 
@@ -212,7 +213,7 @@ std::expected<void, Error> Store::MakeTable(const Geometry& geometry) {
       [this](size_t key_bytes, bool grows) { return MakeStashRoom(key_bytes, grows); },
       static_cast<cuckoo::GrowingTable::Records*>(this));
   growth_.emplace(&*table_, &memory_, &records_,
-                  Growth::Options{incarnation(), options_.bucket_bytes == 0},
+                  Growth::Options{incarnation(), options_.bucket_bytes == 0, options_.evicts},
                   [this](const Geometry& current, const Geometry& next) {
                     return superblock_.SetTables(current, next);
                   });
@@ -249,6 +250,7 @@ std::expected<void, Error> Store::OpenFresh() {
   const Geometry geometry = Geometry::Of(extent, incarnation());
   if (auto made = MakeTable(geometry); !made) return made;
   MakeSweeper();
+  MakeEvictor();
   table_->current().Format();
   superblock_.SetTables(geometry, Geometry{});
   return {};
@@ -280,6 +282,7 @@ std::expected<void, Error> Store::OpenFormer() {
   if (recovery_.foreign > 0) return HoldsOthers();
   stats_.payload_bytes = recovery_.payload_bytes;
   MakeSweeper();
+  MakeEvictor();
   if (memory_.used_bytes() > memory_.budget_bytes()) return TooSmall();
   if (!memory_.Settle()) {
     return Unusable(options_, Code::kNoSpace, region_.WhyRefused());
@@ -311,6 +314,15 @@ void Store::MakeSweeper() {
                      const verify::MaskedItem item = items_.Of(slot.bucket);
                      EraseExpired({hash, true, false, item.version(), slot, item});
                    });
+}
+
+void Store::MakeEvictor() {
+  if (!options_.evicts) return;
+  evictor_.emplace(&items_, &*table_, [this](const cuckoo::TableWalk::Place& place) {
+    const verify::MaskedItem item = items_.Of(place.slot.bucket);
+    Erase({place.hash, true, true, item.version(), place.slot, item});
+    ++stats_.evicted;
+  });
 }
 
 }  // namespace plov::server

@@ -27,6 +27,15 @@ constexpr size_t kStashPart = size_t{64} << 10;
 // What is looked at of it by a write, and when idle.
 constexpr uint64_t kUnstashPerWrite = 4;
 constexpr uint64_t kUnstashPerTurn = 64;
+// Cache mode. Records make room for others from this part of their memory on, in percent, so that cleaning what they
+// leave stays cheap; and items from this part of the buckets on, where displacement paths get long.
+constexpr uint64_t kRecordsPercent = 94;
+constexpr uint64_t kItemsPercent = 88;
+// Bytes that a write which finds no room may evict for each of its own, and besides.
+constexpr size_t kEvictPerByte = 4;
+constexpr size_t kEvictWhenFull = size_t{1} << 20;
+// What a look for items counts for at least: nobody looks for ever.
+constexpr size_t kEvictLookBytes = 128;
 // A write waits so long for the memory of a table that clients are leaving: longer than it takes to
 // drop those that do not (server/shard.h), and less than a client waits by default.
 constexpr uint64_t kWaitUs = 600'000;
@@ -38,8 +47,9 @@ bool Store::Work(RoomSearch* room, size_t record_bytes) {
   if (room->means != RoomSearch::Means::kShare) return true;
   if (!room->begun) {
     if (options_.grows) growth_->OnWrite();
-    memory_.set_heap_bytes(table_->stash().heap_bytes());
+    CountHeap();
     table_->Unstash(kUnstashPerWrite);
+    if (IsShort()) work_bytes_ += evictor_->Evict(last_version());
     room->begun = true;
     room->left = records_.wants_cleaning() ? kCleanPerByte * record_bytes + kCleanPerWrite : 0;
   }
@@ -54,8 +64,13 @@ bool Store::SweepSome(uint64_t now_us) {
   return sweeper_->due(UnixSeconds(now_us));
 }
 
+void Store::CountHeap() {
+  const size_t counts_bytes = evictor_ ? evictor_->heap_bytes() : 0;
+  memory_.set_heap_bytes(table_->stash().heap_bytes() + counts_bytes);
+}
+
 bool Store::OnIdle() {
-  memory_.set_heap_bytes(table_->stash().heap_bytes());
+  CountHeap();
   if (options_.grows && growth_->OnIdle()) return true;
   if (table_->Unstash(kUnstashPerTurn)) return true;
   return records_.wants_cleaning() && Clean(kCleanPart);
@@ -87,8 +102,8 @@ bool Store::MakeStashRoom(size_t key_bytes, bool grows) {
   const cuckoo::Stash& stash = table_->stash();
   if (publishes_) return !stash.full();
   const bool may_be_full = grows || restored_ != nullptr;
-  if (!options_.stashes || (!may_be_full && percent_full() >= 100)) return false;
-  memory_.set_heap_bytes(stash.heap_bytes());
+  if (!options_.stashes || (!may_be_full && (percent_full() >= 100 || IsCrowded()))) return false;
+  CountHeap();
   if (cuckoo::Stash::HeapBytes(key_bytes) > memory_.available_bytes()) return false;
   return stash.room() > pending_.inserts() || ExtendStash();
 }
@@ -135,6 +150,40 @@ uint64_t Store::percent_full() const {
   return std::min<uint64_t>(percent, 100);
 }
 
+// What tables take no record can have.
+bool Store::IsShort() const {
+  if (!evictor_) return false;
+  const size_t others_bytes =
+      growth_->table_bytes() + stash_bytes() + evictor_->heap_bytes() + records_.reserve_bytes();
+  const size_t limit_bytes =
+      memory_.budget_bytes() - std::min(others_bytes, memory_.budget_bytes());
+  if (records_.allocated_bytes() * 100 > limit_bytes * kRecordsPercent) return true;
+  return IsCrowded();
+}
+
+// Cache mode: who finds no bucket then has another item evicted, and is not stashed.
+bool Store::IsCrowded() const {
+  return evictor_ && table_->stats().items * 100 > table_->capacity() * kItemsPercent;
+}
+
+// False when it has done its part. Then no other means are left but to wait.
+bool Store::Evict(RoomSearch* room, size_t record_bytes) {
+  if (!evictor_) return false;
+  const size_t most = kEvictPerByte * record_bytes + kEvictWhenFull;
+  if (room->evicted_bytes >= most) return false;
+  if (!room->Spend(kEvictLookBytes, record_bytes + kEvictWhenFull / kEvictPerByte)) {
+    room->means = RoomSearch::Means::kExpired;  // what was evicted is to be cleaned
+    room->begun = false;
+    return true;
+  }
+  const uint64_t before = stats_.payload_bytes;
+  work_bytes_ += evictor_->Evict(last_version());
+  const size_t freed = before - stats_.payload_bytes;
+  room->evicted_bytes += std::max(freed, kEvictLookBytes);
+  room->left -= std::min(room->left, freed);
+  return true;
+}
+
 // Does a slice. False when all means are spent.
 bool Store::MakeRoom(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
   while (room->means != RoomSearch::Means::kNone) {
@@ -166,6 +215,8 @@ bool Store::UseMeans(RoomSearch* room, size_t record_bytes, uint64_t now_us) {
     case Means::kAnyDead:
       return may_clean && room->Spend(kCleanPart, kCleanWhenFull) &&
              Clean(kCleanPart, record_bytes);
+    case Means::kEvict:
+      return Evict(room, record_bytes);
     case Means::kWait:
       if (room->begun && !growth_->draining()) {  // the memory is there: once more with all means
         room->means = Means::kExpired;

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 namespace plov::server {
 
 namespace {
@@ -21,13 +23,21 @@ void Warnings::TellHost(const Store& store) {
 
 void Warnings::Look(const Store& store) {
   LookHowFull(store);
+  LookAtEviction(store);
   LookAtStash(store);
+}
+
+// A cache is meant to be full.
+void Warnings::LookAtEviction(const Store& store) {
+  if (store.stats().evicted == 0 || std::exchange(evicts_, true)) return;
+  spdlog::info("shard {} is full ({} MiB): items that were not used lately make room (--evict)",
+               store.superblock().shard, store.region().budget_bytes() >> 20);
 }
 
 void Warnings::LookHowFull(const Store& store) {
   if (store.region().host().refuses()) return;  // that is said, and not mended by --memory
   const auto percent = fullness_.Look(store.percent_full());
-  if (!percent) return;
+  if (!percent || store.evicts()) return;
   spdlog::warn("shard {} is {} % full ({} MiB): beyond 100 % PUTs fail; raise --memory",
                store.superblock().shard, *percent, store.region().budget_bytes() >> 20);
 }

@@ -23,10 +23,12 @@ class Warnings {
  private:
   void TellHost(const Store& store);
   void LookHowFull(const Store& store);
+  void LookAtEviction(const Store& store);
   void LookAtStash(const Store& store);
 
   Fullness fullness_;
   uint64_t host_episodes_ = 0;  // of refusals, logged
+  bool evicts_ = false;         // was logged
   uint64_t stashed_ = 0;        // items, when they were logged last
 };
 

@@ -68,6 +68,8 @@ constexpr std::array<CounterInfo, kCounterCount> kTable = {{
     {kGetsByMessage, "gets_by_message", kGrows, kSum, "GETs that the server answered."},
     {kNoSpace, "no_space", kGrows, kSum, "PUTs that were refused for want of memory."},
     {kExpired, "expired", kGrows, kSum, "Items that were removed after their time."},
+    {kEvicted, "evicted", kGrows, kSum, "Items that made room for others (--evict)."},
+    {kHitsTold, "hits_told", kGrows, kSum, "Hits that clients told of, for eviction."},
     {kCorrupt, "corrupt", kGrows, kSum, "Operations that met damaged bytes."},
     {kClientsDroppedUnconfirmed, "clients_dropped_unconfirmed", kGrows, kSum,
      "Clients that were dropped because they kept the memory of an old table."},
@@ -123,7 +125,7 @@ constexpr bool IsInOrder() {
 }
 static_assert(IsInOrder());
 static_assert(kCounterTextMax >= 2048);
-static_assert(kCounterCount == 73 && kCounterTextAt == 1064);  // man/plov-format.5 says so, too
+static_assert(kCounterCount == 75 && kCounterTextAt == 1080);  // man/plov-format.5 says so, too
 
 // Lines beside those of the table and the histograms.
 constexpr std::string_view kSnapshotAge = "snapshot_age_s";

@@ -68,6 +68,8 @@ enum class Counter : uint8_t {
   kGetsByMessage,
   kNoSpace,
   kExpired,
+  kEvicted,
+  kHitsTold,
   kCorrupt,
   kClientsDroppedUnconfirmed,
   kRetriesAnswered,

@@ -36,7 +36,7 @@
 //      16    8 version
 //      24    4 item flags
 //      28    4 expiry
-//      32    8 record offset   of an INCREMENT the number that it made
+//      32    8 record offset   of an INCREMENT the number that it made, of a CONFIRM whether hits are to be told
 //      40    4 record bytes
 //      44    4 reserved, zero
 //
@@ -67,8 +67,9 @@ enum class Operation : uint8_t {
   kConfirm = 8,  // the client has taken over the superblock of the version expected_version, and no
                  // READ by an older one is under way or will be: a table that no later superblock
                  // lists is nothing to it. Sent after connecting and after every change of view.
-                 // Its value, if there is one, is a GetReport.
-  kSync = 9,     // replied to when everything that this shard has answered is durable
+  // Its value, if there is one, is a GetReport, and HitNames of items that were found. The
+  // reply's number is 1 where the server evicts items and is to be told of these.
+  kSync = 9,  // replied to when everything that this shard has answered is durable
   // Asks for a snapshot of the log; the reply's version is the number of snapshots, taken or failed,
   // that the shard will have finished when this one is.
   kSnapshot = 10,
@@ -121,6 +122,12 @@ struct GetReport {
   uint64_t reads = 0;
   uint64_t torn = 0;  // READs that were made again
 };
+
+// Of an item that a client found, as much of its key's hash as tells one from the others of its shard. A report has
+// some of them, at most so many.
+using HitName = uint32_t;
+inline constexpr size_t kHitNamesMax = 1024;
+constexpr HitName HitNameOf(uint64_t hash) { return static_cast<HitName>(hash >> 32); }
 
 struct Request {
   Operation operation = Operation::kPing;

@@ -32,6 +32,8 @@ using test::SharedMemory;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLargest = size_t{16} << 20;
+constexpr auto kCache = "128M";
+constexpr size_t kCacheBytes = size_t{128} << 20;
 
 struct Shared {
   std::atomic<bool> stop;
@@ -121,7 +123,37 @@ int RefusedPuts(const Plovd& server, Shared* shared) {
   return 0;
 }
 
-std::vector<std::byte> MessageOfGets(uint64_t client_id, size_t bytes, bool suspect) {
+// Into a cache that is full when the flood begins.
+Flood NewItems(size_t value_bytes) {
+  return [value_bytes](const Plovd& server, Shared* shared) {
+    Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+    const std::string value(value_bytes, 'v');
+    size_t stored_bytes = 0;
+    for (uint64_t next = 0; !shared->stop; ++next) {
+      if (!client.Put("new" + std::to_string(next), value)) return 1;
+      stored_bytes += value_bytes;
+      if (stored_bytes >= kCacheBytes) ++shared->operations;
+    }
+    return 0;
+  };
+}
+
+std::vector<std::byte> MessageOfHits(uint64_t client_id, size_t bytes) {
+  std::vector<std::byte> buffer(bytes);
+  verify::MessageWriter writer(buffer, client_id);
+  std::string hits(sizeof(verify::GetReport) + verify::kHitNamesMax * sizeof(verify::HitName), 'h');
+  verify::Request request{.operation = verify::Operation::kConfirm};
+  request.expected_version = UINT64_MAX;
+  request.value = hits;
+  request.value_bytes = static_cast<uint32_t>(hits.size());
+  while (writer.Add(request)) ++request.request_id;
+  const auto message = writer.Finish();
+  return {message.begin(), message.end()};
+}
+
+// That ask for the largest item again and again.
+template <bool suspect>
+std::vector<std::byte> MessageOfGets(uint64_t client_id, size_t bytes) {
   std::vector<std::byte> buffer(bytes);
   verify::MessageWriter writer(buffer, client_id);
   verify::Request request;
@@ -133,9 +165,9 @@ std::vector<std::byte> MessageOfGets(uint64_t client_id, size_t bytes, bool susp
   return {message.begin(), message.end()};
 }
 
-// Largest messages that ask for the largest item again and again.
-Flood GetsByMessage(bool suspect) {
-  return [suspect](const Plovd& server, Shared* shared) {
+// Largest messages, one after the other.
+Flood Messages(std::vector<std::byte> (*make)(uint64_t client_id, size_t bytes)) {
+  return [make](const Plovd& server, Shared* shared) {
     if (!server.Connect({.timeout = std::chrono::seconds(30)})
              .Put("large", std::string(kLargest, 'v'))) {
       return 1;
@@ -146,8 +178,7 @@ Flood GetsByMessage(bool suspect) {
                                          .deadline = Clock::now() + std::chrono::seconds(10)};
     auto connection = fabric::Connection::Connect(server.uri(), options);
     if (!connection) return 2;
-    const auto message =
-        MessageOfGets(options.client_id, (*connection)->limits().message_bytes_max, suspect);
+    const auto message = make(options.client_id, (*connection)->limits().message_bytes_max);
     while (!shared->stop) {
       if (!(*connection)->alive()) return 3;
       if ((*connection)->Send(message)) ++shared->operations;
@@ -167,7 +198,7 @@ double At(std::vector<double>* sorted, double part) {
   return (*sorted)[static_cast<size_t>(part * static_cast<double>(sorted->size() - 1))];
 }
 
-// loses: others delete what it PUTs.
+// loses: what it PUTs can go.
 Seen PutAndGet(const Plovd& server, bool loses) {
   Client client = server.Connect();
   std::vector<double> puts, gets;
@@ -203,7 +234,8 @@ TEST(Flood, KeepsNobodyWaiting) {
     Flood flood;
     size_t connections;
     const char* memory;
-    bool deletes = false;
+    bool loses = false;  // what the other one PUTs can go
+    bool evicts = false;
   };
   const Case cases[] = {
       {"nothing", nullptr, 0, "256M"},
@@ -213,13 +245,16 @@ TEST(Flood, KeepsNobodyWaiting) {
       {"TOUCHes of 16 MiB", Touches, 1, "256M"},
       {"flushes", Flushes, 1, "256M", true},
       {"refused PUTs", RefusedPuts, 1, "32M"},
-      {"GETs by message of 16 MiB", GetsByMessage(false), 1, "256M"},
-      {"the same, suspect", GetsByMessage(true), 1, "256M"},
+      {"GETs by message of 16 MiB", Messages(MessageOfGets<false>), 1, "256M"},
+      {"the same, suspect", Messages(MessageOfGets<true>), 1, "256M"},
+      {"new items in a full cache", NewItems(1000), 1, kCache, true, true},
+      {"of 16 MiB", NewItems(kLargest), 1, kCache, true, true},
+      {"hits told to a cache", Messages(MessageOfHits), 1, kCache, true, true},
   };
   std::printf("%-34s %8s %9s %9s %9s %9s %12s\n", "flood", "PUTs", "p50 us", "p99 us", "most us",
               "GET p99", "flood's ops");
   for (const Case& one : cases) {
-    const Plovd server({"--memory", one.memory});
+    const Plovd server({"--memory", one.memory, one.evicts ? "--evict=yes" : "--evict=no"});
     ASSERT_TRUE(server.Connect().Put("honest", "first"));
     const SharedMemory<Shared> shared;
     std::vector<Child> children;
@@ -230,7 +265,7 @@ TEST(Flood, KeepsNobodyWaiting) {
       ASSERT_LT(tries, 6000) << one.name << " does not begin";
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    const Seen seen = PutAndGet(server, one.deletes);
+    const Seen seen = PutAndGet(server, one.loses);
     shared->stop = true;
     for (Child& child : children) EXPECT_EQ(child.Wait(60), 0) << one.name;
     Print(one.name, seen, shared->operations);

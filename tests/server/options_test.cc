@@ -121,10 +121,10 @@ TEST_F(OptionsTest, HelpAndVersionWinOverTheRest) {
 }
 
 TEST_F(OptionsTest, HelpNamesEveryOption) {
-  for (const char* name :
-       {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value", "--spin-us",
-        "--max-clients", "--max-clients-per-user", "--hugepages", "--config", "--log-level",
-        "--log-output", "--version", "--help", "--threads", "--writers", "--readers"}) {
+  for (const char* name : {"--listen", "--shards", "--memory", "--bucket-bytes", "--max-value",
+                           "--spin-us", "--max-clients", "--max-clients-per-user", "--hugepages",
+                           "--evict", "--config", "--log-level", "--log-output", "--version",
+                           "--help", "--threads", "--writers", "--readers"}) {
     EXPECT_THAT(HelpText(), HasSubstr(name));
   }
 }
@@ -240,6 +240,18 @@ TEST_F(OptionsTest, WhatIsWrongIsNamedWhereItWasWritten) {
   SetVariable("PLOVD_HUGEPAGES", "no");
   EXPECT_EQ(MustParse({"--spin-us=3"}).server.huge_pages, HugePages::kNo);
   EXPECT_EQ(MustParse({"--spin-us=3", "--hugepages", "auto"}).server.huge_pages, HugePages::kAuto);
+}
+
+TEST_F(OptionsTest, ACacheKeepsNothingForGood) {
+  EXPECT_FALSE(MustParse({}).server.evicts);
+  EXPECT_TRUE(MustParse({"--evict"}).server.evicts);
+  EXPECT_TRUE(MustParse({"--evict=yes", "--warm", "/f"}).server.evicts);
+  EXPECT_FALSE(MustParse({"--evict", "no", "--log", "/d"}).server.evicts);
+  EXPECT_THAT(Refusal({"--evict", "perhaps"}), StartsWith("--evict is yes or no"));
+  EXPECT_THAT(Refusal({"--evict", "--log", "/d"}),
+              StartsWith("--evict and --log do not go together"));
+  EXPECT_THAT(Refusal({"--evict", "--cluster", "zk://h/r", "--id", "a", "--listen", "shm:a"}),
+              StartsWith("--evict and --cluster do not go together"));
 }
 
 TEST_F(OptionsTest, FolderIsNoConfigFile) {

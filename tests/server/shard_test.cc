@@ -320,6 +320,27 @@ TEST(ShardStats, ReportsOfClientsAddUpAndNonsenseDoesNot) {
   EXPECT_EQ(stats["reported_torn"], 3u);
 }
 
+TEST(ShardStats, ACacheAsksForHitsAndCountsThose) {
+  for (const bool evicts : {false, true}) {
+    StoreOptions options = StoreWorld::SmallOptions();
+    options.evicts = evicts;
+    ShardWorld world(options);
+    const auto client = world.Connect(7);
+    const auto tell = [&](size_t hits, size_t bytes_more) {
+      std::string told(sizeof(verify::GetReport) + hits * sizeof(verify::HitName) + bytes_more,
+                       '1');
+      auto confirm = RequestOf(Operation::kConfirm, {});
+      confirm.value = told;
+      confirm.value_bytes = static_cast<uint32_t>(told.size());
+      EXPECT_EQ(world.AskOne(client, confirm).number, evicts ? 1u : 0u);
+    };
+    tell(3, 0);
+    tell(2, 3);
+    tell(verify::kHitNamesMax + 1, 0);
+    EXPECT_EQ(StatsOf(&world, client)["hits_told"], evicts ? 5 + verify::kHitNamesMax : 0);
+  }
+}
+
 TEST(ShardStats, SlowWritesAreKeptWithWhereTheirTimeWent) {
   ShardWorld world;
   const auto client = world.Connect(7);

@@ -26,6 +26,11 @@ uint64_t VersionOf(const Operation& operation) {
   return operation.version;
 }
 
+bool MayHaveStored(const Operation& operation) {
+  const bool may = operation.outcome == Outcome::kOk || operation.outcome == Outcome::kUnknown;
+  return may && operation.kind != torture::Kind::kGet && !torture::IsDelete(operation.kind);
+}
+
 }  // namespace
 
 uint32_t HistoryChecker::Begin(uint32_t server, uint64_t first_version, bool warm,
@@ -67,6 +72,9 @@ uint64_t HistoryChecker::UnixUsOf(uint64_t version, uint64_t time_us) const {
 }
 
 void HistoryChecker::Feed(const Operation& operation, LifeSet lives) {
+  if (evicts_ && MayHaveStored(operation)) {
+    FeedExpiry(operation.key, operation.version, lives, operation.start);
+  }
   ++operations_;
   fingerprint_ = XXH3_64bits_withSeed(&operation, sizeof(operation), fingerprint_);
   if (is_strict_ && (IsStored(operation) || IsHit(operation))) {

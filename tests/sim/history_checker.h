@@ -11,7 +11,8 @@
 // the first time was lost.
 //
 // An item with an expiry is, for its history, deleted by an operation of unknown outcome that
-// starts when it expires. That it is never seen later is checked besides, by that life's clock.
+// starts when it expires. That it is never seen later is checked besides, by that life's clock. One that may be evicted
+// is deleted so from when it is stored.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,8 @@ class HistoryChecker {
   void FeedSync(const Sync& sync, LifeSet lives);
   // An item expires by itself from `start` on. version: 0 when nobody knows it.
   void FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::Instant start);
+  // From now on every item may be gone by itself, for good, from when it is stored.
+  void LetEvict() { evicts_ = true; }
   // What the clock of the life of that version, or of that number, shows at a time.
   uint64_t UnixUsOf(uint64_t version, uint64_t time_us) const;
   uint64_t UnixUsIn(uint32_t life, uint64_t time_us) const {
@@ -106,6 +109,7 @@ class HistoryChecker {
 
   std::vector<Life> lives_;
   bool is_strict_ = false;
+  bool evicts_ = false;
   std::optional<LossChecker> loss_;            // with --commit acked and async
   std::map<torture::ValueId, Stored> stored_;  // with a log: of values that were stored
   std::string verdict_;

@@ -244,6 +244,7 @@ Scenario DrawScenario(Random* random) {
     scenario.network.hold_us_max = 2000;
   }
   if (random->OneIn(6)) scenario.raise_one_in = 3;
+  scenario.evicts = random->OneIn(5);
   DrawFlushes(random, &scenario);
   return scenario;
 }
@@ -255,13 +256,14 @@ Scenario DrawScenarioOfModified(bool has_log, Random* random) {
   scenario.servers = 1;
   scenario.switch_one_in = 0;
   scenario.flush_one_in = 0;
+  scenario.evicts = false;
   scenario.modify_percent = static_cast<uint32_t>(random->Between(20, 80));
   return scenario;
 }
 
 std::string Describe(const Scenario& s) {
   const std::string what = fmt::format(
-      "{} buckets of {} bytes{}{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} "
+      "{} buckets of {} bytes{}{}{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} "
       "clients "
       "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
       "one in: {} breaks, {} leaves, {} kills, {} raises, {} leaps, {} forgeries; {} servers{}, "
@@ -270,12 +272,12 @@ std::string Describe(const Scenario& s) {
       "blocking "
       "calls of {} us{}; one in {} READs held up for {} us",
       s.bucket_count, s.bucket_bytes, s.grows ? ", growing" : "", s.stashes ? ", with a stash" : "",
-      s.warm ? ", warm" : "", s.memory_bytes >> 10, s.keys, s.fillers, s.value_bytes_max, s.clients,
-      s.in_flight, s.cache_bytes, s.get_percent, s.expiry_percent, s.step_us_max, s.break_one_in,
-      s.leave_one_in, s.kill_one_in, s.raise_one_in, s.leap_one_in, s.forge_one_in, s.servers,
-      s.limits_differ ? " of different limits" : "", s.switch_one_in, s.flush_one_in,
-      s.blocking_percent, s.timeout_us, s.network.loads ? " by loads" : "", s.network.hold_one_in,
-      s.network.hold_us_max);
+      s.evicts ? ", evicting" : "", s.warm ? ", warm" : "", s.memory_bytes >> 10, s.keys, s.fillers,
+      s.value_bytes_max, s.clients, s.in_flight, s.cache_bytes, s.get_percent, s.expiry_percent,
+      s.step_us_max, s.break_one_in, s.leave_one_in, s.kill_one_in, s.raise_one_in, s.leap_one_in,
+      s.forge_one_in, s.servers, s.limits_differ ? " of different limits" : "", s.switch_one_in,
+      s.flush_one_in, s.blocking_percent, s.timeout_us, s.network.loads ? " by loads" : "",
+      s.network.hold_one_in, s.network.hold_us_max);
   return s.log ? what + "; " + Describe(*s.log) : what;
 }
 

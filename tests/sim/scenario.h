@@ -43,7 +43,8 @@ struct Scenario {
   uint64_t bucket_count = 8;
   bool grows = false;
   bool stashes = false;
-  bool warm = false;  // its memory is a file that the next life takes over
+  bool evicts = false;  // items make room for others
+  bool warm = false;    // its memory is a file that the next life takes over
   size_t memory_bytes = 0;
   size_t block_bytes = 4096;   // of the record area
   uint32_t fillers = 0;        // items stored before the clients come

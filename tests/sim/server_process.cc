@@ -54,6 +54,7 @@ std::expected<void, Error> ServerProcess::BeginOnce() {
   options.stashes = scenario_.stashes;
   options.block_bytes = scenario_.block_bytes;
   options.warm_path = warm_path_;
+  options.evicts = scenario_.evicts;
   if (log_) {
     const auto opened = log_->Open();
     if (!opened) return std::unexpected(opened.error());

@@ -42,7 +42,8 @@ World::World(uint64_t seed, const Scenario& scenario)
         scenario_, &network_, i, HostClock::Draw(&random_), scenario_.warm ? WarmPath(i) : "")});
     if (scenario_.log) servers_.back().process->KeepLog(*scenario_.log, &random_);
   }
-  if (scenario_.servers > 1) stage_.first_steady_key = scenario_.keys;
+  if (scenario_.servers > 1 && !scenario_.evicts) stage_.first_steady_key = scenario_.keys;
+  if (scenario_.evicts) checker_.LetEvict();
   for (uint32_t i = 0; i < scenario_.servers; ++i) BeginServer(i);
   verify::store_observer = [this](verify::Store store, const uint64_t*) {
     if (in_server_ && !in_others_) OnStore(store != verify::Store::kWord);
@@ -226,6 +227,8 @@ void World::CountServer(const ServerProcess& server) {
   coverage_.cleaned_records += store.records().moved_records();
   coverage_.no_space += store.stats().no_space;
   coverage_.expired += store.stats().expired;
+  coverage_.evicted += store.stats().evicted;
+  coverage_.hits_told += store.hits_told();
 }
 
 void World::CountLog(const ServerLog* log) {

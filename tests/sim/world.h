@@ -49,6 +49,8 @@ struct Coverage {
   uint64_t cleaned_records = 0;
   uint64_t no_space = 0;
   uint64_t expired = 0;
+  uint64_t evicted = 0;
+  uint64_t hits_told = 0;
   uint64_t late_reads = 0;
   uint64_t scans = 0;
   uint64_t flushes = 0;

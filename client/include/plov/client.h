@@ -111,7 +111,8 @@ struct ClientOptions {
   // How long a call polls for an answer before it sleeps, 0 to a year.
   std::chrono::microseconds spin = std::chrono::microseconds(20);
   // How often a message tells the server how many GETs there were, for plov top and metrics: it does
-  // not see GETs itself. 0 to a year; 0 is never.
+  // not see GETs itself. 0 to a year; 0 is never. A server in cache mode is told each second what was found, unless
+  // this is 0.
   std::chrono::microseconds report_period = std::chrono::seconds(10);
   // For an operator's tool, run as root or the server's user: it is let in beyond the server's limits
   // on clients and while the server is drained, and a drain does not wait for it.
