@@ -53,6 +53,7 @@ std::vector<std::string> OwnServer::Arguments() const {
     arguments.insert(arguments.end(), {"--cluster", coordinator, "--id", id, "--test-cuts", cuts});
   }
   if (options_.huge_pages) arguments.emplace_back("--hugepages");
+  if (options_.evicts) arguments.emplace_back("--evict");
   if (!options_.log.empty()) arguments.insert(arguments.end(), {"--log", options_.log});
   if (options_.is_warm) arguments.insert(arguments.end(), {"--warm", path("memory")});
   return arguments;

@@ -32,6 +32,7 @@ struct OwnServerOptions {
   // Clients and checker have better uses for a processor than a server's waiting; measured on two.
   uint32_t spin_us = 5;
   bool huge_pages = false;
+  bool evicts = false;
   std::string log = {};  // its folder; empty: what the environment says
   // Of a cluster with replicas: its coordinator, and the server's ID. It may have `shards` replicas.
   struct Member {

@@ -1,4 +1,5 @@
-// memcached over a Unix socket, asked by libmemcached: one key at a time, or 32 in one multi-get.
+// memcached over a Unix socket, asked by libmemcached: one key at a time, or 32 in one multi-get; and as a cache
+// with little memory.
 
 #include <libmemcached/memcached.h>
 #include <pwd.h>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "bench/peers/cache.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/peer_server.h"
 
@@ -20,26 +22,30 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kMiBAtLeast = 128;
 
 struct Freeing {
-  void operator()(char* text) const { std::free(text); }
+  void operator()(void* memory) const { std::free(memory); }
 };
+
+// It keeps the user that it is started as, also root: one that changes its user would no longer end
+// with the tool (PR_SET_PDEATHSIG), and only the tool's user reaches its socket.
+std::expected<program::Process, Error> StartServer(const std::string& socket,
+                                                   const std::vector<std::string>& options) {
+  const passwd* user = ::getpwuid(::geteuid());
+  PeerProgram program{.name = "memcached", .package = "memcached", .arguments = {"-s", socket}};
+  program.arguments.insert(program.arguments.end(), options.begin(), options.end());
+  if (user != nullptr) {
+    program.arguments.insert(program.arguments.end(), {"-u", user->pw_name});
+  }
+  return StartPeerServer(program, [&socket] { return Listens(socket); });
+}
 
 class Memcached final : public Peer {
  public:
   explicit Memcached(const Work& work) : Peer(work), client_(::memcached_create(nullptr)) {}
   ~Memcached() override { ::memcached_free(client_); }
 
-  // It keeps the user that it is started as, also root: one that changes its user would no longer end
-  // with the tool (PR_SET_PDEATHSIG), and only the tool's user reaches its socket.
   std::expected<void, Error> Open(const std::string& socket) {
     const uint64_t mib = kMiBAtLeast + work().count() * kItemBytesMax / kMiB;
-    const passwd* user = ::getpwuid(::geteuid());
-    PeerProgram program{.name = "memcached",
-                        .package = "memcached",
-                        .arguments = {"-s", socket, "-m", std::to_string(mib), "-M"}};
-    if (user != nullptr) {
-      program.arguments.insert(program.arguments.end(), {"-u", user->pw_name});
-    }
-    auto process = StartPeerServer(program, [&socket] { return Listens(socket); });
+    auto process = StartServer(socket, {"-m", std::to_string(mib), "-M"});
     if (!process) return std::unexpected(process.error());
     process_.emplace(std::move(*process));
     const auto added = ::memcached_server_add_unix_socket(client_, socket.c_str());
@@ -126,7 +132,64 @@ class Memcached final : public Peer {
   memcached_st* client_;
 };
 
+class MemcachedCache final : public Cache {
+ public:
+  MemcachedCache() : client_(::memcached_create(nullptr)) {}
+  ~MemcachedCache() override { ::memcached_free(client_); }
+  MemcachedCache(const MemcachedCache&) = delete;
+  MemcachedCache& operator=(const MemcachedCache&) = delete;
+
+  std::expected<void, Error> Open(const std::string& socket, uint64_t memory_bytes) {
+    auto process = StartServer(socket, {"-m", std::to_string(memory_bytes / kMiB)});
+    if (!process) return std::unexpected(process.error());
+    process_.emplace(std::move(*process));
+    return Done(::memcached_server_add_unix_socket(client_, socket.c_str()));
+  }
+
+  std::expected<std::optional<std::string_view>, Error> Get(std::string_view key) override {
+    size_t bytes = 0;
+    uint32_t flags = 0;
+    memcached_return_t result = MEMCACHED_SUCCESS;
+    value_.reset(::memcached_get(client_, key.data(), key.size(), &bytes, &flags, &result));
+    if (result == MEMCACHED_NOTFOUND) return std::nullopt;
+    if (auto done = Done(result); !done) return std::unexpected(done.error());
+    return std::string_view(value_.get(), bytes);
+  }
+
+  std::expected<void, Error> Put(std::string_view key, std::string_view value) override {
+    return Done(::memcached_set(client_, key.data(), key.size(), value.data(), value.size(), 0, 0));
+  }
+
+  std::expected<uint64_t, Error> Items() override {
+    memcached_return_t result = MEMCACHED_SUCCESS;
+    const std::unique_ptr<memcached_stat_st, Freeing> stats(
+        ::memcached_stat(client_, nullptr, &result));
+    if (auto done = Done(result); !done) return std::unexpected(done.error());
+    return stats->curr_items;
+  }
+
+ private:
+  std::expected<void, Error> Done(memcached_return_t result) const {
+    if (result == MEMCACHED_SUCCESS) return {};
+    const bool is_full = result == MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE;
+    return Fail(is_full ? Code::kNoSpace : Code::kSystem,
+                std::string("memcached: ") + ::memcached_strerror(client_, result));
+  }
+
+  std::optional<program::Process> process_;
+  memcached_st* client_;
+  std::unique_ptr<char, Freeing> value_;
+};
+
 }  // namespace
+
+StartedCache MakeMemcachedCache(const std::string& folder, uint64_t memory_bytes) {
+  auto cache = std::make_unique<MemcachedCache>();
+  if (auto opened = cache->Open(folder + "/memcached.sock", memory_bytes); !opened) {
+    return std::unexpected(opened.error());
+  }
+  return cache;
+}
 
 StartedPeer StartMemcached(const Work& work, const PeerPlace& place) {
   auto memcached = std::make_unique<Memcached>(work);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "bench/cluster/subject.h"
+#include "bench/peers/cache.h"
 #include "bench/peers/peer.h"
 
 namespace plov::bench {
@@ -32,6 +33,12 @@ StartedSubject StartRedisCluster(const std::string& folder) {
   static StartedSubject (*start)(const std::string&) = PLOV_START_REDIS_CLUSTER;
   if (start != nullptr) return start(folder);
   return Fail(Code::kUnavailable, "plov-bench was built without the package libhiredis-dev");
+}
+
+StartedCache StartMemcachedCache(const std::string& folder, uint64_t memory_bytes) {
+  static StartedCache (*start)(const std::string&, uint64_t) = PLOV_START_MEMCACHED_CACHE;
+  if (start != nullptr) return start(folder, memory_bytes);
+  return Fail(Code::kUnavailable, "plov-bench was built without the package libmemcached-dev");
 }
 
 StartedPeer PeerKind::Start(const Work& work, const PeerPlace& place) const {

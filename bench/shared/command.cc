@@ -17,7 +17,8 @@ namespace {
 
 constexpr auto kCommands = std::to_array<const Command*>(
     {&kRunCommand, &kBusyCommand, &kClusterCommand, &kCompareCommand, &kDesignsCommand,
-     &kDurableCommand, &kFabricCommand, &kTableCommand, &kScaleCommand, &kVerbsCommand});
+     &kDurableCommand, &kEvictCommand, &kFabricCommand, &kTableCommand, &kScaleCommand,
+     &kVerbsCommand});
 
 po::options_description HelpOption() {
   po::options_description options("Options", 100);

@@ -32,6 +32,7 @@ struct Command {
   Outcome (*run)(const Given& given, program::Output* output);
 };
 extern const Command kBusyCommand, kClusterCommand, kCompareCommand, kDesignsCommand,
-    kDurableCommand, kFabricCommand, kRunCommand, kScaleCommand, kTableCommand, kVerbsCommand;
+    kDurableCommand, kEvictCommand, kFabricCommand, kRunCommand, kScaleCommand, kTableCommand,
+    kVerbsCommand;
 
 }  // namespace plov::bench

@@ -17,6 +17,7 @@ page() {
 page busy --rounds 1 --plovd "$plovd"
 page compare --items 2000 --rounds 2 --duration 2ms --plovd "$plovd"
 page designs --value-bytes 16,64 --plovd "$plovd"
+page evict --workload twitter:4,twitter:7 --plovd "$plovd"
 page fabric --fabric shm --plovd "$plovd"
 page run --sweep --workload herd-50 --items 1000 --duration 50ms --rounds 2 --plovd "$plovd"
 page scale --axis items,clients --memory 1G --plovd "$plovd"

@@ -59,6 +59,8 @@ for text in 0 1001 x; do expect 2 compare --rounds "$text" && says '\-\-rounds';
 for text in 0 1001 x; do expect 2 busy --rounds "$text" && says '\-\-rounds'; done
 for text in 0 999 x; do expect 2 durable --items "$text" && says '\-\-items'; done
 expect 2 durable --dir '' && says 'dir is empty'
+for text in 0 15M x; do expect 2 evict --memory "$text" && says '\-\-memory'; done
+for text in nonsense '' 'scan,' twitter:5; do expect 2 evict --workload "$text" && says '\-\-workload'; done
 expect 2 compare --duration 25h && says '\-\-duration'
 expect 2 compare --html '' && says 'html is empty'
 
@@ -127,7 +129,7 @@ expect 2 scale --markdown '' && says 'markdown is empty'
 
 expect 0 --version && shows '^plov-bench [0-9]'
 for words in --help -h help; do expect 0 "$words" && shows '^Usage: plov-bench'; done
-for command in run busy cluster compare designs durable fabric scale table verbs; do
+for command in run busy cluster compare designs durable evict fabric scale table verbs; do
   expect 0 --help && shows "^  $command " && shows "^Options of $command:"
   expect 0 "$command" --help && shows "^Usage: plov-bench $command" && cp "$work/out" "$work/first"
   expect 0 help "$command"
@@ -148,3 +150,4 @@ expect 3 busy --quick --plovd "$work/none" && says 'did not start'
 expect 3 compare --quick --plovd "$work/none" && says 'did not start'
 expect 3 designs --quick --plovd "$work/none" && says 'did not start'
 expect 3 durable --quick --plovd "$work/none" && says 'did not start'
+expect 3 evict --quick --plovd "$work/none" && says 'did not start'
