@@ -205,6 +205,12 @@ std::expected<void, Error> Target::Connect(std::chrono::microseconds timeout) {
   client_ = std::move(*client);
   const auto texts = client_->ServerStats();
   if (!texts) return std::unexpected(texts.error());
+  const auto evicts = [](const std::string& text) { return text.contains("\noption.evict yes\n"); };
+  if (std::ranges::any_of(*texts, evicts)) {
+    return Fail(
+        Code::kInvalidArgument,
+        "this server is a cache (plovd --evict): what it loses cannot be told from what it evicts");
+  }
   tally_.BeginAt(ReadServerCounts(*texts));
   return {};
 }

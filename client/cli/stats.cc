@@ -268,6 +268,8 @@ std::string TextOf(const Options& options, const program::Json& servers,
   t.AddCount("gets by message", "gets_by_message");
   t.AddCount("refused, full", "no_space");
   t.AddCount("expired", "expired");
+  t.AddCount("evicted", "evicted");
+  t.AddCount("hits told", "hits_told");
   t.AddCount("retries answered", "retries_answered");
   t.AddCount("damaged", "corrupt");
   t.AddCount("protocol errors", "protocol_errors");

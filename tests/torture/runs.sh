@@ -162,3 +162,8 @@ wait "$child" 2> /dev/null || true
 only_mine() { [[ $("$plov" dump) == $'mine\tstays' ]]; }
 wait_for only_mine
 end_server TERM
+
+# One that loses items on purpose.
+start_server --evict
+torture 3 --server "$uri" --duration 1s && says 'is a cache'
+end_server TERM
