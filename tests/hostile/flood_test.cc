@@ -32,8 +32,8 @@ using test::SharedMemory;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLargest = size_t{16} << 20;
-constexpr auto kCache = "128M";
-constexpr size_t kCacheBytes = size_t{128} << 20;
+constexpr auto kCache = "64M";
+constexpr size_t kCacheBytes = size_t{64} << 20;
 
 struct Shared {
   std::atomic<bool> stop;

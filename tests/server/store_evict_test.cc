@@ -86,13 +86,13 @@ TEST(StoreEvict, RecordsMakeRoomForRecords) {
 }
 
 TEST(StoreEvict, InlineItemsMakeRoomForInlineItems) {
-  CacheWorld cache;
-  cache.PutMany(0, 600'000, 6);
+  CacheWorld cache(CacheOptions(4 * kMiB));
+  cache.PutMany(0, 150'000, 6);
   EXPECT_EQ(cache.store().stats().no_space, 0u);
-  const size_t held = cache.Held(0, 600'000);
-  EXPECT_EQ(held + cache.store().stats().evicted, 600'000u);
-  EXPECT_GT(held * 64, 16 * kMiB / 2);
-  EXPECT_GT(cache.Held(590'000, 10'000), 9'900u);
+  const size_t held = cache.Held(0, 150'000);
+  EXPECT_EQ(held + cache.store().stats().evicted, 150'000u);
+  EXPECT_GT(held * 64, 4 * kMiB / 2);
+  EXPECT_GT(cache.Held(147'000, 3'000), 2'900u);
 }
 
 TEST(StoreEvict, ATableThatCannotGrowIsNeverFull) {
@@ -117,10 +117,10 @@ TEST(StoreEvict, ALargeValueHasTheRoomOfManySmallItems) {
 TEST(StoreEvict, SmallerItemsHaveTheRoomOfLargeOnes) {
   CacheWorld cache;
   cache.PutMany(0, 2'000, 20'000);
-  cache.PutMany(10'000, 400'000, 40);
+  cache.PutMany(10'000, 200'000, 40);
   EXPECT_EQ(cache.store().stats().no_space, 0u);
   EXPECT_EQ(cache.Held(0, 2'000), 0u);
-  EXPECT_GT(cache.Held(10'000, 400'000) * (64 + 100), 16 * kMiB / 2) << "the table has grown";
+  EXPECT_GT(cache.Held(10'000, 200'000) * (64 + 100), 16 * kMiB / 2) << "the table has grown";
 }
 
 TEST(StoreEvict, WhatIsTooLargeForTheMemoryIsRefusedAndTheRestIsStillACache) {
