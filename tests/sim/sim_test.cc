@@ -67,6 +67,8 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
                                sum.cleaned_records,
                                sum.no_space,
                                sum.expired,
+                               sum.evicted,
+                               sum.hits_told,
                                sum.late_reads,
                                sum.scans,
                                sum.flushes,
