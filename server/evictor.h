@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "cuckoo/growing_table.h"
 #include "cuckoo/table_walk.h"

@@ -17,10 +17,9 @@ constexpr uint64_t kGrowAtPercent = 80;
 constexpr double kGrowthUsual = 1.5;
 // A smaller step is not worth its copying.
 constexpr double kGrowthMin = 1.25;
-// Of a cache the last step may be as small as that, and leads to a table that is nearly full when memory is: records
-// cannot have all of theirs, and items make room for others from there on (server/store_space.cc).
+// Of a cache the last step may be as small as that, and leads to a table that is nearly full when memory is.
 constexpr double kCacheGrowthMin = 1.06;
-constexpr double kCacheShare = 0.94 * kGrowAtPercent / 88;
+constexpr double kCacheShare = 0.01 * kCacheRecordsPercent * kGrowAtPercent / kCacheItemsPercent;
 // Both tables have to fit in the memory while the last growth goes on, whatever it holds: from this
 // part of it the table grows to the rest, so items without records can have 71 % of the memory.
 constexpr double kLastButOneMin = 0.29;

@@ -21,6 +21,10 @@
 
 namespace plov::server {
 
+// Of a cache: items make room for others from this part of what records can have, and of the buckets, on, in percent.
+// So cleaning what they leave stays cheap, and displacement paths short.
+inline constexpr uint64_t kCacheRecordsPercent = 94, kCacheItemsPercent = 88;
+
 class Growth {
  public:
   // Stores a superblock of the table as it is now, or as it will be (`tables`); returns its

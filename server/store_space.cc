@@ -27,10 +27,7 @@ constexpr size_t kStashPart = size_t{64} << 10;
 // What is looked at of it by a write, and when idle.
 constexpr uint64_t kUnstashPerWrite = 4;
 constexpr uint64_t kUnstashPerTurn = 64;
-// Cache mode. Records make room for others from this part of their memory on, in percent, so that cleaning what they
-// leave stays cheap; and items from this part of the buckets on, where displacement paths get long.
-constexpr uint64_t kRecordsPercent = 94;
-constexpr uint64_t kItemsPercent = 88;
+// Cache mode.
 // Bytes that a write which finds no room may evict for each of its own, and besides.
 constexpr size_t kEvictPerByte = 4;
 constexpr size_t kEvictWhenFull = size_t{1} << 20;
@@ -157,13 +154,13 @@ bool Store::IsShort() const {
       growth_->table_bytes() + stash_bytes() + evictor_->heap_bytes() + records_.reserve_bytes();
   const size_t limit_bytes =
       memory_.budget_bytes() - std::min(others_bytes, memory_.budget_bytes());
-  if (records_.allocated_bytes() * 100 > limit_bytes * kRecordsPercent) return true;
+  if (records_.allocated_bytes() * 100 > limit_bytes * kCacheRecordsPercent) return true;
   return IsCrowded();
 }
 
 // Cache mode: who finds no bucket then has another item evicted, and is not stashed.
 bool Store::IsCrowded() const {
-  return evictor_ && table_->stats().items * 100 > table_->capacity() * kItemsPercent;
+  return evictor_ && table_->stats().items * 100 > table_->capacity() * kCacheItemsPercent;
 }
 
 // False when it has done its part. Then no other means are left but to wait.

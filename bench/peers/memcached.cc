@@ -25,36 +25,59 @@ struct Freeing {
   void operator()(void* memory) const { std::free(memory); }
 };
 
-// It keeps the user that it is started as, also root: one that changes its user would no longer end
-// with the tool (PR_SET_PDEATHSIG), and only the tool's user reaches its socket.
-std::expected<program::Process, Error> StartServer(const std::string& socket,
-                                                   const std::vector<std::string>& options) {
-  const passwd* user = ::getpwuid(::geteuid());
-  PeerProgram program{.name = "memcached", .package = "memcached", .arguments = {"-s", socket}};
-  program.arguments.insert(program.arguments.end(), options.begin(), options.end());
-  if (user != nullptr) {
-    program.arguments.insert(program.arguments.end(), {"-u", user->pw_name});
-  }
-  return StartPeerServer(program, [&socket] { return Listens(socket); });
-}
-
-class Memcached final : public Peer {
+// A memcached, and a client of it.
+class Served {
  public:
-  explicit Memcached(const Work& work) : Peer(work), client_(::memcached_create(nullptr)) {}
-  ~Memcached() override { ::memcached_free(client_); }
+  Served() : client_(::memcached_create(nullptr)) {}
+  ~Served() { ::memcached_free(client_); }
+  Served(const Served&) = delete;
+  Served& operator=(const Served&) = delete;
 
-  std::expected<void, Error> Open(const std::string& socket) {
-    const uint64_t mib = kMiBAtLeast + work().count() * kItemBytesMax / kMiB;
-    auto process = StartServer(socket, {"-m", std::to_string(mib), "-M"});
+  // It keeps the user that it is started as, also root: one that changes its user would no longer end
+  // with the tool (PR_SET_PDEATHSIG), and only the tool's user reaches its socket.
+  std::expected<void, Error> Start(const std::string& socket,
+                                   const std::vector<std::string>& options) {
+    const passwd* user = ::getpwuid(::geteuid());
+    PeerProgram program{.name = "memcached", .package = "memcached", .arguments = {"-s", socket}};
+    program.arguments.insert(program.arguments.end(), options.begin(), options.end());
+    if (user != nullptr) {
+      program.arguments.insert(program.arguments.end(), {"-u", user->pw_name});
+    }
+    auto process = StartPeerServer(program, [&socket] { return Listens(socket); });
     if (!process) return std::unexpected(process.error());
     process_.emplace(std::move(*process));
     const auto added = ::memcached_server_add_unix_socket(client_, socket.c_str());
     if (added != MEMCACHED_SUCCESS) return Failed(added);
+    return {};
+  }
+
+  uint64_t memory_bytes() const { return process_->memory_bytes(); }
+  memcached_st* client() const { return client_; }
+  std::unexpected<Error> Failed(memcached_return_t result) const {
+    const bool is_full = result == MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE;
+    return Fail(is_full ? Code::kNoSpace : Code::kSystem,
+                std::string("memcached: ") + ::memcached_strerror(client_, result));
+  }
+
+ private:
+  std::optional<PeerServer> process_;
+  memcached_st* client_;
+};
+
+class Memcached final : public Peer {
+ public:
+  explicit Memcached(const Work& work) : Peer(work), client_(served_.client()) {}
+
+  std::expected<void, Error> Open(const std::string& socket) {
+    const uint64_t mib = kMiBAtLeast + work().count() * kItemBytesMax / kMiB;
+    if (auto started = served_.Start(socket, {"-m", std::to_string(mib), "-M"}); !started) {
+      return started;
+    }
     return Fill();
   }
 
   bool Can(Way way) const override { return way == Way::kGet || way == Way::kGetMany; }
-  uint64_t memory_bytes() const override { return process_->memory_bytes(); }
+  uint64_t memory_bytes() const override { return served_.memory_bytes(); }
 
   std::expected<void, Error> Do(Way way, Range range) override {
     if (way == Way::kGet) return Get(range);
@@ -124,60 +147,46 @@ class Memcached final : public Peer {
     return work().Wrong(keys(batch)[0]);
   }
 
-  std::unexpected<Error> Failed(memcached_return_t result) const {
-    return Fail(Code::kSystem, std::string("memcached: ") + ::memcached_strerror(client_, result));
-  }
+  std::unexpected<Error> Failed(memcached_return_t result) const { return served_.Failed(result); }
 
-  std::optional<PeerServer> process_;
-  memcached_st* client_;
+  Served served_;
+  memcached_st* client_;  // its
 };
 
 class MemcachedCache final : public Cache {
  public:
-  MemcachedCache() : client_(::memcached_create(nullptr)) {}
-  ~MemcachedCache() override { ::memcached_free(client_); }
-  MemcachedCache(const MemcachedCache&) = delete;
-  MemcachedCache& operator=(const MemcachedCache&) = delete;
-
   std::expected<void, Error> Open(const std::string& socket, uint64_t memory_bytes) {
-    auto process = StartServer(socket, {"-m", std::to_string(memory_bytes / kMiB)});
-    if (!process) return std::unexpected(process.error());
-    process_.emplace(std::move(*process));
-    return Done(::memcached_server_add_unix_socket(client_, socket.c_str()));
+    return served_.Start(socket, {"-m", std::to_string(memory_bytes / kMiB)});
   }
 
   std::expected<std::optional<std::string_view>, Error> Get(std::string_view key) override {
     size_t bytes = 0;
     uint32_t flags = 0;
     memcached_return_t result = MEMCACHED_SUCCESS;
-    value_.reset(::memcached_get(client_, key.data(), key.size(), &bytes, &flags, &result));
+    value_.reset(
+        ::memcached_get(served_.client(), key.data(), key.size(), &bytes, &flags, &result));
     if (result == MEMCACHED_NOTFOUND) return std::nullopt;
-    if (auto done = Done(result); !done) return std::unexpected(done.error());
+    if (result != MEMCACHED_SUCCESS) return served_.Failed(result);
     return std::string_view(value_.get(), bytes);
   }
 
   std::expected<void, Error> Put(std::string_view key, std::string_view value) override {
-    return Done(::memcached_set(client_, key.data(), key.size(), value.data(), value.size(), 0, 0));
+    const auto result =
+        ::memcached_set(served_.client(), key.data(), key.size(), value.data(), value.size(), 0, 0);
+    if (result != MEMCACHED_SUCCESS) return served_.Failed(result);
+    return {};
   }
 
   std::expected<uint64_t, Error> Items() override {
     memcached_return_t result = MEMCACHED_SUCCESS;
     const std::unique_ptr<memcached_stat_st, Freeing> stats(
-        ::memcached_stat(client_, nullptr, &result));
-    if (auto done = Done(result); !done) return std::unexpected(done.error());
+        ::memcached_stat(served_.client(), nullptr, &result));
+    if (result != MEMCACHED_SUCCESS) return served_.Failed(result);
     return stats->curr_items;
   }
 
  private:
-  std::expected<void, Error> Done(memcached_return_t result) const {
-    if (result == MEMCACHED_SUCCESS) return {};
-    const bool is_full = result == MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE;
-    return Fail(is_full ? Code::kNoSpace : Code::kSystem,
-                std::string("memcached: ") + ::memcached_strerror(client_, result));
-  }
-
-  std::optional<program::Process> process_;
-  memcached_st* client_;
+  Served served_;
   std::unique_ptr<char, Freeing> value_;
 };
 
