@@ -16,9 +16,10 @@ constexpr uint64_t kCrowdedPercent = 80;
 void Warnings::TellHost(const Store& store) {
   const Region& region = store.region();
   host_episodes_ = region.host().episodes();
-  spdlog::warn("shard {} gets no more memory than {} MiB of its {}: PUTs fail; {}",
+  spdlog::warn("shard {} gets no more memory than {} MiB of its {}: {}; {}",
                store.superblock().shard, region.committed_bytes() >> 20,
-               region.budget_bytes() >> 20, region.WhyRefused());
+               region.budget_bytes() >> 20, store.evicts() ? "items make room" : "PUTs fail",
+               region.WhyRefused());
 }
 
 void Warnings::Look(const Store& store) {
@@ -30,8 +31,8 @@ void Warnings::Look(const Store& store) {
 // A cache is meant to be full.
 void Warnings::LookAtEviction(const Store& store) {
   if (store.stats().evicted == 0 || std::exchange(evicts_, true)) return;
-  spdlog::info("shard {} is full ({} MiB): items that were not used lately make room (--evict)",
-               store.superblock().shard, store.region().budget_bytes() >> 20);
+  spdlog::info("shard {} is full: items that were not used lately make room (--evict)",
+               store.superblock().shard);
 }
 
 void Warnings::LookHowFull(const Store& store) {

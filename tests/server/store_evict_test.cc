@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/hit_counts.h"
+#include "tests/server/no_memory.h"
 #include "tests/server/store_world.h"
 
 namespace plov::server {
@@ -172,6 +173,21 @@ TEST(StoreEvict, OfEveryLengthWhileAllGrow) {
   }
   EXPECT_GT(cache.store().stats().evicted, 1'000u);
   EXPECT_LE(cache.store().memory().used_bytes(), 16 * kMiB);
+}
+
+// As on a tmpfs that others have filled: what there is goes round.
+int FillOnAFullHost() {
+  CacheWorld cache;
+  cache.PutMany(0, 2'000, 1000);
+  LetCommitsFail();
+  cache.PutMany(2'000, 20'000, 1000);
+  if (!cache.store().region().host().refuses() || cache.store().stats().evicted == 0) return 1;
+  if (cache.Held(0, 2'000) > 0 || cache.Held(21'000, 1'000) < 900) return 2;
+  return ::testing::Test::HasFailure() ? 3 : 0;
+}
+
+TEST(StoreEvictDeathTest, AHostWithoutMemoryStopsNoPut) {
+  EXPECT_EXIT(::_exit(FillOnAFullHost()), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(HitCounts, CountToThreeAndFade) {
