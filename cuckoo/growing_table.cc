@@ -11,7 +11,7 @@ using verify::BucketKind;
 
 GrowingTable::GrowingTable(Table first, const StashGeometry& stash, StashRoom stash_room,
                            Records* records)
-    : stash_(first.region(), stash, first.journal()),
+    : stash_(first.region(), stash, first.rewrites()),
       stash_room_(std::move(stash_room)),
       records_(records),
       current_(std::make_unique<Table>(std::move(first))) {}

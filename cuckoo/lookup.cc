@@ -33,6 +33,7 @@ void Lookup::Begin(const Context* context, std::string_view key, uint64_t hash,
   torn_digest_ = 0;
   home_posted_us_ = posted_us;
   table_ = 0;
+  absence_ = {};
 }
 
 // Most lookups end at home, so the other ways are computed when they are wanted.
@@ -96,7 +97,11 @@ Lookup::Action Lookup::StartOver() {
 // generation (R5).
 Lookup::Action Lookup::Miss() {
   if (stashed_) return Action::kAskServer;
-  if (!forward_) return Action::kAbsent;
+  if (!forward_) {
+    absence_.generation = table().generation;
+    absence_.home_version = home_version_;
+    return Action::kAbsent;
+  }
   if (table_ == 1 || context_->view->tables[1].generation == 0) return Action::kRefresh;
   home_posted_us_ = context_->now_us();
   table_ = 1;
@@ -140,6 +145,7 @@ Lookup::Action Lookup::OnNotHere() {
     case State::kConfirm:
       return OnConfirm();
     default:
+      absence_.way_versions[way_ - 1] = bucket_->version();
       return OnWay();
   }
 }
@@ -150,6 +156,7 @@ Lookup::Action Lookup::OnHome() {
   forward_ = bucket_->forward();
   stashed_ = bucket_->stashed();
   pending_ways_ = WaysListed(*bucket_, hash_);
+  absence_.way_versions = {};
   if (pending_ways_ == 0) return Miss();
   return OnWay();
 }

@@ -17,6 +17,7 @@
 // a known record 1 READ; a miss 1 READ when the home lists nothing that matches.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -92,6 +93,16 @@ class Lookup {
   // After kHit; points into the memory fed last.
   const verify::ItemView& item() const { return item_; }
 
+  // After kAbsent: the home that said so, by its table and version, and the ways that it listed. While all of them say so
+  // yet the key stays absent. The home alone would not do: one that lists the key already, or still, is not rewritten
+  // when the key comes to its way and when it goes (W4).
+  struct Absence {
+    uint64_t generation = 0;  // 0: there is none
+    uint32_t home_version = 0;
+    std::array<uint32_t, kWays - 1> way_versions{};  // 0: the home did not list it
+  };
+  const Absence& absence() const { return absence_; }
+
   // After kAskServer: every READ gave the same bytes, and they fail their seal.
   bool suspect() const { return torn_alike_ && torn_count_ > kImmediateRereads; }
 
@@ -127,6 +138,7 @@ class Lookup {
   uint64_t index_ = 0;  // of the bucket that is READ
   Want want_{};
   verify::ItemView item_{};
+  Absence absence_;
   const verify::Bucket* bucket_ = nullptr;  // the bucket fed last
   State state_ = State::kHome;
   State bucket_state_ = State::kHome;  // the state that bucket_ was READ in

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "verify/journal.h"
-
 namespace plov::cuckoo {
 
 using verify::Bucket;
@@ -47,6 +45,7 @@ Stash::Entry* Stash::At(uint64_t index) {
 }
 
 std::optional<Bucket> Stash::Load(uint64_t index) const {
+  if (const Bucket* kept = rewrites_->Find(WordsOf(index))) return *kept;
   Bucket bucket;
   verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
   if (!bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) return std::nullopt;
@@ -56,12 +55,8 @@ std::optional<Bucket> Stash::Load(uint64_t index) const {
 void Stash::Rewrite(uint64_t index, Bucket* bucket) {
   bucket->set_version(bucket->version() + 1);
   bucket->Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
-  if (journal_ != nullptr) {
-    verify::WriteJournal(journal_, StashGeometry::kGeneration, index, *bucket,
-                         geometry_.bucket_bytes);
-  }
-  verify::StoreBucket(WordsOf(index), *bucket, geometry_.bucket_bytes);
-  if (journal_ != nullptr) verify::KeepStoreOrder();
+  rewrites_->Store(WordsOf(index), {StashGeometry::kGeneration, index}, *bucket,
+                   geometry_.bucket_bytes);
 }
 
 void Stash::Add(std::string_view key, uint64_t hash, const Bucket& item, uint64_t generation) {

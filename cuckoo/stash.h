@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cuckoo/geometry.h"
+#include "cuckoo/rewrites.h"
 #include "cuckoo/table_recovery.h"
 
 namespace plov::cuckoo {
@@ -25,8 +26,8 @@ namespace plov::cuckoo {
 class Stash {
  public:
   // As for a table. Its memory may have been left by a former writer: then recovery is next.
-  Stash(std::byte* region, const StashGeometry& geometry, uint64_t* journal)
-      : region_(region), geometry_(geometry), journal_(journal) {}
+  Stash(std::byte* region, const StashGeometry& geometry, Rewrites* rewrites)
+      : region_(region), geometry_(geometry), rewrites_(rewrites) {}
 
   Stash(const Stash&) = delete;
   Stash& operator=(const Stash&) = delete;
@@ -99,7 +100,7 @@ class Stash {
 
   std::byte* region_;
   StashGeometry geometry_;
-  uint64_t* journal_;
+  Rewrites* rewrites_;
   Keys keys_;
   std::vector<Keys::iterator> by_index_;  // keys_.end() where there is none
   std::vector<uint64_t> free_;            // of these

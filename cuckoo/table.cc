@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "verify/journal.h"
 #include "verify/record.h"
 
 namespace plov::cuckoo {
@@ -24,18 +23,18 @@ std::optional<size_t> EntryIndex(const Bucket& bucket, DirectoryEntry entry) {
 
 }  // namespace
 
-Table::Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed, uint64_t* journal)
+Table::Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed, Rewrites* rewrites)
     : region_(region),
       geometry_(geometry),
       hash_seed_(hash_seed),
-      journal_(journal),
+      rewrites_(rewrites),
       unlisted_(static_cast<uint8_t*>(std::calloc(geometry.bucket_count, 1))) {
   assert(geometry.bucket_count >= kBucketCountMin);
 }
 
 std::optional<Table> Table::Create(std::byte* region, const Geometry& geometry, uint64_t hash_seed,
-                                   uint64_t* journal) {
-  Table table(region, geometry, hash_seed, journal);
+                                   Rewrites* rewrites) {
+  Table table(region, geometry, hash_seed, rewrites);
   if (table.unlisted_ == nullptr) return std::nullopt;
   return table;
 }
@@ -53,6 +52,7 @@ uint64_t* Table::WordsOf(uint64_t index) const {
 }
 
 std::optional<Bucket> Table::Load(uint64_t index) {
+  if (const Bucket* kept = rewrites_->Find(WordsOf(index))) return *kept;
   Bucket bucket;
   verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
   if (bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) return bucket;
@@ -63,11 +63,7 @@ std::optional<Bucket> Table::Load(uint64_t index) {
 void Table::Rewrite(uint64_t index, Bucket* bucket) {
   bucket->set_version(bucket->version() + 1);
   bucket->Seal(geometry_.bucket_bytes, geometry_.SeedOf(index));
-  if (journal_ != nullptr) {
-    verify::WriteJournal(journal_, geometry_.generation, index, *bucket, geometry_.bucket_bytes);
-  }
-  verify::StoreBucket(WordsOf(index), *bucket, geometry_.bucket_bytes);
-  if (journal_ != nullptr) verify::KeepStoreOrder();
+  rewrites_->Store(WordsOf(index), {geometry_.generation, index}, *bucket, geometry_.bucket_bytes);
 }
 
 uint64_t Table::HashOf(const Bucket& bucket) const {
@@ -259,7 +255,7 @@ Occupant Table::OccupantOf(uint64_t index) {
 
 bool Table::FreeOne(const std::array<uint64_t, kWays>& ways) {
   const auto path = path_search_.Find(ways, [this](uint64_t index) { return OccupantOf(index); });
-  if (path.empty()) return false;
+  if (path.empty() || !rewrites_->MayMove(path.size() - 1)) return false;
   for (size_t i = path.size() - 1; i > 0; --i) {
     if (!Move(path[i - 1], path[i])) return false;
   }

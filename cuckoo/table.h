@@ -28,6 +28,7 @@
 #include "cuckoo/geometry.h"
 #include "cuckoo/hash.h"
 #include "cuckoo/path.h"
+#include "cuckoo/rewrites.h"
 #include "verify/bucket.h"
 
 namespace plov::cuckoo {
@@ -43,14 +44,13 @@ struct TableStats {
 
 class Table {
  public:
-  // region: the shard's memory; the table's part of it belongs to this object. `journal`
-  // (verify/journal.h): null unless a restart is to find every bucket whole. Nullopt: memory
+  // region: the shard's memory; the table's part of it belongs to this object. rewrites: outlives it. Nullopt: memory
   // ran out.
   static std::optional<Table> Create(std::byte* region, const Geometry& geometry,
-                                     uint64_t hash_seed, uint64_t* journal = nullptr);
+                                     uint64_t hash_seed, Rewrites* rewrites);
   // Another generation of the same shard.
   std::optional<Table> CreateNext(const Geometry& geometry) const {
-    return Create(region_, geometry, hash_seed_, journal_);
+    return Create(region_, geometry, hash_seed_, rewrites_);
   }
 
   // Seals buckets as empty, `count` from `first` on, in committed memory. Until then nothing in the
@@ -128,7 +128,7 @@ class Table {
   FindResult Holds(const verify::Bucket& bucket, uint64_t hash, std::string_view key) const;
 
   std::byte* region() const { return region_; }
-  uint64_t* journal() const { return journal_; }
+  Rewrites* rewrites() const { return rewrites_; }
   const Geometry& geometry() const { return geometry_; }
   const TableStats& stats() const { return stats_; }
 
@@ -143,7 +143,7 @@ class Table {
   // keys fill have a handful.
   static constexpr uint8_t kUnlistedMax = 255;
 
-  Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed, uint64_t* journal);
+  Table(std::byte* region, const Geometry& geometry, uint64_t hash_seed, Rewrites* rewrites);
 
   uint64_t* WordsOf(uint64_t index) const;
   std::array<uint64_t, kWays> WaysOf(uint64_t hash) const {
@@ -163,7 +163,7 @@ class Table {
   std::byte* region_;
   Geometry geometry_;
   uint64_t hash_seed_;
-  uint64_t* journal_;
+  Rewrites* rewrites_;
   std::vector<PassPlace*> passes_;
   TableStats stats_;
   PathSearch path_search_;

@@ -14,6 +14,7 @@
 #include "server/command_queue.h"
 #include "server/modification.h"
 #include "server/store.h"
+#include "server/transaction.h"
 #include "server/write_times.h"
 #include "verify/message.h"
 
@@ -54,6 +55,7 @@ class Batch {
     request.reset();
     writing = {};
     modification.Reset();
+    transaction.Reset();
     digest.reset();
     suspect.reset();
     command.reset();
@@ -86,6 +88,7 @@ class Batch {
   std::optional<verify::Request> request;  // its strings are in the message
   Store::Writing writing;
   Modification modification;
+  Transaction transaction;
   std::optional<verify::ValueDigest> digest;  // of a long value: a write's, or one that is suspect
   std::optional<Store::Hit> suspect;          // held while it is verified
   std::shared_ptr<Command> command;           // until the main thread has answered it

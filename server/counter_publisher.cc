@@ -75,6 +75,8 @@ void CounterPublisher::PublishClients(const ShardCounters& counters, const Clien
   page_->Set(kRequests, counters.requests);
   page_->Set(kPuts, stats.puts);
   page_->Set(kDeletes, stats.deletes);
+  page_->Set(kCommits, stats.commits);
+  page_->Set(kCommitsRefused, stats.commits_refused);
   page_->Set(kGetsByMessage, stats.fallback_gets);
   page_->Set(kNoSpace, stats.no_space);
   page_->Set(kExpired, stats.expired);

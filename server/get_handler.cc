@@ -42,6 +42,7 @@ Batch::Outcome GetHandler::Handle(Peer* peer, size_t room, Reply* reply) {
       store_->Get(request.key, MonotonicUs(), request.suspect ? Store::kVerifiedAtOnce : room);
   if (!hit) {
     reply->status = hit.error();
+    if (hit.error() == Code::kNotFound) reply->version = store_->settled_version();
     return Outcome::kDone;
   }
   if (request.suspect && hit->item.value_bytes() > verify::kShortValueMax) {

@@ -26,11 +26,14 @@ struct PendingWrite {
   uint32_t expiry;
   std::optional<Writing::Place> place;  // of its record, pinned
   bool awaited = false;  // a write waits until it is published, and so do those after it
+  size_t together = 1;   // so many writes are published together, of which it is the first
 };
 
 class PendingWrites {
  public:
-  void Add(PendingWrite write) {
+  // together: it is the first of so many that are published together.
+  void Add(PendingWrite write, size_t together = 1) {
+    write.together = together;
     last_[write.hash] = first_number_ + writes_.size();
     inserts_ += write.inserts;
     writes_.push_back(std::move(write));

@@ -36,16 +36,50 @@ bool FitsIn(const Table& table, const Bucket& bucket) {
          bucket.inline_item(table.geometry().bucket_bytes).has_value();
 }
 
-// The journal's bucket, if it is whole, to its place in a table or the stash.
+// An entry's bucket, if it is whole, to its place in a table or the stash.
 template <typename AnyGeometry>
-void Redo(const Region& region, const AnyGeometry& geometry, uint64_t index) {
-  const uint64_t* journal = verify::WordsAt(region.data(), verify::kJournalOffset);
+void RedoIn(const Region& region, const AnyGeometry& geometry, const uint64_t* journal,
+            uint64_t index) {
   Bucket bucket;
   verify::CopyFromShared(bucket.words(), journal + verify::kJournalBucketWord,
                          geometry.bucket_bytes);
   if (!bucket.Whole(geometry.bucket_bytes, geometry.SeedOf(index))) return;
   verify::StoreBucket(verify::WordsAt(region.data(), geometry.BucketOffset(index)), bucket,
                       geometry.bucket_bytes);
+}
+
+void Redo(const Region& region, const Superblock& superblock, const uint64_t* journal) {
+  const uint64_t generation = verify::LoadWord(journal);
+  const uint64_t index = verify::LoadWord(journal + 1);
+  const cuckoo::StashGeometry stash = cuckoo::StashGeometry::Of(superblock);
+  if (generation == cuckoo::StashGeometry::kGeneration && index < stash.bucket_count()) {
+    RedoIn(region, stash, journal, index);
+  }
+  for (const verify::TableExtent& extent : superblock.tables) {
+    if (extent.generation == 0 || extent.generation != generation) continue;
+    if (index >= extent.bucket_count) continue;
+    RedoIn(region, Geometry::Of(extent, superblock.incarnation), journal, index);
+  }
+}
+
+// Once, before anything else is written.
+void RedoCommit(const Region& region, const Superblock& superblock) {
+  const uint64_t* head =
+      verify::WordsAt(region.data(), verify::kJournalOffset + verify::kCommitJournalAt);
+  const uint64_t offset = verify::LoadWord(head + 1);
+  const auto journal = verify::CommitJournal::Of(region.data(), offset, superblock.incarnation);
+  if (!journal.IsWhole()) return;
+  constexpr size_t kEntryBytes = verify::kJournalWords * verify::kWordBytes;
+  const uint64_t count = verify::LoadWord(head + 2);
+  if (count > superblock.region_bytes / kEntryBytes ||
+      !verify::WordsInside(offset, count * kEntryBytes, region.found_bytes())) {
+    return;
+  }
+  verify::ClearJournal(verify::WordsAt(region.data(), verify::kJournalOffset));
+  for (uint64_t i = 0; i < count; ++i) {
+    Redo(region, superblock, journal.entries + i * verify::kJournalWords);
+  }
+  journal.EndRedo();
 }
 
 }  // namespace
@@ -76,19 +110,10 @@ void RedoSuperblock(const Region& region) {
                               PageAt(region, verify::kMirrorOffset));
 }
 
-void RedoJournal(const Region& region, const Superblock& superblock) {
-  const uint64_t* journal = verify::WordsAt(region.data(), verify::kJournalOffset);
-  const uint64_t generation = verify::LoadWord(journal);
-  const uint64_t index = verify::LoadWord(journal + 1);
-  const cuckoo::StashGeometry stash = cuckoo::StashGeometry::Of(superblock);
-  if (generation == cuckoo::StashGeometry::kGeneration && index < stash.bucket_count()) {
-    Redo(region, stash, index);
-  }
-  for (const verify::TableExtent& extent : superblock.tables) {
-    if (extent.generation == 0 || extent.generation != generation) continue;
-    if (index >= extent.bucket_count) continue;
-    Redo(region, Geometry::Of(extent, superblock.incarnation), index);
-  }
+bool RedoJournal(const Region& region, const Superblock& superblock) {
+  RedoCommit(region, superblock);
+  Redo(region, superblock, verify::WordsAt(region.data(), verify::kJournalOffset));
+  return verify::CommitJournal::Of(region.data(), 0, superblock.incarnation).redone();
 }
 
 Recovery::Recovery(const Region* region, cuckoo::GrowingTable* table, RecordArea* records,

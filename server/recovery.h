@@ -2,6 +2,7 @@
 //
 // What a killed server can leave behind, and what becomes of it:
 //   a rewrite of a bucket under way    redone from the journal (verify/journal.h)
+//   those of a COMMIT                  all redone, or none had begun
 //   of the superblock                  the other page is whole, and replaces it
 //   a record nobody refers to          free memory; its write was never acknowledged
 //   `live` 0 under a reference (W3)    the reference is the truth: `live` is set again
@@ -35,6 +36,7 @@ struct RecoveryReport {
   uint64_t foreign = 0;     // of another shard's slots
   uint64_t payload_bytes = 0;
   uint64_t microseconds = 0;
+  bool redid_commit = false;  // as RedoJournal
 };
 
 // The superblock that a former server left, from whichever of its two pages is whole. kCorrupt,
@@ -44,8 +46,9 @@ std::expected<verify::Superblock, Error> FormerSuperblock(const Region& region);
 // Makes the first page whole where only the mirror is: before the mirror is written again.
 void RedoSuperblock(const Region& region);
 
-// Redoes the bucket rewrite that may have been under way.
-void RedoJournal(const Region& region, const verify::Superblock& superblock);
+// Redoes the bucket rewrite that may have been under way, or those of a COMMIT. Whether the last COMMIT was redone, by
+// this restart or one before.
+bool RedoJournal(const Region& region, const verify::Superblock& superblock);
 
 // Takes over table and records. `table` is in kSteady, or in kMoving when there are two.
 class Recovery {

@@ -27,6 +27,12 @@ class ShardCommit {
 
   // kDone: it takes the write now, or `refusal` says why not. kLogs: later.
   virtual Batch::Outcome Ask(const verify::Request& request, WriteReply* refusal) const = 0;
+  // The same of all writes of a COMMIT, and of what it has read; who cannot take several at once refuses it.
+  virtual Batch::Outcome AskTogether(const verify::Transaction& /*all*/,
+                                     WriteReply* refusal) const {
+    *refusal = {Code::kInvalidArgument, 0};
+    return Batch::Outcome::kDone;
+  }
   // The batch that the reply to the last write waits for; 0: for none.
   virtual uint64_t rests_on() const = 0;
   virtual void AnswerSync(Batch* batch, verify::Reply* reply) = 0;

@@ -27,16 +27,39 @@ ShardLog::ShardLog(Store* store, const Sessions* sessions, const Options& option
 }
 
 Batch::Outcome ShardLog::Ask(const verify::Request& request, WriteReply* refusal) const {
+  const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
+  const auto outcome = AskForRoom(verify::LoggedBytes(request.key.size(), value_bytes), refusal);
+  const bool may_write = refusal->status != Code::kOk || store_->MayWrite(request);
+  return may_write ? outcome : Batch::Outcome::kLogs;
+}
+
+// All of it in one batch, so that a torn end of the log has none of it.
+Batch::Outcome ShardLog::AskTogether(const verify::Transaction& all, WriteReply* refusal) const {
+  size_t bytes = 0;
+  bool may_write = true;
+  // A read asks whether its key is there.
+  for (const verify::TransactionRead& read : all.reads) {
+    may_write =
+        store_->MayWrite({.operation = verify::Operation::kReplace, .key = read.key}) && may_write;
+  }
+  for (const verify::Request& write : all.writes) {
+    may_write = store_->MayWrite(write) && may_write;
+    bytes += verify::LoggedBytes(write.key.size(), write.value.size());
+  }
+  const auto outcome = AskForRoom(bytes, refusal);
+  return may_write || refusal->status != Code::kOk ? outcome : Batch::Outcome::kLogs;
+}
+
+Batch::Outcome ShardLog::AskForRoom(size_t logged_bytes, WriteReply* refusal) const {
   using enum Batch::Outcome;
   if (const Code failure = log_->failure(); failure != Code::kOk) {
     *refusal = RefusalOf(failure);
     return kDone;
   }
-  if (!store_->MayWrite(request) || store_->pending() >= kPendingMax) return kLogs;
+  if (store_->pending() >= kPendingMax) return kLogs;
   if (snapshot_ && snapshot_->is_behind()) return kLogs;
   if (!store_->TailHasRoom()) return kLogs;
-  const size_t value_bytes = request.rendezvous ? request.value_bytes : request.value.size();
-  return log_->HasRoom(verify::LoggedBytes(request.key.size(), value_bytes)) ? kDone : kLogs;
+  return log_->HasRoom(logged_bytes) ? kDone : kLogs;
 }
 
 // The reply waits as one to a write does (rule D4), in every mode.

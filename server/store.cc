@@ -134,7 +134,9 @@ void Store::Retract(const Target& target) {
 
 void Store::FreeOld(const Target& target) {
   if (!target.found || target.slot.bucket.kind() != BucketKind::kReference) return;
-  Free(target.slot.bucket.reference());
+  const verify::Reference reference = target.slot.bucket.reference();
+  if (rewrites_.keeps()) return free_later_.push_back(reference);
+  Free(reference);
 }
 
 // W3 for an overwrite: the old record's `live` to 0, then the bucket, then (by the caller) the
@@ -196,11 +198,8 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
   if (const Code status = FindTarget(request, now_us, &target); status != Code::kOk) {
     return Refuse(status, target);
   }
-  ItemView item = ItemOf(request, now_us);
-  item.version = NextVersion();
-  item.mask = masks_.Next();
-  Bucket bucket;
-  bucket.SetInline(item, verify::kBucketBytesMax);
+  ItemView item;
+  const Bucket bucket = MakeItem(request, now_us, writing, &item);
   return Apply(request, now_us, {target, bucket, item}, writing);
 }
 
@@ -246,7 +245,7 @@ WriteReply Store::Delete(const Request& request, uint64_t now_us, uint64_t clien
   }
   const uint64_t own_version = LogDelete(request, client_id);
   if (defers_) {
-    DeferDelete(request.key, target.hash, own_version);
+    pending_.Add(PendingDelete(request.key, target.hash, own_version));
   } else {
     Erase(target);
     ++stats_.deletes;

@@ -12,8 +12,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cuckoo/growing_table.h"
+#include "cuckoo/rewrites.h"
 #include "log/commit_log.h"
 #include "server/evictor.h"
 #include "server/growth.h"
@@ -30,10 +32,12 @@
 #include "server/sweeper.h"
 #include "server/warm_tail.h"
 #include "server/writing.h"
+#include "verify/journal.h"
 #include "verify/log.h"
 #include "verify/message.h"
 #include "verify/record.h"
 #include "verify/superblock.h"
+#include "verify/transaction.h"
 
 namespace plov::server {
 
@@ -69,6 +73,8 @@ struct StoreOptions {
 struct StoreStats {
   uint64_t puts = 0;
   uint64_t deletes = 0;
+  uint64_t commits = 0;
+  uint64_t commits_refused = 0;  // what they had read did not stand
   uint64_t fallback_gets = 0;
   uint64_t no_space = 0;
   uint64_t expired = 0;
@@ -116,6 +122,19 @@ class Store : private cuckoo::GrowingTable::Records {
   uint64_t work() const { return work_bytes_ + records_.moved_bytes(); }
 
   WriteReply Delete(const verify::Request& request, uint64_t now_us, uint64_t client_id = 0);
+
+  // Several writes, all or none, if what was read still stands (server/store_commit.cc; W12). First each PUT is placed:
+  // it has a record with its value in it, or fits in a bucket; as Prepare.
+  std::optional<Code> Place(const verify::Request& put, uint64_t now_us, Writing* writing);
+  struct Together {
+    std::span<const verify::TransactionRead> reads;
+    std::span<const verify::Request> writes;  // PUTs and DELETEs
+    std::span<Writing> writings;              // of these
+  };
+  // The reply's version is the last write's, and those before it have those before. kVersionMismatch: a read does not
+  // stand. nullopt: again. Without an answer of kOk the places are the caller's yet.
+  std::optional<WriteReply> CommitTogether(const Together& together, uint64_t now_us,
+                                           RoomSearch* room);
 
   // What a log holds becomes true again, operation by operation in its order, after the items of a snapshot;
   // before LogTo, and while nobody is connected. In warm memory, unless the key has a newer item there. kOk,
@@ -227,6 +246,8 @@ class Store : private cuckoo::GrowingTable::Records {
   uint32_t value_bytes_max() const { return options_.value_bytes_max; }
   uint64_t incarnation() const { return superblock().incarnation; }
   uint64_t last_version() const { return superblock_.last_version(); }
+  // As long as it is the same one, no key that is absent has been stored meanwhile; 0: that cannot be told now.
+  uint64_t settled_version() const { return pending_.empty() ? last_version() : 0; }
   // What tables, stash and live records take of the memory that they can have: at 100, PUTs fail.
   uint64_t percent_full() const;
   // Of the stash, what it takes of the heap as well.
@@ -300,6 +321,8 @@ class Store : private cuckoo::GrowingTable::Records {
   bool Evict(RoomSearch* room, size_t record_bytes);
   void CountHeap();
   bool MakeStashRoom(size_t key_bytes, bool grows);
+  bool MayStash(size_t key_bytes, bool may_be_full);
+  bool MakeStashRoomFor(size_t inserts);
   bool ExtendStash();
   bool TakeStashExtent();
   void DropStash();
@@ -314,6 +337,7 @@ class Store : private cuckoo::GrowingTable::Records {
   void LogPut(const verify::Request& request, const verify::ItemView& item, Writing* writing);
   // Returns its version.
   uint64_t LogDelete(const verify::Request& request, uint64_t client_id);
+  void AppendDelete(const verify::Request& request, uint64_t version, uint64_t client_id);
   // While the tail of warm memory is kept: in strict it is not, for the log has all that is published.
   bool keeps_tail() const { return tail_ != nullptr && !defers_; }
   bool NoteExpired(const Target& target);
@@ -328,11 +352,21 @@ class Store : private cuckoo::GrowingTable::Records {
                                   const Settled& settled, Writing* writing);
   std::optional<WriteReply> Defer(const verify::Request& request, uint64_t now_us,
                                   const Settled& settled, Writing* writing);
-  void DeferDelete(std::string_view key, uint64_t hash, uint64_t version);
+  PendingWrite PendingPut(const verify::Request& request, const Settled& settled,
+                          Writing* writing) const;
+  PendingWrite PendingDelete(std::string_view key, uint64_t hash, uint64_t version) const;
+  void PublishFirst();
   void Publish(const PendingWrite& pending);
   void PublishPut(const PendingWrite& pending, const Target& target);
   std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
                                         Writing* writing);
+  // Draws its version, and seals its record if it has one.
+  verify::Bucket MakeItem(const verify::Request& request, uint64_t now_us, Writing* writing,
+                          verify::ItemView* item);
+  Code CheckTogether(const Together& together, uint64_t now_us, size_t* inserts);
+  bool MakeJournalRoom(size_t writes);
+  void DeferOne(const verify::Request& write, uint64_t now_us, size_t together, Writing* writing);
+  void PublishTogether(size_t count);
   void Overwrite(const Target& target, const verify::Bucket& item);
   std::optional<Code> Replace(const Target& target, const verify::Bucket& item, uint64_t now_us,
                               RoomSearch* room);
@@ -377,6 +411,10 @@ class Store : private cuckoo::GrowingTable::Records {
   Masks masks_;
   uint64_t work_bytes_ = 0;  // but for records that were moved
   StoreStats stats_;
+  cuckoo::Rewrites rewrites_;
+  size_t commit_journal_bytes_ = 0;
+  verify::CommitJournal commit_journal_;  // with memory from the first COMMIT on, if memory is kept
+  std::vector<verify::Reference> free_later_;  // of COMMITs that are not published yet
   std::optional<cuckoo::GrowingTable> table_;
   std::optional<Growth> growth_;
   std::optional<Sweeper> sweeper_;

@@ -59,12 +59,17 @@ void Store::LogPut(const Request& request, const ItemView& item, Writing* writin
   }
   if (!keeps_tail()) return;
   tail_->Add({item.version, writing->client_id, request.sequence}, log_->last_batch());
-  tail_->SetPublished(item.version);
+  if (!tail_->announces()) tail_->SetPublished(item.version);
 }
 
 uint64_t Store::LogDelete(const Request& request, uint64_t client_id) {
   if (log_ == nullptr) return 0;
   const uint64_t version = NextVersion();
+  AppendDelete(request, version, client_id);
+  return version;
+}
+
+void Store::AppendDelete(const Request& request, uint64_t version, uint64_t client_id) {
   log_->Append({.kind = Logged::Kind::kDelete,
                 .version = version,
                 .client_id = client_id,
@@ -73,7 +78,6 @@ uint64_t Store::LogDelete(const Request& request, uint64_t client_id) {
   if (keeps_tail()) {
     tail_->Add({version, client_id, request.sequence, request.key}, log_->last_batch());
   }
-  return version;
 }
 
 bool Store::TailHasRoom() {
@@ -177,43 +181,59 @@ std::optional<WriteReply> Store::Defer(const Request& request, uint64_t now_us,
     return Refuse(Code::kNoSpace, target);
   }
   LogPut(request, view, writing);
-  pending_.Add({.batch = log_->last_batch(),
-                .version = view.version,
-                .hash = target.hash,
-                .key = std::string(request.key),
-                .item = item,
-                .inserts = !target.found,
-                .payload_bytes = verify::PayloadBytes(item),
-                .expiry = view.expiry,
-                .place = std::exchange(writing->place, std::nullopt)});
+  pending_.Add(PendingPut(request, settled, writing));
   return WriteReply{Code::kOk, view.version};
 }
 
-void Store::DeferDelete(std::string_view key, uint64_t hash, uint64_t version) {
-  pending_.Add({.batch = log_->last_batch(),
-                .version = version,
-                .hash = hash,
-                .key = std::string(key),
-                .item = std::nullopt,
-                .inserts = false,
-                .payload_bytes = 0,
-                .expiry = 0,
-                .place = std::nullopt});
+PendingWrite Store::PendingPut(const Request& request, const Settled& settled,
+                               Writing* writing) const {
+  const auto& [target, item, view] = settled;
+  return {.batch = log_ == nullptr ? 0 : log_->last_batch(),
+          .version = view.version,
+          .hash = target.hash,
+          .key = std::string(request.key),
+          .item = item,
+          .inserts = !target.found,
+          .payload_bytes = verify::PayloadBytes(item),
+          .expiry = view.expiry,
+          .place = std::exchange(writing->place, std::nullopt)};
+}
+
+PendingWrite Store::PendingDelete(std::string_view key, uint64_t hash, uint64_t version) const {
+  return {.batch = log_ == nullptr ? 0 : log_->last_batch(),
+          .version = version,
+          .hash = hash,
+          .key = std::string(key),
+          .item = std::nullopt,
+          .inserts = false,
+          .payload_bytes = 0,
+          .expiry = 0,
+          .place = std::nullopt};
 }
 
 bool Store::PublishDurable(size_t count_max) {
   if (pending_.empty()) return false;
   const uint64_t durable = log_->durable();
   size_t count = 0;
-  for (; count < count_max && pending_.first_batch() <= durable; ++count) {
-    Publish(pending_.first());
-    if (tail_ != nullptr) {
-      tail_->SetPublished(pending_.first().version);
-      tail_->SetDurable(pending_.first().version);
+  while (count < count_max && pending_.first_batch() <= durable) {
+    const size_t together = pending_.first().together;
+    if (together > 1) {
+      PublishTogether(together);
+    } else {
+      PublishFirst();
     }
-    pending_.RemoveFirst();
+    count += together;
   }
   return count > 0;
+}
+
+void Store::PublishFirst() {
+  Publish(pending_.first());
+  if (tail_ != nullptr) {
+    tail_->SetPublished(pending_.first().version);
+    tail_->SetDurable(pending_.first().version);
+  }
+  pending_.RemoveFirst();
 }
 
 // The slot is looked for anew, for records and buckets have moved since.

@@ -165,7 +165,10 @@ Store::Store(const StoreOptions& options, Region region, const Superblock& super
       superblock_(region_.data(), PageFor(superblock, options, region_)),
       record_seed_(verify::RecordSeed(superblock.incarnation)),
       items_(region_.data(), record_seed_),
-      held_(&records_) {
+      held_(&records_),
+      rewrites_(options.warm_path.empty()
+                    ? nullptr
+                    : verify::WordsAt(region_.data(), verify::kJournalOffset)) {
   options_.hash_seed = superblock.hash_seed;
 }
 
@@ -203,10 +206,7 @@ std::expected<std::unique_ptr<Store>, Error> Store::Create(const StoreOptions& o
 }
 
 std::expected<void, Error> Store::MakeTable(const Geometry& geometry) {
-  uint64_t* journal = options_.warm_path.empty()
-                          ? nullptr
-                          : verify::WordsAt(region_.data(), verify::kJournalOffset);
-  auto table = cuckoo::Table::Create(region_.data(), geometry, options_.hash_seed, journal);
+  auto table = cuckoo::Table::Create(region_.data(), geometry, options_.hash_seed, &rewrites_);
   if (!table) return Fail(Code::kNoSpace, kNoHeap);
   table_.emplace(
       std::move(*table), cuckoo::StashGeometry::Of(superblock_.page()),
@@ -259,7 +259,7 @@ std::expected<void, Error> Store::OpenFresh() {
 std::expected<void, Error> Store::OpenFormer() {
   RedoSuperblock(region_);
   const Superblock former = superblock_.page();
-  RedoJournal(region_, former);
+  const bool redid_commit = RedoJournal(region_, former);
   const auto tables = former.tables;
   for (const verify::TableExtent& extent : tables) {
     if (extent.generation == 0) continue;
@@ -279,6 +279,7 @@ std::expected<void, Error> Store::OpenFormer() {
     return Fail(Code::kNoSpace, kNoHeap);
   }
   recovery_ = Recovery(&region_, &*table_, &records_, former, slots_).Run();
+  recovery_.redid_commit = redid_commit;
   if (recovery_.foreign > 0) return HoldsOthers();
   stats_.payload_bytes = recovery_.payload_bytes;
   MakeSweeper();

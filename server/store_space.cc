@@ -96,13 +96,23 @@ bool Store::TakeStashExtent() {
 
 // Keys that collide find room as long as there is memory; when memory or table is full, no others do.
 bool Store::MakeStashRoom(size_t key_bytes, bool grows) {
-  const cuckoo::Stash& stash = table_->stash();
-  if (publishes_) return !stash.full();
-  const bool may_be_full = grows || restored_ != nullptr;
+  if (publishes_) return !table_->stash().full();
+  return MayStash(key_bytes, grows) && MakeStashRoomFor(1);
+}
+
+bool Store::MayStash(size_t key_bytes, bool may_be_full) {
+  may_be_full = may_be_full || restored_ != nullptr;
   if (!options_.stashes || (!may_be_full && (percent_full() >= 100 || IsCrowded()))) return false;
   CountHeap();
-  if (cuckoo::Stash::HeapBytes(key_bytes) > memory_.available_bytes()) return false;
-  return stash.room() > pending_.inserts() || ExtendStash();
+  return cuckoo::Stash::HeapBytes(key_bytes) <= memory_.available_bytes();
+}
+
+// Beside those of what is pending.
+bool Store::MakeStashRoomFor(size_t inserts) {
+  while (table_->stash().room() < pending_.inserts() + inserts) {
+    if (!ExtendStash()) return false;
+  }
+  return true;
 }
 
 // What lies beyond the part that is sealed is taken, and committed as it is wanted.

@@ -63,6 +63,7 @@ std::expected<void, Error> WarmStart::Recover(DurableLog* log, Store* store, Ses
     return {};
   }
   const bool is_taken = kind_ == Kind::kTaken;
+  if (is_taken && store->recovery().redid_commit) tail_.ShowAnnounced();
   const bool is_whole = is_taken && store->recovery().damaged == 0;
   const auto recovered = log->Recover(shard, store, sessions, is_whole ? tail_.published() : 0);
   if (!recovered || !is_taken) return recovered;

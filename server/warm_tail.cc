@@ -46,6 +46,7 @@ enum TailWord : size_t {
   kDurableAt,
   kBeginAt,
   kEndAt,
+  kAnnouncedAt,
   kIntendedAt = 16,
 };
 constexpr size_t kFileBytes = size_t{8} << 20;
@@ -246,11 +247,27 @@ void WarmTail::Add(const Entry& entry, uint64_t batch) {
   }
   KeepStoreOrder();
   end_ = at;
-  StoreWord(Word(kEndAt), end_);
+  StoreWord(Word(announces_ ? kAnnouncedAt : kEndAt), end_);
   KeepStoreOrder();
   const uint64_t version = std::max(entry.version, marks_.empty() ? 0 : marks_.back().version);
   if (marks_.empty() || marks_.back().batch != batch) marks_.push_back({batch, end_, version});
   marks_.back() = {batch, end_, version};
+}
+
+void WarmTail::Announce() {
+  StoreWord(Word(kAnnouncedAt), end_);
+  announces_ = true;
+}
+
+void WarmTail::Show() {
+  announces_ = false;
+  StoreWord(Word(kEndAt), end_);
+  KeepStoreOrder();
+}
+
+void WarmTail::ShowAnnounced() {
+  end_ = std::max(end_, LoadWord(Word(kAnnouncedAt)));
+  Show();
 }
 
 void WarmTail::SetPublished(uint64_t version) {

@@ -8,6 +8,7 @@
 // The file, in words: a page, and a ring of entries behind it.
 //    0 magic   1 format   2, 3 log id   4 incarnation of the memory   5 life   6 next life   7 state
 //    8, 9 boot id   10 published   11 durable   12 begin   13 end, both in bytes since the file was made
+//    14 announced: where `end` is to be once the memory has what was announced
 //    16 to 18 the write that is about to be published: version, client, sequence
 //   entry: version, client, sequence, key bytes (0: a PUT), the key in whole words
 // A killed process leaves its stores as far as it got, in their order (verify::KeepStoreOrder): so an entry is
@@ -55,6 +56,8 @@ class WarmTail {
   Former former() const { return former_; }
   // The memory of this incarnation is what was served last with this log, whose newest segment is of `life`.
   bool IsOf(const verify::LogId& log, uint64_t incarnation, uint64_t life) const;
+  // The memory's recovery has redone what was announced.
+  void ShowAnnounced();
   // All writes up to this version, that the log has, are in the memory.
   uint64_t published() const;
   // The log has all up to this version, unless it is another one by the same name.
@@ -90,6 +93,10 @@ class WarmTail {
   // Before the table shows the write, and after: a PUT needs both.
   void Intend(uint64_t version, uint64_t client_id, uint64_t sequence);
   void Add(const Entry& entry, uint64_t batch);
+  // What is Added from now on counts only once it is shown: the memory has all of it then, or a restart will redo it.
+  void Announce();
+  bool announces() const { return announces_; }
+  void Show();
   void SetPublished(uint64_t version);
   void SetDurable(uint64_t version);
 
@@ -114,6 +121,7 @@ class WarmTail {
   uint64_t capacity_ = 0;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
+  bool announces_ = false;
   uint64_t durable_version_ = 0;
   std::deque<Mark> marks_;
 };

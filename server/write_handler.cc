@@ -25,11 +25,13 @@ Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, R
     peer->batch->writing.room.may_wait =
         growth.draining() && peer->confirmed_version >= growth.awaited_version();
     peer->batch->writing.client_id = peer->logged_owner;
-    Outcome outcome = commit_ != nullptr ? commit_->Ask(request, &write) : Outcome::kDone;
+    Outcome outcome = Ask(peer, &write);
     if (outcome != Outcome::kDone) return outcome;
     if (write.status != Code::kOk) {  // nothing is written until the disk is
       rests = false;
       store_->Abandon(&peer->batch->writing);
+    } else if (request.operation == Operation::kCommit) {
+      outcome = Commit(peer->batch.get(), &write);
     } else if (Modification::Is(request)) {
       outcome = Modify(peer, &write);
     } else if (request.rendezvous) {
@@ -50,6 +52,28 @@ Batch::Outcome WriteHandler::Handle(Endpoint* endpoint, PeerId id, Peer* peer, R
   reply->status = write.status;
   reply->version = write.version;
   reply->number = static_cast<uint64_t>(write.number.value_or(0));
+  return Outcome::kDone;
+}
+
+// Whether log or replicas take it now; else why not.
+Batch::Outcome WriteHandler::Ask(Peer* peer, WriteReply* refusal) {
+  const Request& request = *peer->batch->request;
+  if (request.operation != Operation::kCommit) {
+    return commit_ == nullptr ? Outcome::kDone : commit_->Ask(request, refusal);
+  }
+  Transaction& transaction = peer->batch->transaction;
+  if (!transaction.is_open() && !transaction.Open(request, peer->logged_owner, store_)) {
+    *refusal = {Code::kProtocol, 0};
+    return Outcome::kDone;
+  }
+  return commit_ == nullptr ? Outcome::kDone : commit_->AskTogether(transaction.all(), refusal);
+}
+
+Batch::Outcome WriteHandler::Commit(Batch* batch, WriteReply* write) {
+  Transaction& transaction = batch->transaction;
+  const auto applied = transaction.Go(batch->times.slice_us(), batch->writing.room.may_wait);
+  if (!applied) return transaction.waits() ? Outcome::kWaits : Outcome::kAgain;
+  *write = *applied;
   return Outcome::kDone;
 }
 

@@ -36,6 +36,8 @@ class WriteHandler {
   bool Answered(Peer* peer, const verify::Request& request, WriteReply* reply);
   void FindNumber(const verify::Request& request, uint64_t now_us, WriteReply* reply);
   Batch::Outcome Modify(Peer* peer, WriteReply* write);
+  Batch::Outcome Ask(Peer* peer, WriteReply* refusal);
+  Batch::Outcome Commit(Batch* batch, WriteReply* write);
   Batch::Outcome GivePlace(Batch* batch, const verify::Request& request, WriteReply* write);
   Batch::Outcome StoreLong(Batch* batch, const verify::Request& request, WriteReply* write);
   Batch::Outcome HandleLarge(Endpoint* endpoint, fabric::PeerId id, Peer* peer, WriteReply* write);

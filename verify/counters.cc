@@ -65,6 +65,9 @@ constexpr std::array<CounterInfo, kCounterCount> kTable = {{
     {kRequests, "requests", kGrows, kSum, "Requests in these messages."},
     {kPuts, "puts", kGrows, kSum, "PUTs that were applied."},
     {kDeletes, "deletes", kGrows, kSum, "DELETEs that removed something."},
+    {kCommits, "commits", kGrows, kSum, "Commits that were applied, whose writes count as well."},
+    {kCommitsRefused, "commits_refused", kGrows, kSum,
+     "Commits whose reads did not stand any more."},
     {kGetsByMessage, "gets_by_message", kGrows, kSum, "GETs that the server answered."},
     {kNoSpace, "no_space", kGrows, kSum, "PUTs that were refused for want of memory."},
     {kExpired, "expired", kGrows, kSum, "Items that were removed after their time."},
@@ -125,7 +128,7 @@ constexpr bool IsInOrder() {
 }
 static_assert(IsInOrder());
 static_assert(kCounterTextMax >= 2048);
-static_assert(kCounterCount == 75 && kCounterTextAt == 1080);  // man/plov-format.5 says so, too
+static_assert(kCounterCount == 77 && kCounterTextAt == 1096);  // man/plov-format.5 says so, too
 
 // Lines beside those of the table and the histograms.
 constexpr std::string_view kSnapshotAge = "snapshot_age_s";

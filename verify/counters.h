@@ -65,6 +65,8 @@ enum class Counter : uint8_t {
   kRequests,
   kPuts,
   kDeletes,
+  kCommits,
+  kCommitsRefused,
   kGetsByMessage,
   kNoSpace,
   kExpired,

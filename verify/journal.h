@@ -10,24 +10,102 @@
 // it. Written before the bucket itself, whole before the first word of it; so at any instant the
 // bucket, or the journal, is whole. A bucket is not rewritten before the last one is, so one entry
 // is enough, and to write it once more is harmless.
+//
+// The buckets of a COMMIT become what they are to be together (plov(7), W12), and have a journal of their own, in
+// memory of the region that only they use:
+//  offset size field            in the journal's page, from 256 on
+//       0    8 checksum         of the next two words, under CommitJournalSeed
+//       8    8 offset           of the entries in the region
+//      16    8 entries          each as the one above, kJournalWords apart
+//      24    8 redone           1: by a restart, since it was whole last
+// While it is whole its entries are what is to be, and the single entry means nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "verify/bucket.h"
+#include "verify/seal.h"
+#include "verify/superblock.h"
 #include "verify/words.h"
 
 namespace plov::verify {
 
 inline constexpr size_t kJournalBucketWord = 2;
 inline constexpr size_t kJournalWords = kJournalBucketWord + kBucketWordsMax;
+inline constexpr size_t kCommitJournalAt = 256;  // of the page
 
-inline void WriteJournal(uint64_t* journal, uint64_t generation, uint64_t index,
-                         const Bucket& bucket, uint32_t bucket_bytes) {
-  StoreWord(journal, generation);
-  StoreWord(journal + 1, index);
+// Where a bucket belongs.
+struct BucketPlace {
+  uint64_t generation;
+  uint64_t index;
+};
+
+inline void WriteJournal(uint64_t* journal, const BucketPlace& place, const Bucket& bucket,
+                         uint32_t bucket_bytes) {
+  StoreWord(journal, place.generation);
+  StoreWord(journal + 1, place.index);
   StoreBucket(journal + kJournalBucketWord, bucket, bucket_bytes);
   KeepStoreOrder();
 }
+
+// It is not whole any more.
+inline void ClearJournal(uint64_t* journal) {
+  StoreWord(journal + kJournalBucketWord, 0);
+  KeepStoreOrder();
+}
+
+constexpr uint64_t CommitJournalSeed(uint64_t incarnation) {
+  return Mix(incarnation ^ 0x636f6d6d6974);
+}
+
+// Of a shard whose memory is kept, else none.
+struct CommitJournal {
+  uint64_t* head = nullptr;
+  uint64_t* entries = nullptr;
+  uint64_t offset = 0;  // of the entries
+  uint64_t seed = 0;
+
+  static CommitJournal Of(std::byte* region, uint64_t offset, uint64_t incarnation) {
+    return {.head = WordsAt(region, kJournalOffset + kCommitJournalAt),
+            .entries = WordsAt(region, offset),
+            .offset = offset,
+            .seed = CommitJournalSeed(incarnation)};
+  }
+
+  void Put(size_t index, const BucketPlace& place, const Bucket& bucket,
+           uint32_t bucket_bytes) const {
+    WriteJournal(entries + index * kJournalWords, place, bucket, bucket_bytes);
+  }
+  void Seal(uint64_t count) const {
+    StoreWord(head + 1, offset);
+    StoreWord(head + 2, count);
+    StoreWord(head + 3, 0);
+    KeepStoreOrder();
+    PublishSeal(head, ChecksumOf(offset, count));
+    KeepStoreOrder();
+  }
+  void Clear() const {
+    StoreWord(head, 0);
+    KeepStoreOrder();
+  }
+  // Its buckets are what was to be.
+  void EndRedo() const {
+    KeepStoreOrder();
+    StoreWord(head + 3, 1);
+    KeepStoreOrder();
+    Clear();
+  }
+  bool redone() const { return LoadWord(head + 3) == 1; }
+  bool IsWhole() const {
+    return LoadWord(head) == ChecksumOf(LoadWord(head + 1), LoadWord(head + 2));
+  }
+
+ private:
+  uint64_t ChecksumOf(uint64_t at, uint64_t count) const {
+    const std::array words = {at, count};
+    return Checksum(words.data(), sizeof(words), seed);
+  }
+};
 
 }  // namespace plov::verify

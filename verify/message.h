@@ -87,11 +87,15 @@ enum class Operation : uint8_t {
   // version is 0 when the flush is over, else another one than before if it got on. With a time to live it begins so much
   // later, in place of one that was to begin so, and the version is 0.
   kFlush = 16,
+  // Several writes of one shard, all or none, and only if what was read still stands. The value is a Transaction
+  // (verify/transaction.h), the key the first one of it. The reply's version is the last write's; the others have those
+  // before it, in their order. Of a read that does not stand kVersionMismatch.
+  kCommit = 17,
 };
 
 // A server answers others, which are of a later release, with kProtocol.
 constexpr bool IsKnown(Operation operation) {
-  return operation >= Operation::kGet && operation <= Operation::kFlush;
+  return operation >= Operation::kGet && operation <= Operation::kCommit;
 }
 
 // Of what is there.
@@ -101,7 +105,7 @@ constexpr bool IsModification(Operation operation) {
 
 constexpr bool IsWrite(Operation operation) {
   return (operation >= Operation::kPut && operation <= Operation::kDelete) ||
-         IsModification(operation);
+         IsModification(operation) || operation == Operation::kCommit;
 }
 
 // Whose reply tells of items: who is not their primary does not know.

@@ -36,14 +36,18 @@ std::expected<TableShard, Error> TableShard::Create(const TableShardOptions& opt
   const cuckoo::ShardView view = ViewOf(options);
   auto memory = fabric::Mapping::MapAnonymous((view.region_bytes + 4095) / 4096 * 4096);
   if (!memory) return std::unexpected(memory.error());
-  auto table = cuckoo::Table::Create(memory->bytes().data(), view.tables[0], view.hash_seed);
+  auto rewrites = std::make_unique<cuckoo::Rewrites>();
+  auto table =
+      cuckoo::Table::Create(memory->bytes().data(), view.tables[0], view.hash_seed, rewrites.get());
   if (!table) return Fail(Code::kSystem, "no memory for a table");
-  return TableShard(std::move(*memory), view, std::move(*table));
+  return TableShard(std::move(*memory), view, std::move(rewrites), std::move(*table));
 }
 
-TableShard::TableShard(fabric::Mapping memory, const cuckoo::ShardView& view, cuckoo::Table table)
+TableShard::TableShard(fabric::Mapping memory, const cuckoo::ShardView& view,
+                       std::unique_ptr<cuckoo::Rewrites> rewrites, cuckoo::Table table)
     : memory_(std::move(memory)),
       view_(view),
+      rewrites_(std::move(rewrites)),
       table_(std::move(table)),
       next_record_(kTableOffset + view.tables[0].table_bytes()) {
   table_.Format();

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "cuckoo/lookup.h"
 #include "cuckoo/read_copy.h"
+#include "cuckoo/rewrites.h"
 #include "cuckoo/table.h"
 #include "fabric/os.h"
 #include "verify/error.h"
@@ -40,10 +42,12 @@ class TableShard {
   const std::byte* region() const { return memory_.bytes().data(); }
 
  private:
-  TableShard(fabric::Mapping memory, const cuckoo::ShardView& view, cuckoo::Table table);
+  TableShard(fabric::Mapping memory, const cuckoo::ShardView& view,
+             std::unique_ptr<cuckoo::Rewrites> rewrites, cuckoo::Table table);
 
   fabric::Mapping memory_;
   cuckoo::ShardView view_;
+  std::unique_ptr<cuckoo::Rewrites> rewrites_;
   cuckoo::Table table_;
   uint64_t last_version_ = 0;
   uint64_t next_record_;

@@ -265,6 +265,8 @@ std::string TextOf(const Options& options, const program::Json& servers,
   t.AddCount("messages", "messages");
   t.AddCount("puts", "puts");
   t.AddCount("deletes", "deletes");
+  t.AddCount("commits", "commits");
+  t.AddCount("commits refused", "commits_refused");
   t.AddCount("gets by message", "gets_by_message");
   t.AddCount("refused, full", "no_space");
   t.AddCount("expired", "expired");

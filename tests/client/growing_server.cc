@@ -53,7 +53,7 @@ GrowingServer::GrowingServer()
   superblock_.tables[0] = {1, kOldOffset, kOldBuckets, kBucketBytes, 0};
   tables_.push_back(std::make_unique<Table>(
       Table::Create(region_.bytes().data(), Geometry::Of(superblock_.tables[0], kIncarnation),
-                    kHashSeed)
+                    kHashSeed, &rewrites_)
           .value()));
   tables_[0]->Format();
   for (int i = 0; i < kItems; ++i) {
@@ -165,7 +165,7 @@ void GrowingServer::Grow(Step step) {
       superblock_.tables[1] = {2, kNextOffset, kNextBuckets, kBucketBytes, 0};
       tables_.push_back(std::make_unique<Table>(
           Table::Create(region_.bytes().data(), Geometry::Of(superblock_.tables[1], kIncarnation),
-                        kHashSeed)
+                        kHashSeed, &rewrites_)
               .value()));
       tables_[1]->Format();
       return Publish();

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cuckoo/rewrites.h"
 #include "cuckoo/table.h"
 #include "fabric/fabric.h"
 #include "fabric/os.h"
@@ -99,6 +100,7 @@ class GrowingServer {
   uint64_t version_ = 0;
   uint64_t item_version_ = 0;
   uint64_t record_end_;
+  cuckoo::Rewrites rewrites_;
   std::vector<std::unique_ptr<cuckoo::Table>> tables_;  // old first
   uint64_t moved_homes_ = 0;
   uint64_t retired_ = 0;

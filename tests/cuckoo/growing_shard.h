@@ -34,7 +34,8 @@ class GrowingShard : public ShardMemory {
                      .unit_bytes = options.unit_bytes,
                      .random_seed = options.hash_seed | 1}),
         stash_pages_(options.stash_pages),
-        table_(Table::Create(region(), FirstOf(options.bucket_count), options.hash_seed).value(),
+        table_(Table::Create(region(), FirstOf(options.bucket_count), options.hash_seed, &rewrites_)
+                   .value(),
                {.seed = 77},
                [this](size_t, bool) { return !table_.stash().full() || ExtendStash(); }) {
     table_.current().Format();

@@ -39,7 +39,8 @@ class Growing {
     }
     region_.resize(offset / verify::kWordBytes);
     for (const Geometry& geometry : geometries_) {
-      tables_.push_back(std::make_unique<Table>(Table::Create(bytes(), geometry, seed).value()));
+      tables_.push_back(
+          std::make_unique<Table>(Table::Create(bytes(), geometry, seed, &rewrites_).value()));
       tables_.back()->Format();
     }
     for (size_t i = 0; i < kKeys; ++i) {
@@ -121,6 +122,7 @@ class Growing {
   uint64_t seed_;
   std::vector<uint64_t> region_;
   std::vector<Geometry> geometries_;
+  Rewrites rewrites_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<std::string> keys_;
   std::vector<ShardView> views_;

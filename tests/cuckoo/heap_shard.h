@@ -32,7 +32,8 @@ class HeapShard : public ShardMemory {
   explicit HeapShard(const Options& options)
       : ShardMemory(LayoutOf(options)),
         table_(
-            Table::Create(region(), GeometryOf(options.bucket_count), options.hash_seed).value()) {
+            Table::Create(region(), GeometryOf(options.bucket_count), options.hash_seed, &rewrites_)
+                .value()) {
     table_.Format();
   }
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+
 #include "tests/cuckoo/lookup_fixture.h"
 
 namespace plov::cuckoo {
@@ -138,6 +141,33 @@ TEST_F(LookupTest, AMissUnderAForeignFingerprintIsConfirmed) {
   ExpectReads(3, 0);
   EXPECT_EQ(stats_.confirmations, 1u);
   EXPECT_EQ(stats_.restarts, 0u);
+}
+
+// R13: the key may have come to the way and gone under one and the same home.
+TEST_F(LookupTest, AnAbsenceNamesTheVersionsOfTheWaysThatTheHomeLists) {
+  using Ways = std::array<uint32_t, kWays - 1>;
+  Start();
+  Feed(Listing({2}, 40));
+  ASSERT_TRUE(Wants(2));
+  Feed(Empty(7));
+  ASSERT_EQ(Feed(Listing({2}, 40)), Action::kAbsent);
+  EXPECT_EQ(lookup_.absence().generation, 7u);
+  EXPECT_EQ(lookup_.absence().home_version, 40u);
+  EXPECT_EQ(lookup_.absence().way_versions, (Ways{0, 7}));
+  Start();
+  Feed(Listing({2}, 40));
+  Feed(Empty(9));
+  ASSERT_EQ(Feed(Listing({2}, 40)), Action::kAbsent);
+  EXPECT_EQ(lookup_.absence().way_versions, (Ways{0, 9}));
+}
+
+TEST_F(LookupTest, AnAbsenceNamesNoWayThatTheLastHomeDoesNotList) {
+  Start();
+  Feed(Listing({1}, 40));
+  Feed(Empty(7));
+  ASSERT_EQ(Feed(Empty(41)), Action::kAbsent);
+  EXPECT_EQ(lookup_.absence().home_version, 41u);
+  EXPECT_EQ(lookup_.absence().way_versions, (std::array<uint32_t, kWays - 1>{}));
 }
 
 TEST_F(LookupTest, OverflowLooksAtBothWays) {

@@ -14,6 +14,7 @@
 
 #include "cuckoo/geometry.h"
 #include "cuckoo/hash.h"
+#include "cuckoo/rewrites.h"
 #include "cuckoo/table.h"
 #include "verify/record.h"
 
@@ -114,6 +115,9 @@ class ShardMemory {
   enum class Result { kDone, kFull, kCorrupt };
 
  protected:
+  // Before the tables that use it.
+  Rewrites rewrites_;
+
   static constexpr uint64_t kIncarnation = 0x1234567890abcdef;
   static constexpr uint64_t kFirstOffset = 4096;
 

@@ -143,8 +143,10 @@ INSTANTIATE_TEST_SUITE_P(Table, MidTable, ::testing::Values(Shape{1000, 64}, Sha
 TEST(Table, NothingVerifiesBeforeFormat) {
   HeapShard shard({});
   std::vector<uint64_t> zeros(shard.bytes().size() / verify::kWordBytes);
+  Rewrites rewrites;
   Table raw =
-      Table::Create(std::as_writable_bytes(std::span(zeros)).data(), shard.geometry(), 1).value();
+      Table::Create(std::as_writable_bytes(std::span(zeros)).data(), shard.geometry(), 1, &rewrites)
+          .value();
   for (uint64_t index = 0; index < shard.geometry().bucket_count; ++index) {
     EXPECT_FALSE(raw.Load(index));
   }

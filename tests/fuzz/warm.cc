@@ -226,7 +226,7 @@ class Image {
     Bucket bucket;
     for (size_t i = 1; i < 8; ++i) bucket.words()[i] = input->Take<uint64_t>();
     bucket.Seal(table_.bucket_bytes, place.seed);
-    verify::WriteJournal(WordsAt(verify::kJournalOffset), place.generation, place.index, bucket,
+    verify::WriteJournal(WordsAt(verify::kJournalOffset), {place.generation, place.index}, bucket,
                          table_.bucket_bytes);
   }
 

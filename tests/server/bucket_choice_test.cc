@@ -139,7 +139,9 @@ TEST_F(Widening, AHeldRecordKeepsItsMemory) {
 TEST(BucketChoice, NothingIsChosenForAnEmptyTable) {
   std::array<uint64_t, 8 * verify::kBucketBytesMin / verify::kWordBytes> words{};
   const cuckoo::Geometry geometry{.generation = 1, .bucket_count = 8};
-  auto table = cuckoo::Table::Create(reinterpret_cast<std::byte*>(words.data()), geometry, 1);
+  cuckoo::Rewrites rewrites;
+  auto table =
+      cuckoo::Table::Create(reinterpret_cast<std::byte*>(words.data()), geometry, 1, &rewrites);
   ASSERT_TRUE(table);
   table->Format();
   EXPECT_FALSE(ChooseBuckets(&*table).is_wide());

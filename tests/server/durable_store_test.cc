@@ -48,6 +48,8 @@ struct Change {
   uint64_t sequence = 0;
   std::string key;
   std::optional<Value> value;
+  uint64_t reply = 0;     // the version that its client was told; 0: none
+  bool has_more = false;  // of its COMMIT, which are there with it or not
 };
 
 // Of a client the last write that was applied.
@@ -136,6 +138,7 @@ class DurableLives {
         last[change.client] = {change.batch, change.sequence};
       }
       if (prefix < promised_ || found != state) continue;
+      if (prefix > 0 && changes_[prefix - 1].has_more) continue;
       is_state = true;
       agrees = Agree(known, prefix, last, replayed_from);
     }
@@ -180,7 +183,7 @@ class DurableLives {
       known.changes.push_back(of_client[change.client]->Find(change.sequence, true, &reply));
       if (known.changes.back() != Session::State::kDone) continue;
       ++answered_;
-      EXPECT_TRUE(!change.value || reply.version == change.value->version);
+      EXPECT_TRUE(change.reply == 0 || reply.version == change.reply);
     }
     for (const auto& [client, session] : of_client) {
       const auto last = last_.find(client);
@@ -318,13 +321,14 @@ class DurableLives {
     const uint64_t client = 1 + (first_busy_ + Below(busy)) % kClients;
     const uint64_t sequence = ++sequences_[client];
     Session* session = Connect(client);
+    if (OneIn(6)) return Commit(client, session);
     if (OneIn(deletes_ + 1)) {
       auto request = RequestOf(verify::Operation::kDelete, key, {});
       request.sequence = sequence;
       const auto reply = store_->Delete(request, kStartUs, client);
       session->Remember(sequence, reply);
       if (reply.status != Code::kOk) return;
-      changes_.push_back({commit.last_batch(), client, sequence, key, std::nullopt});
+      changes_.push_back({commit.last_batch(), client, sequence, key, {}});
       return;
     }
     const uint64_t number = ++written_;
@@ -338,7 +342,49 @@ class DurableLives {
     session->Remember(sequence, *reply);
     if (reply->status == Code::kNoSpace) return;
     ASSERT_EQ(reply->status, Code::kOk);
-    changes_.push_back({commit.last_batch(), client, sequence, key, Value{reply->version, value}});
+    changes_.push_back({.batch = commit.last_batch(),
+                        .client = client,
+                        .sequence = sequence,
+                        .key = key,
+                        .value = Value{reply->version, value},
+                        .reply = reply->version});
+  }
+
+  // Some writes together, of which one key may have two.
+  void Commit(uint64_t client, Session* session) {
+    log::GroupCommit& commit = *log_->of_shard(0);
+    const size_t count = 1 + Below(5);
+    std::vector<std::pair<std::string, std::string>> items;  // an empty value: it is deleted
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t number = ++written_;
+      const std::string value =
+          OneIn(2) ? InlineValue(number) : RecordValue(number, 100 + Below(400));
+      items.emplace_back(Key(Below(keys_)), OneIn(4) ? std::string() : value);
+      bytes += verify::LoggedBytes(10, value.size());
+    }
+    if (!commit.HasRoom(bytes)) return;
+    verify::Transaction all;
+    for (const auto& [key, value] : items) {
+      all.writes.push_back(RequestOf(
+          value.empty() ? verify::Operation::kDelete : verify::Operation::kPut, key, value));
+    }
+    const uint64_t sequence = sequences_[client];
+    const WriteReply reply = DoCommit(store_.get(), all, kStartUs, {client, sequence});
+    session->Remember(sequence, reply);
+    if (reply.status == Code::kNoSpace) return;
+    ASSERT_EQ(reply.status, Code::kOk);
+    for (size_t i = 0; i < count; ++i) {
+      const auto& [key, value] = items[i];
+      changes_.push_back({.batch = commit.last_batch(),
+                          .client = client,
+                          .sequence = sequence,
+                          .key = key,
+                          .value = {},
+                          .reply = reply.version,
+                          .has_more = i + 1 < count});
+      if (!value.empty()) changes_.back().value = Value{reply.version - (count - 1 - i), value};
+    }
   }
 
   void End() {

@@ -17,6 +17,7 @@
 #include "cuckoo/lookup.h"
 #include "cuckoo/read_copy.h"
 #include "server/store.h"
+#include "server/transaction.h"
 #include "tests/server/units.h"
 
 namespace plov::server {
@@ -81,6 +82,23 @@ inline WriteReply CommitAll(Store* store, Store::Writing writing, const verify::
                             uint64_t now_us) {
   std::optional<WriteReply> reply;
   while (!reply) reply = store->Commit(request, now_us, &writing);
+  return *reply;
+}
+
+// A COMMIT as a client sends it.
+struct SentCommit {
+  uint64_t client_id = 0;
+  uint64_t sequence = 1;
+};
+inline WriteReply DoCommit(Store* store, const verify::Transaction& all, uint64_t now_us,
+                           const SentCommit& sent = {}) {
+  const std::string body = verify::EncodeTransaction(all);
+  auto request = RequestOf(verify::Operation::kCommit, "of all", body);
+  request.sequence = sent.sequence;
+  Transaction transaction;
+  if (!transaction.Open(request, sent.client_id, store)) return {Code::kProtocol, 0};
+  std::optional<WriteReply> reply;
+  while (!reply) reply = transaction.Go(now_us, false);
   return *reply;
 }
 

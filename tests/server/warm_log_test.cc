@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct ScriptedWrite {
   std::string key;
   std::optional<std::string> value;  // none: a DELETE
   uint32_t ttl_seconds = 0;
+  bool has_more = false;  // of its COMMIT
 };
 
 // Each write is a second. The log's thread has its turns between the writes, by chance.
@@ -61,13 +63,17 @@ struct WarmScript {
       ScriptedWrite write{.client = 1 + random() % kClients,
                           .key = "key" + std::to_string(random() % keys),
                           .value = {}};
-      write.sequence = ++sequences[write.client];
+      const bool goes_on = !writes.empty() && writes.back().has_more;
+      if (goes_on) write.client = writes.back().client;
+      write.sequence = goes_on ? writes.back().sequence : ++sequences[write.client];
+      write.has_more = random() % (goes_on ? 2 : 6) == 0;
       if (random() % 4 != 0) {
         write.value = std::to_string(i) + std::string(random() % 3 == 0 ? 300 : 20, 'v');
         if (random() % 4 == 0) write.ttl_seconds = 1 + static_cast<uint32_t>(random() % 20);
       }
       writes.push_back(std::move(write));
     }
+    writes.back().has_more = false;
   }
 };
 
@@ -105,6 +111,16 @@ class WarmLife {
     auto reply = store_->Write(request, now_us, &writing);
     while (!reply) reply = store_->Write(request, now_us, &writing);
     return reply->status == Code::kOk;
+  }
+  void ApplyTogether(std::span<const ScriptedWrite> writes, uint64_t now_us) {
+    verify::Transaction all;
+    for (const ScriptedWrite& write : writes) {
+      all.writes.push_back(RequestOf(
+          write.value ? verify::Operation::kPut : verify::Operation::kDelete, write.key,
+          write.value ? std::string_view(*write.value) : "", {.ttl_seconds = write.ttl_seconds}));
+      while (!store_->MayWrite(all.writes.back()) || !store_->TailHasRoom()) Commit(true);
+    }
+    DoCommit(store_.get(), all, now_us, {writes[0].client, writes[0].sequence});
   }
   void Commit(bool interval_is_over) {
     commit().PassOn();
@@ -188,9 +204,15 @@ class WarmLog : public ::testing::TestWithParam<CommitMode> {
       std::mt19937_64 random(script.seed);
       const uint64_t commits = 1 + random() % 40;
       for (size_t i = 0; i < script.writes.size(); ++i) {
+        const size_t first = i;
+        while (script.writes[i].has_more) ++i;
         told_->started = i + 1;
-        life.Apply(script.writes[i], WriteTime(i));
-        told_->batches[i] = life.commit().last_batch();
+        if (i == first) {
+          life.Apply(script.writes[i], WriteTime(i));
+        } else {
+          life.ApplyTogether(std::span(script.writes).subspan(first, i - first + 1), WriteTime(i));
+        }
+        for (size_t of = first; of <= i; ++of) told_->batches[of] = life.commit().last_batch();
         told_->applied = i + 1;
         if (random() % commits == 0) life.Commit(random() % 8 == 0);
         Settle(&life);
@@ -242,6 +264,7 @@ class WarmLog : public ::testing::TestWithParam<CommitMode> {
     const uint64_t promised = GetParam() == CommitMode::kStrict ? told_->settled : told_->applied;
     std::string first;
     for (uint64_t prefix = told_->started + 1; prefix-- > promised;) {
+      if (prefix > 0 && script.writes[prefix - 1].has_more) continue;
       const std::string wrong = WrongAfter(life, script, prefix);
       if (wrong.empty()) return {};
       if (first.empty()) first = wrong;
