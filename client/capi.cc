@@ -231,11 +231,7 @@ plov_code plov_get_many(plov_client* client, const plov_view* keys, size_t count
     return RefuseNull(client);
   }
   return Run(client, [&] {
-    client->keys.clear();
-    for (const plov_view& key : std::span(keys, count)) {
-      if (!IsGood(key)) return RefuseNull(client);
-      client->keys.push_back(Text(key));
-    }
+    if (!TakeKeys(client, keys, count)) return RefuseNull(client);
     client->client.GetMany(client->keys, [&](size_t index, const Client::GetResult& result) {
       Tell(done, context, index, result);
     });

@@ -10,6 +10,7 @@
 #include <exception>
 #include <expected>
 #include <new>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -67,6 +68,16 @@ plov_code Run(plov_client* client, Body&& body) noexcept {
   return code;
 }
 
+// A call that starts an operation, also from a callback.
+template <typename Body>
+plov_code Start(plov_client* client, Body&& body) noexcept {
+  if (client->closing) return Note(&client->last, PLOV_UNAVAILABLE, "the client is being closed");
+  return Catch(&client->last, [&] {
+    body();
+    return PLOV_OK;
+  });
+}
+
 inline bool IsGood(plov_view view) { return view.data != nullptr || view.bytes == 0; }
 inline bool IsGood(const plov_put_options* options) {
   return options == nullptr || options->mode <= PLOV_PREPEND_OR_ADD;
@@ -74,6 +85,15 @@ inline bool IsGood(const plov_put_options* options) {
 
 inline std::string_view Text(plov_view view) {
   return {static_cast<const char*>(view.data), view.bytes};
+}
+// Makes them the client's keys; false: one of them is NULL.
+inline bool TakeKeys(plov_client* client, const plov_view* keys, size_t count) {
+  client->keys.clear();
+  for (const plov_view& key : std::span(keys, count)) {
+    if (!IsGood(key)) return false;
+    client->keys.push_back(Text(key));
+  }
+  return true;
 }
 inline plov_view View(std::string_view text) { return {text.data(), text.size()}; }
 

@@ -9,16 +9,6 @@ namespace plov::capi {
 
 namespace {
 
-// A call that starts an operation, also from a callback.
-template <typename Body>
-plov_code Start(plov_client* client, Body&& body) noexcept {
-  if (client->closing) return Note(&client->last, PLOV_UNAVAILABLE, "the client is being closed");
-  return Catch(&client->last, [&] {
-    body();
-    return PLOV_OK;
-  });
-}
-
 // What `code` and `message` of a failed result are.
 template <typename Result>
 void FillError(Result* result, const Error& error) {

@@ -198,6 +198,16 @@ Client::PutResult Client::Put(std::string_view key, std::string_view value,
               [&] { return VersionOf(engine_->DoWrite(MakePut(key, value, options))); });
 }
 
+std::expected<std::vector<std::optional<Item>>, Error> Client::Snapshot(
+    std::span<const std::string_view> keys) {
+  return Call(engine_.get(), [&] { return engine_->transactions().Snapshot(keys); });
+}
+
+Client::PutResult Client::Commit(std::span<const CommitRead> reads,
+                                 std::span<const CommitWrite> writes) {
+  return Call(engine_.get(), [&] { return engine_->transactions().Commit(reads, writes); });
+}
+
 Client::IncrementResult Client::Increment(std::string_view key, int64_t delta,
                                           const IncrementOptions& options) {
   return Call(engine_.get(),
@@ -264,6 +274,15 @@ void Client::StartTouch(std::string_view key, Lifetime ttl, Version expected_ver
 
 void Client::StartDelete(std::string_view key, Version expected_version, DeleteCallback done) {
   StartWrite(engine_.get(), MakeDelete(key, expected_version), done, AsDeleteResult);
+}
+
+void Client::StartCommit(std::span<const CommitRead> reads, std::span<const CommitWrite> writes,
+                         PutCallback done) {
+  Start(engine_.get(), done, [&] {
+    auto commit = engine_->transactions().Encode(reads, writes);
+    if (!commit) return done(std::unexpected(std::move(commit.error())));
+    engine_->StartCommit(std::move(*commit), std::move(done));
+  });
 }
 
 Client::FlushResult Client::Flush(std::chrono::seconds delay) {

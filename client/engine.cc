@@ -342,13 +342,18 @@ std::expected<ServerTime, Error> Engine::Time(std::string_view key) {
 }
 
 void Engine::GetMany(std::span<const std::string_view> keys,
-                     void (*done)(void*, size_t, Client::GetResult), void* context) {
+                     void (*done)(void*, size_t, Client::GetResult), void* context,
+                     std::span<Evidence> evidence) {
   HasMemory([&] { AwaitStarted(keys); });
-  Gets::Many many{.keys = keys, .done = done, .context = context, .deadline = DeadlineFromNow()};
+  Gets::Many many{.keys = keys,
+                  .done = done,
+                  .context = context,
+                  .evidence = evidence,
+                  .deadline = DeadlineFromNow()};
   gets_.BeginMany(&many);
   const Finally end{[this] { gets_.EndMany(); }};
   const auto go_on = [&] {
-    if (!peers_->loads()) gets_.BeginKeys();
+    if (!gets_.has_groups()) gets_.BeginKeys();
     bool moved = Pump();
     for (size_t turns = 0; turns < kTurnsPerPump && many.left > 0 && gets_.Turn(); ++turns) {
       moved = true;

@@ -27,6 +27,7 @@
 #include "client/reports.h"
 #include "client/scan.h"
 #include "client/started.h"
+#include "client/transactions.h"
 #include "client/writes.h"
 #include "fabric/fabric.h"
 #include "fabric/os.h"
@@ -52,7 +53,9 @@ class Engine {
   std::expected<std::chrono::microseconds, Error> Age(std::string_view key);
   std::expected<ServerTime, Error> Time(std::string_view key);
   void GetMany(std::span<const std::string_view> keys,
-               void (*done)(void*, size_t, Client::GetResult), void* context);
+               void (*done)(void*, size_t, Client::GetResult), void* context,
+               std::span<Evidence> evidence = {});
+  Transactions& transactions() { return transactions_; }
   WriteResult DoWrite(Write write, std::optional<Deadline> deadline = {});
   // The item as it is then, with its new expiry; nullopt: there is none. The bytes as of Get.
   Client::GetResult GetAndTouch(std::string_view key, Lifetime ttl);
@@ -81,6 +84,10 @@ class Engine {
     started_.Start(
         std::make_unique<Started::Told<Callback, Result>>(write, std::move(done), convert));
   }
+  void StartCommit(EncodedCommit&& commit, Client::PutCallback&& done) {
+    started_.Start(std::make_unique<Started::StartedCommit>(std::move(commit), DeadlineFromNow(),
+                                                            std::move(done)));
+  }
   void StartFlush(std::chrono::seconds delay, Client::FlushCallback&& done) {
     flushes_.Start(delay, std::move(done));
   }
@@ -92,6 +99,10 @@ class Engine {
   void Watch(const Engine& other) { Watch(other.fd()); }
   std::chrono::microseconds next_poll() const;
 
+  Deadline DeadlineFromNow() const { return fabric::Clock::now() + options_.timeout; }
+  // Operations of these keys that were started end first.
+  void AwaitStarted(std::span<const std::string_view> keys);
+  uint32_t ShardOf(std::string_view key) const { return peers_->ShardOf(peers_->HashOf(key)); }
   void AddTo(ClientStats* stats) const;
   uint32_t shard_count() const { return peers_->shard_count(); }
   // Of a cluster, and of no single server of it.
@@ -154,11 +165,9 @@ class Engine {
   void Report(Link* link, Deadline now);
   // Polls a while, then sleeps until there is something to do or `until`.
   void Idle(Deadline until);
-  Deadline DeadlineFromNow() const { return fabric::Clock::now() + options_.timeout; }
   void GoAlone(plov::Get* get);
   // Operations of a key that were started come before a blocking one.
   void AwaitStarted(std::string_view key);
-  void AwaitStarted(std::span<const std::string_view> keys);
 
   std::string uri_;
   ClientOptions options_;
@@ -180,6 +189,7 @@ class Engine {
   bool slept_for_reply_ = false;  // since something has moved
   uint32_t turns_ = 0;
   Reports reports_;
+  Transactions transactions_{this};
   uint64_t reconnects_ = 0;
   uint64_t retries_ = 0;
 };

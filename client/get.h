@@ -3,6 +3,7 @@
 
 #include <plov/client.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,6 +21,19 @@ struct GetSink {
   void (*done)(void* context, size_t index, Client::GetResult result) = nullptr;
   void* context = nullptr;
   size_t index = 0;
+};
+
+// What tells of a key that it did not change between two GETs which both have it.
+struct Evidence {
+  bool is_known = false;
+  bool is_there = false;     // and has not expired
+  uint64_t incarnation = 0;  // of the shard's life
+  uint64_t generation = 0;   // of the table whose home says that the key is absent; 0: of no home
+  uint64_t version =
+      0;  // of the item, which may have expired; of that home; or the shard's last, of an absent key
+  std::array<uint32_t, cuckoo::kWays - 1> way_versions{};  // of the ways that this home lists
+
+  bool operator==(const Evidence&) const = default;
 };
 
 struct Get {
@@ -80,6 +94,7 @@ struct Get {
   Range held_want{};
   Version held_version = 0;
 
+  Evidence evidence;                       // kHit, kAbsent
   const verify::ItemView* item = nullptr;  // kHit
   verify::ItemView answer;                 // an item that the server told
   Error error{Code::kOk, {}};              // kFailed

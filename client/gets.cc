@@ -48,6 +48,7 @@ void Gets::Place(Get* get, std::string_view key, Deadline deadline) {
   get->begun_us = 0;
   get->refused = Get::kNotRefused;
   get->error.code = Code::kOk;
+  get->evidence.is_known = false;
   ++begun_;
 }
 
@@ -195,7 +196,7 @@ bool Gets::BeginKeys() {
 }
 
 bool Gets::StartQueued() {
-  bool moved = !peers_->loads() && BeginKeys();
+  bool moved = !has_groups() && BeginKeys();
   while (!free_.empty() && !queued_.empty()) {
     Get* get = free_.back();
     free_.pop_back();
@@ -281,6 +282,10 @@ void Gets::OnAnswer(const Link* link, const verify::Reply& reply) {
   });
   if (asked == gets_.end()) return;
   Get* get = &*asked;
+  get->evidence = {.is_known = reply.version != 0,
+                   .is_there = reply.status == Code::kOk,
+                   .incarnation = get->link->view().incarnation,
+                   .version = reply.version};
   if (reply.status == Code::kNotFound) return End(get, Get::State::kAbsent);
   if (reply.status != Code::kOk) {
     if (reply.status == Code::kCorrupt) ++corrupt_;
@@ -352,8 +357,21 @@ void Gets::Fail(Get* get, Error error) {
 }
 
 void Gets::EndFound(Get* get, Get::State state) {
+  if (get->of_many && !many_->evidence.empty()) Witness(get, state);
   if (get->link->oaths().none()) return End(get, state);
   EndIfOathsStand(get, state);
+}
+
+// By READs.
+void Gets::Witness(Get* get, Get::State state) {
+  const cuckoo::Lookup::Absence& absence = get->lookup.absence();
+  const bool by_home = state == Get::State::kAbsent && absence.generation != 0;
+  get->evidence = {.is_known = true,
+                   .is_there = state == Get::State::kHit,
+                   .incarnation = get->link->view().incarnation,
+                   .generation = by_home ? absence.generation : 0,
+                   .version = by_home ? absence.home_version : get->item->version};
+  if (by_home) get->evidence.way_versions = absence.way_versions;
 }
 
 // In the same doorbell as the first READ.
@@ -409,9 +427,10 @@ void Gets::CountDeposed(const Get& get) {
 }
 
 void Gets::EndOfMany(Get* get) {
+  if (!many_->evidence.empty()) many_->evidence[get->sink.index] = get->evidence;
   Tell(get->sink.index, [&] { return ResultOf(get); });
   --many_->left;
-  if (peers_->loads() || !BeginNext(get)) Free(get);
+  if (has_groups() || !BeginNext(get)) Free(get);
 }
 
 Client::GetResult Gets::ResultOf(Get* get) {

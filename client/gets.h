@@ -73,10 +73,11 @@ class Gets {
     std::span<const std::string_view> keys;
     void (*done)(void* context, size_t index, Client::GetResult result) = nullptr;
     void* context = nullptr;
-    Deadline deadline = {};  // of keys that begin now
-    size_t next = 0;         // key to begin
-    size_t left = 0;         // that have not ended
-    bool stopped = false;    // no key begins any more
+    std::span<Evidence> evidence = {};  // of the keys, for who wants it: before `done`
+    Deadline deadline = {};             // of keys that begin now
+    size_t next = 0;                    // key to begin
+    size_t left = 0;                    // that have not ended
+    bool stopped = false;               // no key begins any more
   };
   void BeginMany(Many* many);
   // Gives free places to the next keys. Returns whether there were any.
@@ -87,6 +88,11 @@ class Gets {
   void FailMany(const Error& error);
 
   void Queue(std::string_view key, Deadline deadline, const GetSink& sink);
+
+  // Whether the keys of GetMany go in groups.
+  bool has_groups() const {
+    return peers_->loads() && (many_ == nullptr || many_->evidence.empty());
+  }
 
   // A turn of READs. Returns whether anything moved.
   bool Turn();
@@ -160,6 +166,7 @@ class Gets {
   bool Ask(Get* get);
   // It was found by READs: it ends once it is certain that they were the primary's.
   void EndFound(Get* get, Get::State state);
+  static void Witness(Get* get, Get::State state);
   [[gnu::noinline]] void BeginLook(Get* get);
   [[gnu::noinline]] void EndIfOathsStand(Get* get, Get::State state);
   void EndLooking();

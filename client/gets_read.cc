@@ -24,7 +24,7 @@ Error OutOfRange() { return {Code::kCorrupt, "the table points outside the serve
 
 bool Gets::Turn() {
   if (!peers_->loads()) return PostReads();
-  const bool moved = many_ != nullptr && TurnGroup();
+  const bool moved = many_ != nullptr && has_groups() && TurnGroup();
   return (!wanting_.all().empty() && TurnLoads()) || moved;
 }
 

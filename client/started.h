@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client/gets.h"
+#include "client/transactions.h"
 #include "client/writes.h"
 
 namespace plov {
@@ -66,13 +67,28 @@ class Started {
    protected:
     explicit StartedWrite(const Write& write) : Operation(true), write_(write) {}
 
+    Write write_;
+
    private:
     virtual void Tell(WriteResult result) = 0;
     std::string_view key() const override { return write_.key; }
     void Queue(Started* started) override;
     void Fail(const Error& error) override { Tell(std::unexpected(error)); }
+  };
 
-    Write write_;
+  class StartedCommit final : public StartedWrite {
+   public:
+    StartedCommit(EncodedCommit&& commit, Deadline deadline, Client::PutCallback&& done)
+        : StartedWrite({}), commit_(std::move(commit)), done_(std::move(done)) {
+      write_ = commit_.AsWrite();
+      write_.deadline = deadline;
+    }
+
+   private:
+    void Tell(WriteResult result) override { done_(commit_.ResultOf(std::move(result))); }
+
+    const EncodedCommit commit_;
+    Client::PutCallback done_;
   };
 
   template <typename Callback, typename Result>

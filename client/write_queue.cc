@@ -75,7 +75,8 @@ Request RequestOf(const Write& write, uint64_t sequence,
 
 // What the server makes a value of is in the message.
 bool MustBeEager(const Request& request) {
-  return request.compares || verify::IsModification(request.operation);
+  return request.compares || verify::IsModification(request.operation) ||
+         request.operation == Operation::kCommit;
 }
 
 }  // namespace
@@ -172,7 +173,8 @@ bool WriteQueue::SendBatch(Link* link) {
     std::array<char, verify::kNumberChangeBytes> number;
     Request request = RequestOf(entry.write, end, &number);
     request.retry = entry.retry;
-    if (entry.write.value.size() > value_bytes_max) {
+    const bool is_value = request.operation != Operation::kCommit;
+    if (is_value && entry.write.value.size() > value_bytes_max) {
       Refuse(&entry, ErrorOfStatus(Code::kTooLarge));
       refused = true;
       continue;

@@ -152,6 +152,20 @@ typedef struct plov_put_item {
   plov_put_options options;
 } plov_put_item;
 
+// What a plov_commit rests on.
+typedef struct plov_commit_read {
+  plov_view key;
+  uint64_t version;  // that plov_get or plov_snapshot has found; 0: the key was absent
+} plov_commit_read;
+
+typedef struct plov_commit_write {
+  plov_view key;
+  plov_view value;
+  uint64_t ttl_seconds;  // as in plov_put_options
+  uint32_t flags;
+  uint32_t deletes;  // not 0: the key is deleted, if it is there, and the rest does not count
+} plov_commit_write;
+
 typedef enum plov_number_mode {
   PLOV_SIGNED = 0,            // -2^63 to 2^63-1, within the options' limits, else PLOV_OUT_OF_RANGE
   PLOV_UNSIGNED_ADD = 1,      // 0 to 2^64-1, as memcached's incr: goes on from 0 after the last
@@ -343,6 +357,26 @@ PLOV_API plov_code plov_put(plov_client* client, plov_view key, plov_view value,
 PLOV_API plov_code plov_put_many(plov_client* client, const plov_put_item* items, size_t count,
                                  plov_write_callback done, void* context);
 
+// Reads `count` keys as they all were at one instant: no plov_commit is seen in part. By READs alone. When all are
+// there calls `done` for each, in their order, with PLOV_OK or PLOV_NOT_FOUND. Of what fails `done` is told nothing.
+//
+// Errors: PLOV_TIMEOUT also where the keys were written all the time.
+// Cost:   each key's GETs two times at least, mostly a first one and 1 READ; again where one was written meanwhile.
+PLOV_API plov_code plov_snapshot(plov_client* client, const plov_view* keys, size_t count,
+                                 plov_get_callback done, void* context);
+
+// Applies all writes, in their order, or none: they are if each of the reads still stands, at one instant. No GET and no
+// plov_snapshot finds some of them applied and others, later, not yet. All keys are of one shard, of a server of its
+// own: 128 reads and 128 writes at most, which take 16 KiB in all; reads or writes may be NULL where there are none.
+//
+// version: may be NULL; receives the version of the first write, and each of the next has the next one.
+// Errors:  PLOV_VERSION_MISMATCH (a read does not stand), PLOV_INVALID_ARGUMENT (keys of several shards, too many,
+//          none; a cluster), PLOV_TOO_LARGE; else as plov_put.
+// Cost:    one message and its reply.
+PLOV_API plov_code plov_commit(plov_client* client, const plov_commit_read* reads,
+                               size_t read_count, const plov_commit_write* writes,
+                               size_t write_count, uint64_t* version);
+
 // Stores a value, as PLOV_SET does, only over an item whose value is `expected`. The item stays as
 // long as the new value's ttl_seconds say.
 //
@@ -445,6 +479,10 @@ PLOV_API plov_code plov_start_increment(plov_client* client, plov_view key, int6
 PLOV_API plov_code plov_start_touch(plov_client* client, plov_view key, uint64_t ttl_seconds,
                                     uint64_t expected_version, plov_write_callback done,
                                     void* context);
+// Keys and values need not stay. It comes after what has ended before.
+PLOV_API plov_code plov_start_commit(plov_client* client, const plov_commit_read* reads,
+                                     size_t read_count, const plov_commit_write* writes,
+                                     size_t write_count, plov_write_callback done, void* context);
 PLOV_API plov_code plov_start_delete(plov_client* client, plov_view key, uint64_t expected_version,
                                      plov_write_callback done, void* context);
 PLOV_API plov_code plov_start_flush(plov_client* client, uint64_t delay_seconds,

@@ -22,6 +22,7 @@
 #include "client/python/modifications.h"
 #include "client/python/operation.h"
 #include "client/python/scan.h"
+#include "client/python/together.h"
 
 namespace py = pybind11;
 
@@ -110,6 +111,7 @@ void Define(py::module_* module) {
   DefineBatches(&type);
   DefineStarted(&type);
   DefineModifications(&type);
+  DefineTogether(&type);
   DefineScan(module, &type);
   module->def("connect", &Connect, arg("uri") = "shm:default", py::kw_only(),
               arg("timeout") = seconds(defaults.timeout),

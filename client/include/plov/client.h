@@ -10,8 +10,8 @@
 // Threads:  one Client per thread. A Client may move between threads, but a call that overlaps
 //           another on it, is made within a callback or after a move from the Client fails with
 //           kInvalidArgument; after two calls that began at one instant every later call does, too.
-// Deadline: every call ends within ClientOptions::timeout (in GetMany, PutMany and IncrementMany after
-//           the last item that ended well, in Scan each READ's), plus at most the time that one
+// Deadline: every call ends within ClientOptions::timeout (in GetMany, Snapshot, PutMany and IncrementMany
+//           after the last item that ended well, in Scan each READ's), plus at most the time that one
 //           connection attempt takes. No call leaves a READ behind that could write to memory of the caller.
 // Errors:   nothing throws for an operating error. A Client reconnects by itself. Every call can
 //           return, beside those named there,
@@ -183,6 +183,20 @@ struct PutItem {
   PutOptions options = {};
 };
 
+// What a Commit rests on: what Get or Snapshot said of a key.
+struct CommitRead {
+  std::string_view key;
+  Version version = 0;  // 0: it was absent
+};
+
+// A write of a Commit.
+struct CommitWrite {
+  std::string_view key;
+  std::optional<std::string_view> value = {};  // std::nullopt: the key is deleted, if it is there
+  uint32_t flags = 0;
+  Lifetime ttl = {};
+};
+
 // What a Client's operations cost, since Connect.
 struct ClientStats {
   uint64_t gets = 0;
@@ -342,6 +356,26 @@ class PLOV_EXPORT Client {
     PutManyWith(items, call, const_cast<void*>(static_cast<const void*>(std::addressof(done))));
   }
 
+  // Reads several keys as they all were at one instant: no Commit is seen in part. By READs alone, as Get.
+  //
+  // Returns: for each key its item, or std::nullopt when it was absent. The values' bytes belong to the Client and stay
+  //          until its next call.
+  // Errors:  kTimeout also where the keys were written all the time.
+  // Cost:    each key's GETs two times at least, mostly a first one and 1 READ; again where one was written meanwhile.
+  std::expected<std::vector<std::optional<Item>>, Error> Snapshot(
+      std::span<const std::string_view> keys);
+
+  // Applies all writes, in their order, or none: they are if each of the reads still stands, at one instant. No GET
+  // or Snapshot finds some of them applied and others, later, not yet. At most once, as Put. All keys are of one
+  // shard, of a server of its own: 128 reads and 128 writes at most, which take 16 KiB in all. Of no writes it tells
+  // whether the reads stand.
+  //
+  // Returns: the version of the first write; each of the next has the next one.
+  // Errors:  kVersionMismatch (a read does not stand), kInvalidArgument (keys of several shards, too many, none;
+  //          a cluster), kTooLarge; else as Put. Nothing is applied then, but of kUnknown and kTimeout.
+  // Cost:    one message and its reply.
+  PutResult Commit(std::span<const CommitRead> reads, std::span<const CommitWrite> writes);
+
   // Adds `delta` to the number that the value is the decimal text of, as memcached and Redis have it; atomic, at
   // most once. Flags and expiry stay.
   //
@@ -411,6 +445,9 @@ class PLOV_EXPORT Client {
                       IncrementCallback done);
   void StartTouch(std::string_view key, Lifetime ttl, Version expected_version, PutCallback done);
   void StartDelete(std::string_view key, Version expected_version, DeleteCallback done);
+  // Keys and values need not stay. Of its order only that is promised that it comes after what has ended before.
+  void StartCommit(std::span<const CommitRead> reads, std::span<const CommitWrite> writes,
+                   PutCallback done);
   void StartFlush(std::chrono::seconds delay, FlushCallback done);
   size_t Poll();
   int fd() const;
@@ -456,7 +493,7 @@ class PLOV_EXPORT Client {
   // Cost:   one message and its reply per shard, and a sync of its log where something waits for it.
   std::expected<void, Error> Sync();
 
-  // Asks every shard for a snapshot of its log, from which the next start begins, and does not wait
+  // Not that of keys: asks every shard for a snapshot of its log, from which the next start begins, and does not wait
   // for it.
   //
   // Returns: a number for each shard. Its snapshot is over once `snapshots` plus `snapshot_failures`
