@@ -143,6 +143,8 @@ void Actor::OnItem(Attempt* attempt, const Item& item, Outcome outcome) {
   operation.value = writer.value_or(torture::kForeign);
   operation.version = last_version_[operation.key] = item.version;
   End(attempt, outcome);
+  stage_->commits.Saw(operation.key, operation.value, operation.version, operation.start,
+                      operation.end);
 }
 
 void Actor::OnWrite(Attempt* attempt, Client::PutResult result) {

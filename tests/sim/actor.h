@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/commit_checker.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/history_checker.h"
 #include "tests/sim/random.h"
@@ -67,6 +68,8 @@ struct Stage {
   std::map<torture::ValueId, torture::Instant> stored_at = {};
   torture::Plan plan = {};  // of the items that servers modify, where there are any
   std::unique_ptr<torture::ModifiedState> modified = {};
+  CommitChecker commits = {};
+  uint64_t snapshots = 0;      // of keys
   uint64_t modifications = 0;  // that have ended
   uint64_t syncs = 0;          // that told that all is durable
   uint32_t restarts = 0;       // of a server with a log
@@ -130,6 +133,8 @@ class Actor {
   void CallSync();
   void CallModified();
   void CallFlush();
+  void CallSnapshot();
+  void CallCommit();
   bool MayComeLate(const Attempt& scan, const Item& item) const;
   bool MayTakeEffectLate(const Attempt& attempt, torture::Outcome outcome) const;
   Attempt* Take();

@@ -74,6 +74,9 @@ void Actor::Call() {
   CheckBuffer();
   if (random->OneIn(2)) buffer_ = {};
   if (under_way_ == 0 && random->OneIn(8)) return CallScan();
+  if (random->Below(100) < stage_->scenario->commit_percent) {
+    return random->OneIn(2) ? CallSnapshot() : CallCommit();
+  }
   if (random->Below(100) < stage_->scenario->get_percent) {
     switch (random->Below(3)) {
       case 0:

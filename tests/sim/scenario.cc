@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "verify/superblock.h"
@@ -131,6 +132,16 @@ void ShortDeadlines(Random* random, Scenario* scenario) {
   scenario->network.hold_us_max = random->Between(1, 3) * scenario->timeout_us;
 }
 
+// Of one server's lives that lose nothing that was seen.
+void DrawCommits(Random* random, Scenario* scenario) {
+  const bool may_lose = scenario->log && scenario->log->mode != log::CommitMode::kStrict;
+  if (may_lose || !random->OneIn(3)) return;
+  scenario->commit_percent = static_cast<uint32_t>(random->Between(20, 70));
+  scenario->blocking_percent = std::max(scenario->blocking_percent, scenario->commit_percent);
+  scenario->in_flight = std::max<uint32_t>(scenario->in_flight, 2);
+  scenario->stashes = true;  // or no Commit that stores a new key finds room
+}
+
 void DrawFlushes(Random* random, Scenario* scenario) {
   const bool may_lose = scenario->log && scenario->log->mode == log::CommitMode::kAsync;
   if (scenario->servers > 1 || may_lose || !random->OneIn(3)) return;
@@ -184,6 +195,7 @@ Scenario DrawScenarioWithLog(Random* random) {
   }
   if (random->OneIn(6)) scenario.raise_one_in = 3;
   DrawFlushes(random, &scenario);
+  DrawCommits(random, &scenario);
   return scenario;
 }
 
@@ -246,6 +258,7 @@ Scenario DrawScenario(Random* random) {
   if (random->OneIn(6)) scenario.raise_one_in = 3;
   scenario.evicts = random->OneIn(5);
   DrawFlushes(random, &scenario);
+  DrawCommits(random, &scenario);
   return scenario;
 }
 

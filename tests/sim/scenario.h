@@ -62,6 +62,7 @@ struct Scenario {
   uint32_t timeout_us = 2'000'000;
   uint32_t blocking_percent = 0;  // of the calls; the others are asynchronous
   uint32_t get_percent = 50;
+  uint32_t commit_percent = 0;  // of the blocking calls: Snapshots and Commits
   uint32_t expiry_percent = 0;  // of stores
   // One in so many of what they begin deletes every item; 0: none. Of one server that loses nothing.
   uint32_t flush_one_in = 0;

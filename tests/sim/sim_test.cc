@@ -72,6 +72,8 @@ TEST(Sim, ManyWorldsAreRightAndMeanSomething) {
                                sum.late_reads,
                                sum.scans,
                                sum.flushes,
+                               sum.commits,
+                               sum.key_snapshots,
                                sum.switches,
                                sum.raises,
                                sum.kills,

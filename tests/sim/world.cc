@@ -84,6 +84,8 @@ void World::Run() {
   coverage_.reads = network_.reads();
   coverage_.scans = stage_.scans;
   coverage_.flushes = stage_.flushes.size();
+  coverage_.commits = stage_.commits.applied();
+  coverage_.key_snapshots = stage_.snapshots;
   coverage_.syncs = stage_.syncs;
   coverage_.modified = stage_.modifications;
 }
@@ -113,6 +115,7 @@ void World::RunSchedule() {
   if (network_.overruns() > 0) {
     checker_.Accuse("a client wrote beyond the limits of its connection");
   }
+  if (const std::string& wrong = stage_.commits.wrong(); !wrong.empty()) checker_.Accuse(wrong);
   if (network_.impostors() > 0) checker_.Accuse("who listened on the wire came as another client");
   FeedExpiries();
   checker_.Advance(++stage_.instant);

@@ -54,6 +54,8 @@ struct Coverage {
   uint64_t late_reads = 0;
   uint64_t scans = 0;
   uint64_t flushes = 0;
+  uint64_t commits = 0;        // that were applied
+  uint64_t key_snapshots = 0;  // of keys
   uint64_t switches = 0;
   uint64_t raises = 0;
   uint64_t kills = 0;
