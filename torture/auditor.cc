@@ -73,6 +73,10 @@ void Auditor::Do(std::function<void()> task) {
 void Auditor::Open(size_t client) {
   Do([this, client] {
     memory_->rings[client].Open(Now());
+    if (memory_->plan.transactions) {
+      if (!transactions_) transactions_.emplace(memory_, open_.size());
+      transactions_->Open(client);
+    }
     open_[client] = true;
   });
 }
@@ -84,6 +88,7 @@ void Auditor::Close(size_t client) {
     while (dead.TakeFinished(kTakenAtOnce, feed) > 0) {
     }
     dead.TakeUnfinished(feed);
+    if (transactions_) transactions_->Close(client);
     open_[client] = false;
   });
 }
@@ -91,6 +96,8 @@ void Auditor::Close(size_t client) {
 void Auditor::EndHistory() {
   Do([this] {
     Finish();
+    if (transactions_) transactions_->EndHistory();
+    NoteTransactions();
     ++audited_.histories;
     restarts_.clear();
     if (lives_) lives_->Begin(Now());
@@ -98,9 +105,12 @@ void Auditor::EndHistory() {
 }
 
 // What comes then is checked from what the survey has found.
-void Auditor::EndLife(Instant restart, std::span<const Operation> survey) {
-  Do([this, restart, survey] {
+void Auditor::EndLife(Instant restart, std::span<const Operation> survey,
+                      std::span<const TransactionRecord> found) {
+  Do([this, restart, survey, found] {
     Finish();
+    if (transactions_) transactions_->EndLife(found);
+    NoteTransactions();
     for (Violation& violation : lives_->End(restart, survey)) Take(std::move(violation));
     audited_.gone_back = lives_->gone_back();
     for (const Operation& get : survey) {
@@ -144,6 +154,24 @@ void Auditor::Feed(const Operation& operation) {
   if (stale_) stale_->Feed(operation);
 }
 
+size_t Auditor::TakeTransactions() {
+  if (!transactions_) return 0;
+  const size_t taken = transactions_->Take();
+  fed_ += taken;
+  NoteTransactions();
+  return taken;
+}
+
+void Auditor::NoteTransactions() {
+  if (!transactions_) return;
+  const uint64_t known = audited_.transactions.violations;
+  audited_.transactions = transactions_->tally();
+  const uint64_t more = audited_.transactions.violations - known;
+  audited_.violations += more;
+  violations_.fetch_add(more, std::memory_order_relaxed);
+  unknown_transactions_.store(transactions_->unknown(), std::memory_order_relaxed);
+}
+
 // The horizon is that of all rings, after what each of them had was taken.
 size_t Auditor::TakeAll() {
   const bool full = held_.load(std::memory_order_relaxed) > kHeldMax;
@@ -151,7 +179,7 @@ size_t Auditor::TakeAll() {
   for (size_t i = 0; full && i < open_.size(); ++i) {
     if (open_[i]) earliest = std::min(earliest, memory_->rings[i].horizon());
   }
-  size_t taken = 0;
+  size_t taken = TakeTransactions();
   for (size_t i = 0; i < open_.size(); ++i) {
     OperationRing& ring = memory_->rings[i];
     if (!open_[i] || (full && ring.horizon() > earliest)) continue;

@@ -26,6 +26,7 @@
 #include "torture/life_checker.h"
 #include "torture/run_memory.h"
 #include "torture/stale_counter.h"
+#include "torture/transaction_auditor.h"
 
 namespace plov::torture {
 
@@ -41,7 +42,8 @@ struct Audited {
   uint64_t gone_back = 0;        // keys, at restarts
   uint64_t replica_gets = 0;     // GETs of any replica that were answered
   uint64_t stale_gets = 0;       // those of them that found what had been overwritten
-  std::vector<Violation> found;  // the first of them
+  std::vector<Violation> found;  // the first of them, of keys
+  TransactionTally transactions;
 
   uint64_t total() const;
   uint64_t of(Outcome outcome) const;
@@ -66,15 +68,20 @@ class Auditor {
   void Open(size_t client);
   void Close(size_t client);
   void EndHistory();
-  // survey: a GET of every key, before clients go on. Only where there are `lives`.
-  void EndLife(Instant restart, std::span<const Operation> survey);
+  // survey: a GET of every key, before clients go on; found: of transactions what their keys hold. Only where there are
+  // `lives`.
+  void EndLife(Instant restart, std::span<const Operation> survey,
+               std::span<const TransactionRecord> found = {});
   // Of a restart that loses nothing: operations may reach over it.
   void NoteRestart(Instant restart);
 
   // Of operations, violations, and of the history under way what is held and got no answer.
   uint64_t checked() const { return checked_.load(std::memory_order_relaxed); }
   uint64_t violations() const { return violations_.load(std::memory_order_relaxed); }
-  uint64_t unknown() const { return unknown_.load(std::memory_order_relaxed); }
+  uint64_t unknown() const {
+    return unknown_.load(std::memory_order_relaxed) +
+           unknown_transactions_.load(std::memory_order_relaxed);
+  }
   uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 
   // After the last EndHistory.
@@ -87,6 +94,8 @@ class Auditor {
   size_t TakeAll();
   void Feed(const Operation& operation);
   void Finish();
+  size_t TakeTransactions();
+  void NoteTransactions();
   void Collect();
   void Take(Violation violation);
 
@@ -96,13 +105,15 @@ class Auditor {
   std::optional<IntervalChecker> checker_;
   std::optional<LifeChecker> lives_;
   std::optional<StaleCounter> stale_;  // of the history under way, with a max_age
-  std::vector<Restart> restarts_;      // of the history under way
+  std::optional<TransactionAuditor> transactions_;
+  std::vector<Restart> restarts_;  // of the history under way
   Audited audited_;
   uint64_t fed_ = 0;
   uint64_t looks_ = 0;
   std::atomic<uint64_t> checked_ = 0;
   std::atomic<uint64_t> violations_ = 0;
   std::atomic<uint64_t> unknown_ = 0;
+  std::atomic<uint64_t> unknown_transactions_ = 0;
   std::atomic<uint64_t> held_ = 0;
 
   std::mutex mutex_;

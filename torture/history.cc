@@ -76,4 +76,16 @@ std::string_view OutcomeName(Outcome outcome) {
   return at < kNames.size() ? kNames[at] : "?";
 }
 
+std::string ProcessName(uint32_t process) {
+  if (process == kTool) return "tool";
+  return process == kBefore ? "before" : "p" + std::to_string(process);
+}
+
+std::string ValueName(ValueId value) {
+  if (value == kForeign) return "foreign";
+  const uint64_t sequence = value & ((uint64_t{1} << kSequenceBits) - 1);
+  return ProcessName(static_cast<uint32_t>(value >> kSequenceBits)) + "#" +
+         std::to_string(sequence);
+}
+
 }  // namespace plov::torture

@@ -127,5 +127,7 @@ std::vector<Operation> ByStart(std::span<const Operation> history);
 
 std::string_view KindName(Kind kind);           // "GET", "PUT-IF"
 std::string_view OutcomeName(Outcome outcome);  // "ok", "mismatch"
+std::string ProcessName(uint32_t process);      // "p3", "tool"
+std::string ValueName(ValueId value);           // "p3#7"
 
 }  // namespace plov::torture

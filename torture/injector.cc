@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "torture/runner.h"
+#include "torture/transaction_survey.h"
 
 namespace plov::torture {
 
@@ -222,7 +223,9 @@ std::expected<void, Error> Runner::InjectLoss() {
     survey.insert(survey.end(), operations.begin(), operations.end());
   });
   if (!looked) return looked;
-  auditor_.EndLife(restart, survey);
+  const auto found = LookAtTransactions();
+  if (!found) return std::unexpected(found.error());
+  auditor_.EndLife(restart, survey, *found);
   memory()->life.fetch_add(1, std::memory_order_relaxed);
   fleet_.Release();
   return {};
@@ -237,6 +240,16 @@ std::expected<void, Error> Runner::LookAtKeys(const Survey::Take& take) {
   if (survey.lie()) Wrong(*survey.lie());
   evidence_.surveyed += keys;
   return looked;
+}
+
+std::expected<std::vector<TransactionRecord>, Error> Runner::LookAtTransactions() {
+  std::vector<TransactionRecord> none;
+  if (!options_.transactions) return none;
+  auto survey = SurveyTransactions(target_->client(), memory()->plan.run,
+                                   memory()->history.load(std::memory_order_relaxed));
+  if (survey || survey.error().code != Code::kCorrupt) return survey;
+  Wrong(survey.error().message);
+  return none;
 }
 
 void Runner::InjectFull() {

@@ -8,18 +8,6 @@ namespace plov::torture {
 
 namespace {
 
-std::string ProcessName(uint32_t process) {
-  if (process == kTool) return "tool";
-  return process == kBefore ? "before" : "p" + std::to_string(process);
-}
-
-std::string ValueName(ValueId value) {
-  if (value == kForeign) return "foreign";
-  const uint64_t sequence = value & ((uint64_t{1} << kSequenceBits) - 1);
-  return ProcessName(static_cast<uint32_t>(value >> kSequenceBits)) + "#" +
-         std::to_string(sequence);
-}
-
 bool ShowsValue(const Operation& operation) {
   if (IsStore(operation.kind)) return true;
   return operation.kind == Kind::kGet && operation.outcome == Outcome::kOk;

@@ -16,6 +16,7 @@
 
 #include "torture/modified_state.h"
 #include "torture/operation_ring.h"
+#include "torture/transaction_record.h"
 #include "verify/error.h"
 
 namespace plov::torture {
@@ -39,6 +40,7 @@ struct Plan {
   bool shifted_clocks = false;
   bool standing_items = false;
   bool loses_answered = false;  // a kill of the server may, with --commit async
+  bool transactions = false;    // half of the batches are of transactions
   bool modifies = false;        // nothing that a GET has found is ever lost
 };
 
@@ -92,6 +94,7 @@ struct RunMemory {
   ModifiedState modified;
   std::array<ClientReport, kClientsMax> reports;
   std::array<OperationRing, kClientsMax + 1> rings;  // committed as used; one for the tool
+  std::array<TransactionRing, kClientsMax + 1> transaction_rings;  // likewise
 };
 
 // Maps it; the memory is that of a file descriptor without a name.

@@ -9,6 +9,7 @@
 #include "torture/expiries.h"
 #include "torture/key_names.h"
 #include "torture/modified.h"
+#include "torture/transactions.h"
 
 namespace plov::torture {
 
@@ -35,6 +36,14 @@ void CountFrom(Instant began, Violation* violation) {
   for (Restart& restart : violation->restarts) restart.at -= began;
 }
 
+void CountFrom(Instant began, TransactionViolation* violation) {
+  violation->instant -= began;
+  for (TransactionRecord& record : violation->records) {
+    record.start = std::max<Instant>(record.start - began, 0);
+    record.end -= began;
+  }
+}
+
 void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Plan* plan) {
   SetText(uri, plan->uri);
   plan->run = run;
@@ -49,6 +58,7 @@ void Write(const ToolOptions& options, const std::string& uri, uint32_t run, Pla
   plan->short_deadlines = options.has(Fault::kDeadline);
   plan->shifted_clocks = options.has(Fault::kClock);
   plan->loses_answered = options.commit == Commit::kAsync;
+  plan->transactions = options.transactions;
   plan->modifies = options.commit == Commit::kStrict || !options.has(Fault::kKillServer);
   plan->standing_items = options.has_own_server() && options.servers > 1;
 }
@@ -204,7 +214,8 @@ void Runner::BeginKeys() {
 bool Runner::DeleteKeys(uint32_t history) {
   const uint64_t expiring = options_.has(Fault::kClock) ? Expiries::KeysOf(fleet_.launched()) : 0;
   return target_->Delete(history, 0, options_.keys) &&
-         target_->Delete(history, Modified::kFirstKey, Modified::kKeys + expiring);
+         target_->Delete(history, kFirstTransactionKey,
+                         kTransactionKeys + Modified::kKeys + expiring);
 }
 
 Evidence Runner::Finish() {
@@ -225,6 +236,9 @@ Evidence Runner::Finish() {
   evidence_.options = options_;
   evidence_.audited = auditor_.audited();
   for (Violation& violation : evidence_.audited.found) CountFrom(began_, &violation);
+  for (TransactionViolation& violation : evidence_.audited.transactions.found) {
+    CountFrom(began_, &violation);
+  }
   evidence_.counts = fleet_.counts();
   evidence_.server = target_->counts();
   const auto counted = [this](Count count) { return evidence_.counts[IndexOf(count)]; };

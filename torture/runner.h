@@ -72,6 +72,7 @@ class Runner {
   std::expected<void, Error> LookAtPrimaries();
   std::expected<void, Error> LookAtKeysInHistory();
   std::expected<void, Error> LookAtKeys(const Survey::Take& take);
+  std::expected<std::vector<TransactionRecord>, Error> LookAtTransactions();
   std::expected<void, Error> InjectEmptyLife();
   void InjectFull();
   std::chrono::microseconds Draw(std::chrono::microseconds least, std::chrono::microseconds most);

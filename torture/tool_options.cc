@@ -67,6 +67,7 @@ po::options_description Described() {
       ("bucket-bytes", text("auto|64|128"), "bucket size of its own server (in turn)")
       ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed; of a cluster each in a folder there")
       ("commit", text("strict|acked|async"), "of the log, as plovd (strict)")
+      ("transactions", po::bool_switch(), "clients also read and write several keys of a shard at once, by Snapshot and Commit; not with a cluster")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
       ("html", text("FILE"), "write the verdict there as a page, with the operations around a violation")
       ("version", po::bool_switch(), "print the version and exit")
@@ -236,13 +237,26 @@ std::expected<void, Error> FillKeys(const program::Given& given, ToolOptions* op
   return given.Fill("hot-keys", 1, options->keys, &options->hot_keys);
 }
 
+// What a kill may lose of answered commits is not checked.
+std::expected<void, Error> FillTransactions(const program::Given& given, ToolOptions* options) {
+  options->transactions = given.On("transactions");
+  if (!options->transactions) return {};
+  if (options->cluster > 0 || options->server.starts_with("cluster:")) {
+    return given.Invalid("--transactions is not for a cluster, which takes no commits");
+  }
+  if (options->commit == Commit::kAsync) {
+    return given.Invalid("--transactions is with --commit strict or acked");
+  }
+  return {};
+}
+
 std::expected<ToolOptions, Error> Digest(const program::Given& given) {
   ToolOptions options;
   if (given.On("help")) options.action = ToolOptions::Action::kHelp;
   if (given.On("version")) options.action = ToolOptions::Action::kVersion;
   if (options.action != ToolOptions::Action::kRun) return options;
-  for (const auto fill :
-       {FillDuration, FillTimeout, FillKeys, FillValueBytes, FillServer, FillFaults, FillSeed}) {
+  for (const auto fill : {FillDuration, FillTimeout, FillKeys, FillValueBytes, FillServer,
+                          FillFaults, FillTransactions, FillSeed}) {
     if (auto filled = fill(given, &options); !filled) return std::unexpected(filled.error());
   }
   options.json = given.Text("json");

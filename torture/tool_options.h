@@ -42,6 +42,7 @@ struct ToolOptions {
   Commit commit = Commit::kStrict;
   // Of what GETs of any replica find; 0: GETs READ the primary.
   std::chrono::microseconds max_age{0};
+  bool transactions = false;
   std::string json;  // a path; empty: none
   std::string html;  // likewise
 

@@ -12,6 +12,10 @@ namespace {
 constexpr uint64_t kClusterOperations = 100'000;
 constexpr uint64_t kClusterPromotions = 10;
 constexpr uint64_t kReplicaGets = 50'000;
+// With transactions.
+constexpr uint64_t kCommits = 1000;
+constexpr uint64_t kConflicts = 20;
+constexpr uint64_t kSnapshots = 1000;
 
 // Whether the run asked for it and did not get it, though it was possible. Growth is not looked at
 // here: it counts however it came.
@@ -54,6 +58,17 @@ void AddMissingGets(const Evidence& evidence, std::vector<std::string>* missing)
   }
 }
 
+void AddMissingTransactions(const TransactionTally& tally, std::vector<std::string>* missing) {
+  const auto need = [missing](uint64_t least, uint64_t count, std::string_view what) {
+    if (count >= least) return;
+    missing->push_back(fmt::format("{} {} were seen, of {} that a run has to have: run longer",
+                                   count, what, least));
+  };
+  need(kCommits, tally.commits, "commits that were applied");
+  need(kConflicts, tally.conflicts, "commits that were refused for a conflict");
+  need(kSnapshots, tally.snapshots, "snapshots");
+}
+
 std::vector<std::string> MissingOf(const Evidence& evidence) {
   std::vector<std::string> missing;
   const Audited& audited = evidence.audited;
@@ -70,6 +85,7 @@ std::vector<std::string> MissingOf(const Evidence& evidence) {
                     evidence.promotions, kClusterPromotions));
   }
   if (evidence.options.cluster > 0) AddMissingGets(evidence, &missing);
+  if (evidence.options.transactions) AddMissingTransactions(audited.transactions, &missing);
   for (std::string& unseen : UnseenOf(evidence)) missing.push_back(std::move(unseen));
   for (size_t i = 0; i < kFaults; ++i) {
     if (!Lacks(evidence, static_cast<Fault>(i))) continue;

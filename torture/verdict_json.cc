@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "torture/transaction_report.h"
 #include "torture/verdict.h"
 
 namespace plov::torture {
@@ -42,6 +43,7 @@ Object OptionsJson(const ToolOptions& options) {
           {"max_age_us", options.max_age.count()},
           {"shards", options.shards},
           {"bucket_bytes", program::BucketBytesText(options.bucket_bytes)},
+          {"transactions", options.transactions},
           {"log", options.log},
           {"commit", options.log.empty() ? "" : CommitName(options.commit)}};
 }
@@ -99,6 +101,22 @@ Object CountsJson(const Evidence& evidence) {
           {"violations", audited.violations + evidence.wrongs.size()}};
 }
 
+Object TransactionsJson(const TransactionTally& tally) {
+  Object findings = Object::array();
+  for (const TransactionViolation& violation : tally.found) findings.push_back(JsonOf(violation));
+  return {{"commits", tally.commits},
+          {"conflicts", tally.conflicts},
+          {"snapshots", tally.snapshots},
+          {"gets", tally.gets},
+          {"puts", tally.puts},
+          {"refused", tally.refused},
+          {"unknown", tally.unknown},
+          {"unknown_found", tally.unknown_found},
+          {"surveyed", tally.surveyed},
+          {"violations", tally.violations},
+          {"findings", std::move(findings)}};
+}
+
 std::string BaseOf(const ToolOptions& options) {
   if (options.json.empty()) return fmt::format("plov-torture-{}", ::getpid());
   const std::string_view suffix = ".json";
@@ -132,6 +150,7 @@ std::string VerdictJson(const Evidence& evidence, const Verdict& verdict) {
                         {"options", OptionsJson(evidence.options)},
                         {"counts", CountsJson(evidence)},
                         {"operations", OperationsJson(evidence.audited)},
+                        {"transactions", TransactionsJson(evidence.audited.transactions)},
                         {"faults", faults},
                         {"errors", errors},
                         {"missing", verdict.missing},
@@ -154,6 +173,12 @@ std::expected<std::vector<std::string>, Error> Save(const Evidence& evidence,
     files.emplace_back(base + ".txt", Timeline(finding));
     files.emplace_back(base + ".json", torture::Json(finding));
     files.emplace_back(base + ".edn", Edn(finding));
+  }
+  size_t number = 0;
+  for (const TransactionViolation& violation : evidence.audited.transactions.found) {
+    const std::string base = fmt::format("{}.transaction{}", BaseOf(evidence.options), ++number);
+    files.emplace_back(base + ".txt", TimelineText(ExcerptOf(violation)));
+    files.emplace_back(base + ".json", JsonOf(violation).dump(2) + "\n");
   }
   std::vector<std::string> paths;
   for (const auto& [path, text] : files) {

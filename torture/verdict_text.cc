@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "torture/transaction_report.h"
 #include "torture/verdict.h"
 
 namespace plov::torture {
@@ -69,6 +70,16 @@ std::string FindingsText(const std::vector<Finding>& findings) {
   return text + "\n";
 }
 
+// The first that came, and a line for each of the others.
+std::string TransactionsText(const std::vector<TransactionViolation>& found) {
+  std::string text;
+  for (const TransactionViolation& violation : found) {
+    const Excerpt excerpt = ExcerptOf(violation);
+    text += text.empty() ? TimelineText(excerpt, kOperationsShown) : excerpt.title + "\n";
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 std::string StaleText(uint64_t stale) {
   return stale == 0 ? "none of them was stale" : Grouped(stale) + " of them were stale";
 }
@@ -85,6 +96,15 @@ void AddClusterCounts(const Evidence& evidence, Lines* lines) {
              Grouped(audited.replica_gets), StaleText(audited.stale_gets),
              Grouped(audited.of(Kind::kGet, Outcome::kRefused)));
   lines->Add("primaries", "{} keys looked at after the faults", Grouped(evidence.surveyed));
+}
+
+void AddTransactions(const TransactionTally& tally, Lines* lines) {
+  lines->Add("transactions", "{} commits, {} conflicts, {} snapshots, {} GETs, {} PUTs; {} refused",
+             Grouped(tally.commits), Grouped(tally.conflicts), Grouped(tally.snapshots),
+             Grouped(tally.gets), Grouped(tally.puts), Grouped(tally.refused));
+  lines->Add("of unknown end",
+             "{}, of which {} were applied and found; {} keys looked at after kills",
+             Grouped(tally.unknown), Grouped(tally.unknown_found), Grouped(tally.surveyed));
 }
 
 void AddCounts(const Evidence& evidence, Lines* lines) {
@@ -114,6 +134,7 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
     lines->Add("modified", "{} INCREMENTs, APPENDs, TOUCHes and GETs of what they made",
                count(Count::kModified));
   }
+  if (evidence.options.transactions) AddTransactions(audited.transactions, lines);
   lines->Add("reconnects", "{}; {} writes sent again, {} of them applied before",
              count(Count::kReconnects), count(Count::kRetries),
              Grouped(evidence.server.retries_answered));
@@ -170,6 +191,7 @@ std::string Grouped(uint64_t number) {
 
 std::string VerdictText(const Evidence& evidence, const Verdict& verdict) {
   std::string text = FindingsText(verdict.findings);
+  text += TransactionsText(evidence.audited.transactions.found);
   for (const std::string& wrong : verdict.wrongs) text += "WRONG: " + wrong + "\n";
   if (!verdict.wrongs.empty()) text += '\n';
   return text + SummaryText(evidence, verdict);
@@ -186,6 +208,9 @@ std::string VerdictPage(const Evidence& evidence, const Verdict& verdict) {
   }
   std::vector<Excerpt> excerpts;
   for (const Finding& finding : verdict.findings) excerpts.push_back(ExcerptOf(finding));
+  for (const TransactionViolation& violation : evidence.audited.transactions.found) {
+    excerpts.push_back(ExcerptOf(violation));
+  }
   return TimelinePage("plov-torture: " + VerdictWord(evidence, verdict), facts, excerpts);
 }
 

@@ -30,6 +30,8 @@ constexpr uint64_t kBatchesPerDeadline = 128;
 constexpr uint64_t kBatchesPerExpiry = 16;
 constexpr uint64_t kBatchesPerStanding = 512;
 constexpr uint64_t kBatchesPerModify = 8;
+// With --transactions.
+constexpr uint64_t kBatchesPerTransactions = 2;
 constexpr int kModificationsPerBatch = 4;
 // What a call takes at least, and a good deal more; each process has one of them.
 constexpr std::array kDeadlines = {microseconds(3), microseconds(10), microseconds(30),
@@ -75,6 +77,7 @@ void Await(const Client& client) {
 Worker::Worker(RunMemory* memory, size_t index, uint32_t process)
     : memory_(memory),
       ring_(memory->rings[index]),
+      transaction_ring_(memory->transaction_rings[index]),
       report_(memory->reports[index]),
       choices_(memory->plan, process),
       process_(process),
@@ -88,10 +91,12 @@ void Worker::Work() {
   const Plan& plan = memory_->plan;
   const microseconds timeout(plan.timeout_us);
   client_ = Connect(timeout);
-  if (plan.short_deadlines) short_deadline_ = Connect(kDeadlines[process_ % kDeadlines.size()]);
+  // On a slow machine none of them is enough for a connection.
+  if (plan.short_deadlines) short_deadline_ = Connect(kDeadlines[process_ % kDeadlines.size()], 2);
   if (plan.shifted_clocks) expiries_.emplace(plan, process_);
   if (plan.standing_items) standing_.emplace(plan.run);
   if (plan.modifies) modified_.emplace(plan, process_, &memory_->modified);
+  if (plan.transactions) transactions_.emplace(plan, process_, &transaction_ring_, &report_);
   if (!client_) return;
   report_.connected.store(true, std::memory_order_release);
   while (AwaitRun() && AwaitRoom()) {
@@ -106,17 +111,20 @@ void Worker::Work() {
       GetStanding();
     } else if (modified_ && choices_.OneIn(kBatchesPerModify)) {
       Modify();
+    } else if (transactions_ && choices_.OneIn(kBatchesPerTransactions)) {
+      Transact();
     } else {
       RunBatch(choices_.DrawForm());
     }
     ring_.Finish(Now());
+    transaction_ring_.Rest(Now());
     if (++batches_ % kBatchesPerReport == 0) Report();
   }
   Report();
 }
 
 // A server that is being started again is waited for.
-std::optional<Client> Worker::Connect(microseconds timeout) {
+std::optional<Client> Worker::Connect(microseconds timeout, int growth) {
   ClientOptions options;
   options.timeout = timeout;
   options.window = kGetsPerBatch;
@@ -129,6 +137,7 @@ std::optional<Client> Worker::Connect(microseconds timeout) {
     if (auto client = Client::Connect(memory_->plan.uri.data(), options)) {
       return std::move(*client);
     }
+    options.timeout *= growth;
     IsParked();
     Rest();
   }
@@ -136,7 +145,8 @@ std::optional<Client> Worker::Connect(microseconds timeout) {
 }
 
 bool Worker::AwaitRoom() {
-  while (!ring_.HasRoom(kGetsPerBatch)) {
+  constexpr size_t kRecordsPerBatch = kTransactionsPerBatch * Transactions::kRecordsPerStep;
+  while (!ring_.HasRoom(kGetsPerBatch) || !transaction_ring_.HasRoom(kRecordsPerBatch)) {
     if (stopped()) return false;
     Rest();
   }
@@ -168,6 +178,7 @@ bool Worker::AwaitRun() {
 
 void Worker::Rest() {
   ring_.Rest(Now());
+  transaction_ring_.Rest(Now());
   std::this_thread::sleep_for(kRest);
 }
 
@@ -297,8 +308,26 @@ void Worker::GetInto() {
   }
 }
 
+void Worker::Transact() {
+  for (size_t i = 0; i < kTransactionsPerBatch && !IsAwaited(); ++i) {
+    const auto writes = Transactions::Writes::kPutsAndDeletes;
+    if (auto wrong = transactions_->Step(&*client_, history_, writes)) Lie(std::move(*wrong));
+  }
+}
+
+void Worker::PauseInSnapshot() {
+  Pause pause;
+  for (size_t i = 0; i < kTransactionsPerBatch && !pause.has_rested() && !IsAwaited(); ++i) {
+    auto wrong = pause.In([&] { return transactions_->Snapshot(&*client_, history_); });
+    if (wrong) Lie(std::move(*wrong));
+  }
+  if (!pause.has_rested()) return;
+  report_.counts[IndexOf(Count::kPauses)].fetch_add(1, std::memory_order_relaxed);
+}
+
 // GETs until one of them has rested.
 void Worker::PauseInGet() {
+  if (transactions_ && choices_.OneIn(2)) return PauseInSnapshot();
   Pause pause;
   for (size_t i = 0; i < kGetsPerBatch && !pause.has_rested() && !IsAwaited(); ++i) {
     choices_.DrawHotGet(&ring_.Next(0));
@@ -314,7 +343,12 @@ void Worker::PauseInGet() {
 // One call that may well not end in time: what it wrote may come late.
 void Worker::WorkToDeadline() {
   std::swap(client_, short_deadline_);
-  Single();
+  if (transactions_ && choices_.OneIn(2)) {
+    const auto writes = Transactions::Writes::kPuts;
+    if (auto wrong = transactions_->Step(&*client_, history_, writes)) Lie(std::move(*wrong));
+  } else {
+    Single();
+  }
   std::swap(client_, short_deadline_);
   report_.counts[IndexOf(Count::kDeadlines)].fetch_add(1, std::memory_order_relaxed);
 }

@@ -20,6 +20,7 @@
 #include "torture/modified.h"
 #include "torture/run_memory.h"
 #include "torture/standing.h"
+#include "torture/transactions.h"
 
 namespace plov::torture {
 
@@ -36,10 +37,11 @@ class Worker {
   static constexpr size_t kStoresPerBatch = 32;
   static constexpr size_t kAsyncPerBatch = 32;
   static constexpr size_t kGetIntosPerBatch = 16;
+  static constexpr size_t kTransactionsPerBatch = 8;
 
   bool stopped() const { return memory_->stop.load(std::memory_order_relaxed); }
-  // std::nullopt when the run is stopped first.
-  std::optional<Client> Connect(std::chrono::microseconds timeout);
+  // std::nullopt when the run is stopped first. Each try has so many times the timeout of the one before.
+  std::optional<Client> Connect(std::chrono::microseconds timeout, int growth = 1);
   bool AwaitRoom();
   bool AwaitRun();
   bool IsParked();
@@ -50,6 +52,8 @@ class Worker {
   void WorkToDeadline();
   void GetStanding();
   void Modify();
+  void Transact();
+  void PauseInSnapshot();
   void Lie(std::string text);
 
   // The batch being made: entries of the ring, with their keys and values.
@@ -73,6 +77,7 @@ class Worker {
 
   RunMemory* memory_;
   OperationRing& ring_;
+  TransactionRing& transaction_ring_;
   ClientReport& report_;
   Choices choices_;
   uint32_t process_;
@@ -85,6 +90,7 @@ class Worker {
   std::optional<Expiries> expiries_;
   std::optional<Standing> standing_;
   std::optional<Modified> modified_;
+  std::optional<Transactions> transactions_;
   std::vector<KeyName> names_;
   std::vector<std::string_view> keys_;
   std::vector<std::string> values_;

@@ -10,6 +10,7 @@ torture 2 --log '' && says '\-\-log'
 torture 2 --commit acked && says '\-\-commit needs \-\-log'
 torture 2 --log "$work/log" --commit nonsense && says 'strict, acked or async'
 torture 2 --log "$work/log" --servers 2 && says '\-\-servers 2'
+torture 2 --transactions --log "$work/log" --commit async && says 'strict or acked'
 torture 2 --server "$uri" --log "$work/log" && says 'own'
 torture 2 check --commit nonsense "$work/none" && says 'strict, acked or async'
 
@@ -30,6 +31,12 @@ for run in strict:log acked:log async:empty; do
   verdict "v['counts']['server_lives'] == 1 + v['faults']['kill-server']"
   verdict "v['counts']['surveyed'] > 0 or v['faults']['kill-server'] == 0"
   shows "^log  *commit ${run%:*}: "
+done
+for commit in strict acked; do
+  torture '0|4' --plovd "$plovd" --transactions --log "$work/log" --commit "$commit" --duration 4s \
+    --faults kill-server,kill-client,stop --keys 5000 --json "$work/v.json"
+  verdict "v['counts']['violations'] == 0 and v['options']['transactions']"
+  verdict "('$commit' == 'acked' and v['faults']['kill-server'] > 0) == (v['transactions']['surveyed'] > 0)"
 done
 [[ ! -e $work/log && -z $(ls -A "$work/empty") ]] || fail "a log was left"
 

@@ -34,6 +34,8 @@ torture 2 --server "$uri" --memory 64M && says 'own'
 torture 2 --servers 0 && torture 2 --servers 3 && torture 2 --servers 2 --listen "$uri" && says 'listen'
 torture 2 --server "$uri" --listen "$uri" && says '\-\-listen' && torture 2 --listen ''
 torture 2 --server "$uri" --faults stop,kill-server && says 'kill-server needs'
+torture 2 --transactions --cluster 3 && says 'not for a cluster'
+torture 2 --transactions --server cluster:shm:a && says 'not for a cluster'
 torture 0 --version && shows '^plov-torture [0-9]'
 for words in --help -h; do torture 0 "$words" && shows '^Usage: plov-torture'; done
 
@@ -119,6 +121,20 @@ for duration in 4s 20s 60s; do # a slow machine needs longer
   if holds "$came_to_both"; then break; fi
 done
 verdict "$came_to_both"
+
+# Transactions, of one shard and of several, while clients and the server are killed.
+did_some="v['transactions']['commits'] > 0 and v['transactions']['snapshots'] > 0"
+for shards in 1 3; do
+  for duration in 4s 20s 60s; do # a slow machine needs longer
+    torture '0|4' --plovd "$plovd" --transactions --duration "$duration" --shards "$shards" --keys 10000 \
+      --faults pause,kill-client,kill-server --json "$work/v.json"
+    verdict "v['counts']['violations'] == 0 and v['options']['transactions']"
+    shows '^transactions  *[0-9,]* commits, '
+    leaves_nothing
+    if holds "$did_some"; then break; fi
+  done
+  verdict "$did_some"
+done
 
 # Too little: one key, and no standing items beside it that could displace each other.
 torture 4 --plovd "$plovd" --duration 300ms --faults none --servers 1 --keys 1

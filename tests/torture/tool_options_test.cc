@@ -65,6 +65,18 @@ TEST(ToolOptions, SilencesAreOfAClusterAndNotForEver) {
   EXPECT_THAT(Refused({"--cluster", "3", "--drop", "61s"}), HasSubstr("--drop"));
 }
 
+TEST(ToolOptions, TransactionsAreOfServersThatTakeCommits) {
+  const auto options = Parse({"--transactions", "--log", "/tmp/log", "--commit", "acked"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_TRUE(options->transactions);
+  EXPECT_FALSE(Parse({})->transactions);
+  EXPECT_THAT(Refused({"--transactions", "--cluster", "3"}), HasSubstr("not for a cluster"));
+  EXPECT_THAT(Refused({"--transactions", "--server", "cluster:shm:a"}),
+              HasSubstr("not for a cluster"));
+  EXPECT_THAT(Refused({"--transactions", "--log", "/tmp/log", "--commit", "async"}),
+              HasSubstr("strict or acked"));
+}
+
 TEST(ToolOptions, ServersOfAClusterListenOnPortsSideBySide) {
   const auto options = Parse({"--cluster", "3", "--listen", "rdma://10.0.0.1:65533"});
   ASSERT_TRUE(options) << options.error().message;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/folder.h"
+#include "tests/torture/transactions.h"
 
 namespace plov::torture {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Of a run that did enough.
 Evidence Enough() {
@@ -121,6 +123,49 @@ TEST(SearchResult, GetsOfAnyReplicaAreToldAndMustBeMany) {
   EXPECT_EQ(json["options"]["read_from"], "any-replica");
   EXPECT_EQ(json["counts"]["replica_gets_stale"], 3);
   EXPECT_EQ(json["counts"]["gets_refused"], 12);
+}
+
+TEST(SearchResult, TransactionsAreToldAndMustBeMany) {
+  Evidence evidence = Enough();
+  evidence.audited.transactions = {.snapshots = 1000, .commits = 1000, .conflicts = 20};
+  EXPECT_THAT(VerdictText(evidence, Decide(evidence)), Not(HasSubstr("transactions")));
+  evidence.options.transactions = true;
+  const Verdict verdict = Decide(evidence);
+  EXPECT_EQ(verdict.exit_status(), 0);
+  EXPECT_THAT(VerdictText(evidence, verdict),
+              HasSubstr("transactions     1,000 commits, 20 conflicts, 1,000 snapshots, 0 GETs"));
+  evidence.audited.transactions.snapshots = 999;
+  EXPECT_THAT(Decide(evidence).missing, ElementsAre(HasSubstr("999 snapshots were seen")));
+  evidence.audited.transactions.conflicts = 19;
+  evidence.audited.transactions.commits = 999;
+  EXPECT_EQ(Decide(evidence).missing.size(), 3);
+}
+
+TEST(SearchResult, TransactionsThatContradictEachOtherAreShownAndSaved) {
+  Evidence evidence = Enough();
+  evidence.options.transactions = true;
+  evidence.audited.violations = evidence.audited.transactions.violations = 1;
+  evidence.audited.transactions.found = {
+      {.reason = "a reason",
+       .instant = 40,
+       .records = {Committed(10, 20, 5, {If(3, 0), Puts(1, MakeValueId(2, 7)), Deletes(2)}),
+                   Snapshot(30, 40, {Found(2, MakeValueId(1, 1), 4), NotFound(1)})}}};
+  const Verdict verdict = Decide(evidence);
+  EXPECT_EQ(verdict.exit_status(), 1);
+  const std::string text = VerdictText(evidence, verdict);
+  EXPECT_THAT(text, HasSubstr("transactions: a reason, at 40 ns\nbefore: anything\n"));
+  EXPECT_THAT(text, HasSubstr("COMMIT if k3 absent: k1 := p2#7, k2 deleted ok, from version 5\n"));
+  EXPECT_THAT(text, HasSubstr("k2 = p1#1 at 4, k1 absent\n"));
+  EXPECT_THAT(VerdictPage(evidence, verdict), HasSubstr("a reason"));
+  const test::TemporaryFolder folder;
+  evidence.options.json = folder.path() + "/v.json";
+  const auto saved = Save(evidence, verdict);
+  ASSERT_TRUE(saved) << saved.error().message;
+  EXPECT_THAT(*saved, ElementsAre(HasSubstr("v.json"), HasSubstr("v.transaction1.txt"),
+                                  HasSubstr("v.transaction1.json")));
+  const auto json = nlohmann::json::parse(VerdictJson(evidence, verdict));
+  EXPECT_EQ(json["transactions"]["findings"][0]["operations"].size(), 2);
+  EXPECT_EQ(json["counts"]["violations"], 1);
 }
 
 TEST(SearchResult, AnOldGetIsShownAsItWasChecked) {
