@@ -47,6 +47,8 @@ class Connection {
   bool has_room_to_answer() const { return output_bytes() + held_bytes_ < kAnswerAtOnce; }
   // Takes the request over.
   void Add(Request* request);
+  // The request is a part of another one, which runs it.
+  void Attach(Request* request) { request->connection_ = this; }
   // Whether so many bytes more are within the budget; they are charged then.
   bool Reserve(size_t bytes);
   // No more input is taken; what was added before is answered, then the connection is closed.

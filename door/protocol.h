@@ -6,8 +6,8 @@
 // together, and so are writes that follow each other; a write is not started before the reads before it have
 // ended, nor a read before the writes before it have ended. So a connection always reads its own writes, and an
 // earlier read never sees a later write. Of writes of one key that follow each other, one that takes several steps
-// at the server runs alone; so does what concerns all keys. Between connections nothing is promised but what libplov
-// promises.
+// at the server runs alone; so does what concerns several keys at once, or all. Between connections nothing is promised
+// but what libplov promises.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ class Request {
     kReply,  // needs no server: its reply is there
     kRead,   // one GET
     kWrite,  // everything that may change an item, in any number of steps
-    kAlone,  // of all items: runs when all before it have ended, and none after it does meanwhile
+    kAlone,  // of several items at once, or all: runs when all before it have ended, and none after it does meanwhile
   };
 
   Request() = default;

@@ -50,6 +50,8 @@ Service::Service(const Options& options, std::unique_ptr<memcached::Users> users
           .users = users_.get()})),
       redis_(std::make_unique<redis::RedisFactory>(redis::RedisOptions{
           .item_bytes_max = options.item_bytes_max,
+          .timeout = options.timeout,
+          .is_cluster = options.server.starts_with("cluster:"),
           .info = [this](std::string_view section) { return redis::InfoText(section, totals()); },
           .walks = &walks_,
           .calls = &calls_})) {}

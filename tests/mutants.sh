@@ -36,6 +36,7 @@ catchers=(
   "cluster-client cluster_client_test tests/client/cluster_client_test"
   "cluster-late   cluster_late_test  tests/client/cluster_late_test"
   "torture        plov_torture_cli   torture/plov-torture --duration SECONDS"
+  "transactions   plov_torture_cli   torture/plov-torture --transactions --servers 1 --faults pause,stop --duration SECONDS"
   "system         system_test        tests/system/system_test"
   "hostile        hostile_test       tests/hostile/hostile_test"
   "door           plov_door_program  env python3 -B ../tree/tests/door/differential.py server/plovd door/plov-door"
@@ -43,6 +44,7 @@ catchers=(
   "door-clocks    plov_door_program  env python3 -B ../tree/tests/door/clocks.py server/plovd door/plov-door"
   "door-redis     plov_door_program  env python3 -B ../tree/tests/door/redis_differential.py server/plovd door/plov-door"
   "door-redis-clients plov_door_program  env python3 -B ../tree/tests/door/redis_clients.py server/plovd door/plov-door"
+  "door-redis-transactions plov_door_program  env python3 -B ../tree/tests/door/redis_transactions.py server/plovd door/plov-door"
 )
 # Programs that the catchers start.
 programs=(plovd)

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "door/redis/reply.h"
-#include "door/request.h"
+#include "door/redis/step.h"
 
 namespace plov::door::redis {
 
-class Answer final : public Request {
+class Answer final : public Step {
  public:
   explicit Answer(std::string_view bytes) { reply = bytes; }
   static Answer* OfError(std::string_view text) {
@@ -21,6 +21,7 @@ class Answer final : public Request {
 
   std::string_view key() const override { return {}; }
   bool TakeItem(const Client::GetResult&, std::string*) override { return true; }
+  void RunOn(TransactionItems*, std::string* to) override { *to += reply; }
   void Start(Worker*) override {}
   void Keep() override {}
   void Recycle() override { delete this; }

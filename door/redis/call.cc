@@ -23,30 +23,38 @@ std::string LowerCaseOf(std::string_view text) {
 
 int64_t Call::NowMs() const { return connection()->worker()->ServerUs(arguments_[1]) / kUsPerMs; }
 
+void Call::Add(Step* step) const {
+  if (place_.steps == nullptr) return connection()->Add(step);
+  connection()->Attach(step);
+  place_.steps->emplace_back(step);
+}
+
 void Call::Answer(std::string_view reply) const {
   connection()->worker()->counters().Add(Count::kOthers);
-  connection()->Add(new redis::Answer(reply));
+  Add(new redis::Answer(reply));
 }
 
 void Call::Refuse(std::string_view text) const {
   connection()->worker()->counters().Add(Count::kBadRequests);
-  connection()->Add(redis::Answer::OfError(text));
+  Add(redis::Answer::OfError(text));
+}
+
+std::string Call::ArityText(std::string_view subcommand) const {
+  std::string text = "wrong number of arguments for '";
+  text += name();
+  if (!subcommand.empty()) text += '|' + LowerCaseOf(subcommand);
+  return text + "' command";
 }
 
 void Call::RefuseArity(std::string_view subcommand) const {
-  std::string text = "ERR wrong number of arguments for '";
-  text += name();
-  if (!subcommand.empty()) text += '|' + LowerCaseOf(subcommand);
-  Refuse(text + "' command");
+  Refuse("ERR " + ArityText(subcommand));
 }
 
 void Call::RefuseSubcommand() const {
   std::string text = "ERR unknown subcommand '";
   constexpr size_t kShownMax = 128;
   text += arguments_[1].substr(0, kShownMax);
-  text += "'. Try ";
-  for (const char c : name()) text += static_cast<char>(c - 'a' + 'A');
-  Refuse(text + " HELP.");
+  Refuse(text + "'. Try " + UpperCaseOf(name()) + " HELP.");
 }
 
 void Call::RefuseExpiry() const {
@@ -72,15 +80,15 @@ void Call::Read(KeyRead::Show show, int64_t first, int64_t last) const {
   read->first = first;
   read->last = last;
   if (place_.copies) read->Keep();
-  connection()->Add(read);
+  Add(read);
 }
 
 void Call::Write(KeyWrite* write) const {
   std::unique_ptr<KeyWrite> owned(write);
-  if (TakesKey(arguments_[1])) connection()->Add(owned.release());
+  if (TakesKey(arguments_[1])) Add(owned.release());
 }
 
-void Call::Rewrite(redis::Rewrite::Plan plan) const {
+void Call::Rewrite(redis::Rewrite::Planner plan) const {
   Write(new redis::Rewrite(arguments_[1], std::move(plan)));
 }
 

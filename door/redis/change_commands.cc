@@ -11,13 +11,6 @@ namespace plov::door::redis {
 
 namespace {
 
-Change ErrorOf(std::string_view text) {
-  Change change;
-  change.is_error = true;
-  AddError(text, &change.reply);
-  return change;
-}
-
 Change PlanGetDel(Resp resp, const Item* item) {
   Change change;
   if (item == nullptr) {
@@ -32,7 +25,7 @@ Change PlanGetDel(Resp resp, const Item* item) {
 // A short one is put behind the value by the server, over the version found, so that the length is known.
 Change PlanAppend(const std::string& tail, size_t bytes_max, const Item* item) {
   const size_t before = item == nullptr ? 0 : item->value.size();
-  if (before + tail.size() > bytes_max) return ErrorOf(kTooLong);
+  if (before + tail.size() > bytes_max) return Change::OfError(kTooLong);
   Change change;
   AddInteger(static_cast<int64_t>(before + tail.size()), &change.reply);
   if (item != nullptr && tail.empty()) return change;
@@ -64,7 +57,7 @@ Change PlanSetRange(const RangeChange& range, const Item* item) {
     return change;
   }
   if (range.offset > range.bytes_max || range.part.size() > range.bytes_max - range.offset) {
-    return ErrorOf(kTooLong);
+    return Change::OfError(kTooLong);
   }
   change.action = Change::Action::kPut;
   if (item != nullptr) {
@@ -81,10 +74,10 @@ Change PlanSetRange(const RangeChange& range, const Item* item) {
 Change PlanIncrByFloat(const std::string& delta_text, const Item* item) {
   const auto before = item == nullptr ? std::optional<long double>(0) : FloatOf(item->value);
   const auto delta = FloatOf(delta_text);
-  if (!before || !delta) return ErrorOf(kNotAFloat);
+  if (!before || !delta) return Change::OfError(kNotAFloat);
   const long double after = *before + *delta;
   if (std::isnan(after) || std::isinf(after)) {
-    return ErrorOf("ERR increment would produce NaN or Infinity");
+    return Change::OfError("ERR increment would produce NaN or Infinity");
   }
   Change change;
   change.action = Change::Action::kPut;

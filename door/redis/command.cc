@@ -15,17 +15,19 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"client", -2, commands::Client},
     {"command", -1, commands::CommandCommand},
     {"config", -2, commands::Config},
-    {"dbsize", 1, commands::DbSize},
+    {"dbsize", 1, commands::DbSize, InMulti::kRefused},
     {"decr", 2, commands::Decr},
     {"decrby", 3, commands::DecrBy},
     {"del", -2, commands::Del},
+    {"discard", 1, commands::Discard, InMulti::kDone},
     {"echo", 2, commands::Echo},
+    {"exec", 1, commands::Exec, InMulti::kDone},
     {"exists", -2, commands::Exists},
     {"expire", -3, commands::Expire},
     {"expireat", -3, commands::ExpireAt},
     {"expiretime", 2, commands::ExpireTime},
-    {"flushall", -1, commands::FlushAll},
-    {"flushdb", -1, commands::FlushAll},
+    {"flushall", -1, commands::FlushAll, InMulti::kRefused},
+    {"flushdb", -1, commands::FlushAll, InMulti::kRefused},
     {"get", 2, commands::Get},
     {"getdel", 2, commands::GetDel},
     {"getex", -2, commands::GetEx},
@@ -36,9 +38,11 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"incrby", 3, commands::IncrBy},
     {"incrbyfloat", 3, commands::IncrByFloat},
     {"info", -1, commands::Info},
-    {"keys", 2, commands::Keys},
+    {"keys", 2, commands::Keys, InMulti::kRefused},
     {"mget", -2, commands::MGet},
     {"mset", -3, commands::MSet},
+    {"msetnx", -3, commands::MSetNx},
+    {"multi", 1, commands::Multi, InMulti::kDone},
     {"persist", 2, commands::Persist},
     {"pexpire", -3, commands::PExpire},
     {"pexpireat", -3, commands::PExpireAt},
@@ -46,10 +50,10 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"ping", -1, commands::Ping},
     {"psetex", 4, commands::PSetEx},
     {"pttl", 2, commands::PTtl},
-    {"quit", -1, commands::Quit},
-    {"randomkey", 1, commands::RandomKey},
-    {"reset", 1, commands::Reset},
-    {"scan", -2, commands::Scan},
+    {"quit", -1, commands::Quit, InMulti::kDone},
+    {"randomkey", 1, commands::RandomKey, InMulti::kRefused},
+    {"reset", 1, commands::Reset, InMulti::kDone},
+    {"scan", -2, commands::Scan, InMulti::kRefused},
     {"select", 2, commands::Select},
     {"set", -3, commands::Set},
     {"setex", 4, commands::SetEx},
@@ -60,6 +64,8 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"ttl", 2, commands::Ttl},
     {"type", 2, commands::Type},
     {"unlink", -2, commands::Del},
+    {"unwatch", 1, commands::Unwatch},
+    {"watch", -2, commands::Watch, InMulti::kDone},
 });
 
 constexpr size_t kNameMax = 16;
@@ -74,6 +80,12 @@ bool IsWord(std::string_view text, std::string_view word) {
 
 bool Command::Takes(size_t count) const {
   return arity < 0 ? count >= static_cast<size_t>(-arity) : count == static_cast<size_t>(arity);
+}
+
+std::string UpperCaseOf(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return upper;
 }
 
 size_t command_count() { return kCommands.size(); }

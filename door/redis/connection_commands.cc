@@ -161,6 +161,7 @@ void Quit(Call& call) {
 void Reset(Call& call) {
   call.session().resp = Resp::k2;
   call.session().name.clear();
+  call.multi().Clear();
   call.Answer("+RESET\r\n");
 }
 

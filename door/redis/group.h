@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "door/redis/reply.h"
 
@@ -19,10 +20,11 @@ class Group {
 
   bool is_each() const { return kind_ == Kind::kEach; }
   void Add(int64_t number) { sum_ += number; }
-  // Once all of them have ended.
+  // Once all of them have ended. They may then begin again.
   std::string_view Closing() {
     text_.clear();
-    if (kind_ == Kind::kSum) AddInteger(sum_, &text_);
+    const int64_t sum = std::exchange(sum_, 0);
+    if (kind_ == Kind::kSum) AddInteger(sum, &text_);
     if (kind_ == Kind::kOk) text_ = kOkReply;
     return text_;
   }

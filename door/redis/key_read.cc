@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "door/connection.h"
+#include "door/redis/transaction_items.h"
 #include "door/worker.h"
 
 namespace plov::door::redis {
@@ -74,6 +75,11 @@ bool KeyRead::TakeItem(const Client::GetResult& result, std::string* to) {
   }
   show_(*this, item, to);
   return true;
+}
+
+void KeyRead::RunOn(TransactionItems* items, std::string* to) {
+  *to += heading;
+  show_(*this, items->Find(key_), to);
 }
 
 void KeyRead::Keep() {

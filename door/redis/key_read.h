@@ -10,11 +10,11 @@
 
 #include "door/redis/group.h"
 #include "door/redis/reply.h"
-#include "door/request.h"
+#include "door/redis/step.h"
 
 namespace plov::door::redis {
 
-class KeyRead final : public Request {
+class KeyRead final : public Step {
  public:
   // Adds the reply; `item` is nullptr where the key is absent.
   using Show = void (*)(const KeyRead& read, const Item* item, std::string* to);
@@ -31,6 +31,7 @@ class KeyRead final : public Request {
 
   std::string_view key() const override { return key_; }
   bool TakeItem(const Client::GetResult& result, std::string* to) override;
+  void RunOn(TransactionItems* items, std::string* to) override;
   // It has no steps: a write of its key never comes here.
   void Start(Worker*) override {}
   void Keep() override;

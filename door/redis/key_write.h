@@ -13,18 +13,20 @@
 #include <string_view>
 
 #include "door/counters.h"
+#include "door/redis/change.h"
 #include "door/redis/group.h"
-#include "door/request.h"
+#include "door/redis/step.h"
 
 namespace plov::door::redis {
 
-class KeyWrite : public Request {
+class KeyWrite : public Step {
  public:
   // Of several keys.
   SharedGroup group;
 
   std::string_view key() const final { return key_; }
   bool TakeItem(const Client::GetResult&, std::string*) final { return true; }
+  void RunOn(TransactionItems* items, std::string* to) final;
   void Start(Worker* worker) final;
   // It has copies from the beginning.
   void Keep() final {}
@@ -35,6 +37,9 @@ class KeyWrite : public Request {
  protected:
   explicit KeyWrite(std::string_view key) : key_(key) { kind = Kind::kWrite; }
 
+  // What it makes of the item, which is nullptr where the key is absent, and then nothing is touched or deleted.
+  virtual Change Plan(const Item* item) = 0;
+  // Has the server do it.
   virtual void Begin() = 0;
   Client& client();
   void Count(door::Count which);
@@ -62,6 +67,7 @@ class StoreWrite final : public KeyWrite {
   size_t bytes() const override { return KeyWrite::bytes() + value_.capacity(); }
 
  private:
+  Change Plan(const Item* item) override;
   void Begin() override;
 
   const std::string value_;
@@ -74,6 +80,7 @@ class TouchWrite final : public KeyWrite {
   TouchWrite(std::string_view key, Lifetime ttl) : KeyWrite(key), ttl_(ttl) {}
 
  private:
+  Change Plan(const Item* item) override;
   void Begin() override;
 
   const Lifetime ttl_;
@@ -84,6 +91,7 @@ class DeleteWrite final : public KeyWrite {
   explicit DeleteWrite(std::string_view key) : KeyWrite(key) {}
 
  private:
+  Change Plan(const Item* item) override;
   void Begin() override;
 };
 
@@ -94,6 +102,7 @@ class NumberWrite final : public KeyWrite {
   NumberWrite(std::string_view key, int64_t delta) : KeyWrite(key), delta_(delta) {}
 
  private:
+  Change Plan(const Item* item) override;
   void Begin() override;
 
   const int64_t delta_;

@@ -55,22 +55,18 @@ void RedisProtocol::EndRequest() {
 void RedisProtocol::Run() {
   switch (reader_.refusal()) {
     case RespReader::Refusal::kTooLarge:
-      connection_->Add(Answer::OfError("ERR plov: an argument is larger than --max-item"));
-      return;
+      return Refuse("ERR plov: an argument is larger than --max-item");
     case RespReader::Refusal::kNoMemory:
-      connection_->worker()->counters().Add(Count::kOutOfMemory);
-      connection_->Add(Answer::OfError(kOutOfMemory));
-      return;
+      return RefuseForMemory();
     case RespReader::Refusal::kNone:
       break;
   }
   const Command* command = FindCommand(reader_.arguments()[0]);
-  if (command == nullptr) return RefuseUnknown();
-  if (!HasMemory()) {
-    connection_->worker()->counters().Add(Count::kOutOfMemory);
-    connection_->Add(Answer::OfError(kOutOfMemory));
-    return;
+  if (command == nullptr) {
+    connection_->worker()->counters().Add(Count::kBadRequests);
+    return Refuse(UnknownText());
   }
+  if (!HasMemory()) return RefuseForMemory();
   RunCommand(command);
 }
 
@@ -83,17 +79,47 @@ bool RedisProtocol::HasMemory() {
 }
 
 void RedisProtocol::RunCommand(const Command* command) {
-  call_.emplace(Call::Place{connection_, &session_, &options_, reader_.is_owned()}, command,
-                reader_.arguments());
+  call_.emplace(Call::Place{connection_, &session_, &multi_, &options_, reader_.is_owned()},
+                command, reader_.arguments());
   if (!command->Takes(call_->count())) {
-    call_->RefuseArity();
+    RefuseArity(*command);
+  } else if (multi_.is_open() && command->in_multi != InMulti::kDone) {
+    Queue(command);
   } else {
     call_->Run();
   }
   if (call_->is_over()) call_.reset();
 }
 
-void RedisProtocol::RefuseUnknown() {
+// EXEC with arguments ends the transaction.
+void RedisProtocol::RefuseArity(const Command& command) {
+  multi_.Spoil();
+  if (command.run != commands::Exec) return call_->RefuseArity();
+  multi_.Clear();
+  call_->Refuse("EXECABORT Transaction discarded because of: " + call_->ArityText());
+}
+
+void RedisProtocol::Queue(const Command* command) {
+  if (command->in_multi == InMulti::kRefused) {
+    return Refuse("ERR plov: " + UpperCaseOf(command->name) + " cannot be a part of a transaction");
+  }
+  if (!connection_->Reserve(QueuedCommand::BytesOf(reader_.arguments()))) return RefuseForMemory();
+  multi_.Add(command, reader_.arguments());
+  call_->Answer("+QUEUED\r\n");
+}
+
+// What is refused between MULTI and EXEC has EXEC do nothing.
+void RedisProtocol::Refuse(std::string_view text) {
+  multi_.Spoil();
+  connection_->Add(Answer::OfError(text));
+}
+
+void RedisProtocol::RefuseForMemory() {
+  connection_->worker()->counters().Add(Count::kOutOfMemory);
+  Refuse(kOutOfMemory);
+}
+
+std::string RedisProtocol::UnknownText() const {
   constexpr size_t kShownMax = 128;
   const auto arguments = reader_.arguments();
   std::string shown;
@@ -105,8 +131,7 @@ void RedisProtocol::RefuseUnknown() {
   std::string text = "ERR unknown command '";
   text += arguments[0].substr(0, kShownMax);
   text += "', with args beginning with: ";
-  connection_->worker()->counters().Add(Count::kBadRequests);
-  connection_->Add(Answer::OfError(text + shown));
+  return text + shown;
 }
 
 }  // namespace plov::door::redis

@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "door/protocol.h"
 #include "door/redis/command.h"
+#include "door/redis/multi.h"
 #include "door/redis/resp_reader.h"
 
 namespace plov::door::redis {
@@ -25,7 +27,9 @@ class RedisProtocol final : public Protocol {
   bool is_answering() const override { return call_.has_value(); }
   std::span<char> wanted() override { return reader_.wanted(); }
   void Filled(size_t bytes) override { reader_.Filled(bytes); }
-  size_t bytes() const override { return reader_.bytes() + session_.name.capacity(); }
+  size_t bytes() const override {
+    return reader_.bytes() + session_.name.capacity() + multi_.bytes();
+  }
 
  private:
   // What was added refers to the input until the end of the turn; a command of many keys is added in pieces, and the
@@ -34,13 +38,18 @@ class RedisProtocol final : public Protocol {
 
   void Run();
   void RunCommand(const Command* command);
+  void Queue(const Command* command);
   bool HasMemory();
-  void RefuseUnknown();
+  void RefuseArity(const Command& command);
+  void Refuse(std::string_view text);
+  void RefuseForMemory();
+  std::string UnknownText() const;
   void EndRequest();
 
   Connection* connection_;
   const RedisOptions& options_;
   Session session_;
+  Multi multi_;
   RespReader reader_;
   std::optional<Call> call_;  // that is not over
 };

@@ -31,7 +31,7 @@ void Rewrite::TakeFound(const Client::GetResult& result) {
     Count(door::Count::kOutOfMemory);
     return EndWithError(kOutOfMemory);
   }
-  change_ = plan_(item);
+  change_ = Plan(item);
   Apply(item);
 }
 
@@ -43,6 +43,7 @@ void Rewrite::Apply(const Item* item) {
     case Change::Action::kPut:
       return Put({.mode = item == nullptr ? PutMode::kAdd : PutMode::kSet,
                   .expected_version = version,
+                  .flags = change_.flags,
                   .ttl = change_.ttl});
     case Change::Action::kAppend:
       return Put({.mode = PutMode::kAppend, .expected_version = version});

@@ -12,32 +12,14 @@
 
 namespace plov::door::redis {
 
-// What is to become of an item, and the reply once it has.
-struct Change {
-  enum class Action : uint8_t {
-    kNothing,
-    kPut,     // `value`, with `ttl`
-    kAppend,  // `value` behind the one that is there; at most kAppendMax bytes
-    kTouch,   // `ttl`
-    kDelete,
-  };
-  static constexpr size_t kAppendMax = size_t{16} << 10;
-
-  Action action = Action::kNothing;
-  std::string value;
-  Lifetime ttl = {};
-  std::string reply;
-  bool is_error = false;
-};
-
 class Rewrite final : public KeyWrite {
  public:
   // Eight clients that append to one key by one worker: one of 1600 was the slower one more than 1000 times.
   static constexpr uint32_t kTriesMax = 20'000;
-  // `item` is nullptr where the key is absent, and then the change touches and deletes nothing.
-  using Plan = std::move_only_function<Change(const Item* item)>;
+  // As KeyWrite::Plan; it may be asked several times.
+  using Planner = std::move_only_function<Change(const Item* item)>;
 
-  Rewrite(std::string_view key, Plan plan) : KeyWrite(key), plan_(std::move(plan)) {}
+  Rewrite(std::string_view key, Planner plan) : KeyWrite(key), plan_(std::move(plan)) {}
 
   bool has_steps() const override { return true; }
   size_t bytes() const override {
@@ -45,6 +27,7 @@ class Rewrite final : public KeyWrite {
   }
 
  private:
+  Change Plan(const Item* item) override { return plan_(item); }
   void Begin() override { LookUp(); }
   void LookUp();
   void TakeFound(const Client::GetResult& result);
@@ -54,7 +37,7 @@ class Rewrite final : public KeyWrite {
   void EndLost(const Error& error);
   void End();
 
-  Plan plan_;
+  Planner plan_;
   Change change_;
   uint32_t tries_ = 0;
 };

@@ -1,10 +1,12 @@
-// Commands that store: SET, SETNX, SETEX, PSETEX, GETSET, MSET, and GETEX, which has SET's options.
+// Commands that store: SET, SETNX, SETEX, PSETEX, GETSET, MSET, MSETNX, and GETEX, which has SET's options.
 
 #include <utility>
 
 #include "door/redis/command.h"
 #include "door/redis/expiry.h"
 #include "door/redis/set_options.h"
+#include "door/redis/store_several.h"
+#include "door/redis/transaction.h"
 
 namespace plov::door::redis {
 
@@ -86,6 +88,15 @@ void SetWithExpiry(const Call& call, ExpiryUnit unit) {
   AddSet(call, {}, call[3], *ending);
 }
 
+KeyValues KeyValuesOf(const Call& call) {
+  KeyValues items;
+  items.reserve(call.count() / 2);
+  for (size_t i = 1; i < call.count(); i += 2) {
+    items.push_back({std::string(call[i]), std::string(call[i + 1])});
+  }
+  return items;
+}
+
 Change PlanGetEx(bool persists, const std::expected<Ending, ExpiryError>& ending, Resp resp,
                  const Item* item) {
   Change change;
@@ -140,11 +151,27 @@ void GetSet(Call& call) {
   AddSet(call, options, call[2], {});
 }
 
+// As one where that may be; else one by one.
 void MSet(Call& call) {
   if (call.count() % 2 == 0) return call.RefuseArity();
+  if (!call.is_in_transaction() && call.count() / 2 <= StoreSeveral::kItemsMax) {
+    if (call.TakesKeys(2)) call.connection()->Add(new StoreSeveral(KeyValuesOf(call)));
+    return;
+  }
   call.AddSeveral({.kind = Group::Kind::kOk, .step = 2}, [&call](size_t i) {
     return new StoreWrite(call[i], std::string(call[i + 1]), {}, {});
   });
+}
+
+void MSetNx(Call& call) {
+  if (call.count() % 2 == 0) return call.RefuseArity();
+  if (!call.TakesKeys(2)) return;
+  auto* step = new StoreNew(KeyValuesOf(call));
+  if (call.is_in_transaction()) return call.Add(step);
+  Transaction::Content content;
+  content.bytes = step->bytes();
+  content.steps.emplace_back(step);
+  call.connection()->Add(new Transaction(std::move(content), call.resp(), &call.options()));
 }
 
 void GetEx(Call& call) {

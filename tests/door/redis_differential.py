@@ -14,6 +14,7 @@ import threading
 import time
 
 from redis_scripts import CLOSING, KEYS, SCRIPTS, SPLIT, TURNS, request
+from redis_transaction_scripts import SPLIT_TRANSACTIONS, TRANSACTION_SCRIPTS
 from servers import Servers, skip
 
 END = b"$11\r\nTHAT-IS-ALL\r\n"
@@ -108,10 +109,12 @@ class Client:
         line = self.replies.readline()
         assert line.endswith(b"\r\n"), f"it closed after {line}"
         kind, text = line[:1], line[1:-2]
-        if kind == b"*":
-            return [self.read() for _ in range(int(text))]
+        if kind in b"*%" and text != b"-1":
+            return [self.read() for _ in range(int(text) * (2 if kind == b"%" else 1))]
+        if text == b"-1" and kind in b"*$":
+            return None
         if kind == b"$":
-            return None if text == b"-1" else self.replies.read(int(text) + 2)[:-2]
+            return self.replies.read(int(text) + 2)[:-2]
         return line[:-2]
 
 
@@ -176,7 +179,8 @@ def main():
     with Servers(*sys.argv[1:3]) as servers:
         door = servers.start_door("127.0.0.1:0", options=("--threads", "1"), protocol="redis")
         comparison = Comparison(servers.start_redis(), door)
-        for name, script in SCRIPTS.items():
+        scripts = SCRIPTS | TRANSACTION_SCRIPTS
+        for name, script in scripts.items():
             comparison.check(name, lambda address, script=script: ask(address, [script]))
             comparison.check(f"{name}, RESP3", lambda address, script=script: ask(
                 address, [script], hello=request("hello", 3)))
@@ -188,8 +192,8 @@ def main():
         comparison.check("all keys", lambda address: ask_all_keys(address, stored))
         for address in (comparison.redis, door):
             ask(address, [request("flushall")])
-        for name in SPLIT:
-            script = SCRIPTS[name]
+        for name in SPLIT + SPLIT_TRANSACTIONS:
+            script = scripts[name]
             for size in (1, 7):
                 pieces = [script[i:i + size] for i in range(0, len(script), size)]
                 comparison.check(f"{name} in pieces of {size}",

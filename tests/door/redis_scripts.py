@@ -22,7 +22,7 @@ NUMBERS = ("", "x", "-1", "+5", " 7", "7 ", "7x", "007", "-0", "0", "1.5", "0x10
 FLOATS = NUMBERS + ("3.0e3", "-1.2", "inf", "-inf", "nan", "1e500", "1e-500", ".5", "5.", "0.1",
                     "1e17", "10.50", "1234567890123456789.123456789")
 # Those that are offered, with how many arguments they have (Redis counts the name; below 0 at least so many).
-ARITIES = {"append": 3, "auth": -2, "client": -2, "config": -2, "dbsize": 1, "decr": 2, "decrby": 3, "del": -2,
+ARITIES = {"append": 3, "discard": 1, "exec": 1, "msetnx": -3, "multi": 1, "unwatch": 1, "watch": -2, "auth": -2, "client": -2, "config": -2, "dbsize": 1, "decr": 2, "decrby": 3, "del": -2,
            "echo": 2, "exists": -2, "expire": -3, "expireat": -3, "expiretime": 2, "get": 2,
            "getdel": 2, "getex": -2, "getrange": 4, "getset": 3, "incr": 2, "incrby": 3,
            "incrbyfloat": 3, "keys": 2, "mget": -2, "mset": -3, "persist": 2, "pexpire": -3, "pexpireat": -3,
@@ -360,6 +360,9 @@ TURNS = {f"number {text!r}": [request("set", "n", text), request("incr", "n"), r
                               request("decrby", "n", 2), request("get", "n")] for text in NUMBERS}
 
 CLOSING = {
+    "quit in multi": script("multi\nset a 1\nquit\nexec"),
+    "an end in multi": script("watch a\nset a 1\nmulti\nset a 2"),
+    "an end behind exec": script("watch a\nmulti\nset a 2\nexec\nget a"),
     "quit": script("set a 1\nquit\nget a"),
     "quit inline": b"QUIT\r\nping\r\n",
     "bad count": b"*x\r\n",
