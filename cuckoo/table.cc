@@ -54,7 +54,7 @@ uint64_t* Table::WordsOf(uint64_t index) const {
 std::optional<Bucket> Table::Load(uint64_t index) {
   if (const Bucket* kept = rewrites_->Find(WordsOf(index))) return *kept;
   Bucket bucket;
-  verify::CopyFromShared(bucket.words(), WordsOf(index), geometry_.bucket_bytes);
+  verify::CopyBucketFromShared(&bucket, WordsOf(index), geometry_.bucket_bytes);
   if (bucket.Whole(geometry_.bucket_bytes, geometry_.SeedOf(index))) return bucket;
   ++stats_.corrupt;
   return std::nullopt;

@@ -190,6 +190,15 @@ std::optional<WriteReply> Store::Write(const Request& request, uint64_t now_us, 
   return Commit(request, now_us, writing);
 }
 
+Bucket Store::InlineItem(const Request& request, uint64_t now_us, ItemView* item) {
+  *item = ItemOf(request, now_us);
+  item->version = NextVersion();
+  item->mask = masks_.Next();
+  Bucket bucket;
+  bucket.SetInline(*item, verify::kBucketBytesMax);
+  return bucket;
+}
+
 std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t now_us,
                                              Writing* writing) {
   SweepIfDue(kSweepPerWrite, now_us);
@@ -199,7 +208,7 @@ std::optional<WriteReply> Store::WriteInline(const Request& request, uint64_t no
     return Refuse(status, target);
   }
   ItemView item;
-  const Bucket bucket = MakeItem(request, now_us, writing, &item);
+  const Bucket bucket = InlineItem(request, now_us, &item);
   return Apply(request, now_us, {target, bucket, item}, writing);
 }
 

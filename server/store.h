@@ -360,9 +360,11 @@ class Store : private cuckoo::GrowingTable::Records {
   void PublishPut(const PendingWrite& pending, const Target& target);
   std::optional<WriteReply> WriteInline(const verify::Request& request, uint64_t now_us,
                                         Writing* writing);
-  // Draws its version, and seals its record if it has one.
-  verify::Bucket MakeItem(const verify::Request& request, uint64_t now_us, Writing* writing,
-                          verify::ItemView* item);
+  // Draw its version: of an item that is inline, or of one in a record, which is sealed.
+  verify::Bucket InlineItem(const verify::Request& request, uint64_t now_us,
+                            verify::ItemView* item);
+  verify::Bucket RecordItem(const verify::Request& request, uint64_t hash, uint64_t now_us,
+                            const Writing& writing, verify::ItemView* item);
   Code CheckTogether(const Together& together, uint64_t now_us, size_t* inserts);
   bool MakeJournalRoom(size_t writes);
   void DeferOne(const verify::Request& write, uint64_t now_us, size_t together, Writing* writing);

@@ -18,6 +18,9 @@ namespace {
 // the guest of a home with its old place and its home, the home, the bucket, and with the stash the home once more and
 // the stash's.
 constexpr size_t kBucketsPerWrite = 8;
+// What a read or a write of one counts for: a COMMIT of many is a slice of its own.
+constexpr size_t kWorkBytes = 1024;
+
 constexpr size_t JournalBytes(size_t writes) {
   const size_t entries = cuckoo::Rewrites::kMovedMax + kBucketsPerWrite * std::bit_ceil(writes);
   return (entries * verify::kJournalWords * verify::kWordBytes + kPageBytes - 1) / kPageBytes *
@@ -83,6 +86,7 @@ std::optional<WriteReply> Store::CommitTogether(const Together& together, uint64
     if (status == Code::kVersionMismatch) ++stats_.commits_refused;
     return WriteReply{status, 0};
   }
+  work_bytes_ += (together.reads.size() + together.writes.size()) * kWorkBytes;
   if (together.writes.empty()) {
     ++stats_.commits;
     return WriteReply{Code::kOk, last_version()};
@@ -117,7 +121,8 @@ void Store::DeferOne(const Request& write, uint64_t now_us, size_t together, Wri
     return;
   }
   ItemView item;
-  const Bucket bucket = MakeItem(write, now_us, writing, &item);
+  const Bucket bucket = writing->place ? RecordItem(write, target.hash, now_us, *writing, &item)
+                                       : InlineItem(write, now_us, &item);
   LogPut(write, item, writing);
   pending_.Add(PendingPut(write, {target, bucket, item}, writing), together);
 }

@@ -116,30 +116,26 @@ std::optional<WriteReply> Store::Commit(const Request& request, uint64_t now_us,
     return Refuse(status, target);
   }
   ItemView item;
-  const Bucket bucket = MakeItem(request, now_us, writing, &item);
+  const Bucket bucket = RecordItem(request, target.hash, now_us, *writing, &item);
   return Apply(request, now_us, {target, bucket, item}, writing);
 }
 
-Bucket Store::MakeItem(const Request& request, uint64_t now_us, Writing* writing, ItemView* item) {
+Bucket Store::RecordItem(const Request& request, uint64_t hash, uint64_t now_us,
+                         const Writing& writing, ItemView* item) {
   *item = ItemOf(request, now_us);
   item->version = NextVersion();
-  Bucket bucket;
-  if (!writing->place) {
-    item->mask = masks_.Next();
-    bucket.SetInline(*item, verify::kBucketBytesMax);
-    return bucket;
-  }
-  const Writing::Place& place = *writing->place;
-  item->mask = writing->mask;
+  const Writing::Place& place = *writing.place;
+  item->mask = writing.mask;
   verify::WriteRecordHead(place.shared, *item, place.record_bytes - place.at);
-  if (writing->value_digest) {
-    verify::SealLongRecord(place.shared, request.key.size(), *writing->value_digest);
+  if (writing.value_digest) {
+    verify::SealLongRecord(place.shared, request.key.size(), *writing.value_digest);
   } else {
     verify::SealRecord(place.shared, place.record_bytes, record_seed_);
     work_bytes_ += place.record_bytes;
   }
-  bucket.SetReference({HashOf(request.key), item->version, place.offset,
-                       static_cast<uint32_t>(place.record_bytes), 0, item->mask.word()},
+  Bucket bucket;
+  bucket.SetReference({hash, item->version, place.offset, static_cast<uint32_t>(place.record_bytes),
+                       0, item->mask.word()},
                       verify::kBucketBytesMax);
   return bucket;
 }

@@ -44,7 +44,7 @@ bool Transaction::waits() const {
   return room_.waits() || (placed_ < writings_.size() && writings_[placed_].room.waits());
 }
 
-void Transaction::Reset() {
+void Transaction::Drop() {
   for (Store::Writing& writing : writings_) store_->Abandon(&writing);
   writings_.clear();
   all_ = {};

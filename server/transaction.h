@@ -33,9 +33,13 @@ class Transaction {
   bool waits() const;
 
   // It is over, or given up: what is placed and was not applied is free.
-  void Reset();
+  void Reset() {
+    if (is_open()) Drop();
+  }
 
  private:
+  void Drop();
+
   Store* store_ = nullptr;
   verify::Transaction all_;
   std::vector<Store::Writing> writings_;  // of its writes

@@ -83,6 +83,29 @@ int Touches(const Plovd& server, Shared* shared) {
   return failed == 0 ? 0 : 2;
 }
 
+// As large as they may be, many at a time.
+int Commits(const Plovd& server, Shared* shared) {
+  Client client = server.Connect({.timeout = std::chrono::seconds(30)});
+  std::vector<std::string> keys;
+  for (int i = 0; i < 1280; ++i) keys.push_back("flood" + std::to_string(i));
+  uint64_t failed = 0;
+  while (!shared->stop && failed == 0) {
+    for (size_t first = 0; first < keys.size(); first += 128) {
+      std::vector<CommitWrite> writes;
+      for (size_t i = 0; i < 128; ++i) {
+        writes.push_back(
+            {.key = keys[first + i], .value = "a value for a record, not for a bucket"});
+      }
+      client.StartCommit({}, writes, [&](const Client::PutResult& result) {
+        failed += !result;
+        ++shared->operations;
+      });
+    }
+    while (client.Poll() > 0) continue;
+  }
+  return failed == 0 ? 0 : 2;
+}
+
 // Of a table that was large once, as many at a time as the client likes.
 int Flushes(const Plovd& server, Shared* shared) {
   Client client = server.Connect({.timeout = std::chrono::seconds(30)});
@@ -243,6 +266,7 @@ TEST(Flood, KeepsNobodyWaiting) {
       {"small PUTs on 16 connections", SmallPuts, 16, "256M"},
       {"PUTs of 16 MiB", LargePuts, 1, "256M"},
       {"TOUCHes of 16 MiB", Touches, 1, "256M"},
+      {"commits of 128 writes", Commits, 1, "256M"},
       {"flushes", Flushes, 1, "256M", true},
       {"refused PUTs", RefusedPuts, 1, "32M"},
       {"GETs by message of 16 MiB", Messages(MessageOfGets<false>), 1, "256M"},
