@@ -47,7 +47,9 @@ class ByteReader {
     const auto taken = TakeBytes(sizeof(Number));
     return taken.empty() ? Number{} : NumberAt<Number>(taken, 0);
   }
-  std::string TakeText(uint64_t bytes) {
+  std::string TakeText(uint64_t bytes) { return std::string(TakeView(bytes)); }
+  // Of the reader's own bytes.
+  std::string_view TakeView(uint64_t bytes) {
     const auto taken = TakeBytes(bytes);
     return {reinterpret_cast<const char*>(taken.data()), taken.size()};
   }
