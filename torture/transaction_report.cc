@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace plov::torture {
 
@@ -20,7 +21,8 @@ Excerpt ExcerptOf(const TransactionViolation& violation) {
                             .call = CallText(record),
                             .result = ResultText(record)});
   }
-  std::ranges::stable_sort(excerpt.rows, {}, &ExcerptRow::start);
+  std::ranges::sort(excerpt.rows, {},
+                    [](const ExcerptRow& row) { return std::pair(row.start, row.is_impossible); });
   return excerpt;
 }
 
