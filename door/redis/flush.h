@@ -4,21 +4,14 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
-#include "door/request.h"
+#include "door/redis/lone_request.h"
 
 namespace plov::door::redis {
 
-class Flush final : public Request {
+class Flush final : public LoneRequest {
  public:
-  Flush() { kind = Kind::kAlone; }
-
-  std::string_view key() const override { return {}; }
-  bool TakeItem(const Client::GetResult&, std::string*) override { return true; }
   void Start(Worker* worker) override;
-  void Keep() override {}
-  void Recycle() override { delete this; }
   size_t bytes() const override { return sizeof(*this) + reply.capacity(); }
 };
 

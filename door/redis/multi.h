@@ -17,10 +17,8 @@ namespace plov::door::redis {
 
 struct Command;
 
-// What WATCH saw of its keys.
+// What WATCH saw of its keys, kCommitItemsMax at most.
 struct Watches {
-  static constexpr size_t kKeysMax = 128;
-
   struct Watch {
     std::string key;
     Version version;  // 0: it was absent

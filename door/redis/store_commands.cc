@@ -154,7 +154,7 @@ void GetSet(Call& call) {
 // As one where that may be; else one by one.
 void MSet(Call& call) {
   if (call.count() % 2 == 0) return call.RefuseArity();
-  if (!call.is_in_transaction() && call.count() / 2 <= StoreSeveral::kItemsMax) {
+  if (!call.is_in_transaction() && call.count() / 2 <= kCommitItemsMax) {
     if (call.TakesKeys(2)) call.connection()->Add(new StoreSeveral(KeyValuesOf(call)));
     return;
   }

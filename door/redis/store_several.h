@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "door/redis/lone_request.h"
 #include "door/redis/step.h"
-#include "door/request.h"
 
 namespace plov::door::redis {
 
@@ -23,18 +23,13 @@ struct KeyValue {
 };
 using KeyValues = std::vector<KeyValue>;
 
-// Where they are of several shards, or too many bytes, they are stored one by one.
-class StoreSeveral final : public Request {
+// Where the server does not take them together, or they are too many bytes, they are stored one by one.
+class StoreSeveral final : public LoneRequest {
  public:
-  static constexpr size_t kItemsMax = 128;
+  // kCommitItemsMax at most.
+  explicit StoreSeveral(KeyValues items) : items_(std::move(items)) {}
 
-  explicit StoreSeveral(KeyValues items) : items_(std::move(items)) { kind = Kind::kAlone; }
-
-  std::string_view key() const override { return {}; }
-  bool TakeItem(const Client::GetResult&, std::string*) override { return true; }
   void Start(Worker* worker) override;
-  void Keep() override {}
-  void Recycle() override { delete this; }
   size_t bytes() const override;
 
  private:

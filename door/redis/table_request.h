@@ -6,31 +6,24 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "door/connection.h"
 #include "door/counters.h"
+#include "door/redis/lone_request.h"
 #include "door/redis/reply.h"
-#include "door/request.h"
 #include "door/worker.h"
 
 namespace plov::door::redis {
 
-class TableRequest : public Request {
+class TableRequest : public LoneRequest {
  public:
-  TableRequest() { kind = Kind::kAlone; }
-
-  std::string_view key() const final { return {}; }
-  bool TakeItem(const Client::GetResult&, std::string*) final { return true; }
   void Start(Worker* worker) final {
     worker_ = worker;
     worker->counters().Add(Count::kOthers);
     Begin();
   }
   void Abandon() final { abandoned_->store(true, std::memory_order_relaxed); }
-  void Keep() final {}
-  void Recycle() final { delete this; }
   size_t bytes() const override { return sizeof(*this) + reply.capacity(); }
 
  protected:

@@ -26,9 +26,7 @@ Transaction::Transaction(Content content, Resp resp, const RedisOptions* options
     : content_(std::move(content)),
       resp_(resp),
       options_(options),
-      reserved_bytes_(content_.bytes) {
-  kind = Kind::kAlone;
-}
+      reserved_bytes_(content_.bytes) {}
 
 void Transaction::Start(Worker* worker) {
   worker_ = worker;
@@ -37,7 +35,7 @@ void Transaction::Start(Worker* worker) {
   WantKeys();
   if (items_.count() == 0) return GoOn();
   if (options_->is_cluster) return EndWithError(kNoClusters);
-  if (items_.count() > TransactionItems::kKeysMax) return EndWithError(kTooLarge);
+  if (items_.count() > kCommitItemsMax) return EndWithError(kTooLarge);
   Read();
 }
 

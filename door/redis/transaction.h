@@ -13,11 +13,11 @@
 #include <string>
 #include <string_view>
 
+#include "door/redis/lone_request.h"
 #include "door/redis/multi.h"
 #include "door/redis/reply.h"
 #include "door/redis/step.h"
 #include "door/redis/transaction_items.h"
-#include "door/request.h"
 
 namespace plov::door::redis {
 
@@ -26,7 +26,7 @@ inline constexpr std::string_view kCrossSlot =
 
 struct RedisOptions;
 
-class Transaction final : public Request {
+class Transaction final : public LoneRequest {
  public:
   // What came of it.
   struct Outcome {
@@ -47,11 +47,7 @@ class Transaction final : public Request {
 
   Transaction(Content content, Resp resp, const RedisOptions* options);
 
-  std::string_view key() const override { return {}; }
-  bool TakeItem(const Client::GetResult&, std::string*) override { return true; }
   void Start(Worker* worker) override;
-  void Keep() override {}
-  void Recycle() override { delete this; }
   size_t bytes() const override { return sizeof(*this) + reserved_bytes_; }
 
  private:

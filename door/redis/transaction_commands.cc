@@ -95,7 +95,7 @@ void Discard(Call& call) {
 void Watch(Call& call) {
   if (call.multi().is_open()) return call.Refuse("ERR WATCH inside MULTI is not allowed");
   if (!call.TakesKeys(1)) return;
-  if (call.count() - 1 > Watches::kKeysMax) return call.Refuse(kTooManyWatched);
+  if (call.count() - 1 > kCommitItemsMax) return call.Refuse(kTooManyWatched);
   std::vector<std::string> keys;
   for (size_t i = 1; i < call.count(); ++i) keys.emplace_back(call[i]);
   call.connection()->Add(new WatchRequest(std::move(keys), call.multi().watches()));

@@ -59,7 +59,7 @@ void TransactionItems::Apply(std::string_view key, Change change) {
       break;
   }
   entry.is_changed = true;
-  is_too_large_ = is_too_large_ || change.value.size() > kWrittenBytesMax;
+  is_too_large_ = is_too_large_ || change.value.size() > kCommitBytesMax;
   Store(&entry, std::move(change.value), like);
   if (change.action == Change::Action::kDelete) entry.item.reset();
 }

@@ -19,10 +19,6 @@ namespace plov::door::redis {
 
 class TransactionItems {
  public:
-  // What Client::Commit takes: keys that are read, and bytes of values that are written.
-  static constexpr size_t kKeysMax = 128;
-  static constexpr size_t kWrittenBytesMax = size_t{16} << 10;
-
   // Keys stay as long as this. What is to be the value's part is copied; else only the version is kept.
   enum class Part : uint8_t { kVersionOnly, kValue };
   void Want(std::string_view key, Part part);

@@ -50,7 +50,7 @@ void WatchRequest::End() {
 bool WatchRequest::AddWatches() {
   for (size_t i = 0; i < keys_.size(); ++i) {
     if (watches_->Has(keys_[i])) continue;
-    if (watches_->all.size() == Watches::kKeysMax) return false;
+    if (watches_->all.size() == kCommitItemsMax) return false;
     watches_->all.push_back({keys_[i], versions_[i]});
   }
   return true;

@@ -13,27 +13,21 @@
 #include <string_view>
 #include <vector>
 
+#include "door/redis/lone_request.h"
 #include "door/redis/multi.h"
-#include "door/request.h"
 
 namespace plov::door::redis {
 
 inline constexpr std::string_view kTooManyWatched =
     "ERR plov: a connection watches 128 keys at most";
 
-class WatchRequest final : public Request {
+class WatchRequest final : public LoneRequest {
  public:
-  // keys: Watches::kKeysMax at most.
+  // keys: kCommitItemsMax at most.
   WatchRequest(std::vector<std::string> keys, std::shared_ptr<Watches> watches)
-      : keys_(std::move(keys)), watches_(std::move(watches)) {
-    kind = Kind::kAlone;
-  }
+      : keys_(std::move(keys)), watches_(std::move(watches)) {}
 
-  std::string_view key() const override { return {}; }
-  bool TakeItem(const Client::GetResult&, std::string*) override { return true; }
   void Start(Worker* worker) override;
-  void Keep() override {}
-  void Recycle() override { delete this; }
   size_t bytes() const override;
 
  private:

@@ -183,6 +183,11 @@ struct PutItem {
   PutOptions options = {};
 };
 
+// What a Commit has at most, of reads and of writes, and in bytes of all their keys and values with what each has beside
+// them.
+inline constexpr size_t kCommitItemsMax = 128;
+inline constexpr size_t kCommitBytesMax = size_t{16} << 10;
+
 // What a Commit rests on: what Get or Snapshot said of a key.
 struct CommitRead {
   std::string_view key;
