@@ -22,16 +22,18 @@ constexpr auto kTooMuch = "the keys and values of a commit are 16 KiB at most";
 // Bucket versions have 32 bits: two of them are compared only when no more time lies between (A6).
 constexpr auto kComparableFor = std::chrono::microseconds(cuckoo::kConfirmationUsMax);
 
+static_assert(kCommitItemsMax == verify::kTransactionReadsMax &&
+              kCommitItemsMax == verify::kTransactionWritesMax);
+static_assert(kCommitBytesMax == kEagerValueBytesMax);
+
 verify::Request RequestOf(const CommitWrite& write) {
   verify::Request request;
   request.operation = write.value ? verify::Operation::kPut : verify::Operation::kDelete;
   request.key = write.key;
   if (!write.value) return request;
-  const std::chrono::seconds ttl = write.ttl.duration();
   request.value = *write.value;
   request.flags = write.flags;
-  request.ttl_seconds = static_cast<uint32_t>(std::min<int64_t>(ttl.count(), UINT32_MAX));
-  request.expiry = write.ttl.expiry();
+  SetLifetime(write.ttl, &request);
   return request;
 }
 
@@ -90,12 +92,6 @@ std::expected<std::vector<std::optional<Item>>, Error> Transactions::Snapshot(
 std::optional<Error> Transactions::WhyNot(std::span<const std::string_view> keys) const {
   if (engine_->is_cluster()) return Error{Code::kInvalidArgument, kTakesNoCommits};
   if (!std::ranges::all_of(keys, KeyIsGood)) return BadKey();
-  const uint32_t shard = engine_->ShardOf(keys.front());
-  for (const std::string_view key : keys) {
-    if (engine_->ShardOf(key) == shard) continue;
-    return Error{Code::kInvalidArgument,
-                 "the keys of a commit are all of one shard: start plovd with --shards 1"};
-  }
   return std::nullopt;
 }
 
@@ -111,15 +107,13 @@ Client::PutResult EncodedCommit::ResultOf(WriteResult result) const {
   if (result) return writes == 0 ? 0 : result->version - (writes - 1);
   Error error = std::move(result.error());
   if (error.code == Code::kVersionMismatch) error.message = kDoesNotStand;
-  if (error.code == Code::kInvalidArgument) error.message = kTakesNoCommits;
   return std::unexpected(std::move(error));
 }
 
 std::expected<EncodedCommit, Error> Transactions::Encode(
     std::span<const CommitRead> reads, std::span<const CommitWrite> writes) const {
   if (reads.empty() && writes.empty()) return Refuse("a commit reads or writes something");
-  if (reads.size() > verify::kTransactionReadsMax ||
-      writes.size() > verify::kTransactionWritesMax) {
+  if (reads.size() > kCommitItemsMax || writes.size() > kCommitItemsMax) {
     return Refuse("a commit has 128 reads and 128 writes at most");
   }
   std::vector<std::string_view> keys;
@@ -137,11 +131,11 @@ std::expected<EncodedCommit, Error> Transactions::Encode(
     bytes += write.key.size() + transaction.writes.back().value.size();
   }
   if (auto why = WhyNot(keys)) return std::unexpected(std::move(*why));
-  if (bytes > kEagerValueBytesMax) return Fail(Code::kTooLarge, kTooMuch);
+  if (bytes > kCommitBytesMax) return Fail(Code::kTooLarge, kTooMuch);
   EncodedCommit commit{.key = std::string(keys.front()),
                        .body = verify::EncodeTransaction(transaction),
                        .writes = writes.size()};
-  if (commit.body.size() > kEagerValueBytesMax) return Fail(Code::kTooLarge, kTooMuch);
+  if (commit.body.size() > kCommitBytesMax) return Fail(Code::kTooLarge, kTooMuch);
   return commit;
 }
 

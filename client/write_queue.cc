@@ -28,6 +28,8 @@ constexpr auto kNoAnswer =
     "no answer within the deadline: the write may have been applied, or may be yet";
 constexpr auto kTakesNone = "the server takes no requests (stopped or overloaded)";
 
+constexpr auto kOneShardOnly =
+    "a server with a log takes commits of keys of one shard: start plovd with --shards 1";
 constexpr auto kLogIsFull =
     "the disk of the server's log is full: free some of it, and writes go on by themselves";
 constexpr auto kTooLargeToModify =
@@ -56,9 +58,7 @@ Request RequestOf(const Write& write, uint64_t sequence,
   request.compares = write.expected_value.has_value();
   request.creates = write.creates;
   request.flags = write.flags;
-  const std::chrono::seconds ttl = write.ttl.duration();
-  request.ttl_seconds = static_cast<uint32_t>(std::min<int64_t>(ttl.count(), UINT32_MAX));
-  request.expiry = write.ttl.expiry();
+  SetLifetime(write.ttl, &request);
   request.request_id = sequence;
   request.sequence = sequence;
   request.expected_version = write.expected_version;
@@ -83,6 +83,12 @@ bool MustBeEager(const Request& request) {
 
 Error TooLargeToModify() { return Said(Code::kTooLarge, kTooLargeToModify); }
 
+void SetLifetime(const Lifetime& ttl, Request* request) {
+  request->ttl_seconds =
+      static_cast<uint32_t>(std::min<int64_t>(ttl.duration().count(), UINT32_MAX));
+  request->expiry = ttl.expiry();
+}
+
 Error ErrorOfStatus(Code status, uint64_t version) {
   switch (status) {
     case Code::kNotFound:
@@ -98,6 +104,7 @@ Error ErrorOfStatus(Code status, uint64_t version) {
     case Code::kTooLarge:
       return Said(status, "the value is over the server's --max-value");
     case Code::kInvalidArgument:
+      if (version == verify::kOneShardOnly) return Said(status, kOneShardOnly);
       return Said(status, "keys are 1 to 1024 bytes");
     case Code::kPermission:
       return Said(status, fabric::kMayNotWrite);

@@ -132,6 +132,9 @@ class WriteQueue {
   uint64_t answered_ = 0;
 };
 
+// How long the item that a write stores lives.
+void SetLifetime(const Lifetime& ttl, verify::Request* request);
+
 // What is appended, or compared and stored, has to be in its message.
 Error TooLargeToModify();
 

@@ -11,13 +11,14 @@ void Rewrites::Keep(uint64_t* words, const Kept& bucket) {
   }
 }
 
-void Rewrites::Record(const verify::CommitJournal& journal) {
+void Rewrites::Record(const verify::CommitJournal& journal,
+                      const verify::CommitDecision& decision) {
   if (journal_ == nullptr) return;
   for (size_t i = 0; i < kept_.size(); ++i) {
     const Kept& kept = kept_[i];
     journal.Put(i, kept.place, kept.bucket, kept.bucket_bytes);
   }
-  journal.Seal(kept_.size());
+  journal.Seal(kept_.size(), decision);
   // What it holds may be older than these.
   verify::ClearJournal(journal_);
 }

@@ -51,7 +51,7 @@ class Rewrites {
   void Begin() { keeps_ = true; }
   // All that are kept, in three steps, for who has those of several tables: what a restart redoes, which needs room for
   // all of them where there is a journal; no reader finds any of them whole; all find the new ones.
-  void Record(const verify::CommitJournal& journal);
+  void Record(const verify::CommitJournal& journal, const verify::CommitDecision& decision);
   void Retract();
   void Publish(const verify::CommitJournal& journal);
 

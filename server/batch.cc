@@ -18,6 +18,8 @@ verify::Cause Batch::CauseOf(Outcome outcome) const {
       return Cause::kDisk;
     case Outcome::kReads:
       return Cause::kValue;
+    case Outcome::kTurns:
+      return Cause::kQueue;
     case Outcome::kAgain:
       break;
     default:

@@ -30,6 +30,7 @@ class Batch {
     kLogs,    // goes on when the disk has caught up
     kReads,   // goes on when a value has arrived
     kAsks,    // goes on when the main thread has answered
+    kTurns,   // goes on in the turns of several shards
     kBroken,  // no client of ours sends this
   };
 

@@ -83,6 +83,7 @@ std::expected<std::unique_ptr<HostedShards>, Error> HostedShards::Open(
     auto restored = hosted->RestoreFromLog(options.log.mode);
     if (!restored) return std::unexpected(restored.error());
   }
+  if (!options.shards.is_of_cluster() && hosted->shards_.size() > 1) hosted->JoinShards();
   return hosted;
 }
 
@@ -118,7 +119,9 @@ std::expected<void, Error> HostedShards::OpenStores(const ServerOptions& options
     if (auto opened = OpenStore(store_options, warm); !opened) return opened;
     shards_.back()->Show(admission);
     // The shards of one server hash alike; what was recovered says how.
-    store_options.hash_seed = shards_.back()->store_to_restore()->superblock().hash_seed;
+    const Store& store = *shards_.back()->store_to_restore();
+    store_options.hash_seed = store.superblock().hash_seed;
+    store_options.decided.push_back(store.decided());
     paths.push_back(store_options.warm_path);
   }
   return CheckAllWarm(paths);
@@ -196,6 +199,13 @@ std::expected<void, Error> HostedShards::RestoreFromLog(log::CommitMode mode) {
     shards_[i]->LogTo({log_->of_shard(number), mode, log_->feed_of_shard(number), tail});
   }
   return {};
+}
+
+void HostedShards::JoinShards() {
+  std::vector<Siblings::Sibling> all;
+  for (const auto& shard : shards_) all.push_back(shard->AsSibling());
+  siblings_ = std::make_unique<Siblings>(std::move(all));
+  for (const auto& shard : shards_) shard->Join(siblings_.get());
 }
 
 void HostedShards::Start() {

@@ -12,6 +12,7 @@
 #include "server/durable_log.h"
 #include "server/server_options.h"
 #include "server/shard.h"
+#include "server/siblings.h"
 #include "server/warm_start.h"
 
 namespace plov::server {
@@ -45,11 +46,13 @@ class HostedShards {
   std::expected<void, Error> OpenStore(const StoreOptions& options, WarmStart* warm);
   std::expected<void, Error> CheckAllWarm(const std::vector<std::string>& paths) const;
   std::expected<void, Error> RestoreFromLog(log::CommitMode mode);
+  void JoinShards();
 
   ShardSet set_;
   std::vector<WarmStart> warm_;           // of each shard, with --warm and --log
   std::vector<std::string> without_log_;  // the memory files of a server without a log
   std::unique_ptr<DurableLog> log_;
+  std::unique_ptr<Siblings> siblings_;  // null: of one shard, or of a cluster
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 

@@ -62,13 +62,25 @@ void Redo(const Region& region, const Superblock& superblock, const uint64_t* jo
   }
 }
 
+// decided: of the shards before this one.
+bool Happened(const Region& region, const Superblock& superblock,
+              const verify::CommitDecision& decision, std::span<const uint64_t> decided) {
+  if (decision.id == 0) return true;
+  if (decision.shard == superblock.shard) {
+    return verify::CommitJournal::Decided(region.data()) == decision.id;
+  }
+  return decision.shard < decided.size() && decided[decision.shard] == decision.id;
+}
+
 // Once, before anything else is written.
-void RedoCommit(const Region& region, const Superblock& superblock) {
+void RedoCommit(const Region& region, const Superblock& superblock,
+                std::span<const uint64_t> decided) {
   const uint64_t* head =
       verify::WordsAt(region.data(), verify::kJournalOffset + verify::kCommitJournalAt);
   const uint64_t offset = verify::LoadWord(head + 1);
   const auto journal = verify::CommitJournal::Of(region.data(), offset, superblock.incarnation);
   if (!journal.IsWhole()) return;
+  if (!Happened(region, superblock, journal.decision(), decided)) return journal.Clear();
   constexpr size_t kEntryBytes = verify::kJournalWords * verify::kWordBytes;
   const uint64_t count = verify::LoadWord(head + 2);
   if (count > superblock.region_bytes / kEntryBytes ||
@@ -110,8 +122,9 @@ void RedoSuperblock(const Region& region) {
                               PageAt(region, verify::kMirrorOffset));
 }
 
-bool RedoJournal(const Region& region, const Superblock& superblock) {
-  RedoCommit(region, superblock);
+bool RedoJournal(const Region& region, const Superblock& superblock,
+                 std::span<const uint64_t> decided) {
+  RedoCommit(region, superblock, decided);
   Redo(region, superblock, verify::WordsAt(region.data(), verify::kJournalOffset));
   return verify::CommitJournal::Of(region.data(), 0, superblock.incarnation).redone();
 }

@@ -2,7 +2,7 @@
 //
 // What a killed server can leave behind, and what becomes of it:
 //   a rewrite of a bucket under way    redone from the journal (verify/journal.h)
-//   those of a COMMIT                  all redone, or none had begun
+//   those of a COMMIT                  all redone, or none had begun; of several shards, as one of them decides
 //   of the superblock                  the other page is whole, and replaces it
 //   a record nobody refers to          free memory; its write was never acknowledged
 //   `live` 0 under a reference (W3)    the reference is the truth: `live` is set again
@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <span>
 #include <vector>
 
 #include "cuckoo/growing_table.h"
@@ -46,9 +47,10 @@ std::expected<verify::Superblock, Error> FormerSuperblock(const Region& region);
 // Makes the first page whole where only the mirror is: before the mirror is written again.
 void RedoSuperblock(const Region& region);
 
-// Redoes the bucket rewrite that may have been under way, or those of a COMMIT. Whether the last COMMIT was redone, by
-// this restart or one before.
-bool RedoJournal(const Region& region, const verify::Superblock& superblock);
+// Redoes the bucket rewrite that may have been under way, or those of a COMMIT. decided: Store::decided of the shards before
+// this one. Whether the last COMMIT was redone, by this restart or one before.
+bool RedoJournal(const Region& region, const verify::Superblock& superblock,
+                 std::span<const uint64_t> decided);
 
 // Takes over table and records. `table` is in kSteady, or in kMoving when there are two.
 class Recovery {

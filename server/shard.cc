@@ -41,6 +41,15 @@ Shard::Shard(std::unique_ptr<Store> store, const ClientTimeouts& timeouts, const
 }
 
 bool Shard::Turn() {
+  bool worked;
+  {
+    const auto turn = TakeTurn();
+    worked = TurnAlone();
+  }
+  return StepTogether() || worked;
+}
+
+bool Shard::TurnAlone() {
   if (NeedsTicks()) Tick();
   bool worked = Step();
   if (flush_.is_wanted()) {
@@ -62,7 +71,33 @@ bool Shard::Turn() {
   return worked;
 }
 
+// The oldest COMMIT of several shards. Its peer and batch are no sibling's business.
+bool Shard::StepTogether() {
+  for (; !given_up_.empty(); given_up_.pop_front()) given_up_.front().GiveUpInTurns();
+  if (awaits_turns_.empty()) return false;
+  const Waiting next = awaits_turns_.front();
+  awaits_turns_.pop_front();
+  Peer* peer = next.peer();
+  if (peer == nullptr || peer->batch == nullptr) return true;
+  Transaction& transaction = peer->batch->transaction;
+  peer->batch->GoOn(MonotonicUs());
+  transaction.GoInTurns(MonotonicUs(), peer->batch->writing.room.may_wait);
+  const bool waits = !transaction.answer() && transaction.waits();
+  const auto turn = TakeTurn();
+  writes_wait_ = writes_wait_ || waits;
+  Serve(next.endpoint, next.id, peer);
+  return !waits;
+}
+
+Siblings::Sibling Shard::AsSibling() {
+  return {.store = store_.get(), .turn = &turn_, .on_commit = [this] {
+            publisher_.Touch();
+            if (sleeps_) Wake();
+          }};
+}
+
 int Shard::SleepMs() const {
+  const auto turn = TakeTurn();
   int sleep_ms = commit_ != nullptr ? commit_->SleepMs() : -1;
   const auto at_most = [&](int ms) { sleep_ms = sleep_ms < 0 ? ms : std::min(sleep_ms, ms); };
   if (writes_wait_) at_most(kWaitMs);
@@ -77,14 +112,20 @@ std::vector<int> Shard::fds() const {
   return fds;
 }
 
+// A sibling's COMMIT that has come since the last turn is work.
 bool Shard::Arm() {
-  bool armed = commit_ == nullptr || commit_->Arm();
+  const auto turn = TakeTurn();
+  const bool has_work = siblings_ != nullptr && publisher_.has_moved();
+  bool armed = !has_work && (commit_ == nullptr || commit_->Arm());
   for (const Endpoint& endpoint : endpoints_) armed = endpoint.port->Arm() && armed;
   counters_.sleeps += armed ? 1 : 0;
+  sleeps_ = armed;
   return armed;
 }
 
 void Shard::Disarm(std::span<const int> readable) {
+  const auto turn = TakeTurn();
+  sleeps_ = false;
   if (commit_ != nullptr) commit_->Disarm(readable);
   for (const Endpoint& endpoint : endpoints_) fabric::Disarm(endpoint.port, readable);
 }
@@ -198,6 +239,8 @@ void Shard::Abandon(Peer* peer) {
   gets_.Abandon(peer);
   if (peer->batch == nullptr) return;
   store_->Abandon(&peer->batch->writing);
+  Transaction& transaction = peer->batch->transaction;
+  if (transaction.is_of_several()) given_up_.push_back(std::move(transaction));
   peer->batch->EndRequest();
   EndBatch(peer);
 }
@@ -267,6 +310,9 @@ Shard::Outcome Shard::Serve(Endpoint* endpoint, PeerId id, Peer* peer) {
     case Outcome::kLogs:
     case Outcome::kAsks:
       waiting_.push_back({endpoint, id});
+      break;
+    case Outcome::kTurns:
+      awaits_turns_.push_back({endpoint, id});
       break;
     case Outcome::kReads:
       break;

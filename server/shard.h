@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -28,9 +29,11 @@
 #include "server/sessions.h"
 #include "server/shard_counters.h"
 #include "server/shard_log.h"
+#include "server/siblings.h"
 #include "server/slice.h"
 #include "server/slow_log.h"
 #include "server/store.h"
+#include "server/turn_lock.h"
 #include "server/warnings.h"
 #include "server/write_handler.h"
 #include "verify/message.h"
@@ -69,6 +72,12 @@ class Shard {
     writes_.CommitBy(commit_.get());
     flush_.CommitBy(commit_.get());
   }
+  // COMMITs write its siblings' stores, too, and theirs this one's; before the first turn. They outlive the last.
+  void Join(const Siblings* siblings) {
+    siblings_ = siblings;
+    writes_.Join(siblings);
+  }
+  Siblings::Sibling AsSibling();
   // All connections end; what was not answered is not.
   void CloseClients();
   // Who answers commands; before the first turn. Null: they are refused.
@@ -124,6 +133,11 @@ class Shard {
 
   using Outcome = Batch::Outcome;
 
+  std::unique_lock<TurnLock> TakeTurn() const {
+    return siblings_ == nullptr ? std::unique_lock<TurnLock>() : std::unique_lock(turn_);
+  }
+  bool TurnAlone();
+  bool StepTogether();
   bool StepEndpoint(Endpoint* endpoint);
   bool StepBatch();
   void Open(Endpoint* endpoint, const fabric::PortEvent& event);
@@ -181,8 +195,13 @@ class Shard {
   uint64_t drained_version_ = 0;  // what Drain waits for, since drain_since_us_
   uint64_t drain_since_us_ = 0;
   Warnings warnings_;
-  std::deque<Waiting> waiting_;  // whose batch waits for its next slice
-  bool writes_wait_ = false;     // for memory that clients give back, some of these
+  const Siblings* siblings_ = nullptr;
+  mutable TurnLock turn_;             // for the store; where there are siblings
+  bool sleeps_ = false;               // or is about to
+  std::deque<Waiting> waiting_;       // whose batch waits for its next slice
+  std::deque<Waiting> awaits_turns_;  // whose COMMIT is of several shards
+  std::deque<Transaction> given_up_;  // such COMMITs of peers that are gone
+  bool writes_wait_ = false;          // for memory that clients give back, some of these
   std::vector<std::unique_ptr<Batch>> idle_batches_;
 
  public:

@@ -28,8 +28,7 @@ class ShardCommit {
   // kDone: it takes the write now, or `refusal` says why not. kLogs: later.
   virtual Batch::Outcome Ask(const verify::Request& request, WriteReply* refusal) const = 0;
   // The same of all writes of a COMMIT, and of what it has read; who cannot take several at once refuses it.
-  virtual Batch::Outcome AskTogether(const verify::Transaction& /*all*/,
-                                     WriteReply* refusal) const {
+  virtual Batch::Outcome AskTogether(const Store::Together& /*all*/, WriteReply* refusal) const {
     *refusal = {Code::kInvalidArgument, 0};
     return Batch::Outcome::kDone;
   }

@@ -34,7 +34,7 @@ Batch::Outcome ShardLog::Ask(const verify::Request& request, WriteReply* refusal
 }
 
 // All of it in one batch, so that a torn end of the log has none of it.
-Batch::Outcome ShardLog::AskTogether(const verify::Transaction& all, WriteReply* refusal) const {
+Batch::Outcome ShardLog::AskTogether(const Store::Together& all, WriteReply* refusal) const {
   size_t bytes = 0;
   bool may_write = true;
   // A read asks whether its key is there.

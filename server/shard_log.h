@@ -33,7 +33,7 @@ class ShardLog final : public ShardCommit {
     return LoggedOwner(owner, log_->id());
   }
   Batch::Outcome Ask(const verify::Request& request, WriteReply* refusal) const override;
-  Batch::Outcome AskTogether(const verify::Transaction& all, WriteReply* refusal) const override;
+  Batch::Outcome AskTogether(const Store::Together& all, WriteReply* refusal) const override;
   uint64_t rests_on() const override { return holds_replies() ? log_->last_batch() : 0; }
   void AnswerSync(Batch* batch, verify::Reply* reply) override;
   void AnswerSnapshot(verify::Reply* reply) override;

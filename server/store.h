@@ -68,6 +68,8 @@ struct StoreOptions {
   std::string warm_path = {};  // the file to keep the memory in; empty: none
   bool discards_warm = false;  // what that file holds is given up
   bool evicts = false;         // items make room for others; needs that no log is kept
+  std::vector<uint64_t> decided =
+      {};  // Store::decided of the shards before it, whose files were opened
 };
 
 struct StoreStats {
@@ -131,10 +133,29 @@ class Store : private cuckoo::GrowingTable::Records {
     std::span<const verify::Request> writes;  // PUTs and DELETEs
     std::span<Writing> writings;              // of these
   };
-  // The reply's version is the last write's, and those before it have those before. kVersionMismatch: a read does not
-  // stand. nullopt: again. Without an answer of kOk the places are the caller's yet.
-  std::optional<WriteReply> CommitTogether(const Together& together, uint64_t now_us,
-                                           RoomSearch* room);
+  // Whether what was read stands, or kVersionMismatch; and room for all of it. kOk: nothing can fail from here on. nullopt:
+  // again. Without kOk the places are the caller's yet. Of several stores each is asked, then each takes every next step.
+  std::optional<Code> Ready(const Together& together, uint64_t now_us, RoomSearch* room);
+  // A write's version, which it returns, is greater than `after`. together: so many are published with it, of the first.
+  uint64_t Stage(const verify::Request& write, uint64_t now_us, uint64_t after, size_t together,
+                 Writing* writing);
+  // All that was staged, unless it waits for the log (strict): of one store; or of several in these steps. KeepStaged
+  // returns the last one's version.
+  void PublishTogether(size_t count);
+  uint64_t KeepStaged(size_t count);
+  void Record(const verify::CommitDecision& decision) {
+    rewrites_.Record(commit_journal_, decision);
+  }
+  // In the memory of one of them: from now on a restart finds them published.
+  void Decide(uint64_t id) {
+    if (!options_.warm_path.empty()) verify::CommitJournal::Decide(region_.data(), id);
+  }
+  uint64_t decided() const { return verify::CommitJournal::Decided(region_.data()); }
+  void RetractStaged() { rewrites_.Retract(); }
+  void ShowStaged();
+  void CountCommit() { ++stats_.commits; }
+  // Whether writes are published once they are durable.
+  bool defers() const { return defers_; }
 
   // What a log holds becomes true again, operation by operation in its order, after the items of a snapshot;
   // before LogTo, and while nobody is connected. In warm memory, unless the key has a newer item there. kOk,
@@ -367,8 +388,6 @@ class Store : private cuckoo::GrowingTable::Records {
                             const Writing& writing, verify::ItemView* item);
   Code CheckTogether(const Together& together, uint64_t now_us, size_t* inserts);
   bool MakeJournalRoom(size_t writes);
-  void DeferOne(const verify::Request& write, uint64_t now_us, size_t together, Writing* writing);
-  void PublishTogether(size_t count);
   void Overwrite(const Target& target, const verify::Bucket& item);
   std::optional<Code> Replace(const Target& target, const verify::Bucket& item, uint64_t now_us,
                               RoomSearch* room);

@@ -76,59 +76,59 @@ bool Store::MakeJournalRoom(size_t writes) {
   return true;
 }
 
-// Nothing of it can fail once all is checked: an insert has room in the stash, as in Defer, and the journal has room for
-// all buckets. A cache is full always, and has free buckets.
-std::optional<WriteReply> Store::CommitTogether(const Together& together, uint64_t now_us,
-                                                RoomSearch* room) {
+// Nothing of it can fail once it is ready: an insert has room in the stash, as in Defer, and the journal has room for all
+// buckets. A cache is full always, and has free buckets.
+std::optional<Code> Store::Ready(const Together& together, uint64_t now_us, RoomSearch* room) {
   size_t inserts = 0;
   if (const Code status = CheckTogether(together, now_us, &inserts); status != Code::kOk) {
     if (status == Code::kCorrupt) ++stats_.corrupt;
     if (status == Code::kVersionMismatch) ++stats_.commits_refused;
-    return WriteReply{status, 0};
+    return status;
   }
   work_bytes_ += (together.reads.size() + together.writes.size()) * kWorkBytes;
-  if (together.writes.empty()) {
-    ++stats_.commits;
-    return WriteReply{Code::kOk, last_version()};
-  }
+  if (together.writes.empty()) return Code::kOk;
   const size_t heap_bytes = inserts * cuckoo::Stash::HeapBytes(verify::kKeyBytesMax);
   const bool has_room =
       inserts == 0 || (MayStash(heap_bytes, evicts()) && MakeStashRoomFor(inserts));
-  if (!has_room || !MakeJournalRoom(together.writes.size())) {
-    if (MakeRoom(room, 0, now_us)) return std::nullopt;
-    ++stats_.no_space;
-    return Refusal(Code::kNoSpace);
-  }
-  if (keeps_tail()) tail_->Announce();
-  for (size_t i = 0; i < together.writes.size(); ++i) {
-    DeferOne(together.writes[i], now_us, i == 0 ? together.writes.size() : 1,
-             &together.writings[i]);
-  }
-  ++stats_.commits;
-  const uint64_t last = last_version();
-  if (!defers_) PublishTogether(together.writes.size());
-  return WriteReply{Code::kOk, last};
+  if (has_room && MakeJournalRoom(together.writes.size())) return Code::kOk;
+  if (MakeRoom(room, 0, now_us)) return std::nullopt;
+  ++stats_.no_space;
+  return Code::kNoSpace;
 }
 
 // What the writes before it leave is what it finds.
-void Store::DeferOne(const Request& write, uint64_t now_us, size_t together, Writing* writing) {
+uint64_t Store::Stage(const Request& write, uint64_t now_us, uint64_t after, size_t together,
+                      Writing* writing) {
   Target target{};
   FindTarget(write, now_us, &target);
+  superblock_.Pass(after);
+  if (keeps_tail() && !tail_->announces()) tail_->Announce();
   if (write.operation == Operation::kDelete) {
     const uint64_t version = NextVersion();
     if (log_ != nullptr) AppendDelete(write, version, writing->client_id);
     pending_.Add(PendingDelete(write.key, target.hash, version), together);
-    return;
+    return version;
   }
   ItemView item;
   const Bucket bucket = writing->place ? RecordItem(write, target.hash, now_us, *writing, &item)
                                        : InlineItem(write, now_us, &item);
   LogPut(write, item, writing);
   pending_.Add(PendingPut(write, {target, bucket, item}, writing), together);
+  return item.version;
 }
 
 // W12. A restart finds all of it as it was until Record, and as it is to be from then on.
 void Store::PublishTogether(size_t count) {
+  const uint64_t last = KeepStaged(count);
+  Record({});
+  if (keeps_tail()) tail_->Show();
+  RetractStaged();
+  ShowStaged();
+  if (tail_ != nullptr) tail_->SetPublished(last);
+  if (tail_ != nullptr && defers_) tail_->SetDurable(last);
+}
+
+uint64_t Store::KeepStaged(size_t count) {
   uint64_t last = 0;
   rewrites_.Begin();
   for (; count > 0; --count) {
@@ -136,12 +136,11 @@ void Store::PublishTogether(size_t count) {
     Publish(pending_.first());
     pending_.RemoveFirst();
   }
-  rewrites_.Record(commit_journal_);
-  if (keeps_tail()) tail_->Show();
-  rewrites_.Retract();
+  return last;
+}
+
+void Store::ShowStaged() {
   rewrites_.Publish(commit_journal_);
-  if (tail_ != nullptr) tail_->SetPublished(last);
-  if (tail_ != nullptr && defers_) tail_->SetDurable(last);
   for (const verify::Reference& reference : free_later_) Free(reference);
   free_later_.clear();
 }

@@ -259,7 +259,7 @@ std::expected<void, Error> Store::OpenFresh() {
 std::expected<void, Error> Store::OpenFormer() {
   RedoSuperblock(region_);
   const Superblock former = superblock_.page();
-  const bool redid_commit = RedoJournal(region_, former);
+  const bool redid_commit = RedoJournal(region_, former, options_.decided);
   const auto tables = former.tables;
   for (const verify::TableExtent& extent : tables) {
     if (extent.generation == 0) continue;

@@ -62,15 +62,23 @@ Batch::Outcome WriteHandler::Ask(Peer* peer, WriteReply* refusal) {
     return commit_ == nullptr ? Outcome::kDone : commit_->Ask(request, refusal);
   }
   Transaction& transaction = peer->batch->transaction;
-  if (!transaction.is_open() && !transaction.Open(request, peer->logged_owner, store_)) {
+  if (!transaction.is_open() && !transaction.Open(request, peer->logged_owner, store_, siblings_)) {
     *refusal = {Code::kProtocol, 0};
     return Outcome::kDone;
   }
-  return commit_ == nullptr ? Outcome::kDone : commit_->AskTogether(transaction.all(), refusal);
+  if (commit_ == nullptr) return Outcome::kDone;
+  if (!transaction.is_of_several()) return commit_->AskTogether(transaction.together(), refusal);
+  *refusal = {Code::kInvalidArgument, verify::kOneShardOnly};
+  return Outcome::kDone;
 }
 
 Batch::Outcome WriteHandler::Commit(Batch* batch, WriteReply* write) {
   Transaction& transaction = batch->transaction;
+  if (transaction.is_of_several()) {
+    if (!transaction.answer()) return Outcome::kTurns;
+    *write = *transaction.answer();
+    return Outcome::kDone;
+  }
   const auto applied = transaction.Go(batch->times.slice_us(), batch->writing.room.may_wait);
   if (!applied) return transaction.waits() ? Outcome::kWaits : Outcome::kAgain;
   *write = *applied;

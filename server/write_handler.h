@@ -25,6 +25,7 @@ class WriteHandler {
       : store_(store), slices_(slices), counters_(counters) {}
   // Before the first write, if at all.
   void CommitBy(ShardCommit* commit) { commit_ = commit; }
+  void Join(const Siblings* siblings) { siblings_ = siblings; }
 
   // The request at hand of the peer's batch: its reply, when the outcome is kDone.
   Batch::Outcome Handle(Endpoint* endpoint, fabric::PeerId id, Peer* peer, verify::Reply* reply);
@@ -49,6 +50,7 @@ class WriteHandler {
   const Slices* slices_;
   ShardCounters* counters_;
   ShardCommit* commit_ = nullptr;
+  const Siblings* siblings_ = nullptr;  // null: COMMITs have its own keys alone
 };
 
 }  // namespace plov::server

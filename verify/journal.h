@@ -14,11 +14,15 @@
 // The buckets of a COMMIT become what they are to be together (plov(7), W12), and have a journal of their own, in
 // memory of the region that only they use:
 //  offset size field            in the journal's page, from 256 on
-//       0    8 checksum         of the next two words, under CommitJournalSeed
+//       0    8 checksum         of the next two words and of shard and commit, under CommitJournalSeed
 //       8    8 offset           of the entries in the region
 //      16    8 entries          each as the one above, kJournalWords apart
 //      24    8 redone           1: by a restart, since it was whole last
-// While it is whole its entries are what is to be, and the single entry means nothing.
+//      32    8 shard            whose journal's page decides
+//      40    8 commit           that this is of; 0: it decides by itself
+//      48    8 decided          the last commit that this page decided
+// While it is whole and decided its entries are what is to be, and the single entry means nothing. While it is whole and
+// not decided, its commit did not happen.
 #pragma once
 
 #include <array>
@@ -59,6 +63,12 @@ constexpr uint64_t CommitJournalSeed(uint64_t incarnation) {
   return Mix(incarnation ^ 0x636f6d6d6974);
 }
 
+// Where it is said that a COMMIT of several shards happened: when the page of that shard says so of this id.
+struct CommitDecision {
+  uint64_t shard = 0;
+  uint64_t id = 0;  // 0: a COMMIT of one shard, which happened when its journal is whole
+};
+
 // Of a shard whose memory is kept, else none.
 struct CommitJournal {
   uint64_t* head = nullptr;
@@ -77,13 +87,23 @@ struct CommitJournal {
            uint32_t bucket_bytes) const {
     WriteJournal(entries + index * kJournalWords, place, bucket, bucket_bytes);
   }
-  void Seal(uint64_t count) const {
+  void Seal(uint64_t count, const CommitDecision& decision) const {
     StoreWord(head + 1, offset);
     StoreWord(head + 2, count);
     StoreWord(head + 3, 0);
+    StoreWord(head + 4, decision.shard);
+    StoreWord(head + 5, decision.id);
     KeepStoreOrder();
-    PublishSeal(head, ChecksumOf(offset, count));
+    PublishSeal(head, Sum());
     KeepStoreOrder();
+  }
+  // Of a region whose memory is kept or not.
+  static void Decide(std::byte* region, uint64_t id) {
+    StoreWord(WordsAt(region, kJournalOffset + kCommitJournalAt) + 6, id);
+    KeepStoreOrder();
+  }
+  static uint64_t Decided(std::byte* region) {
+    return LoadWord(WordsAt(region, kJournalOffset + kCommitJournalAt) + 6);
   }
   void Clear() const {
     StoreWord(head, 0);
@@ -97,13 +117,13 @@ struct CommitJournal {
     Clear();
   }
   bool redone() const { return LoadWord(head + 3) == 1; }
-  bool IsWhole() const {
-    return LoadWord(head) == ChecksumOf(LoadWord(head + 1), LoadWord(head + 2));
-  }
+  bool IsWhole() const { return LoadWord(head) == Sum(); }
+  CommitDecision decision() const { return {LoadWord(head + 4), LoadWord(head + 5)}; }
 
  private:
-  uint64_t ChecksumOf(uint64_t at, uint64_t count) const {
-    const std::array words = {at, count};
+  uint64_t Sum() const {
+    const std::array words = {LoadWord(head + 1), LoadWord(head + 2), LoadWord(head + 4),
+                              LoadWord(head + 5)};
     return Checksum(words.data(), sizeof(words), seed);
   }
 };

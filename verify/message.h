@@ -158,6 +158,8 @@ struct Request {
 inline constexpr uint64_t kHostIsFull = 1;
 // The same when the disk of its log is full.
 inline constexpr uint64_t kLogIsFull = 2;
+// The version of a kInvalidArgument reply to a COMMIT when its keys would have to be of one shard.
+inline constexpr uint64_t kOneShardOnly = 1;
 
 struct Reply {
   Code status = Code::kOk;

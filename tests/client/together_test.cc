@@ -100,9 +100,39 @@ TEST_F(Together, AStartedCommitNeedsNoneOfItsStringsAnyMore) {
   EXPECT_EQ(ValuesOf(&client, {"key"}), std::vector<std::string>{"value"});
 }
 
-// A Commit has keys of one shard, a Snapshot of any.
-TEST(TogetherOverShards, ACommitHasKeysOfOneShard) {
+// Keys of any shards, where the server keeps no log.
+TEST(TogetherOverShards, ACommitHasKeysOfAll) {
   const Plovd server({"--memory", "64M", "--shards", "4"});
+  Client client = server.Connect({.timeout = seconds(20)});
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back("key" + std::to_string(i));
+  Reads reads;
+  Writes writes;
+  for (const std::string& name : names) {
+    reads.push_back({name, 0});
+    writes.push_back({.key = name, .value = name});
+  }
+  const auto done = client.Commit(reads, writes);
+  ASSERT_TRUE(done) << done.error().message;
+  const Views keys(names.begin(), names.end());
+  EXPECT_EQ(ValuesOf(&client, keys), names);
+  const auto items = client.Snapshot(keys);
+  ASSERT_TRUE(items);
+  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ((*items)[i]->version, *done + i);
+  EXPECT_EQ(client.Commit(reads, writes).error().code, Code::kVersionMismatch);
+  for (size_t i = 0; i < names.size(); ++i) reads[i].version = *done + i;
+  reads[17].version += 1;
+  writes = {{.key = names[3]}};
+  EXPECT_EQ(client.Commit(reads, writes).error().code, Code::kVersionMismatch);
+  reads[17].version -= 1;
+  EXPECT_EQ(client.Commit(reads, {}), 0u);
+  ASSERT_TRUE(client.Commit(reads, writes));
+  EXPECT_EQ(ValuesOf(&client, {names[3], names[4]}), (std::vector<std::string>{"none", names[4]}));
+}
+
+TEST(TogetherOverShards, WithALogItHasKeysOfOne) {
+  const test::TemporaryFolder folder;
+  const Plovd server({"--memory", "64M", "--shards", "4", "--log", folder.path() + "/log"});
   Client client = server.Connect({.timeout = seconds(20)});
   uint64_t refused = 0;
   for (int i = 0; i < 40; ++i) {
@@ -111,6 +141,7 @@ TEST(TogetherOverShards, ACommitHasKeysOfOneShard) {
         client.Commit({}, Writes{{.key = "key", .value = "1"}, {.key = key, .value = "1"}});
     if (!done) {
       EXPECT_EQ(done.error().code, Code::kInvalidArgument);
+      EXPECT_NE(done.error().message.find("--shards 1"), std::string::npos);
       ++refused;
     }
     EXPECT_EQ(ValuesOf(&client, {key})[0], done ? "1" : "none");
@@ -170,6 +201,10 @@ void Transfer(const std::vector<std::string>& options) {
 }
 
 TEST(TogetherTransfers, NoSnapshotFindsAnotherSum) { Transfer({"--memory", "64M"}); }
+
+TEST(TogetherTransfers, NorOverShards) {
+  Transfer({"--memory", "64M", "--shards", "3", "--threads", "2"});
+}
 
 TEST(TogetherTransfers, NorWithALog) {
   const test::TemporaryFolder folder;

@@ -243,7 +243,24 @@ def limits_are_told(servers):
 def keys_of_several_shards(servers):
     servers.plovd.kill()
     servers.plovd.wait()
-    servers.start_plovd("--shards", "2")
+    servers.start_plovd("--shards", "3")
+    keys = [f"k{i}" for i in range(30)]
+    everything = [x for key in keys for x in (key, 1)]
+    address = door(servers)
+    with Client(address) as client, Client(address) as other:
+        assert client.ask("msetnx", *everything) == b":1"
+        assert client.ask("msetnx", "new", 1, *everything) == b":0" and client.ask("exists", "new") == b":0"
+        assert transaction(client, *(("incr", key) for key in keys)) == [b":2"] * 30
+        assert client.ask("mset", *everything) == b"+OK" and client.ask("mget", *keys) == [b"1"] * 30
+        assert client.ask("watch", *keys) == b"+OK" and other.ask("set", "k17", 5) == b"+OK"
+        assert transaction(client, *(("incr", key) for key in keys)) is None
+        assert client.ask("mget", "k0", "k17") == [b"1", b"5"]
+
+
+def keys_of_several_shards_with_a_log(servers):
+    servers.plovd.kill()
+    servers.plovd.wait()
+    servers.start_plovd("--shards", "2", "--log", f"{servers.folder}/log", "--commit", "acked")
     cross_slot = b"-CROSSSLOT Keys in request don't hash to the same slot"
     keys = [f"k{i}" for i in range(30)]
     with Client(door(servers)) as client:
@@ -322,4 +339,4 @@ def clients_that_go(servers):
 if __name__ == "__main__":
     run_tests([transfers_keep_the_sum, msetnx_has_one_winner, mset_is_never_seen_in_part, redis_py,
                the_session_changes_with_it, an_item_that_ends_changes, flags_stay, limits_are_told, keys_of_several_shards,
-               memory_is_bounded, a_server_that_is_away, clients_that_go])
+               keys_of_several_shards_with_a_log, memory_is_bounded, a_server_that_is_away, clients_that_go])

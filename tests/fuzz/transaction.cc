@@ -1,14 +1,19 @@
-// What a COMMIT carries, and a store that is sent it.
+// What a COMMIT carries, and the stores of two shards that are sent it.
 //
-// Property: what was read of it is the same when it is written and read anew; and the store applies it whole, or says why
+// Property: what was read of it is the same when it is written and read anew; and the stores apply it whole, or say why
 // not.
 #include "verify/transaction.h"
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "server/siblings.h"
 #include "server/store.h"
 #include "server/transaction.h"
+#include "server/turn_lock.h"
 #include "tests/fuzz/input.h"
 
 namespace plov::fuzz {
@@ -36,21 +41,47 @@ void TestBytes(std::string_view bytes) {
   }
 }
 
-void TestStore(std::string_view bytes) {
-  static const std::unique_ptr<server::Store> store =
-      *server::Store::Create({.memory_bytes = size_t{8} << 20, .bucket_count = 64});
-  const Request request{
-      .operation = Operation::kCommit, .sequence = 1, .key = "key", .value = bytes};
+// The stores of a server's two shards.
+struct Shards {
+  std::array<server::TurnLock, 2> turns;
+  std::array<std::unique_ptr<server::Store>, 2> stores;
+  std::optional<server::Siblings> siblings;
+
+  Shards() {
+    std::vector<server::Siblings::Sibling> all;
+    for (uint32_t i = 0; i < stores.size(); ++i) {
+      stores[i] = *server::Store::Create({.memory_bytes = size_t{8} << 20,
+                                          .shard = i,
+                                          .shard_count = static_cast<uint32_t>(stores.size()),
+                                          .bucket_count = 64});
+      all.push_back({stores[i].get(), &turns[i], [] {}});
+    }
+    siblings.emplace(std::move(all));
+  }
+};
+
+void TestStores(std::string_view bytes) {
+  static Shards shards;
+  const auto all = verify::DecodeTransaction(bytes);
+  if (!all || (all->reads.empty() && all->writes.empty())) return;
+  const std::string_view key =
+      all->reads.empty() ? all->writes.front().key : all->reads.front().key;
+  const Request request{.operation = Operation::kCommit, .sequence = 1, .key = key, .value = bytes};
   server::Transaction transaction;
-  if (!transaction.Open(request, 1, store.get())) return;
-  const auto writes = transaction.all().writes;
+  const bool is_open = transaction.Open(
+      request, 1, shards.siblings->StoreOf(shards.siblings->Of(key)), &*shards.siblings);
+  Check(is_open, "a store takes what it is sent");
   std::optional<server::WriteReply> reply;
+  while (!reply && transaction.is_of_several()) {
+    transaction.GoInTurns(1, false);
+    reply = transaction.answer();
+  }
   while (!reply) reply = transaction.Go(1, false);
-  store->growth().OnConfirmed(UINT64_MAX);
-  if (reply->status != Code::kOk || writes.empty()) return;
-  Check(reply->version >= writes.size(), "each write has a version");
-  const Request& last = writes.back();
-  const auto hit = store->Get(last.key, 1);
+  for (const auto& store : shards.stores) store->growth().OnConfirmed(UINT64_MAX);
+  if (reply->status != Code::kOk || all->writes.empty()) return;
+  Check(reply->version >= all->writes.size(), "each write has a version");
+  const Request& last = all->writes.back();
+  const auto hit = shards.siblings->StoreOf(shards.siblings->Of(last.key))->Get(last.key, 1);
   const bool is_there = last.operation == Operation::kPut && last.expiry == 0;
   Check(is_there ? hit && hit->item.version() == reply->version : !hit || last.expiry != 0,
         "the last write is what is there");
@@ -62,6 +93,6 @@ void TestStore(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   plov::fuzz::TestBytes(bytes);
-  plov::fuzz::TestStore(bytes);
+  plov::fuzz::TestStores(bytes);
   return 0;
 }

@@ -259,6 +259,7 @@ TEST(Flood, KeepsNobodyWaiting) {
     const char* memory;
     bool loses = false;  // what the other one PUTs can go
     bool evicts = false;
+    const char* shards = "1";
   };
   const Case cases[] = {
       {"nothing", nullptr, 0, "256M"},
@@ -267,6 +268,7 @@ TEST(Flood, KeepsNobodyWaiting) {
       {"PUTs of 16 MiB", LargePuts, 1, "256M"},
       {"TOUCHes of 16 MiB", Touches, 1, "256M"},
       {"commits of 128 writes", Commits, 1, "256M"},
+      {"the same, of 4 shards", Commits, 1, "256M", false, false, "4"},
       {"flushes", Flushes, 1, "256M", true},
       {"refused PUTs", RefusedPuts, 1, "32M"},
       {"GETs by message of 16 MiB", Messages(MessageOfGets<false>), 1, "256M"},
@@ -278,7 +280,8 @@ TEST(Flood, KeepsNobodyWaiting) {
   std::printf("%-34s %8s %9s %9s %9s %9s %12s\n", "flood", "PUTs", "p50 us", "p99 us", "most us",
               "GET p99", "flood's ops");
   for (const Case& one : cases) {
-    const Plovd server({"--memory", one.memory, one.evicts ? "--evict=yes" : "--evict=no"});
+    const Plovd server({"--memory", one.memory, one.evicts ? "--evict=yes" : "--evict=no",
+                        "--shards", one.shards});
     ASSERT_TRUE(server.Connect().Put("honest", "first"));
     const SharedMemory<Shared> shared;
     std::vector<Child> children;

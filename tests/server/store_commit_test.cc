@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/server/store_world.h"
@@ -18,10 +20,10 @@ namespace {
 using verify::Operation;
 using Random = std::mt19937_64;
 
-verify::Request PutOf(const std::string& key, const std::string& value) {
+verify::Request PutOf(std::string_view key, std::string_view value) {
   return RequestOf(Operation::kPut, key, value);
 }
-verify::Request DeleteOf(const std::string& key) { return RequestOf(Operation::kDelete, key); }
+verify::Request DeleteOf(std::string_view key) { return RequestOf(Operation::kDelete, key); }
 
 StoreOptions TightOptions() {
   StoreOptions options = StoreWorld::SmallOptions();
@@ -30,6 +32,40 @@ StoreOptions TightOptions() {
   options.stashes = true;
   return options;
 }
+
+// The stores of a server's shards.
+class Worlds {
+ public:
+  Worlds(const StoreOptions& options, uint32_t count) : turns_(count) {
+    std::vector<Siblings::Sibling> all;
+    for (uint32_t i = 0; i < count; ++i) {
+      StoreOptions one = options;
+      one.shard = i;
+      one.shard_count = count;
+      worlds_.push_back(std::make_unique<StoreWorld>(one));
+      all.push_back({&worlds_[i]->store(), &turns_[i], [this] { ++told_; }});
+    }
+    siblings_.emplace(std::move(all));
+  }
+
+  StoreWorld* Of(const std::string& key) { return worlds_[siblings_->Of(key)].get(); }
+  const std::vector<std::unique_ptr<StoreWorld>>& all() const { return worlds_; }
+  WriteReply Commit(const verify::Transaction& transaction) {
+    const auto& first =
+        transaction.reads.empty() ? transaction.writes.front().key : transaction.reads.front().key;
+    StoreWorld* world = Of(std::string(first));
+    return DoCommit(&world->store(), transaction, world->now_us, {},
+                    worlds_.size() > 1 ? &*siblings_ : nullptr);
+  }
+  // How often a store was told that it has changed.
+  uint64_t told() const { return told_; }
+
+ private:
+  std::vector<TurnLock> turns_;
+  std::vector<std::unique_ptr<StoreWorld>> worlds_;
+  std::optional<Siblings> siblings_;
+  uint64_t told_ = 0;
+};
 
 // One for each key, so that what it remembers of it stays as it was before the COMMIT.
 struct Reader {
@@ -51,8 +87,8 @@ std::optional<std::string> Seen(StoreWorld* world, OneSidedReader* reader, const
 
 class CommitWatch {
  public:
-  CommitWatch(uint64_t seed, const StoreOptions& options, size_t keys)
-      : random_(seed), world_(options) {
+  CommitWatch(uint64_t seed, const StoreOptions& options, size_t keys, uint32_t shards = 1)
+      : random_(seed), worlds_(options, shards) {
     for (size_t i = 0; i < keys; ++i) {
       keys_.push_back("key" + std::to_string(i));
       values_[keys_.back()] = "";
@@ -60,7 +96,7 @@ class CommitWatch {
     for (const std::string& key : keys_) {
       if (OneIn(2)) continue;
       values_[key] = Value();
-      EXPECT_EQ(world_.Put(key, values_[key]).status, Code::kOk);
+      EXPECT_EQ(worlds_.Of(key)->Put(key, values_[key]).status, Code::kOk);
     }
   }
 
@@ -75,11 +111,11 @@ class CommitWatch {
       all.writes.push_back(values.back().empty() ? DeleteOf(key) : PutOf(key, values.back()));
       values_[key] = values.back();
     }
-    world_.Refresh();
+    for (const auto& world : worlds_.all()) world->Refresh();
     std::vector<std::unique_ptr<Reader>> readers;
     for (const std::string& key : keys_) {
-      readers.push_back(std::make_unique<Reader>(&world_));
-      Seen(&world_, &readers.back()->knows, key);  // remembers where it is
+      readers.push_back(std::make_unique<Reader>(worlds_.Of(key)));
+      Seen(worlds_.Of(key), &readers.back()->knows, key);  // remembers where it is
     }
     bool has_new = false;
     verify::store_observer = [&](verify::Store, const uint64_t*) {
@@ -87,22 +123,24 @@ class CommitWatch {
       ++looks_;
       Look(before, &readers, &has_new);
     };
-    const WriteReply reply = DoCommit(&world_.store(), all, world_.now_us);
+    const WriteReply reply = worlds_.Commit(all);
     verify::store_observer = nullptr;
     EXPECT_EQ(reply.status, Code::kOk);
     EXPECT_EQ(wrong_, "");
-    world_.store().growth().OnConfirmed(UINT64_MAX);
-    if (OneIn(4)) world_.store().OnIdle();
-    world_.Refresh();
+    for (const auto& world : worlds_.all()) {
+      world->store().growth().OnConfirmed(UINT64_MAX);
+      if (OneIn(4)) world->store().OnIdle();
+      world->Refresh();
+    }
     for (const std::string& key : keys_) {
-      const Answer answer = OneSidedReader(&world_).Get(key);
+      const Answer answer = OneSidedReader(worlds_.Of(key)).Get(key);
       EXPECT_EQ(answer.hit() ? answer.item.value : "", values_.at(key)) << key;
     }
   }
 
   uint64_t looks() const { return looks_; }
   uint64_t torn() const { return torn_; }
-  StoreWorld& world() { return world_; }
+  const Worlds& worlds() const { return worlds_; }
 
  private:
   uint64_t Below(uint64_t n) { return random_() % n; }
@@ -119,7 +157,7 @@ class CommitWatch {
     for (size_t i = 0; i < keys_.size() && wrong_.empty(); ++i) {
       const std::string& key = keys_[i];
       for (OneSidedReader* reader : {&(*readers)[i]->knows, &(*readers)[i]->knows_nothing}) {
-        LookAt(key, Seen(&world_, reader, key), before.at(key), &old, has_new);
+        LookAt(key, Seen(worlds_.Of(key), reader, key), before.at(key), &old, has_new);
       }
     }
     if (*has_new && !old.empty() && wrong_.empty())
@@ -140,7 +178,7 @@ class CommitWatch {
   }
 
   Random random_;
-  StoreWorld world_;
+  Worlds worlds_;
   std::vector<std::string> keys_;
   std::map<std::string, std::string> values_;  // "": it is absent
   uint64_t written_ = 0;
@@ -156,8 +194,8 @@ TEST(StoreCommit, IsSeenWholeOrNotAtAllBetweenAnyTwoStores) {
     for (int i = 0; i < 12; ++i) watch.Step();
     looks += watch.looks();
     torn += watch.torn();
-    grew += watch.world().store().growth().growths();
-    displaced += watch.world().store().table().stats().moves;
+    grew += watch.worlds().all()[0]->store().growth().growths();
+    displaced += watch.worlds().all()[0]->store().table().stats().moves;
   }
   EXPECT_GT(looks, 10'000u);
   EXPECT_GT(torn, 1'000u);
@@ -173,9 +211,64 @@ TEST(StoreCommit, IsSoWhereKeysAreStashed) {
     options.grows = false;
     CommitWatch watch(seed, options, 140);
     for (int i = 0; i < 12; ++i) watch.Step();
-    stashed += watch.world().store().table().stash().added();
+    stashed += watch.worlds().all()[0]->store().table().stash().added();
   }
   EXPECT_GT(stashed, 0u);
+}
+
+TEST(StoreCommit, IsSoOverSeveralShards) {
+  uint64_t looks = 0, torn = 0, told = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    CommitWatch watch(seed, TightOptions(), 40 + 40 * (seed % 4), seed % 2 == 0 ? 2 : 3);
+    for (int i = 0; i < 12; ++i) watch.Step();
+    looks += watch.looks();
+    torn += watch.torn();
+    told += watch.worlds().told();
+  }
+  EXPECT_GT(looks, 5'000u);
+  EXPECT_GT(torn, 1'000u);
+  EXPECT_GT(told, 100u);
+}
+
+// Whatever versions the shards have had, which each begins somewhere.
+TEST(StoreCommit, HasConsecutiveVersionsOverSeveralShards) {
+  for (int i = 0; i < 8; ++i) {
+    Worlds worlds(TightOptions(), 3);
+    uint64_t last = 0;
+    std::set<StoreWorld*> of;
+    for (const char* key : {"a", "b", "c", "e"}) {
+      last = std::max(last, worlds.Of(key)->Put(key, "1").version);
+      of.insert(worlds.Of(key));
+    }
+    ASSERT_EQ(of.size(), 3u);
+    const verify::Transaction all{.reads = {{"new", 0}},
+                                  .writes = {PutOf("a", "2"), PutOf("b", "2"), DeleteOf("c"),
+                                             PutOf("a", "3"), PutOf("e", "2")}};
+    EXPECT_EQ(worlds.Commit(all).version, last + 5);
+    const auto version = [&](const char* key) {
+      return OneSidedReader(worlds.Of(key)).Get(key).item.version;
+    };
+    EXPECT_EQ(version("b"), last + 2);
+    EXPECT_EQ(version("a"), last + 4);
+    EXPECT_EQ(version("e"), last + 5);
+    EXPECT_TRUE(OneSidedReader(worlds.Of("c")).Get("c").absent());
+    EXPECT_GT(worlds.Of("b")->Put("b", "4").version, last + 2);
+  }
+}
+
+// Of one of several shards, too, or by a read of one that is not written.
+TEST(StoreCommit, IsRefusedWhereAReadOfAnotherShardDoesNotStand) {
+  Worlds worlds(TightOptions(), 2);
+  const std::string here = "a";
+  std::string there = "b";
+  while (worlds.Of(there) == worlds.Of(here)) there += "b";
+  const WriteReply put = worlds.Of(there)->Put(there, "1");
+  verify::Transaction all{.reads = {{there, put.version + 1}}, .writes = {PutOf(here, "2")}};
+  EXPECT_EQ(worlds.Commit(all).status, Code::kVersionMismatch);
+  EXPECT_TRUE(OneSidedReader(worlds.Of(here)).Get(here).absent());
+  all.reads = {{there, put.version}};
+  EXPECT_EQ(worlds.Commit(all).status, Code::kOk);
+  EXPECT_EQ(OneSidedReader(worlds.Of(here)).Get(here).item.value, "2");
 }
 
 TEST(StoreCommit, AppliesItsWritesInTheirOrder) {

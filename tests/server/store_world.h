@@ -91,13 +91,17 @@ struct SentCommit {
   uint64_t sequence = 1;
 };
 inline WriteReply DoCommit(Store* store, const verify::Transaction& all, uint64_t now_us,
-                           const SentCommit& sent = {}) {
+                           const SentCommit& sent = {}, const Siblings* siblings = nullptr) {
   const std::string body = verify::EncodeTransaction(all);
   auto request = RequestOf(verify::Operation::kCommit, "of all", body);
   request.sequence = sent.sequence;
   Transaction transaction;
-  if (!transaction.Open(request, sent.client_id, store)) return {Code::kProtocol, 0};
+  if (!transaction.Open(request, sent.client_id, store, siblings)) return {Code::kProtocol, 0};
   std::optional<WriteReply> reply;
+  while (transaction.is_of_several() && !reply) {
+    transaction.GoInTurns(now_us, false);
+    reply = transaction.answer();
+  }
   while (!reply) reply = transaction.Go(now_us, false);
   return *reply;
 }

@@ -371,13 +371,13 @@ class PLOV_EXPORT Client {
       std::span<const std::string_view> keys);
 
   // Applies all writes, in their order, or none: they are if each of the reads still stands, at one instant. No GET
-  // or Snapshot finds some of them applied and others, later, not yet. At most once, as Put. All keys are of one
-  // shard, of a server of its own: 128 reads and 128 writes at most, which take 16 KiB in all. Of no writes it tells
-  // whether the reads stand.
+  // or Snapshot finds some of them applied and others, later, not yet. At most once, as Put. kCommitItemsMax reads and as
+  // many writes at most, which take kCommitBytesMax in all. Of no writes it tells whether the reads stand. Keys may be of
+  // any shards of a server, but of one where it keeps a log; a cluster takes none.
   //
   // Returns: the version of the first write; each of the next has the next one.
-  // Errors:  kVersionMismatch (a read does not stand), kInvalidArgument (keys of several shards, too many, none;
-  //          a cluster), kTooLarge; else as Put. Nothing is applied then, but of kUnknown and kTimeout.
+  // Errors:  kVersionMismatch (a read does not stand), kInvalidArgument (keys of several shards with a log, too many,
+  //          none; a cluster), kTooLarge; else as Put. Nothing is applied then, but of kUnknown and kTimeout.
   // Cost:    one message and its reply.
   PutResult Commit(std::span<const CommitRead> reads, std::span<const CommitWrite> writes);
 
