@@ -68,7 +68,7 @@ struct Stage {
   std::map<torture::ValueId, torture::Instant> stored_at = {};
   torture::Plan plan = {};  // of the items that servers modify, where there are any
   std::unique_ptr<torture::ModifiedState> modified = {};
-  CommitChecker commits = {};
+  CommitChecker commits{checker};
   uint64_t snapshots = 0;      // of keys
   uint64_t modifications = 0;  // that have ended
   uint64_t syncs = 0;          // that told that all is durable

@@ -7,17 +7,6 @@
 
 namespace plov::sim {
 
-namespace {
-
-// Each life of a server begins to count far from all others.
-constexpr uint64_t kVersionsOfALife = uint64_t{1} << 32;
-
-bool AreOfOneLife(uint64_t one, uint64_t other) {
-  return std::max(one, other) - std::min(one, other) < kVersionsOfALife;
-}
-
-}  // namespace
-
 size_t CommitChecker::Begin(std::vector<Write> writes) {
   const size_t number = commits_.size();
   for (size_t i = 0; i < writes.size(); ++i) {
@@ -48,10 +37,17 @@ void CommitChecker::Applied(size_t number, uint64_t first_version, const std::ve
   Know(number, first_version);
   See(&commits_[number], end);
   for (const Read& read : reads) {
-    if (read.version == 0 || !AreOfOneLife(read.version, first_version)) continue;
+    if (read.version == 0 || !lives_->AreOfOneLife(read.version, first_version)) continue;
+    if (read.version >= first_version) {
+      Accuse(fmt::format("a Commit of version {} rests on version {} of key {}", first_version,
+                         read.version, read.key));
+      continue;
+    }
     const auto& stored = stored_[read.key];
-    const auto later = stored.upper_bound(read.version);
-    if (later == stored.end() || *later >= first_version) continue;
+    const auto later = std::find_if(
+        stored.upper_bound(read.version), stored.lower_bound(first_version),
+        [&](uint64_t version) { return lives_->AreOfOneLife(version, first_version); });
+    if (later == stored.lower_bound(first_version)) continue;
     Accuse(fmt::format("a Commit of version {} rests on version {} of key {}, which had {} by then",
                        first_version, read.version, read.key, *later));
   }
@@ -64,7 +60,7 @@ void CommitChecker::Saw(uint64_t key, torture::ValueId value, uint64_t version,
     Know(place->second.commit, version - place->second.index);
   }
   for (const auto& [of, number] : of_key_[key]) {
-    if (!AreOfOneLife(of, version)) continue;
+    if (!lives_->AreOfOneLife(of, version)) continue;
     Commit& commit = commits_[number];
     if (of <= version) {
       See(&commit, end);
@@ -81,7 +77,7 @@ void CommitChecker::SawTogether(const std::vector<Read>& reads) {
   for (const Read& read : reads) {
     if (read.version == 0) continue;
     for (const auto& [of, number] : of_key_[read.key]) {
-      if (!AreOfOneLife(of, read.version)) continue;
+      if (!lives_->AreOfOneLife(of, read.version)) continue;
       (of <= read.version ? found[number].first : found[number].second) = true;
     }
   }

@@ -13,12 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/history_checker.h"
 #include "torture/history.h"
 
 namespace plov::sim {
 
 class CommitChecker {
  public:
+  // lives: outlives it.
+  explicit CommitChecker(const HistoryChecker* lives) : lives_(lives) {}
+
   struct Write {
     uint64_t key = 0;
     torture::ValueId value = 0;  // 0: a DELETE
@@ -58,6 +62,7 @@ class CommitChecker {
     if (wrong_.empty()) wrong_ = what;
   }
 
+  const HistoryChecker* lives_;
   std::vector<Commit> commits_;
   struct Place {
     size_t commit;

@@ -42,7 +42,7 @@ uint32_t HistoryChecker::Begin(uint32_t server, uint64_t first_version, bool war
     life.end = now;
   }
   lives_.push_back({.server = server,
-                    .first_version = first_version,
+                    .first_versions = {first_version},
                     .begin = now,
                     .clock = clock,
                     .checker = std::make_unique<torture::IntervalChecker>(
@@ -59,9 +59,13 @@ uint32_t HistoryChecker::LastLifeOf(uint32_t server) const {
 
 const HistoryChecker::Life* HistoryChecker::LifeOf(uint64_t version) const {
   const Life* best = nullptr;
+  uint64_t best_first = 0;
   for (const Life& life : lives_) {
-    if (life.first_version > version) continue;
-    if (best == nullptr || best->first_version < life.first_version) best = &life;
+    for (const uint64_t first : life.first_versions) {
+      if (first > version || (best != nullptr && first <= best_first)) continue;
+      best = &life;
+      best_first = first;
+    }
   }
   return best;
 }

@@ -39,6 +39,10 @@ class HistoryChecker {
   // version of it. warm: it goes on with what the former one had. Returns its number.
   uint32_t Begin(uint32_t server, uint64_t first_version, bool warm, const HostClock& clock,
                  torture::Instant now);
+  // From where versions of other shards of this life begin.
+  void AlsoBegins(uint32_t life, uint64_t first_version) {
+    lives_[life].first_versions.push_back(first_version);
+  }
   // The same of the one server there is, with a log.
   uint32_t BeginRestored(torture::Commit commit, uint64_t first_version, const HostClock& clock,
                          const Restored& restored);
@@ -59,6 +63,10 @@ class HistoryChecker {
   void FeedExpiry(uint64_t key, uint64_t version, LifeSet lives, torture::Instant start);
   // From now on every item may be gone by itself, for good, from when it is stored.
   void LetEvict() { evicts_ = true; }
+  // Whether the life of both is the same one.
+  bool AreOfOneLife(uint64_t version, uint64_t other) const {
+    return LifeOf(version) == LifeOf(other);
+  }
   // What the clock of the life of that version, or of that number, shows at a time.
   uint64_t UnixUsOf(uint64_t version, uint64_t time_us) const;
   uint64_t UnixUsIn(uint32_t life, uint64_t time_us) const {
@@ -85,7 +93,7 @@ class HistoryChecker {
  private:
   struct Life {
     uint32_t server;
-    uint64_t first_version;
+    std::vector<uint64_t> first_versions;  // of its shards
     torture::Instant begin;
     torture::Instant end = torture::kForever;
     HostClock clock;

@@ -20,7 +20,8 @@ uint32_t HistoryChecker::BeginRestored(torture::Commit commit, uint64_t first_ve
   is_strict_ = commit == torture::Commit::kStrict;
   const uint32_t life = Begin(0, first_version, is_strict_, clock, restored.now);
   // A life after one that left nothing at all begins anywhere.
-  lives_[life].first_version = std::min(lives_[life].first_version, first_version);
+  uint64_t& first = lives_[life].first_versions.front();
+  first = std::min(first, first_version);
   if (!is_strict_ && !loss_) loss_.emplace(commit);
   if (loss_) loss_->Begin(restored);
   for (uint64_t key = 0; key < restored.state.size() && !is_first; ++key) {

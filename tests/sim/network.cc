@@ -34,36 +34,42 @@ Network::~Network() {
   ::close(event_fd_);
 }
 
-fabric::Port* Network::Listen(uint32_t number, const Endpoint& endpoint) {
-  while (servers_.size() <= number) servers_.emplace_back();
-  Server& server = servers_[number];
-  server.endpoint = endpoint;
-  server.listens = true;
-  server.port = std::make_shared<SimPort>(this, &server);
-  return server.port.get();
+std::span<Network::Listener> Network::ListenersOf(uint32_t server) {
+  return server < servers_.size() ? std::span<Listener>(servers_[server]) : std::span<Listener>();
 }
 
-void Network::Stop(uint32_t number) {
-  Server& server = servers_[number];
-  server.listens = false;
-  for (const auto& peer : server.peers) {
-    peer->closed = true;
-    if (peer->connection != nullptr) EndFlights(peer->connection, false);
+fabric::Port* Network::Listen(uint32_t server, uint32_t shard, const Endpoint& endpoint) {
+  while (servers_.size() <= server) servers_.emplace_back();
+  Listener& listener = servers_[server][shard];
+  listener.endpoint = endpoint;
+  listener.listens = true;
+  listener.port = std::make_shared<SimPort>(this, &listener);
+  return listener.port.get();
+}
+
+void Network::Stop(uint32_t server) {
+  for (Listener& listener : ListenersOf(server)) {
+    listener.listens = false;
+    for (const auto& peer : listener.peers) {
+      peer->closed = true;
+      if (peer->connection != nullptr) EndFlights(peer->connection, false);
+    }
+    listener.peers.clear();
+    listener.endpoint.region = {};
   }
-  server.peers.clear();
-  server.endpoint.region = {};
 }
 
 std::expected<std::unique_ptr<fabric::Connection>, Error> Network::Connect(
     const fabric::ConnectOptions& options) {
-  if (lead_ >= servers_.size() || !servers_[lead_].listens) {
+  const auto listeners = ListenersOf(lead_);
+  if (options.shard >= listeners.size() || !listeners[options.shard].listens) {
     return Fail(Code::kUnavailable, "no server there");
   }
-  Server& server = servers_[lead_];
-  if (options.format_version != server.endpoint.format_version) {
+  Listener& listener = listeners[options.shard];
+  if (options.format_version != listener.endpoint.format_version) {
     return Fail(Code::kProtocol, "another format");
   }
-  fabric::Claims* claims = server.endpoint.claims;
+  fabric::Claims* claims = listener.endpoint.claims;
   if (claims != nullptr &&
       claims->Take(options.client_id, options.claim) == fabric::Claims::Outcome::kOther) {
     return Fail(Code::kUnknown, "the id is another's");
@@ -72,19 +78,19 @@ std::expected<std::unique_ptr<fabric::Connection>, Error> Network::Connect(
   peer->id = ++next_peer_;
   peer->claim = {claims, options.client_id, options.claim};
   peer->client_id = options.client_id;
-  peer->staging_bytes = server.endpoint.staging_bytes;
+  peer->staging_bytes = listener.endpoint.staging_bytes;
   if (peer->staging_bytes > 0) {
     peer->staging.resize(peer->staging_bytes / verify::kWordBytes + kGuardWords, kGuard);
   }
-  server.peers.push_back(peer);
+  listener.peers.push_back(peer);
   if (connect_observer) connect_observer(lead_);
-  return std::make_unique<SimConnection>(this, std::move(peer), server.endpoint);
+  return std::make_unique<SimConnection>(this, std::move(peer), listener.endpoint);
 }
 
-Network::Peer* Network::PeerOf(Server* server, fabric::PeerId id) {
+Network::Peer* Network::PeerOf(Listener* listener, fabric::PeerId id) {
   const auto it =
-      std::ranges::find_if(server->peers, [id](const auto& peer) { return peer->id == id; });
-  return it == server->peers.end() ? nullptr : it->get();
+      std::ranges::find_if(listener->peers, [id](const auto& peer) { return peer->id == id; });
+  return it == listener->peers.end() ? nullptr : it->get();
 }
 
 std::shared_ptr<Network::Peer> Network::OldestOf(const Peers& peers,
@@ -205,28 +211,33 @@ void Network::Break(Peer* peer) {
 }
 
 void Network::BreakAny() {
-  if (lead_ >= servers_.size()) return;
-  const Peers& peers = servers_[lead_].peers;
+  Peers peers;
+  for (const Listener& listener : ListenersOf(lead_)) {
+    peers.insert(peers.end(), listener.peers.begin(), listener.peers.end());
+  }
   if (!peers.empty()) Break(random_->Pick(peers).get());
 }
 
 void Network::Impersonate() {
   if (fabric::OneWay({}) == fabric::Secret{}) return;  // built without the fabric that asks
-  if (lead_ >= servers_.size() || servers_[lead_].endpoint.claims == nullptr) return;
-  const Server& server = servers_[lead_];
-  for (const auto& peer : server.peers) {
-    if (!peer->answered || peer->connection == nullptr) continue;
-    for (const fabric::Claim& heard : {fabric::Claim{}, peer->claim.claim}) {
-      const auto verdict = server.endpoint.claims->Take(peer->client_id, heard);
-      impostors_ += verdict != fabric::Claims::Outcome::kOther;
+  for (const Listener& listener : ListenersOf(lead_)) {
+    if (listener.endpoint.claims == nullptr) continue;
+    for (const auto& peer : listener.peers) {
+      if (!peer->answered || peer->connection == nullptr) continue;
+      for (const fabric::Claim& heard : {fabric::Claim{}, peer->claim.claim}) {
+        const auto verdict = listener.endpoint.claims->Take(peer->client_id, heard);
+        impostors_ += verdict != fabric::Claims::Outcome::kOther;
+      }
     }
   }
 }
 
 void Network::BreakStrays() {
-  for (size_t i = 0; i < servers_.size(); ++i) {
+  for (uint32_t i = 0; i < servers_.size(); ++i) {
     if (i == lead_) continue;
-    for (const auto& peer : servers_[i].peers) Break(peer.get());
+    for (const Listener& listener : ListenersOf(i)) {
+      for (const auto& peer : listener.peers) Break(peer.get());
+    }
   }
 }
 

@@ -6,7 +6,7 @@
 // be held up, also beyond the deadline of whoever asked for it. Flights of one connection overtake
 // each other. Messages wait in queues until their receiver looks.
 //
-// Several servers can listen. The name leads to one of them (Lead); connections that are there
+// Several servers can listen, each for several shards. The name leads to one of them (Lead); connections that are there
 // stay with theirs, as they do when an address moves to another host.
 //
 // It keeps what fabric/fabric.h guarantees and nothing more. tests/fabric/conformance.h is for
@@ -71,8 +71,9 @@ class Network {
   Network& operator=(const Network&) = delete;
   ~Network();
 
-  // A server's end; one at a time of each number, from 0 on. Its memory must stay until Stop.
-  fabric::Port* Listen(uint32_t server, const Endpoint& endpoint);
+  // A server's end of a shard; one at a time of each number, from 0 on. Its memory must stay until Stop.
+  static constexpr uint32_t kShardsMax = 4;
+  fabric::Port* Listen(uint32_t server, uint32_t shard, const Endpoint& endpoint);
   // The server is dead from this instant on: no word is READ any more, no message arrives.
   void Stop(uint32_t server);
   // Who connects from now on comes to this server; 0 at first.
@@ -149,7 +150,7 @@ class Network {
 
   using Peers = std::vector<std::shared_ptr<Peer>>;
 
-  struct Server {
+  struct Listener {
     bool listens = false;
     Endpoint endpoint = {};
     Peers peers = {};
@@ -163,7 +164,9 @@ class Network {
   void Copy(const Flight& flight, const Piece& piece);
   void Drop(SimConnection* connection);
   void Break(Peer* peer);
-  Peer* PeerOf(Server* server, fabric::PeerId id);
+  // Those of a server's shards.
+  std::span<Listener> ListenersOf(uint32_t server);
+  Peer* PeerOf(Listener* listener, fabric::PeerId id);
   // The client's first connection that the server knows nothing of: connections of one client open
   // in their order.
   static std::shared_ptr<Peer> OldestOf(const Peers& peers, const std::shared_ptr<Peer>& peer);
@@ -178,7 +181,7 @@ class Network {
   uint64_t overruns_ = 0;
   uint64_t impostors_ = 0;
   std::vector<Flight> flights_;
-  std::deque<Server> servers_;
+  std::deque<std::array<Listener, kShardsMax>> servers_;
   uint32_t lead_ = 0;
 };
 

@@ -113,7 +113,7 @@ std::optional<std::span<const std::byte>> SimConnection::Receive() {
 
 // From a random client on, so that none is always the first.
 std::optional<PortEvent> SimPort::Poll() {
-  const auto& peers = server_->peers;
+  const auto& peers = listener_->peers;
   if (peers.empty()) return std::nullopt;
   const size_t first = network_->random_->Below(peers.size());
   for (size_t i = 0; i < peers.size(); ++i) {
@@ -159,12 +159,12 @@ std::optional<PortEvent> SimPort::EventOf(Network::Peer* peer) {
   if (!peer->broken) return std::nullopt;
   event.kind = PortEvent::Kind::kClosed;
   peer->closed = true;
-  std::erase_if(server_->peers, [peer](const auto& other) { return other.get() == peer; });
+  std::erase_if(listener_->peers, [peer](const auto& other) { return other.get() == peer; });
   return event;
 }
 
 void SimPort::Send(fabric::PeerId id, std::span<const std::byte> message) {
-  Network::Peer* peer = network_->PeerOf(server_, id);
+  Network::Peer* peer = network_->PeerOf(listener_, id);
   if (peer == nullptr) return;
   peer->answering = false;
   peer->answered = true;
@@ -172,21 +172,21 @@ void SimPort::Send(fabric::PeerId id, std::span<const std::byte> message) {
 }
 
 void SimPort::Read(fabric::PeerId id, const fabric::PeerRead& read) {
-  if (Network::Peer* peer = network_->PeerOf(server_, id)) peer->fetch = read;
+  if (Network::Peer* peer = network_->PeerOf(listener_, id)) peer->fetch = read;
 }
 
 void SimPort::Close(fabric::PeerId id) {
-  Network::Peer* peer = network_->PeerOf(server_, id);
+  Network::Peer* peer = network_->PeerOf(listener_, id);
   if (peer == nullptr) return;
   peer->closed = true;
   if (peer->connection != nullptr) network_->EndFlights(peer->connection, false);
-  std::erase_if(server_->peers, [id](const auto& other) { return other->id == id; });
+  std::erase_if(listener_->peers, [id](const auto& other) { return other->id == id; });
 }
 
 std::expected<std::unique_ptr<fabric::Connection>, Error> Fabric::Connect(
     std::string_view uri, const fabric::ConnectOptions& options) {
   Network* network = CurrentNetwork();
-  if (uri != "sim:" || network == nullptr || options.shard != 0) {
+  if (uri != "sim:" || network == nullptr) {
     return Fail(Code::kInvalidArgument, "no simulated network");
   }
   for (uint32_t turns = network->random_->Below(kConnectTurns); turns > 0; --turns) Fiber::Rest();

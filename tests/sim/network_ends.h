@@ -61,7 +61,7 @@ class SimConnection final : public fabric::Connection {
 
 class SimPort final : public fabric::Port {
  public:
-  SimPort(Network* network, Network::Server* server) : network_(network), server_(server) {}
+  SimPort(Network* network, Network::Listener* listener) : network_(network), listener_(listener) {}
 
   std::optional<fabric::PortEvent> Poll() override;
   void Send(fabric::PeerId id, std::span<const std::byte> message) override;
@@ -76,7 +76,7 @@ class SimPort final : public fabric::Port {
   std::optional<fabric::PortEvent> EventOf(Network::Peer* peer);
 
   Network* network_;
-  Network::Server* server_;
+  Network::Listener* listener_;
   Message message_;  // told last
 };
 

@@ -27,9 +27,10 @@ class SimNetwork : public testing::TestWithParam<Cut> {
         port_(Listen(0, &memory_)) {}
 
   fabric::Port* Listen(uint32_t server, std::array<uint64_t, kWords>* memory) {
-    return network_.Listen(server, {.region = std::as_writable_bytes(std::span(*memory)),
-                                    .format_version = kFormat,
-                                    .staging_bytes = 256});
+    return network_.Listen(server, 0,
+                           {.region = std::as_writable_bytes(std::span(*memory)),
+                            .format_version = kFormat,
+                            .staging_bytes = 256});
   }
 
   static std::expected<std::unique_ptr<fabric::Connection>, Error> TryConnect(uint64_t client_id) {
@@ -191,7 +192,7 @@ TEST(SimNetworkHold, AReadThatIsHeldUpTakesItsTime) {
   alignas(8) std::array<std::byte, 64> memory{};
   alignas(8) std::array<std::byte, 64> copy{};
   Network network(&host, &random, {.hold_one_in = 1, .hold_us_max = 1000});
-  network.Listen(0, {.region = memory, .format_version = kFormat});
+  network.Listen(0, 0, {.region = memory, .format_version = kFormat});
   const auto client =
       fabric::Connection::Connect("sim:", {.format_version = kFormat, .deadline = {}});
   const fabric::ReadOp op{.bytes = sizeof(copy), .to = copy.data()};

@@ -143,6 +143,14 @@ void DrawCommits(Random* random, Scenario* scenario) {
   scenario->stashes = true;  // or no Commit that stores a new key finds room
 }
 
+// As many, each of a server of one shard. Their keys are drawn for that one's homes.
+void DrawShards(Random* random, Scenario* scenario) {
+  if (!random->OneIn(4)) return;
+  scenario->shards = random->Between(2, 3);
+  scenario->keys *= scenario->shards;
+  scenario->fillers *= scenario->shards;
+}
+
 void DrawFlushes(Random* random, Scenario* scenario) {
   const bool may_lose = scenario->log && scenario->log->mode == log::CommitMode::kAsync;
   if (scenario->servers > 1 || may_lose || !random->OneIn(3)) return;
@@ -258,6 +266,7 @@ Scenario DrawScenario(Random* random) {
   }
   if (random->OneIn(6)) scenario.raise_one_in = 3;
   scenario.evicts = random->OneIn(5);
+  DrawShards(random, &scenario);
   DrawFlushes(random, &scenario);
   DrawCommits(random, &scenario);
   return scenario;
@@ -280,7 +289,8 @@ std::string Describe(const Scenario& s) {
       "{} buckets of {} bytes{}{}{}{}, {} KiB, {} keys and {} fillers, values to {} bytes, {} "
       "clients "
       "with {} operations at a time, cache of {} bytes, {} % GETs, {} % expire, steps to {} us, "
-      "one in: {} breaks, {} leaves, {} kills, {} raises, {} leaps, {} forgeries; {} servers{}, "
+      "one in: {} breaks, {} leaves, {} kills, {} raises, {} leaps, {} forgeries; {} servers of {} "
+      "shards{}, "
       "one in {} "
       "switches and {} flushes; {} % "
       "blocking "
@@ -289,9 +299,9 @@ std::string Describe(const Scenario& s) {
       s.evicts ? ", evicting" : "", s.warm ? ", warm" : "", s.memory_bytes >> 10, s.keys, s.fillers,
       s.value_bytes_max, s.clients, s.in_flight, s.cache_bytes, s.get_percent, s.expiry_percent,
       s.step_us_max, s.break_one_in, s.leave_one_in, s.kill_one_in, s.raise_one_in, s.leap_one_in,
-      s.forge_one_in, s.servers, s.limits_differ ? " of different limits" : "", s.switch_one_in,
-      s.flush_one_in, s.blocking_percent, s.timeout_us, s.network.loads ? " by loads" : "",
-      s.network.hold_one_in, s.network.hold_us_max);
+      s.forge_one_in, s.servers, s.shards, s.limits_differ ? " of different limits" : "",
+      s.switch_one_in, s.flush_one_in, s.blocking_percent, s.timeout_us,
+      s.network.loads ? " by loads" : "", s.network.hold_one_in, s.network.hold_us_max);
   return s.log ? what + "; " + Describe(*s.log) : what;
 }
 

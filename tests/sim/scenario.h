@@ -37,6 +37,7 @@ struct LogScenario {
 struct Scenario {
   // The servers.
   uint32_t servers = 1;        // behind the one name
+  uint32_t shards = 1;         // of each
   bool limits_differ = false;  // from life to life
   uint64_t staging_bytes = 0;  // of a connection, at most
   uint32_t bucket_bytes = 64;  // 0: they become wider as the table grows

@@ -1,4 +1,4 @@
-// Server process: a server of a run - the real store and shard, on the simulated network and on a
+// Server process: a server of a run - the real stores and shards, on the simulated network and on a
 // host with a clock of its own - and its deaths.
 #pragma once
 
@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/shard.h"
+#include "server/siblings.h"
 #include "tests/sim/network.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/server_log.h"
@@ -26,7 +28,7 @@ struct ServerLimits {
 
 class ServerProcess {
  public:
-  // number: of the server in the network. warm_path: a file that is not there yet; empty: none.
+  // number: of the server in the network. warm_path: of files that are not there yet, one for each shard; empty: none.
   ServerProcess(const Scenario& scenario, Network* network, uint32_t number, const HostClock& clock,
                 std::string warm_path);
   ServerProcess(const ServerProcess&) = delete;
@@ -47,17 +49,18 @@ class ServerProcess {
   // More memory, to twice what it began with; its next lives have it, too.
   void RaiseMemory(size_t bytes);
 
-  // A turn of the shard; false when there was nothing to do.
+  // A turn of a shard, one after the other; false when none had anything to do.
   bool Turn();
-  bool lives() const { return shard_ != nullptr; }
+  bool lives() const { return !shards_.empty(); }
   // A step of the log's other threads, where there is a log.
   bool StepLog();
   // Null: there is none.
   ServerLog* log() { return log_ ? &*log_ : nullptr; }
   const ServerLog* log() const { return log_ ? &*log_ : nullptr; }
-  const server::Store& store() const { return shard_->store(); }
-  // Below every version of this life, and of its warm successors.
-  uint64_t first_version() const { return first_version_; }
+  uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }
+  const server::Store& store(uint32_t shard = 0) const { return shards_[shard]->store(); }
+  // Of each shard, below every version that it gives out in this life and in its warm successors.
+  const std::vector<uint64_t>& first_versions() const { return first_versions_; }
   const HostClock& clock() const { return clock_; }
   // Of the host, moved while no life depends on it.
   void SetUnixTime(int64_t unix_us) { clock_.unix_us = unix_us; }
@@ -70,6 +73,10 @@ class ServerProcess {
 
  private:
   std::expected<void, Error> BeginOnce();
+  std::expected<void, Error> BeginShard(server::StoreOptions* options);
+  void JoinShards();
+  server::Store* StoreOf(const std::string& key) const;
+  std::string WarmPathOf(uint32_t shard) const;
 
   Scenario scenario_;
   Network* network_;
@@ -79,9 +86,10 @@ class ServerProcess {
   size_t memory_bytes_;
   ServerLimits limits_;
   std::optional<ServerLog> log_;
-  uint64_t first_version_ = 0;
-  server::Store* store_ = nullptr;  // the shard's
-  std::unique_ptr<server::Shard> shard_;
+  std::vector<uint64_t> first_versions_;
+  std::optional<server::Siblings> siblings_;
+  std::vector<std::unique_ptr<server::Shard>> shards_;
+  uint32_t next_ = 0;  // shard that has a turn
 };
 
 }  // namespace plov::sim

@@ -37,7 +37,6 @@ World::World(uint64_t seed, const Scenario& scenario)
     stage_.modified = std::make_unique<torture::ModifiedState>();
   }
   for (uint32_t i = 0; i < scenario_.servers; ++i) {
-    if (scenario_.warm) ::unlink(WarmPath(i).c_str());
     servers_.push_back({std::make_unique<ServerProcess>(
         scenario_, &network_, i, HostClock::Draw(&random_), scenario_.warm ? WarmPath(i) : "")});
     if (scenario_.log) servers_.back().process->KeepLog(*scenario_.log, &random_);
@@ -218,8 +217,10 @@ void World::OthersStep() {
 }
 
 void World::CountServer(const ServerProcess& server) {
-  if (!server.lives()) return;
-  const server::Store& store = server.store();
+  for (uint32_t i = 0; i < server.shard_count(); ++i) CountStore(server.store(i));
+}
+
+void World::CountStore(const server::Store& store) {
   const cuckoo::TableStats table = store.table().stats();
   coverage_.displacements += table.moves;
   coverage_.overflowed_homes += table.overflowed_homes;

@@ -117,6 +117,7 @@ class World {
   void Die(uint32_t number, Death death);
   void FeedExpiries();
   void CountServer(const ServerProcess& server);
+  void CountStore(const server::Store& store);
   void CountLog(const ServerLog* log);
   void CountClient(const Actor& actor);
   std::unique_ptr<Actor> NewActor();

@@ -63,7 +63,10 @@ bool World::BeginHistory(uint32_t number) {
     return false;
   }
   const bool warm = server->store().recovery().warm;
-  checker_.Begin(number, server->first_version(), warm, server->clock(), ++stage_.instant);
+  const auto& first = server->first_versions();
+  const uint32_t life =
+      checker_.Begin(number, first.front(), warm, server->clock(), ++stage_.instant);
+  for (size_t i = 1; i < first.size() && !warm; ++i) checker_.AlsoBegins(life, first[i]);
   coverage_.recoveries += warm ? 1 : 0;
   return warm;
 }
@@ -77,7 +80,7 @@ void World::BeginRestored(uint32_t number) {
   }
   stage_.instant += 2;
   const auto commit = static_cast<torture::Commit>(scenario_.log->mode);
-  checker_.BeginRestored(commit, server->first_version(), server->clock(),
+  checker_.BeginRestored(commit, server->first_versions().front(), server->clock(),
                          {.now = stage_.instant, .cut = log.cut(), .state = Survey(server)});
   ++stage_.restarts;
   ++coverage_.restorations;
