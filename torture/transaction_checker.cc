@@ -20,15 +20,6 @@ constexpr auto kEndsLater = [](const auto& a, const auto& b) {
   return a.record->end > b.record->end;
 };
 
-size_t PlaceOf(const TransactionRecord& record, ValueId value) {
-  size_t index = 0;
-  for (const TransactionItem& item : record.all()) {
-    if (item.use == ItemUse::kPut && item.value == value) break;
-    index += item.writes() ? 1 : 0;
-  }
-  return index;
-}
-
 }  // namespace
 
 void TransactionChecker::Feed(const TransactionRecord& record) {
@@ -139,7 +130,7 @@ TransactionChecker::Wrong TransactionChecker::Resolve(const TransactionItem& fou
         fmt::format("k{} was {}, of a write that was refused", found.key, ValueName(found.value)),
         {writer->record}};
   }
-  const size_t index = PlaceOf(record, found.value);
+  const size_t index = record.IndexOfWrite(found.value);
   if (writer->first == 0) {
     if (found.version <= index) {
       return Contradiction{fmt::format("k{} was {} at version {}, which that cannot have",
@@ -180,15 +171,7 @@ void TransactionChecker::Forget(const SharedRecord& refused) {
 
 void TransactionChecker::Take(Contradiction wrong, const SharedRecord& impossible) {
   if (violations_.size() >= kViolationsMax) return;
-  TransactionViolation violation{.reason = std::move(wrong.reason), .instant = impossible->end};
-  std::vector<SharedRecord> seen{impossible};
-  for (const SharedRecord& record : wrong.records) {
-    if (record == nullptr || std::ranges::find(seen, record) != seen.end()) continue;
-    seen.push_back(record);
-    violation.records.push_back(*record);
-  }
-  violation.records.push_back(*impossible);
-  violations_.push_back(std::move(violation));
+  violations_.push_back(ViolationOf(std::move(wrong), impossible));
 }
 
 std::vector<TransactionViolation> TransactionChecker::TakeViolations() {

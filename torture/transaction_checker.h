@@ -25,21 +25,14 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "torture/transaction_violation.h"
 #include "torture/write_order.h"
 
 namespace plov::torture {
-
-struct TransactionViolation {
-  std::string reason;
-  Instant instant = 0;  // when the operation ended that fits into no order
-  // Those that contradict each other; the last is the impossible one.
-  std::vector<TransactionRecord> records = {};
-};
 
 class TransactionChecker {
  public:

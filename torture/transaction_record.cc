@@ -45,6 +45,15 @@ size_t TransactionRecord::writes() const {
       std::ranges::count_if(all(), [](const TransactionItem& item) { return item.writes(); }));
 }
 
+size_t TransactionRecord::IndexOfWrite(ValueId value) const {
+  size_t index = 0;
+  for (const TransactionItem& item : all()) {
+    if (item.use == ItemUse::kPut && item.value == value) break;
+    index += item.writes() ? 1 : 0;
+  }
+  return index;
+}
+
 bool IsWellFormed(const TransactionRecord& record) {
   if (record.kind > TransactionKind::kCommit || record.outcome > Outcome::kUnknown ||
       record.count == 0 || record.count > kTransactionKeys || record.group >= kTransactionKeys) {
@@ -64,8 +73,10 @@ TransactionRecord Unanswered(TransactionRecord record) {
   return record;
 }
 
+std::string_view KindName(TransactionKind kind) { return kNames[static_cast<size_t>(kind)]; }
+
 std::string CallText(const TransactionRecord& record) {
-  std::string text(kNames[static_cast<size_t>(record.kind)]);
+  std::string text(KindName(record.kind));
   const std::string reads = ItemsText(record, false, !IsRead(record));
   if (!reads.empty()) text += (IsRead(record) ? " " : " if ") + reads;
   const std::string writes = ItemsText(record, true, true);

@@ -1,4 +1,4 @@
-// Transaction record: what a client process did to some keys of one shard at once, as seen from outside.
+// Transaction record: what a client process did to some keys of one group at once, as seen from outside.
 //
 //   kind        items                              of kOk
 //   kGet        a read
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "torture/history.h"
 #include "torture/record_ring.h"
@@ -47,7 +48,7 @@ struct TransactionRecord {
   Instant end = 0;  // of kUnknown it is not looked at
   uint64_t version = 0;
   uint32_t process = 0;
-  uint32_t group = 0;  // the keys of one shard
+  uint32_t group = 0;  // keys that the server takes together
   uint32_t count = 0;  // of items
   TransactionKind kind = TransactionKind::kGet;
   Outcome outcome = Outcome::kUnknown;
@@ -57,6 +58,7 @@ struct TransactionRecord {
   void Add(const TransactionItem& item) { items[count++] = item; }
   std::span<const TransactionItem> all() const { return std::span(items).first(count); }
   size_t writes() const;
+  size_t IndexOfWrite(ValueId value) const;  // among its writes
   // Of kOk: the version of its last write.
   uint64_t last() const { return version + writes() - 1; }
 };
@@ -68,6 +70,7 @@ TransactionRecord Unanswered(TransactionRecord record);
 
 using TransactionRing = RecordRing<TransactionRecord, uint64_t{1} << 10>;  // 816 KiB
 
+std::string_view KindName(TransactionKind kind);          // "COMMIT"
 std::string CallText(const TransactionRecord& record);    // "COMMIT k1=5 -> k2 p0#3, k4 deleted"
 std::string ResultText(const TransactionRecord& record);  // "ok, version 7"
 

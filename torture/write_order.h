@@ -9,22 +9,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "torture/transaction_record.h"
+#include "torture/transaction_violation.h"
 
 namespace plov::torture {
-
-using SharedRecord = std::shared_ptr<const TransactionRecord>;
-
-// Why operations fit into no order: those that it takes.
-struct Contradiction {
-  std::string reason;
-  std::vector<SharedRecord> records = {};
-};
 
 class WriteOrder {
  public:

@@ -14,8 +14,6 @@
 namespace plov::torture {
 namespace {
 
-using TransactionHistory = std::vector<TransactionRecord>;
-
 // The reason of the first violation; empty: there is none.
 std::string ReasonOf(const TransactionHistory& history) {
   TransactionChecker checker;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <vector>
 
 #include "torture/transaction_record.h"
 
@@ -25,6 +26,7 @@ inline TransactionItem Puts(uint32_t key, ValueId value) {
 
 inline TransactionItem Deletes(uint32_t key) { return {.key = key, .use = ItemUse::kDelete}; }
 
+using TransactionHistory = std::vector<TransactionRecord>;
 using TransactionItems = std::initializer_list<TransactionItem>;
 
 inline TransactionRecord Transaction(TransactionKind kind, Instant start, Instant end,
