@@ -39,9 +39,10 @@ struct Plan {
   bool short_deadlines = false;
   bool shifted_clocks = false;
   bool standing_items = false;
-  bool loses_answered = false;  // a kill of the server may, with --commit async
-  bool transactions = false;    // half of the batches are of transactions
-  bool modifies = false;        // nothing that a GET has found is ever lost
+  bool loses_answered = false;            // a kill of the server may, with --commit async
+  bool transactions = false;              // half of the batches are of transactions
+  bool transactions_over_shards = false;  // their keys are of several shards
+  bool modifies = false;                  // nothing that a GET has found is ever lost
 };
 
 // What READs cost a client process, from its ClientStats; numbers of errors by code follow.

@@ -95,6 +95,8 @@ Runner::Runner(const ToolOptions& options, RunMapping mapping, std::unique_ptr<T
       fleet_(&mapping_, &auditor_),
       random_(options.seed) {
   Write(options, target_->uri(), run, &memory()->plan);
+  memory()->plan.transactions_over_shards =
+      options.transactions && AreTransactionsOverShards(target_->client(), run);
 }
 
 double Runner::seconds() const {

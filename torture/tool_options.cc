@@ -67,7 +67,7 @@ po::options_description Described() {
       ("bucket-bytes", text("auto|64|128"), "bucket size of its own server (in turn)")
       ("log", text("DIR"), "its own server keeps a log in this folder, new or empty, and goes on with it when it was killed; of a cluster each in a folder there")
       ("commit", text("strict|acked|async"), "of the log, as plovd (strict)")
-      ("transactions", po::bool_switch(), "clients also read and write several keys of a shard at once, by Snapshot and Commit; not with a cluster")
+      ("transactions", po::bool_switch(), "clients also read and write several keys at once, by Snapshot and Commit; not with a cluster")
       ("json", text("FILE"), "write the verdict there, and findings beside it")
       ("html", text("FILE"), "write the verdict there as a page, with the operations around a violation")
       ("version", po::bool_switch(), "print the version and exit")

@@ -17,7 +17,17 @@ constexpr uint64_t kUnknownDelete = 32;
 }  // namespace
 
 TransactionAuditor::TransactionAuditor(RunMemory* memory, size_t clients)
-    : memory_(memory), open_(clients, false), checkers_(kTransactionKeys) {}
+    : memory_(memory), open_(clients, false) {
+  BeginHistory();
+}
+
+void TransactionAuditor::BeginHistory() {
+  if (memory_->plan.transactions_over_shards) {
+    over_shards_.emplace();
+  } else {
+    checkers_ = std::vector<TransactionChecker>(kTransactionKeys);
+  }
+}
 
 void TransactionAuditor::Open(size_t client) {
   memory_->transaction_rings[client].Open(Now());
@@ -57,19 +67,23 @@ size_t TransactionAuditor::Take() {
     if (known != kForever) checker.Advance(known);
     held_ += checker.held();
   }
+  if (over_shards_) {
+    if (known != kForever) over_shards_->Advance(known);
+    held_ = over_shards_->held();
+  }
   Collect();
   return taken;
 }
 
 void TransactionAuditor::EndHistory() {
   Finish();
-  checkers_ = std::vector<TransactionChecker>(kTransactionKeys);
+  BeginHistory();
 }
 
 void TransactionAuditor::EndLife(std::span<const TransactionRecord> found) {
   Finish();
   for (const TransactionRecord& record : found) {
-    checkers_[record.group].EndLife(record);
+    if (!over_shards_) checkers_[record.group].EndLife(record);
     tally_.surveyed += record.count;
   }
   Collect();
@@ -78,9 +92,8 @@ void TransactionAuditor::EndLife(std::span<const TransactionRecord> found) {
 void TransactionAuditor::Finish() {
   while (Take() > 0) {
   }
-  for (TransactionChecker& checker : checkers_) {
-    checker.Finish();
-  }
+  for (TransactionChecker& checker : checkers_) checker.Finish();
+  if (over_shards_) over_shards_->Finish();
   Collect();
   unknown_ = 0;
 }
@@ -88,7 +101,11 @@ void TransactionAuditor::Finish() {
 // A client that is killed may leave anything in its ring's last entries.
 void TransactionAuditor::Feed(const TransactionRecord& record) {
   Count(record);
-  checkers_[record.group % kTransactionKeys].Feed(record);
+  if (over_shards_) {
+    over_shards_->Feed(record);
+  } else {
+    checkers_[record.group % kTransactionKeys].Feed(record);
+  }
 }
 
 void TransactionAuditor::Count(const TransactionRecord& record) {
@@ -112,14 +129,18 @@ void TransactionAuditor::Count(const TransactionRecord& record) {
   }
 }
 
-void TransactionAuditor::Collect() {
-  for (TransactionChecker& checker : checkers_) {
-    tally_.unknown_found += checker.TakeUnknownFound();
-    for (TransactionViolation& violation : checker.TakeViolations()) {
-      ++tally_.violations;
-      if (tally_.found.size() < kViolationsShown) tally_.found.push_back(std::move(violation));
-    }
+template <typename Checker>
+void TransactionAuditor::CollectFrom(Checker* checker) {
+  tally_.unknown_found += checker->TakeUnknownFound();
+  for (TransactionViolation& violation : checker->TakeViolations()) {
+    ++tally_.violations;
+    if (tally_.found.size() < kViolationsShown) tally_.found.push_back(std::move(violation));
   }
+}
+
+void TransactionAuditor::Collect() {
+  for (TransactionChecker& checker : checkers_) CollectFrom(&checker);
+  if (over_shards_) CollectFrom(&*over_shards_);
 }
 
 }  // namespace plov::torture

@@ -1,13 +1,16 @@
-// Transaction auditor: takes the transactions out of the rings and has them checked, each group of keys by itself.
+// Transaction auditor: takes the transactions out of the rings and has them checked, each group of keys by itself: one of a
+// shard by TransactionChecker, one over all shards by GraphChecker.
 //
 // Threads: the auditor's.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "torture/graph_checker.h"
 #include "torture/run_memory.h"
 #include "torture/transaction_checker.h"
 
@@ -39,7 +42,8 @@ class TransactionAuditor {
   size_t Take();
   // When all are parked: what comes then is of keys that nobody has used.
   void EndHistory();
-  // Likewise, where a kill may have lost something: of each group what all keys hold.
+  // Likewise, where a kill may have lost something: of each group what all keys hold. With a log, which goes with groups
+  // of one shard only.
   void EndLife(std::span<const TransactionRecord> found);
 
   const TransactionTally& tally() const { return tally_; }
@@ -50,11 +54,15 @@ class TransactionAuditor {
   void Feed(const TransactionRecord& record);
   void Count(const TransactionRecord& record);
   void Finish();
+  template <typename Checker>
+  void CollectFrom(Checker* checker);
   void Collect();
+  void BeginHistory();
 
   RunMemory* memory_;
-  std::vector<bool> open_;  // by client
-  std::vector<TransactionChecker> checkers_;
+  std::vector<bool> open_;                    // by client
+  std::vector<TransactionChecker> checkers_;  // by group; none where the shards have one group
+  std::optional<GraphChecker> over_shards_;   // there
   size_t held_ = 0;
   uint64_t unknown_ = 0;
   TransactionTally tally_;

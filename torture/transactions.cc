@@ -36,7 +36,7 @@ uint64_t SealedTransactionKey(uint32_t history, uint32_t key) {
   return SealedKey(history, kFirstTransactionKey + key);
 }
 
-// Of keys of two shards a commit is refused before it is sent, whatever the server does.
+// Of keys that a server takes not together a commit is refused before it is sent: with a log those of two shards.
 KeyGroups GroupTransactionKeys(Client* client, uint32_t run, uint32_t history) {
   KeyGroups groups;
   const bool is_one = client->shard_count() == 1;
@@ -56,6 +56,11 @@ KeyGroups GroupTransactionKeys(Client* client, uint32_t run, uint32_t history) {
     }
   }
   return groups;
+}
+
+// That so many keys are all of one shard by chance does not happen.
+bool AreTransactionsOverShards(Client* client, uint32_t run) {
+  return client->shard_count() > 1 && GroupTransactionKeys(client, run, 0).size() == 1;
 }
 
 std::expected<TransactionItem, std::string> FoundItem(uint32_t history, uint32_t key,
@@ -289,7 +294,7 @@ Transactions::Wrong Transactions::Commit(TransactionRecord* record) {
   if (committed) record->version = *committed;
   Finish(committed ? std::nullopt : std::optional(committed.error()), record);
   if (committed || committed.error().code != Code::kInvalidArgument) return std::nullopt;
-  return "a commit of keys of one shard ended with " + committed.error().message;
+  return "a commit of keys of one group ended with " + committed.error().message;
 }
 
 }  // namespace plov::torture

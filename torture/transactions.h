@@ -3,7 +3,8 @@
 //
 // A transaction reads some keys, by a Snapshot or one by one, and commits writes of these and of others if what it found
 // stands. Few keys get half of the operations, so that transactions conflict. Beside them lone GETs, GETs of two keys in
-// turn, and PUTs, blind commits, and commits that only ask whether reads stand. The keys of one transaction are of one shard.
+// turn, and PUTs, blind commits, and commits that only ask whether reads stand. The keys of one transaction are of one
+// group, which the server takes together: all keys, or with a log and several shards those of one shard.
 #pragma once
 
 #include <plov/client.h>
@@ -29,9 +30,11 @@ KeyName TransactionKeyName(uint32_t run, uint32_t history, uint32_t key);
 uint64_t SealedTransactionKey(uint32_t history, uint32_t key);
 inline constexpr uint64_t kFirstTransactionKey = Modified::kFirstKey - kTransactionKeys;
 
-// The numbers of the keys by shard, the same ones for every client. Costs a message for a key where there are several shards.
+// The numbers of the keys by group, the same ones for every client. Costs messages for a key where there are several shards.
 using KeyGroups = std::vector<std::vector<uint32_t>>;
 KeyGroups GroupTransactionKeys(Client* client, uint32_t run, uint32_t history);
+// Whether the server takes commits over several shards, so that all keys are one group.
+bool AreTransactionsOverShards(Client* client, uint32_t run);
 
 // What a GET has found. Errors: the bytes are of no PUT; what is wrong with them.
 std::expected<TransactionItem, std::string> FoundItem(uint32_t history, uint32_t key,
