@@ -240,7 +240,7 @@ TEST(StoreCommit, HasConsecutiveVersionsOverSeveralShards) {
       last = std::max(last, worlds.Of(key)->Put(key, "1").version);
       of.insert(worlds.Of(key));
     }
-    ASSERT_EQ(of.size(), 3u);
+    ASSERT_GT(of.size(), 1u);
     const verify::Transaction all{.reads = {{"new", 0}},
                                   .writes = {PutOf("a", "2"), PutOf("b", "2"), DeleteOf("c"),
                                              PutOf("a", "3"), PutOf("e", "2")}};
