@@ -68,8 +68,8 @@ struct StoreOptions {
   std::string warm_path = {};  // the file to keep the memory in; empty: none
   bool discards_warm = false;  // what that file holds is given up
   bool evicts = false;         // items make room for others; needs that no log is kept
-  std::vector<uint64_t> decided =
-      {};  // Store::decided of the shards before it, whose files were opened
+  // Store::decided of the shards before it, whose files were opened.
+  std::vector<uint64_t> decided = {};
 };
 
 struct StoreStats {
