@@ -81,10 +81,11 @@ TEST_F(ShardFlush, DeletesWhatIsThere) {
 
 // Who counts items counts it as long as it takes room.
 TEST_F(ShardFlush, DeletesWhatHasExpiredAndDoesNotCountIt) {
-  Request put = PutOf(NumberedKey(0), "v", 1);
+  const std::string key = NumberedKey(0);
+  Request put = PutOf(key, "v", 1);
   put.ttl_seconds = 1;
   ASSERT_EQ(world.AskOne(client, put).status, Code::kOk);
-  while (world.store->Current(NumberedKey(0), MonotonicUs(), 0)) {
+  while (world.store->Current(key, MonotonicUs(), 0)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ASSERT_EQ(world.store->table().stats().items, 1);
