@@ -37,6 +37,7 @@ constexpr uint64_t kRegionsPerPass = 4;
 
 constexpr auto kMostlyDamage =
     "most of the server's table does not verify: restart plovd and load the items again";
+constexpr auto kRestarted = "the server was restarted during the scan, or another one answers";
 constexpr auto kTooManyBytes =
     "the server's table refers to more bytes than its memory has: it is damaged, or not a plovd's";
 
@@ -53,8 +54,14 @@ Scan::Scan(const Peers* peers, std::chrono::microseconds timeout, Callbacks* cal
 std::expected<ScanSummary, Error> Scan::Run() {
   summary_.settled = true;
   const uint32_t shard_count = peers_->shard_count();
+  uint64_t hash_seed = 0;
   for (shard_ = 0; shard_ < shard_count; ++shard_) {
     if (auto up = await_(shard_); !up) return std::unexpected(up.error());
+    if (shard_ == 0) hash_seed = link().view().hash_seed;
+    // Another server has an item in another shard, perhaps in one that was scanned.
+    if (peers_->shard_count() != shard_count || link().view().hash_seed != hash_seed) {
+      return Fail(Code::kUnavailable, kRestarted);
+    }
     incarnation_ = link().view().incarnation;
     const Outcome step = ScanShard();
     if (!step) return std::unexpected(step.error());
@@ -279,7 +286,7 @@ Scan::Outcome Scan::ScanShardOnce(uint64_t random) {
 std::expected<void, Error> Scan::Resume() {
   if (auto up = await_(shard_); !up) return up;
   if (link().view().incarnation != incarnation_) {
-    return Fail(Code::kUnavailable, "the server was restarted during the scan");
+    return Fail(Code::kUnavailable, kRestarted);
   }
   return {};
 }
