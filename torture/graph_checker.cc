@@ -9,9 +9,6 @@ namespace plov::torture {
 
 namespace {
 
-// Of what was refused, so much is remembered, to say so when it is found.
-constexpr size_t kRefusedKept = 4096;
-
 constexpr auto kNodeEndsLater = [](const auto& a, const auto& b) {
   return a->record->end > b->record->end;
 };
@@ -78,7 +75,7 @@ void GraphChecker::End(const SharedNode& node) {
     wrong = CheckItems(node);
   } else {
     if (record.outcome == Outcome::kMismatch) wrong = CheckConflict(record);
-    Forget(node->record);
+    refused_.Add(node->record, &writers_);
   }
   if (wrong) Take(std::move(*wrong), node->record);
 }
@@ -124,19 +121,10 @@ GraphChecker::Wrong GraphChecker::Resolve(const TransactionItem& found, const Sh
                     found.key, ValueName(found.value))};
   }
   const SharedNode writer = known->second;
+  if (auto wrong = CheckFoundOf(writer->record, writer->first, found)) return wrong;
   const TransactionRecord& record = *writer->record;
-  if (record.outcome != Outcome::kOk && record.outcome != Outcome::kUnknown) {
-    return Contradiction{
-        fmt::format("k{} was {}, of a write that was refused", found.key, ValueName(found.value)),
-        {writer->record}};
-  }
   const size_t index = record.IndexOfWrite(found.value);
   if (writer->first == 0) {
-    if (found.version <= index) {
-      return Contradiction{fmt::format("k{} was {} at version {}, which that cannot have",
-                                       found.key, ValueName(found.value), found.version),
-                           {writer->record}};
-    }
     ++unknown_found_;
     NoteUnanswered(record, -1);
     if (auto wrong = Place(writer, found.version - index)) return wrong;
@@ -147,9 +135,7 @@ GraphChecker::Wrong GraphChecker::Resolve(const TransactionItem& found, const Sh
   const auto write = writes.find(found.version);
   const bool is_it = write == writes.end() || write->second.value == found.value;
   if (writer->first + index == found.version && is_it) return std::nullopt;
-  return Contradiction{fmt::format("k{} was {} at version {}, and was written as {}", found.key,
-                                   ValueName(found.value), found.version, writer->first + index),
-                       {writer->record}};
+  return WrittenAs(writer->record, writer->first + index, found);
 }
 
 // found: without an answer; what it rests on may have been dropped long ago.
@@ -160,15 +146,6 @@ void GraphChecker::RestOn(const SharedNode& found) {
     const auto write = writes.find(item.version);
     if (write != writes.end()) write->second.readers.push_back(found);
   }
-}
-
-void GraphChecker::Forget(const SharedRecord& refused) {
-  if (refused->writes() > 0) refused_.push_back(refused);
-  if (refused_.size() <= kRefusedKept) return;
-  for (const TransactionItem& item : refused_.front()->all()) {
-    if (item.use == ItemUse::kPut) writers_.erase(item.value);
-  }
-  refused_.pop_front();
 }
 
 void GraphChecker::Take(Contradiction wrong, const SharedRecord& impossible) {

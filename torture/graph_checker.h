@@ -115,7 +115,6 @@ class GraphChecker {
   Wrong Resolve(const TransactionItem& found, const SharedNode& by);
   static void Show(Node* applied, const Node& by);
   void RestOn(const SharedNode& found);
-  void Forget(const SharedRecord& refused);
   void Take(Contradiction wrong, const SharedRecord& impossible);
 
   // graph_rules.cc: each finds what is wrong by itself, or enters what a node has found.
@@ -143,7 +142,7 @@ class GraphChecker {
   std::unordered_map<ValueId, SharedNode> writers_;
   std::deque<SharedNode> placed_;
   std::vector<SharedNode> ending_;  // a heap, the first in time on top
-  std::deque<SharedRecord> refused_;
+  RefusedRecords refused_;
   size_t checked_ = 0;      // of those placed, how many the last check has left
   Instant newest_ = 0;      // when the last of these ended
   bool is_broken_ = false;  // there was a violation

@@ -9,8 +9,6 @@ namespace plov::torture {
 
 namespace {
 
-// Of what was refused, so much is remembered, to say so when it is found.
-constexpr size_t kRefusedMax = 4096;
 constexpr size_t kViolationsMax = 8;
 
 constexpr auto kStartsLater = [](const SharedRecord& a, const SharedRecord& b) {
@@ -86,7 +84,7 @@ void TransactionChecker::End(const Open& open) {
     wrong = open.record->writes() > 0 ? CheckCommit(open, &point) : CheckReads(open, &point);
   } else {
     if (open.record->outcome == Outcome::kMismatch) wrong = CheckConflict(open);
-    Forget(open.record);
+    refused_.Add(open.record, &writers_);
   }
   if (wrong) return Take(std::move(*wrong), open.record);
   if (point <= level_) return;
@@ -124,19 +122,10 @@ TransactionChecker::Wrong TransactionChecker::Resolve(const TransactionItem& fou
                     found.key, ValueName(found.value))};
   }
   const std::shared_ptr<Writer> writer = known->second;
+  if (auto wrong = CheckFoundOf(writer->record, writer->first, found)) return wrong;
   const TransactionRecord& record = *writer->record;
-  if (record.outcome != Outcome::kOk && record.outcome != Outcome::kUnknown) {
-    return Contradiction{
-        fmt::format("k{} was {}, of a write that was refused", found.key, ValueName(found.value)),
-        {writer->record}};
-  }
   const size_t index = record.IndexOfWrite(found.value);
   if (writer->first == 0) {
-    if (found.version <= index) {
-      return Contradiction{fmt::format("k{} was {} at version {}, which that cannot have",
-                                       found.key, ValueName(found.value), found.version),
-                           {writer->record}};
-    }
     writer->first = found.version - index;
     ++unknown_found_;
     NoteUnanswered(record, -1);
@@ -148,9 +137,7 @@ TransactionChecker::Wrong TransactionChecker::Resolve(const TransactionItem& fou
   if (writer->first + index == found.version && (write == nullptr || write->value == found.value)) {
     return std::nullopt;
   }
-  return Contradiction{fmt::format("k{} was {} at version {}, and was written as {}", found.key,
-                                   ValueName(found.value), found.version, writer->first + index),
-                       {writer->record}};
+  return WrittenAs(writer->record, writer->first + index, found);
 }
 
 // Those under way may still find what there was when they began.
@@ -158,15 +145,6 @@ void TransactionChecker::Retire() {
   uint64_t floor = std::min(level_, answered_);
   for (const Open& open : ending_) floor = std::min(floor, open.floor);
   for (const ValueId value : order_.Retire(floor)) writers_.erase(value);
-}
-
-void TransactionChecker::Forget(const SharedRecord& refused) {
-  if (refused->writes() > 0) refused_.push_back(refused);
-  if (refused_.size() <= kRefusedMax) return;
-  for (const TransactionItem& item : refused_.front()->all()) {
-    if (item.use == ItemUse::kPut) writers_.erase(item.value);
-  }
-  refused_.pop_front();
 }
 
 void TransactionChecker::Take(Contradiction wrong, const SharedRecord& impossible) {

@@ -21,7 +21,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,7 +76,6 @@ class TransactionChecker {
   Wrong Place(const Open& commit, uint64_t first);
   Wrong Resolve(const TransactionItem& found);
   void Retire();
-  void Forget(const SharedRecord& refused);
   void Take(Contradiction wrong, const SharedRecord& impossible);
 
   // transaction_rules.cc: each finds what is wrong, or makes *point that of the operation.
@@ -94,7 +92,7 @@ class TransactionChecker {
   // Heaps, the first in time on top.
   std::vector<SharedRecord> starting_;
   std::vector<Open> ending_;
-  std::deque<SharedRecord> refused_;
+  RefusedRecords refused_;
   // Of each key, commits without an answer that write it and were not found.
   std::array<uint32_t, kTransactionKeys> unknown_puts_{};
   std::array<uint32_t, kTransactionKeys> unknown_deletes_{};

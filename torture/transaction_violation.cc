@@ -1,5 +1,7 @@
 #include "torture/transaction_violation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +17,26 @@ TransactionViolation ViolationOf(Contradiction wrong, const SharedRecord& imposs
   }
   violation.records.push_back(*impossible);
   return violation;
+}
+
+std::optional<Contradiction> CheckFoundOf(const SharedRecord& writer, uint64_t first,
+                                          const TransactionItem& found) {
+  if (writer->outcome != Outcome::kOk && writer->outcome != Outcome::kUnknown) {
+    return Contradiction{
+        fmt::format("k{} was {}, of a write that was refused", found.key, ValueName(found.value)),
+        {writer}};
+  }
+  if (first != 0 || found.version > writer->IndexOfWrite(found.value)) return std::nullopt;
+  return Contradiction{fmt::format("k{} was {} at version {}, which that cannot have", found.key,
+                                   ValueName(found.value), found.version),
+                       {writer}};
+}
+
+Contradiction WrittenAs(const SharedRecord& writer, uint64_t version,
+                        const TransactionItem& found) {
+  return {fmt::format("k{} was {} at version {}, and was written as {}", found.key,
+                      ValueName(found.value), found.version, version),
+          {writer}};
 }
 
 }  // namespace plov::torture
