@@ -317,7 +317,7 @@ std::expected<std::chrono::microseconds, Error> Engine::Age(std::string_view key
   if (!peers_->has_ages()) return std::chrono::microseconds(0);
   const Deadline deadline = DeadlineFromNow();
   AwaitGets(deadline);
-  const uint32_t shard = peers_->ShardOf(peers_->HashOf(key));
+  const uint32_t shard = ShardOf(key);
   while (true) {
     if (auto up = AwaitShard(shard, deadline); !up) return std::unexpected(up.error());
     Link* link = peers_->link(shard);
@@ -331,7 +331,7 @@ std::expected<std::chrono::microseconds, Error> Engine::Age(std::string_view key
 
 std::expected<ServerTime, Error> Engine::Time(std::string_view key) {
   if (!KeyIsGood(key)) return std::unexpected(BadKey());
-  Link* link = peers_->link(peers_->ShardOf(peers_->HashOf(key)));
+  Link* link = peers_->link(ShardOf(key));
   if (link == nullptr || !link->alive() || is_reset_) {
     return Fail(Code::kUnavailable, "there is no connection to the server");
   }
