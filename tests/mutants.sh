@@ -51,7 +51,7 @@ programs=(plovd)
 
 usage() {
   cat << 'END'
-usage: tests/mutants.sh [--list] [--only NAME]... [--for DURATION] [--seconds BOUND]
+usage: tests/mutants.sh [--list | --compile] [--only NAME]... [--for DURATION] [--seconds BOUND]
 
 Makes each mistake of tests/mutants/ in plov and shows what notices it. A copy of the sources in
 build-mutants/tree/ has all of them, and the environment variable PLOV_MUTANT chooses one; it is
@@ -63,6 +63,7 @@ catchers - the simulator, tests, plov-torture - are tried until one notices. Pri
 and at last how many were caught. What the catchers printed is in build-mutants/log/.
 
   --list           prints the mutants, each with what plov does wrong
+  --compile        tries none: only compiles each source that some change, with all of them in it
   --only NAME      this one only; may be given again
   --for DURATION   in a random order; those that are not begun within 90s, 10m or 8h are left out
   --seconds BOUND  how long simulator and torture tool may look for one; 10 unless given
@@ -101,9 +102,11 @@ only=()
 for_seconds=0
 seconds=10
 only_list=false
+only_compile=false
 while (($# > 0)); do
   case "$1" in
     --list) only_list=true ;;
+    --compile) only_compile=true ;;
     --help)
       usage
       exit 0
@@ -167,6 +170,23 @@ waited() {
   wait "$child" || status=$?
   child=""
   return "$status"
+}
+
+# Prints a line for each source; the status is not 0 when one does not compile.
+compile() {
+  make_tree "$folder/tree" || die "the sources cannot be copied with the mutants in them"
+  cd "$folder/tree"
+  export log=$folder/log
+  # The command is for the shell that xargs starts.
+  # shellcheck disable=SC2016
+  sed -n 's/^@@ \(.*\.cc\)$/\1/p' "$root"/tests/mutants/*.mutant | sort -u | xargs -P "$jobs" -I SOURCE bash -c '
+    log=$log/compile.${1//\//-}.log
+    if g++ -std=c++23 -fsyntax-only -Wall -Wextra -Werror -DPLOV_VERSION=\"\" -I. -Iclient/include "$1" > "$log" 2>&1; then
+      echo "$1 compiles"
+    else
+      echo "$1 DOES NOT compile: see $log"
+      exit 1
+    fi' bash SOURCE
 }
 
 # Leaves in `catchers` those that this tree has.
@@ -269,6 +289,11 @@ work() {
   exit "$survivors"
 }
 
+if $only_compile; then
+  mkdir -p "$folder/log"
+  waited compile
+  exit
+fi
 build
 rm -rf "$folder/log/taken" "$folder/log/usual"
 mkdir "$folder/log/taken" "$folder/log/usual"

@@ -328,6 +328,8 @@ mutants() {
     left=$((within_seconds - SECONDS))
     if ((left < mutant_build_seconds)); then
       record skipped mutants 0 0 1 "; no time was left of --within: tests/mutants.sh tries them all"
+      counted "mutants: compile" "$root/build-mutants/log/compile.log" "$mutant_seconds" ' compiles$' ' DOES NOT compile' \
+        bash "$root/tests/mutants.sh" --compile
       return
     fi
     bound=(--for "${left}s")
