@@ -4,6 +4,7 @@
 #include <new>
 
 #include "client/engine.h"
+#include "client/vectors.h"
 #include "fabric/random.h"
 
 namespace plov {
@@ -214,6 +215,24 @@ Client::IncrementResult Client::Increment(std::string_view key, int64_t delta,
               [&] { return AsNumber(engine_->DoWrite(MakeIncrement(key, delta, options))); });
 }
 
+Client::PutResult Client::UpdateVector(std::string_view key, VectorFunction function,
+                                       const VectorOperand& operand, const VectorOptions& options) {
+  return Call(engine_.get(), [&] {
+    return VersionOf(engine_->DoWrite(MakeUpdate(key, function, operand, options)));
+  });
+}
+
+Client::ReduceResult Client::ReduceVector(std::string_view key, VectorFunction function,
+                                          const VectorSlice& slice) {
+  return Call(engine_.get(), [&] { return Reduce(engine_.get(), key, function, slice); });
+}
+
+Client::FilterResult Client::FilterVector(std::string_view key, Comparison comparison,
+                                          const VectorOperand& operand, const VectorSlice& slice) {
+  return Call(engine_.get(),
+              [&] { return Filter(engine_.get(), key, comparison, operand, slice); });
+}
+
 Client::PutResult Client::Touch(std::string_view key, Lifetime ttl, Version expected_version) {
   return Call(engine_.get(),
               [&] { return VersionOf(engine_->DoWrite(MakeTouch(key, ttl, expected_version))); });
@@ -270,6 +289,12 @@ void Client::StartIncrement(std::string_view key, int64_t delta, const Increment
 void Client::StartTouch(std::string_view key, Lifetime ttl, Version expected_version,
                         PutCallback done) {
   StartWrite(engine_.get(), MakeTouch(key, ttl, expected_version), done, VersionOf);
+}
+
+void Client::StartUpdateVector(std::string_view key, VectorFunction function,
+                               const VectorOperand& operand, const VectorOptions& options,
+                               PutCallback done) {
+  StartWrite(engine_.get(), MakeUpdate(key, function, operand, options), done, VersionOf);
 }
 
 void Client::StartDelete(std::string_view key, Version expected_version, DeleteCallback done) {

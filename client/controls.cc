@@ -17,7 +17,8 @@ void Controls::Begin(const verify::Request& request, To to) {
 }
 
 void Controls::Choose(const Peers& peers) {
-  for (uint32_t shard = 0; shard < peers.shard_count(); ++shard) {
+  if (to_ == To::kShardOfKey) asked_ = {{.shard = peers.ShardOf(peers.HashOf(request_.key))}};
+  for (uint32_t shard = 0; to_ != To::kShardOfKey && shard < peers.shard_count(); ++shard) {
     const bool is_asked = to_ == To::kAll ? peers.is_wanted(shard) : peers.link(shard) != nullptr;
     if (is_asked) asked_.push_back({.shard = shard});
     if (to_ == To::kOne && is_asked) break;
@@ -63,12 +64,13 @@ bool Controls::OnReply(uint32_t shard, const verify::Reply& reply) {
 }
 
 // Where nothing was sent yet, the next connections may be to a server with other shards. Of a shard of a cluster the next
-// primary answers for the former one.
+// primary answers for the former one; and what only READs can be asked of any.
 void Controls::OnDown(const Peer& peer) {
   using verify::Operation;
   const bool is_asked_again =
       request_.operation == Operation::kSync || request_.operation == Operation::kStats;
-  const bool asks_next = peer.target().part && is_asked_again;
+  const bool asks_next =
+      (peer.target().part && is_asked_again) || verify::IsOfVector(request_.operation);
   size_t sent = 0, unanswered = 0;
   for (Asked& asked : asked_) {
     if (asked.shard - peer.first_shard() >= peer.shard_count()) continue;

@@ -29,7 +29,8 @@ class Controls {
 
   enum class To {
     kAll,
-    kOne,  // the first that is up
+    kOne,         // the first that is up
+    kShardOfKey,  // the request's
   };
 
   // What the request refers to stays until End.

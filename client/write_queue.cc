@@ -30,6 +30,8 @@ constexpr auto kTakesNone = "the server takes no requests (stopped or overloaded
 
 constexpr auto kOneShardOnly =
     "a server with a log takes commits of keys of one shard: start plovd with --shards 1";
+constexpr auto kWrongType =
+    "the value is no vector of elements of that type, or the function is none of theirs";
 constexpr auto kLogIsFull =
     "the disk of the server's log is full: free some of it, and writes go on by themselves";
 constexpr auto kTooLargeToModify =
@@ -49,9 +51,7 @@ Error WhyNotSent(const Error* down) {
   return down != nullptr ? Said(down->code, down->message) : Said(Code::kTimeout, kTakesNone);
 }
 
-// What an INCREMENT sends as value goes to `number`.
-Request RequestOf(const Write& write, uint64_t sequence,
-                  std::array<char, verify::kNumberChangeBytes>* number) {
+Request RequestOf(const Write& write, uint64_t sequence) {
   Request request;
   request.operation = write.operation;
   request.conditional = write.expected_version != 0;
@@ -64,10 +64,10 @@ Request RequestOf(const Write& write, uint64_t sequence,
   request.expected_version = write.expected_version;
   request.key = write.key;
   request.value = write.value;
-  if (request.compares) request.expected_value = *write.expected_value;
-  if (request.operation == Operation::kIncrement) {
-    verify::EncodeNumberChange(write.change, number->data());
-    request.value = {number->data(), number->size()};
+  if (request.compares) {
+    request.expected_value = *write.expected_value;
+  } else {
+    request.expected_value = {write.change.data(), write.change_bytes};
   }
   request.value_bytes = static_cast<uint32_t>(request.expected_value.size() + request.value.size());
   return request;
@@ -115,7 +115,11 @@ Error ErrorOfStatus(Code status, uint64_t version) {
     case Code::kNotANumber:
       return Said(status, "the value is not the text of a number that can be incremented");
     case Code::kOutOfRange:
+      if (version == verify::kBeyondEnd)
+        return Said(status, "the slice goes beyond the vector's end");
       return Said(status, "the number would go beyond its limits: it is as it was");
+    case Code::kWrongType:
+      return Said(status, kWrongType);
     case Code::kUnknown:
       return Said(status, kOutcomeUnknown);
     case Code::kProtocol:
@@ -177,8 +181,7 @@ bool WriteQueue::SendBatch(Link* link) {
   for (; end != next_ && message.count() < count_max; ++end) {
     Entry& entry = At(end);
     if (entry.state != State::kQueued) continue;
-    std::array<char, verify::kNumberChangeBytes> number;
-    Request request = RequestOf(entry.write, end, &number);
+    Request request = RequestOf(entry.write, end);
     request.retry = entry.retry;
     const bool is_value = request.operation != Operation::kCommit;
     if (is_value && entry.write.value.size() > value_bytes_max) {

@@ -8,6 +8,7 @@
 
 #include <plov/client.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "client/link.h"
 #include "verify/message.h"
 #include "verify/number.h"
+#include "verify/vector.h"
 
 namespace plov {
 
@@ -37,6 +39,9 @@ struct Written {
 };
 using WriteResult = std::expected<Written, Error>;
 
+inline constexpr size_t kChangeBytesMax =
+    std::max(verify::kNumberChangeBytes, verify::kVectorCallBytes + verify::kElementBytesMax);
+
 // A write as its caller gave it. Key and values stay the caller's until `done` was called.
 struct Write {
   verify::Operation operation = verify::Operation::kPut;
@@ -47,7 +52,10 @@ struct Write {
   std::string_view key = {};
   std::string_view value = {};
   std::optional<std::string_view> expected_value = {};
-  verify::NumberChange change = {};  // of an INCREMENT
+  // What comes before the value, encoded: of an INCREMENT the change, of an UPDATE the call and an operand that is a scalar.
+  std::array<char, kChangeBytesMax> change = {};
+  uint8_t change_bytes = 0;
+  const char* mistake = nullptr;  // why no server takes it
   Deadline deadline = {};
   void (*done)(void* context, size_t index, WriteResult result) = nullptr;
   void* context = nullptr;

@@ -59,11 +59,13 @@ Write MakeIncrement(std::string_view key, int64_t delta, const IncrementOptions&
   write.flags = options.flags;
   write.ttl = options.ttl;
   write.key = key;
-  write.change = {.delta = delta,
-                  .initial = options.initial.value_or(0),
-                  .min = options.min,
-                  .max = options.max,
-                  .mode = static_cast<verify::NumberMode>(options.mode)};
+  verify::EncodeNumberChange({.delta = delta,
+                              .initial = options.initial.value_or(0),
+                              .min = options.min,
+                              .max = options.max,
+                              .mode = static_cast<verify::NumberMode>(options.mode)},
+                             write.change.data());
+  write.change_bytes = verify::kNumberChangeBytes;
   return write;
 }
 
@@ -93,6 +95,7 @@ std::optional<Error> Writes::Refusal(const Write& write) const {
   if (write.key.empty() || write.key.size() > verify::kKeyBytesMax) {
     return ErrorOfStatus(Code::kInvalidArgument);
   }
+  if (write.mistake != nullptr) return Error{Code::kInvalidArgument, write.mistake};
   if (write.ttl.duration().count() < 0) return BadTtl();
   if (write.value.size() > verify::kValueBytesMax) return ErrorOfStatus(Code::kTooLarge);
   if (!write.expected_value) return std::nullopt;

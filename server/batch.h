@@ -15,6 +15,7 @@
 #include "server/modification.h"
 #include "server/store.h"
 #include "server/transaction.h"
+#include "server/vector_scan.h"
 #include "server/write_times.h"
 #include "verify/message.h"
 
@@ -57,6 +58,7 @@ class Batch {
     writing = {};
     modification.Reset();
     transaction.Reset();
+    vector_scan.Reset();
     digest.reset();
     suspect.reset();
     command.reset();
@@ -90,6 +92,7 @@ class Batch {
   Store::Writing writing;
   Modification modification;
   Transaction transaction;
+  VectorScan vector_scan;
   std::optional<verify::ValueDigest> digest;  // of a long value: a write's, or one that is suspect
   std::optional<Store::Hit> suspect;          // held while it is verified
   std::shared_ptr<Command> command;           // until the main thread has answered it

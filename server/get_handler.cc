@@ -54,6 +54,26 @@ Batch::Outcome GetHandler::Handle(Peer* peer, size_t room, Reply* reply) {
   return Outcome::kDone;
 }
 
+Batch::Outcome GetHandler::Scan(Peer* peer, size_t room, Reply* reply) {
+  VectorScan& scan = peer->batch->vector_scan;
+  if (!scan.is_open()) {
+    const auto refusal = scan.Open(*peer->batch->request, room, store_, MonotonicUs());
+    if (refusal) {
+      reply->status = refusal->status;
+      reply->version = refusal->version;
+      return Outcome::kDone;
+    }
+  }
+  const auto status = scan.Go(slices_->now().work_bytes);
+  if (!status) return Outcome::kAgain;
+  reply->status = *status;
+  if (*status != Code::kOk) return Outcome::kDone;
+  reply->version = scan.version();
+  reply->value = scan.value();
+  reply->value_bytes = static_cast<uint32_t>(reply->value.size());
+  return Outcome::kDone;
+}
+
 // A slice of a long value that a client suspects. kBroken: it is damaged.
 Batch::Outcome GetHandler::Verify(Batch* batch) {
   const Store::Hit& hit = *batch->suspect;

@@ -1,5 +1,5 @@
 // GetHandler: a shard's answer to a GET by message: the value, or a record that is held while the client
-// READs it. What a client suspects is verified.
+// READs it. What a client suspects is verified. And to a REDUCE and a FILTER, which look at the value here.
 //
 // Threads: the shard's.
 #pragma once
@@ -26,6 +26,8 @@ class GetHandler {
   // The request at hand of the peer's batch: its reply, of at most so many bytes, when the outcome is
   // kDone.
   Batch::Outcome Handle(Peer* peer, size_t room, verify::Reply* reply);
+  // The same of a REDUCE or a FILTER.
+  Batch::Outcome Scan(Peer* peer, size_t room, verify::Reply* reply);
   // Gives up what is held for it until then or shorter.
   void Release(Peer* peer, uint64_t until_us);
   // The same of all, and of what is being verified: it goes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "server/vector_scan.h"
 #include "verify/number.h"
 #include "verify/record.h"
 
@@ -60,6 +61,8 @@ std::optional<WriteReply> Modification::MakeOf(const Request& request, const Sto
       return Join({}, hit, request.value);
     case Operation::kPrepend:
       return Join(request.value, hit, {});
+    case Operation::kUpdate:
+      return Update(request, *hit);
     default:
       return Join({}, hit, {});
   }
@@ -112,6 +115,43 @@ std::optional<WriteReply> Modification::Join(std::string_view before, const Stor
   return std::nullopt;
 }
 
+std::optional<WriteReply> Modification::Update(const Request& request, const Store::Hit& hit) {
+  const auto call = verify::DecodeVectorCall(request.value);
+  if (!call || !verify::IsVectorFunction(call->function)) return WriteReply{Code::kProtocol, 0};
+  const auto function = static_cast<verify::VectorFunction>(call->function);
+  const auto type = VectorScan::TypeOf(hit.item);
+  const bool fits = type && static_cast<uint8_t>(*type) == call->type;
+  if (!fits || !verify::Applies(function, *type)) return WriteReply{Code::kWrongType, 0};
+  const size_t element_bytes = verify::ElementBytes(*type);
+  const std::string_view operand = request.value.substr(verify::kVectorCallBytes);
+  const auto end =
+      call->slice.EndOf((hit.item.value_bytes() - verify::kVectorHeadBytes) / element_bytes);
+  if (!end) return WriteReply{Code::kOutOfRange, verify::kBeyondEnd};
+  const size_t slice_bytes = (*end - call->slice.first) * element_bytes;
+  if (operand.size() != element_bytes && operand.size() != slice_bytes) {
+    return WriteReply{Code::kProtocol, 0};
+  }
+  const size_t from = verify::kVectorHeadBytes + call->slice.first * element_bytes;
+  update_ = {function, *type, from, from + slice_bytes, operand};
+  auto refusal = Join({}, &hit, {});
+  if (!refusal && !is_long()) UpdatePart(0, value_);
+  return refusal;
+}
+
+// Parts begin and end where elements do.
+void Modification::UpdatePart(size_t from, std::span<char> part) const {
+  if (!update_) return;
+  const size_t first = std::max(from, update_->from);
+  const size_t end = std::min(from + part.size(), update_->end);
+  if (first >= end) return;
+  const size_t element_bytes = verify::ElementBytes(update_->type);
+  const bool is_scalar = update_->operand.size() == element_bytes;
+  const std::string_view operand =
+      is_scalar ? update_->operand : update_->operand.substr(first - update_->from, end - first);
+  verify::UpdateElements(update_->function, update_->type, &part[first - from],
+                         (end - first) / element_bytes, operand);
+}
+
 std::optional<Code> Modification::Verify(size_t bytes) {
   if (is_verified_) return Code::kOk;
   if (!digest_) digest_.emplace(store_->DigestOf(*base_));
@@ -123,6 +163,7 @@ std::optional<Code> Modification::Verify(size_t bytes) {
 std::optional<Code> Modification::Fill(Store::Writing* writing, size_t bytes) {
   const auto verified = Verify(bytes);
   if (verified != Code::kOk) return verified;
+  bytes = std::max(bytes / verify::kElementBytesMax, size_t{1}) * verify::kElementBytesMax;
   const size_t base_end = before_.size() + base_->item.value_bytes();
   std::array<char, kPartBytes> chunk;
   while (bytes > 0 && writing->settled_bytes < put_.value_bytes) {
@@ -135,6 +176,7 @@ std::optional<Code> Modification::Fill(Store::Writing* writing, size_t bytes) {
     } else {
       const size_t part_bytes = std::min({base_end - at, bytes, chunk.size()});
       part = base_->item.CopyPart(at - before_.size(), part_bytes, chunk.data());
+      UpdatePart(at, {chunk.data(), part_bytes});
     }
     part = part.substr(0, bytes);
     store_->Fill(writing, part);
@@ -151,6 +193,7 @@ bool Modification::IsOvertaken(const WriteReply& reply) const {
 void Modification::Reset() {
   if (base_) store_->Release(base_->record_offset);
   base_.reset();
+  update_.reset();
   digest_.reset();
   number_.reset();
   put_ = {};

@@ -1,5 +1,5 @@
-// Modification: a write that makes its value of the one that is there - APPEND, PREPEND, INCREMENT, TOUCH, and a PUT that
-// compares. It ends in a PUT over the version that it was made of, so it is atomic, and log and replicas see a PUT.
+// Modification: a write that makes its value of the one that is there - APPEND, PREPEND, INCREMENT, TOUCH, UPDATE, and a PUT
+// that compares. It ends in a PUT over the version that it was made of, so it is atomic, and log and replicas see a PUT.
 //
 // A long value is made in slices, of a record that is held meanwhile.
 //
@@ -9,12 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "server/sessions.h"
 #include "server/store.h"
 #include "verify/message.h"
+#include "verify/vector.h"
 
 namespace plov::server {
 
@@ -47,11 +49,23 @@ class Modification {
   void Reset();
 
  private:
+  // Of the value's bytes from `from` up to `end`.
+  struct ElementUpdate {
+    verify::VectorFunction function;
+    verify::ElementType type;
+    size_t from;
+    size_t end;
+    std::string_view operand;  // one element, or all of them
+  };
+
   std::optional<WriteReply> MakeOf(const verify::Request& request, const Store::Hit* hit);
   std::optional<WriteReply> Compare(const verify::Request& request, const Store::Hit& hit);
   std::optional<WriteReply> Increment(const verify::Request& request, const Store::Hit* hit);
   std::optional<WriteReply> Join(std::string_view before, const Store::Hit* hit,
                                  std::string_view after);
+  std::optional<WriteReply> Update(const verify::Request& request, const Store::Hit& hit);
+  // Changes those elements that lie in a part of the value, `from` bytes from its begin.
+  void UpdatePart(size_t from, std::span<char> part) const;
   std::optional<Code> Verify(size_t bytes);
 
   Store* store_ = nullptr;
@@ -61,6 +75,7 @@ class Modification {
   // Of a long value: what comes before and after that of the record, which is held.
   std::string_view before_, after_;
   std::optional<Store::Hit> base_;
+  std::optional<ElementUpdate> update_;  // of an UPDATE
   std::optional<verify::ValueDigest> digest_;
   bool is_verified_ = false;
 };

@@ -413,6 +413,9 @@ Shard::Outcome Shard::Handle(Endpoint* endpoint, PeerId id, Peer* peer) {
   } else if (request.operation == Operation::kGet) {
     batch.tells_of_items = true;
     outcome = gets_.Handle(peer, room, &reply);
+  } else if (verify::IsOfVector(request.operation)) {
+    batch.tells_of_items = true;
+    outcome = gets_.Scan(peer, room, &reply);
   } else if (request.operation == Operation::kConfirm) {
     Confirm(peer, std::max(peer->confirmed_version, request.expected_version));
     TakeReport(request.value);

@@ -122,6 +122,8 @@ class Store : private cuckoo::GrowingTable::Records {
 
   // The work done so far, in bytes copied, sealed or looked at, for who hands out slices of it.
   uint64_t work() const { return work_bytes_ + records_.moved_bytes(); }
+  // Somebody else looked at so many bytes of items.
+  void AddWork(uint64_t bytes) { work_bytes_ += bytes; }
 
   WriteReply Delete(const verify::Request& request, uint64_t now_us, uint64_t client_id = 0);
 
@@ -256,6 +258,11 @@ class Store : private cuckoo::GrowingTable::Records {
   void OnHits(std::span<const verify::HitName> hits) {
     work_bytes_ += hits.size() * kHitWorkBytes;
     evictor_->OnHits(hits);
+  }
+  // The same of one that was looked at here: no client tells of it.
+  void OnScan(std::string_view key) {
+    const verify::HitName name = verify::HitNameOf(HashOf(key));
+    if (evictor_) OnHits({&name, 1});
   }
   // Whether items that expire are looked for also when nothing is written.
   bool sweeps_when_idle() const { return evictor_ && sweeper_->has_any(); }

@@ -13,14 +13,14 @@ cores. They begin with tests/fuzz/corpus/TARGET and with what former runs found
 
   --keep         merges what was found into tests/fuzz/corpus: the fewest inputs that reach as much
   --only TARGET  message, hello, superblock, warm, config, load, log_batch, snapshot, cluster, cluster_map, stream,
-                 transaction, memcached, memcached_binary or redis
+                 transaction, vector, memcached, memcached_binary or redis
   --help         this text
 
 Exit status: 0 no crash, 1 a crash (with the command that shows it again) or no build, 2 usage.
 END
 }
 
-readonly all_targets=(message hello superblock warm config load log_batch snapshot cluster cluster_map stream transaction memcached memcached_binary redis)
+readonly all_targets=(message hello superblock warm config load log_batch snapshot cluster cluster_map stream transaction vector memcached memcached_binary redis)
 targets=("${all_targets[@]}")
 keep=false
 duration=""
@@ -52,7 +52,7 @@ readonly folder=$root/build-fuzz seeds=$root/tests/fuzz/corpus
 readonly input_seconds=20 memory_mib=2048
 # How long an input may become; none of the formats has anything new to say beyond.
 declare -A bytes_max=([message]=1024 [hello]=64 [superblock]=512 [warm]=256 [config]=512 [load]=512
-  [log_batch]=512 [snapshot]=256 [cluster]=1024 [cluster_map]=512 [stream]=512 [transaction]=512 [memcached]=512
+  [log_batch]=512 [snapshot]=256 [cluster]=1024 [cluster_map]=512 [stream]=512 [transaction]=512 [vector]=384 [memcached]=512
   [memcached_binary]=512 [redis]=512)
 # Large buffers that were freed are not to be remembered by the gigabyte.
 export ASAN_OPTIONS=quarantine_size_mb=16

@@ -8,9 +8,11 @@ namespace plov {
 
 std::string_view CodeName(Code code) {
   static constexpr auto kNames = std::to_array<std::string_view>(
-      {"kOk", "kNotFound", "kExists", "kVersionMismatch", "kNoSpace", "kInvalidArgument",
-       "kTooLarge", "kUnavailable", "kTimeout", "kUnknown", "kCorrupt", "kPermission", "kProtocol",
-       "kInUse", "kBufferTooSmall", "kSystem", "kNoShard", "kNotANumber", "kOutOfRange"});
+      {"kOk",       "kNotFound",        "kExists",         "kVersionMismatch",
+       "kNoSpace",  "kInvalidArgument", "kTooLarge",       "kUnavailable",
+       "kTimeout",  "kUnknown",         "kCorrupt",        "kPermission",
+       "kProtocol", "kInUse",           "kBufferTooSmall", "kSystem",
+       "kNoShard",  "kNotANumber",      "kOutOfRange",     "kWrongType"});
   const auto index = static_cast<size_t>(code);
   return index < kNames.size() ? kNames[index] : CodeName(Code::kSystem);
 }

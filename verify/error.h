@@ -32,7 +32,9 @@ enum class Code : uint16_t {
   kSystem = 15,          // an operating-system call failed
   kNoShard = 16,     // the server does not serve this shard; of the fabric, libplov returns none
   kNotANumber = 17,  // Increment of a value that is not the text of such a number
-  kOutOfRange = 18,  // Increment beyond its limits; nothing was changed
+  kOutOfRange =
+      18,  // Increment beyond its limits, a slice beyond its vector's end; nothing was changed
+  kWrongType = 19,  // the value is no vector, or one of elements of another type
 };
 
 // The code's name as users see it, "kNoSpace"; "kSystem" for a number that is not a code.

@@ -105,8 +105,8 @@ bool IsSound(const WireRequest& wire) {
   const auto operation = static_cast<Operation>(wire.operation);
   const bool may_create = operation >= Operation::kAppend && operation <= Operation::kIncrement;
   if ((wire.flags & kCreates) != 0 && !may_create) return false;
-  const bool may_expire =
-      IsWrite(operation) && operation != Operation::kDelete && operation != Operation::kCommit;
+  const bool may_expire = IsWrite(operation) && operation != Operation::kDelete &&
+                          operation != Operation::kCommit && operation != Operation::kUpdate;
   if ((wire.flags & kUntil) != 0 && (!may_expire || wire.time == 0)) return false;
   if ((wire.flags & kCompares) == 0) return true;
   return operation == Operation::kPut && (wire.flags & kRendezvous) == 0 &&

@@ -91,16 +91,22 @@ enum class Operation : uint8_t {
   // (verify/transaction.h), the key the first one of it. The reply's version is the last write's; the others have those
   // before it, in their order. Of a read that does not stand kVersionMismatch.
   kCommit = 17,
+  // Of vectors; the values are VectorCalls (verify/vector.h) with their operands. UPDATE is a modification. REDUCE and FILTER
+  // are reads; of a FILTER that is conditional the item is known to be whole, since that is not its first request.
+  kUpdate = 18,
+  kReduce = 19,
+  kFilter = 20,
 };
 
 // A server answers others, which are of a later release, with kProtocol.
 constexpr bool IsKnown(Operation operation) {
-  return operation >= Operation::kGet && operation <= Operation::kCommit;
+  return operation >= Operation::kGet && operation <= Operation::kFilter;
 }
 
 // Of what is there.
 constexpr bool IsModification(Operation operation) {
-  return operation >= Operation::kAppend && operation <= Operation::kTouch;
+  return (operation >= Operation::kAppend && operation <= Operation::kTouch) ||
+         operation == Operation::kUpdate;
 }
 
 constexpr bool IsWrite(Operation operation) {
@@ -108,10 +114,15 @@ constexpr bool IsWrite(Operation operation) {
          IsModification(operation) || operation == Operation::kCommit;
 }
 
+// Reads of a vector where it is.
+constexpr bool IsOfVector(Operation operation) {
+  return operation == Operation::kReduce || operation == Operation::kFilter;
+}
+
 // Whose reply tells of items: who is not their primary does not know.
 constexpr bool IsOfItems(Operation operation) {
-  return IsWrite(operation) || operation == Operation::kGet || operation == Operation::kSync ||
-         operation == Operation::kFlush;
+  return IsWrite(operation) || operation == Operation::kGet || IsOfVector(operation) ||
+         operation == Operation::kSync || operation == Operation::kFlush;
 }
 
 // Writes, and what makes the server's disk work: a client that may only read is refused.
@@ -160,6 +171,8 @@ inline constexpr uint64_t kHostIsFull = 1;
 inline constexpr uint64_t kLogIsFull = 2;
 // The version of a kInvalidArgument reply to a COMMIT when its keys would have to be of one shard.
 inline constexpr uint64_t kOneShardOnly = 1;
+// The version of a kOutOfRange reply of a slice that goes beyond the vector's end.
+inline constexpr uint64_t kBeyondEnd = 1;
 
 struct Reply {
   Code status = Code::kOk;

@@ -9,6 +9,7 @@
 
 #include "cuckoo/hash.h"
 #include "verify/record.h"
+#include "verify/vector.h"
 #include "verify/words.h"
 
 namespace plov::test {
@@ -44,6 +45,9 @@ void CallAll(Client* client) {
   (void)client->Delete("key");
   client->GetMany(keys, [&](size_t, const Client::GetResult&) { ++answers; });
   client->PutMany(items, [&](size_t, const Client::PutResult&) { ++answers; });
+  (void)client->UpdateVector("key", VectorFunction::kAdd, 1);
+  (void)client->ReduceVector("key", VectorFunction::kAdd);
+  (void)client->FilterVector("key", Comparison::kLess, 1);
   (void)client->Ping();
   (void)client->ServerStats();
   (void)client->Sync();
@@ -233,7 +237,40 @@ TEST(HostileServer, RepliesThatNameImpossibleRecordsAreErrors) {
   }
 }
 
-// Any word of the memory and of the reply ring, at any time.
+TEST(HostileServer, AnswersAboutVectorsThatMakeNoSenseAreErrors) {
+  constexpr uint64_t kOver = VectorSlice::kToEnd;
+  const auto answer = [](uint64_t count, std::string_view rest, uint8_t type = 4) {
+    return verify::EncodeVectorAnswer({type, count}).append(rest);
+  };
+  const auto matches = [](uint32_t first, uint32_t step, size_t count) {
+    std::string bytes;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t index = first + i * step;
+      bytes.append(reinterpret_cast<const char*>(&index), sizeof(index)).append(8, 'e');
+    }
+    return bytes;
+  };
+  const std::string many = matches(0, 1, 200);
+  for (const std::string& text :
+       {std::string(), answer(1, "1234567"), answer(1, "123456789"), answer(1, "12345678", 0),
+        answer(1, "12345678", 11), answer(kOver, "12345678901"), answer(kOver, matches(5, 0, 2)),
+        answer(kOver, matches(5, UINT32_MAX, 2)), answer(kOver, matches(1 << 24, 1, 1)),
+        answer(kOver, matches(0, 1, 1), 5), answer(0, many), answer(199, many),
+        answer(1 << 25, many), answer(300, matches(0, 1, 5)), answer(300, many)}) {
+    HostileServer server;
+    server.change_reply = [&text](const verify::Request& request, verify::Reply* reply) {
+      if (!verify::IsOfVector(request.operation)) return;
+      reply->value = text;
+      reply->value_bytes = static_cast<uint32_t>(text.size());
+    };
+    server.Start();
+    auto client = Client::Connect(server.uri(), kPatient);
+    ASSERT_TRUE(client) << client.error().message;
+    EXPECT_EQ(CodeOf(client->ReduceVector("key", VectorFunction::kAdd)), Code::kProtocol);
+    EXPECT_EQ(CodeOf(client->FilterVector("key", Comparison::kLess, int64_t{1})), Code::kProtocol);
+  }
+}
+
 TEST(HostileServer, TimesThatNoItemCanHaveAreNotTold) {
   constexpr uint64_t kLastUs = uint64_t{UINT32_MAX} * 1'000'000;
   for (const uint64_t clock_us : {kLastUs + 1, uint64_t{1} << 63, UINT64_MAX - kLastUs}) {
@@ -246,6 +283,7 @@ TEST(HostileServer, TimesThatNoItemCanHaveAreNotTold) {
   }
 }
 
+// Any word of the memory and of the reply ring, at any time.
 TEST(HostileServer, MemoryThatChangesAtRandomIsOnlyEverAnError) {
   for (uint64_t round = 0; round < 12; ++round) {
     std::mt19937_64 random(round);

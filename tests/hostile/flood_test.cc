@@ -22,6 +22,7 @@
 #include "tests/support/probe.h"
 #include "verify/message.h"
 #include "verify/superblock.h"
+#include "verify/vector.h"
 
 namespace plov {
 namespace {
@@ -161,40 +162,45 @@ Flood NewItems(size_t value_bytes) {
   };
 }
 
-std::vector<std::byte> MessageOfHits(uint64_t client_id, size_t bytes) {
+// A message with as many of a request as fit.
+std::vector<std::byte> MessageOf(verify::Request request, uint64_t client_id, size_t bytes) {
   std::vector<std::byte> buffer(bytes);
   verify::MessageWriter writer(buffer, client_id);
+  request.value_bytes = static_cast<uint32_t>(request.value.size());
+  while (writer.Add(request)) ++request.request_id;
+  const auto message = writer.Finish();
+  return {message.begin(), message.end()};
+}
+
+std::vector<std::byte> MessageOfHits(uint64_t client_id, size_t bytes) {
   std::string hits(sizeof(verify::GetReport) + verify::kHitNamesMax * sizeof(verify::HitName), 'h');
   verify::Request request{.operation = verify::Operation::kConfirm};
   request.expected_version = UINT64_MAX;
   request.value = hits;
-  request.value_bytes = static_cast<uint32_t>(hits.size());
-  while (writer.Add(request)) ++request.request_id;
-  const auto message = writer.Finish();
-  return {message.begin(), message.end()};
+  return MessageOf(request, client_id, bytes);
 }
 
 // That ask for the largest item again and again.
 template <bool suspect>
 std::vector<std::byte> MessageOfGets(uint64_t client_id, size_t bytes) {
-  std::vector<std::byte> buffer(bytes);
-  verify::MessageWriter writer(buffer, client_id);
-  verify::Request request;
-  request.operation = verify::Operation::kGet;
-  request.key = "large";
-  request.suspect = suspect;
-  while (writer.Add(request)) ++request.request_id;
-  const auto message = writer.Finish();
-  return {message.begin(), message.end()};
+  return MessageOf({.operation = verify::Operation::kGet, .suspect = suspect, .key = "large"},
+                   client_id, bytes);
+}
+
+// That have it summed up.
+std::vector<std::byte> MessageOfReductions(uint64_t client_id, size_t bytes) {
+  std::string call(verify::kVectorCallBytes, '\0');
+  verify::EncodeVectorCall({static_cast<uint8_t>(VectorFunction::kAdd), 0, {}}, call.data());
+  return MessageOf({.operation = verify::Operation::kReduce, .key = "large", .value = call},
+                   client_id, bytes);
 }
 
 // Largest messages, one after the other.
 Flood Messages(std::vector<std::byte> (*make)(uint64_t client_id, size_t bytes)) {
   return [make](const Plovd& server, Shared* shared) {
-    if (!server.Connect({.timeout = std::chrono::seconds(30)})
-             .Put("large", std::string(kLargest, 'v'))) {
-      return 1;
-    }
+    const std::string value =
+        VectorValue(ElementType::kInt8, std::string(kLargest - kVectorHeadBytes, 'v'));
+    if (!server.Connect({.timeout = std::chrono::seconds(30)}).Put("large", value)) return 1;
     const fabric::ConnectOptions options{.shard = 0,
                                          .format_version = verify::kFormatVersion,
                                          .client_id = fabric::RandomId(),
@@ -273,6 +279,7 @@ TEST(Flood, KeepsNobodyWaiting) {
       {"refused PUTs", RefusedPuts, 1, "32M"},
       {"GETs by message of 16 MiB", Messages(MessageOfGets<false>), 1, "256M"},
       {"the same, suspect", Messages(MessageOfGets<true>), 1, "256M"},
+      {"REDUCEs of 16 MiB", Messages(MessageOfReductions), 1, "256M"},
       {"new items in a full cache", NewItems(1000), 1, kCache, true, true},
       {"of 16 MiB", NewItems(kLargest), 1, kCache, true, true},
       {"hits told to a cache", Messages(MessageOfHits), 1, kCache, true, true},

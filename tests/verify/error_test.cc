@@ -29,6 +29,7 @@ TEST(Error, EveryCodeHasItsNumberAndItsName) {
       {Code::kNoShard, "kNoShard"},
       {Code::kNotANumber, "kNotANumber"},
       {Code::kOutOfRange, "kOutOfRange"},
+      {Code::kWrongType, "kWrongType"},
   };
   uint16_t number = 0;
   for (const auto& [code, name] : codes) {
@@ -39,7 +40,7 @@ TEST(Error, EveryCodeHasItsNumberAndItsName) {
 
 // A reply's status comes from the wire, so the name of any number is asked for.
 TEST(Error, NumbersThatAreNoCodeAreNamedSystem) {
-  for (unsigned number = 19; number <= 0xffff; ++number) {
+  for (unsigned number = 20; number <= 0xffff; ++number) {
     EXPECT_EQ(CodeName(static_cast<Code>(number)), "kSystem");
   }
 }

@@ -32,6 +32,7 @@
 #pragma once
 
 #include <plov/error.h>
+#include <plov/vectors.h>
 
 #include <chrono>
 #include <concepts>
@@ -273,6 +274,8 @@ class PLOV_EXPORT Client {
  public:
   using GetResult = std::expected<std::optional<Item>, Error>;
   using PutResult = std::expected<Version, Error>;
+  using ReduceResult = std::expected<Reduced, Error>;
+  using FilterResult = std::expected<Filtered, Error>;
   using DeleteResult = std::expected<bool, Error>;
   using IncrementResult = std::expected<Number, Error>;
   using FlushResult = std::expected<uint64_t, Error>;
@@ -402,6 +405,33 @@ class PLOV_EXPORT Client {
                       const_cast<void*>(static_cast<const void*>(std::addressof(done))));
   }
 
+  // Changes elements of a vector (plov/vectors.h), each by the function of it and the operand; atomic, at most once. Flags
+  // and expiry stay.
+  //
+  // Returns: the new version.
+  // Errors:  kNotFound, kWrongType, kOutOfRange (the slice), kInvalidArgument (and, or, xor of floating point), kTooLarge (an
+  //          operand over 16 KiB), kVersionMismatch; else as Put.
+  // Cost:    one message and its reply; the server copies the vector.
+  PutResult UpdateVector(std::string_view key, VectorFunction function,
+                         const VectorOperand& operand, const VectorOptions& options = {});
+
+  // What the function makes of all elements of a slice, one after the other: their sum, the least, ...; by the server, as
+  // they are at one instant.
+  //
+  // Errors:  kNotFound, kWrongType, kOutOfRange (the slice), kInvalidArgument (kAssign), kProtocol (an older server).
+  // Cost:    one message and its reply; the server reads the elements. A vector that is often read whole costs it less where
+  //          clients Get it.
+  ReduceResult ReduceVector(std::string_view key, VectorFunction function,
+                            const VectorSlice& slice = {});
+
+  // The elements of a slice that compare so to the operand, which is one element, and their indexes; as they are at one
+  // instant. The deadline is each message's.
+  //
+  // Errors:  as ReduceVector; kVersionMismatch (the vector was written all the time).
+  // Cost:    one message and its reply for each 30 KB of what is found, indexes of 4 bytes and elements.
+  FilterResult FilterVector(std::string_view key, Comparison comparison,
+                            const VectorOperand& operand, const VectorSlice& slice = {});
+
   // Gives the item another lifetime; the value stays, and the server copies it.
   //
   // Returns: its new version.
@@ -449,6 +479,9 @@ class PLOV_EXPORT Client {
   void StartIncrement(std::string_view key, int64_t delta, const IncrementOptions& options,
                       IncrementCallback done);
   void StartTouch(std::string_view key, Lifetime ttl, Version expected_version, PutCallback done);
+  void StartUpdateVector(std::string_view key, VectorFunction function,
+                         const VectorOperand& operand, const VectorOptions& options,
+                         PutCallback done);
   void StartDelete(std::string_view key, Version expected_version, DeleteCallback done);
   // Keys and values need not stay. Of its order only that is promised that it comes after what has ended before.
   void StartCommit(std::span<const CommitRead> reads, std::span<const CommitWrite> writes,
