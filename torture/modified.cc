@@ -41,11 +41,13 @@ Modified::Modified(const Plan& plan, uint32_t process, ModifiedState* state)
       tokens_max_(
           std::min<size_t>(plan.value_bytes_max / sizeof(uint64_t), ModifiedList::kTokensMax)),
       random_(plan.seed + 3 * ~uint64_t{process}),
-      state_(state) {}
+      state_(state),
+      vectors_(plan.value_bytes_max, may_be_old_, &random_, &state->vectors) {}
 
 std::optional<std::string> Modified::Step(Client* client, uint32_t history) {
   history_ = history;
   const size_t counter = random_.Below(ModifiedState::kCounters);
+  if (random_.Below(4) == 0) return StepVector(client);
   switch (random_.Below(6)) {
     case 0:
     case 1:
@@ -58,6 +60,21 @@ std::optional<std::string> Modified::Step(Client* client, uint32_t history) {
       return Append(client);
     default:
       return GetList(client);
+  }
+}
+
+Modified::Wrong Modified::StepVector(Client* client) {
+  const size_t index = random_.Below(ModifiedState::kVectors);
+  const KeyName name = NameOf(ModifiedState::kCounters + ModifiedState::kLists + index);
+  switch (random_.Below(6)) {
+    case 0:
+      return vectors_.Get(client, index, name.view());
+    case 1:
+      return vectors_.Reduce(client, index, name.view());
+    case 2:
+      return vectors_.Filter(client, index, name.view());
+    default:
+      return vectors_.Update(client, index, name.view());
   }
 }
 

@@ -12,7 +12,7 @@ namespace plov::torture {
 struct ModifiedItem {
   std::atomic<uint64_t> begun = 0;
   std::atomic<uint64_t> refused = 0;
-  std::atomic<uint64_t> told = 0;  // of a counter the greatest number, of a list how many
+  std::atomic<uint64_t> told = 0;  // of a counter the greatest number, else how many
 
   void Reset() {
     for (auto* count : {&begun, &refused, &told}) count->store(0, std::memory_order_relaxed);
@@ -43,16 +43,27 @@ struct ModifiedList : ModifiedItem {
   }
 };
 
+// Of each half of its elements how often it was updated.
+struct ModifiedVector {
+  std::array<ModifiedItem, 2> halves;
+
+  void Reset() {
+    for (auto& half : halves) half.Reset();
+  }
+};
+
 struct ModifiedState {
-  static constexpr size_t kCounters = 8, kLists = 1024;
+  static constexpr size_t kCounters = 8, kLists = 1024, kVectors = 4;
 
   std::array<ModifiedCounter, kCounters> counters;
   std::array<ModifiedList, kLists> lists;
+  std::array<ModifiedVector, kVectors> vectors;
   std::atomic<uint64_t> list = 0;  // that is appended to; those before it are full
 
   // Of a new history, while nothing is under way.
   void Reset() {
     for (auto& counter : counters) counter.Reset();
+    for (auto& vector : vectors) vector.Reset();
     const uint64_t last = list.exchange(0, std::memory_order_relaxed);
     for (uint64_t i = 0; i <= last && i < kLists; ++i) lists[i].Reset();
   }

@@ -68,7 +68,7 @@ enum class Count : uint8_t {
   kModified,     // operations on items that the server modifies
   kErrors,       // and kErrors + code
 };
-inline constexpr size_t kCodes = static_cast<size_t>(Code::kOutOfRange) + 1;
+inline constexpr size_t kCodes = static_cast<size_t>(Code::kWrongType) + 1;
 inline constexpr size_t kCounts = static_cast<size_t>(Count::kErrors) + kCodes;
 using Counts = std::array<uint64_t, kCounts>;
 

@@ -131,7 +131,7 @@ void AddCounts(const Evidence& evidence, Lines* lines) {
              Grouped(evidence.server.record_memory_bytes));
   lines->Add("full", "{} PUTs refused", Grouped(evidence.server.no_space));
   if (evidence.counts[IndexOf(Count::kModified)] > 0) {
-    lines->Add("modified", "{} INCREMENTs, APPENDs, TOUCHes and GETs of what they made",
+    lines->Add("modified", "{} INCREMENTs, APPENDs, UPDATEs, TOUCHes and GETs of what they made",
                count(Count::kModified));
   }
   if (evidence.options.transactions) AddTransactions(audited.transactions, lines);
