@@ -35,6 +35,7 @@ static_assert(Agree(PLOV_BUFFER_TOO_SMALL, Code::kBufferTooSmall));
 static_assert(Agree(PLOV_SYSTEM, Code::kSystem));
 static_assert(Agree(PLOV_NOT_A_NUMBER, Code::kNotANumber));
 static_assert(Agree(PLOV_OUT_OF_RANGE, Code::kOutOfRange));
+static_assert(Agree(PLOV_WRONG_TYPE, Code::kWrongType));
 static_assert(static_cast<int>(plov::PutMode::kSet) == PLOV_SET);
 static_assert(static_cast<int>(plov::PutMode::kAdd) == PLOV_ADD);
 static_assert(static_cast<int>(plov::PutMode::kReplace) == PLOV_REPLACE);
@@ -350,13 +351,13 @@ uint32_t plov_shard_count(const plov_client* client) {
 }
 
 const char* plov_code_name(unsigned code) {
+  // 16 is not used in C.
   static constexpr auto kNames = std::to_array<const char*>(
-      {"PLOV_OK", "PLOV_NOT_FOUND", "PLOV_EXISTS", "PLOV_VERSION_MISMATCH", "PLOV_NO_SPACE",
-       "PLOV_INVALID_ARGUMENT", "PLOV_TOO_LARGE", "PLOV_UNAVAILABLE", "PLOV_TIMEOUT",
-       "PLOV_UNKNOWN", "PLOV_CORRUPT", "PLOV_PERMISSION", "PLOV_PROTOCOL", "PLOV_IN_USE",
-       "PLOV_BUFFER_TOO_SMALL", "PLOV_SYSTEM",
-       "PLOV_SYSTEM",  // 16 is not used in C
-       "PLOV_NOT_A_NUMBER", "PLOV_OUT_OF_RANGE"});
+      {"PLOV_OK",       "PLOV_NOT_FOUND",        "PLOV_EXISTS",           "PLOV_VERSION_MISMATCH",
+       "PLOV_NO_SPACE", "PLOV_INVALID_ARGUMENT", "PLOV_TOO_LARGE",        "PLOV_UNAVAILABLE",
+       "PLOV_TIMEOUT",  "PLOV_UNKNOWN",          "PLOV_CORRUPT",          "PLOV_PERMISSION",
+       "PLOV_PROTOCOL", "PLOV_IN_USE",           "PLOV_BUFFER_TOO_SMALL", "PLOV_SYSTEM",
+       "PLOV_SYSTEM",   "PLOV_NOT_A_NUMBER",     "PLOV_OUT_OF_RANGE",     "PLOV_WRONG_TYPE"});
   return code < kNames.size() ? kNames[code] : kNames[PLOV_SYSTEM];
 }
 

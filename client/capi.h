@@ -24,6 +24,8 @@ struct plov_client {
   // Kept for their capacity.
   std::vector<std::string_view> keys;
   std::vector<plov::PutItem> items;
+  // What the last plov_filter_vector found.
+  plov::Filtered filtered = {};
   plov::Client client;  // last, so that its last callbacks find the rest alive
 };
 

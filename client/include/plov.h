@@ -67,7 +67,8 @@ typedef enum plov_code {
   PLOV_BUFFER_TOO_SMALL = 14,  // plov_get_into: the value does not fit in the caller's buffer
   PLOV_SYSTEM = 15,            // memory ran out, or an operating-system call failed
   PLOV_NOT_A_NUMBER = 17,      // plov_increment of a value that is not the text of such a number
-  PLOV_OUT_OF_RANGE = 18       // plov_increment beyond its limits; nothing was changed
+  PLOV_OUT_OF_RANGE = 18,      // a number beyond its limits, a slice beyond its vector; no change
+  PLOV_WRONG_TYPE = 19         // the value is no vector, or one of elements of another type
 } plov_code;
 
 enum { PLOV_MESSAGE_BYTES = 256 };
@@ -544,3 +545,5 @@ PLOV_API const char* plov_version(void);
 #ifdef __cplusplus
 }
 #endif
+
+#include <plov_vectors.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Checks that libplov.so exports its public API, all of it and nothing else.
 #
-#   tests/capi/exports.sh LIBPLOV PLOV_H
+#   tests/capi/exports.sh LIBPLOV HEADER...
 set -euo pipefail
 
-readonly library=$1 header=$2
+readonly library=$1 headers=("${@:2}")
 exported=$(nm --dynamic --demangle --defined-only "$library" | cut -d' ' -f3-)
 readonly exported
 status=0
@@ -20,10 +20,10 @@ grep -q '^plov::CodeName(plov::Code)$' <<< "$exported" || {
   status=1
 }
 
-declared=$(grep -oE '^PLOV_API .*' "$header" | grep -oE 'plov_[a-z_]+\(' | tr -d '(' | sort)
+declared=$(grep -hoE '^PLOV_API .*' "${headers[@]}" | grep -oE 'plov_[a-z_]+\(' | tr -d '(' | sort)
 named=$(grep -E '^plov_[a-z_]+$' <<< "$exported" | sort)
 diff <(echo "$declared") <(echo "$named") || {
-  echo "plov.h (<) and the exported C functions (>) differ"
+  echo "the headers (<) and the exported C functions (>) differ"
   status=1
 }
 exit "$status"

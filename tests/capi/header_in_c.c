@@ -2,7 +2,7 @@
 #include "tests/capi/header_in_c.h"
 
 _Static_assert(PLOV_SYSTEM == 15, "codes are constants");
-_Static_assert(PLOV_OUT_OF_RANGE == 18, "codes are constants");
+_Static_assert(PLOV_WRONG_TYPE == 19, "codes are constants");
 _Static_assert(sizeof(plov_put_options) == 24, "programs without a struct_bytes have this size");
 _Static_assert(sizeof(((plov_error*)0)->message) == PLOV_MESSAGE_BYTES, "messages have that room");
 

@@ -14,7 +14,9 @@
       offsetof(plov_increment_result, version), sizeof(plov_get_result),                          \
       offsetof(plov_get_result, item), sizeof(plov_write_result),                                 \
       offsetof(plov_write_result, version), sizeof(plov_client_stats), sizeof(plov_scan_summary), \
-      offsetof(plov_scan_summary, settled)
+      offsetof(plov_scan_summary, settled), sizeof(plov_vector_slice), sizeof(plov_vector),       \
+      offsetof(plov_vector, elements), sizeof(plov_reduced), offsetof(plov_reduced, value),       \
+      sizeof(plov_filtered), offsetof(plov_filtered, version)
 
 #ifdef __cplusplus
 extern "C" {

@@ -266,8 +266,11 @@ TEST_F(CapiMisuse, IncrementOptionsOfOtherSizesAreTheirPrograms) {
 // Every call that needs the server, from within a callback.
 void ExpectAllRefused(plov_client* client) {
   plov_item item;
+  plov_reduced reduced;
+  plov_filtered filtered;
   uint64_t age_us = 0;
   const plov_view key = plov_text("k");
+  const plov_vector operand = plov_elements(PLOV_INT8, "1", 1);
   const plov_put_item put = {key, key, {}};
   for (const plov_code code : {
            plov_get(client, key, &item),
@@ -283,6 +286,9 @@ void ExpectAllRefused(plov_client* client) {
            plov_get_and_touch(client, key, 0, &item),
            plov_delete(client, key, 0),
            plov_flush(client, 0, nullptr),
+           plov_update_vector(client, key, PLOV_VECTOR_ADD, operand, nullptr, 0, nullptr),
+           plov_reduce_vector(client, key, PLOV_VECTOR_ADD, nullptr, &reduced),
+           plov_filter_vector(client, key, PLOV_LESS, operand, nullptr, &filtered),
            plov_poll(client, nullptr),
            plov_scan(client, OnItem, nullptr, nullptr),
            plov_ping(client, nullptr),

@@ -39,7 +39,7 @@ TABLE = {
         "libraries": _DEBIAN + ("jemalloc/",),
     },
     "client": {
-        "ours": ("client/", "plov/", "plov.h", "fabric/", "cuckoo/", "verify/"),
+        "ours": ("client/", "plov/", "plov.h", "plov_vectors.h", "fabric/", "cuckoo/", "verify/"),
         # the writer's half of cuckoo
         "never": ("cuckoo/growing_table.h", "cuckoo/table.h", "cuckoo/path.h"),
         "libraries": _DEBIAN,  # no jemalloc: the library brings no allocator into an application
