@@ -120,6 +120,15 @@ void PyClient::StartTouch(py::handle key, Lifetime ttl, Version expected_version
   call->StartTouch(operation->key_view(), ttl, expected_version, Noting(operation));
 }
 
+void PyClient::StartUpdateVector(py::handle key, const VectorUpdate& update, py::object done) {
+  const Call call(this);
+  const VectorOperand& given = update.operand;
+  const Place operation = Add(AsBytes(key, "a key"), ToBytes(given.bytes()), std::move(done));
+  const VectorOperand kept(given.type(), operation->value_view());
+  call->StartUpdateVector(operation->key_view(), update.function, kept, update.options,
+                          Noting(operation));
+}
+
 void PyClient::StartDelete(py::handle key, Version expected_version, py::object done) {
   const Call call(this);
   const Place operation = Add(AsBytes(key, "a key"), {}, std::move(done));

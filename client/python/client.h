@@ -66,6 +66,13 @@ class PyClient {
                       pybind11::object done);
   void StartTouch(pybind11::handle key, Lifetime ttl, Version expected_version,
                   pybind11::object done);
+  struct VectorUpdate {
+    VectorFunction function;
+    VectorOperand operand;
+    VectorOptions options;
+  };
+  // Keeps a copy of the operand.
+  void StartUpdateVector(pybind11::handle key, const VectorUpdate& update, pybind11::object done);
   void StartDelete(pybind11::handle key, Version expected_version, pybind11::object done);
   void StartFlush(std::chrono::seconds delay, pybind11::object done);
   // Returns how many are left. Throws the first exception of a `done`, after all of them.

@@ -23,6 +23,7 @@
 #include "client/python/operation.h"
 #include "client/python/scan.h"
 #include "client/python/together.h"
+#include "client/python/vectors.h"
 
 namespace py = pybind11;
 
@@ -113,6 +114,7 @@ void Define(py::module_* module) {
   DefineModifications(&type);
   DefineTogether(&type);
   DefineScan(module, &type);
+  DefineVectors(module, &type);
   module->def("connect", &Connect, arg("uri") = "shm:default", py::kw_only(),
               arg("timeout") = seconds(defaults.timeout),
               arg("location_cache_bytes") = defaults.location_cache_bytes,

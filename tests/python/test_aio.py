@@ -1,5 +1,6 @@
 """asyncio."""
 
+import array
 import asyncio
 import gc
 import threading
@@ -68,6 +69,16 @@ def test_every_call(server, client):
                 await client.increment(b"n", 1 << 63)
             with pytest.raises(plov.NotFoundError):
                 await client.touch(b"absent", 1)
+            await client.put(b"w", plov.vector("int16", [1, 2]))
+            each = array.array("h", [10, 20])
+            version = await client.update_vector(b"w", "add", each)
+            assert await client.update_vector(
+                b"w", "add", 1, type="int16", first=1, only_if=version) > version
+            assert plov.elements(await client.get(b"w")) == array.array("h", [11, 23])
+            with pytest.raises(plov.WrongTypeError):
+                await client.update_vector(b"w", "add", [1, 2], type="float")
+            with pytest.raises(TypeError):
+                await client.update_vector(b"w", "add", 1)
             with pytest.raises(plov.InvalidArgumentError):
                 await client.get(b"")
             with pytest.raises(TypeError):
@@ -119,6 +130,26 @@ def test_more_than_can_be_under_way(server, client):
         assert {type(result) for result in results} <= {
             bytes, plov.UnavailableError, asyncio.CancelledError}
         assert isinstance(results[-2], plov.UnavailableError)
+
+    run(body)
+
+
+def test_operands_of_updates_that_wait_are_kept(own_server):
+    each = array.array("i", [1, 2])
+    numbers = [1, 2]
+
+    async def body():
+        async with await plov.aio.connect(own_server.uri, timeout=60) as client:
+            await client.put(b"w", plov.vector("int32", [0, 0]))
+            own_server.pause()
+            updates = [
+                asyncio.ensure_future(client.update_vector(b"w", "add", operand, type="int32"))
+                for _ in range(500) for operand in (each, memoryview(each), numbers)]
+            await asyncio.sleep(0)
+            each[0] = numbers[0] = 100
+            own_server.resume()
+            await asyncio.gather(*updates)
+            assert list(plov.elements(await client.get(b"w"))) == [1500, 3000]
 
     run(body)
 

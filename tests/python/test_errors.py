@@ -13,7 +13,7 @@ def test_every_code_of_the_library_has_a_class_of_its_own(pytestconfig):
     header = (pytestconfig.rootpath / "verify/error.h").read_text()
     codes = {
         re.sub(r"\B(?=[A-Z])", "_", name).upper(): int(number)
-        for name, number in re.findall(r"^  k(\w+) = (\d+),", header, re.MULTILINE)
+        for name, number in re.findall(r"^  k(\w+) =\s+(\d+),", header, re.MULTILINE)
     }
     assert codes.pop("OK") == 0
     codes.pop("NO_SHARD")  # libplov returns none
@@ -30,6 +30,7 @@ def test_they_are_what_python_would_catch():
     assert issubclass(plov.NotFoundError, KeyError)
     assert issubclass(plov.NotANumberError, ValueError)
     assert issubclass(plov.OutOfRangeError, OverflowError)
+    assert issubclass(plov.WrongTypeError, TypeError)
     assert issubclass(plov.PermissionError, builtins.PermissionError)
     assert issubclass(plov.UsageError, RuntimeError)
 

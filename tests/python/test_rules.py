@@ -33,6 +33,11 @@ def calls_of(client):
         lambda: client.get_many([b"k"]),
         lambda: client.get_dict([b"k"]),
         lambda: client.put_many({b"k": b"v"}),
+        lambda: client.update_vector(b"k", "add", 1),
+        lambda: client.update_vector(b"k", "add", 1, type="int8"),
+        lambda: client.reduce_vector(b"k", "add"),
+        lambda: client.filter_vector(b"k", "<", 1, type="int8"),
+        lambda: client.start_update_vector(b"k", "add", 1, print, type="int8"),
         lambda: client.start_get(b"k", print),
         lambda: client.start_put(b"k", b"v", print),
         lambda: client.start_append(b"k", b"v", print),
@@ -276,6 +281,9 @@ def test_wrong_arguments_start_nothing(client):
         lambda: client.start_touch(b"k", "1", print),
         lambda: client.start_touch(b"k", 1, None),
         lambda: client.start_delete(b"k", print, only_if="absent"),
+        lambda: client.start_update_vector(b"k", "add", 1, print),
+        lambda: client.start_update_vector(b"k", "add", "1", print, type="int8"),
+        lambda: client.start_update_vector(b"k", "add", 1, None, type="int8"),
     ):
         with pytest.raises(TypeError):
             call()

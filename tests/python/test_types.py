@@ -14,6 +14,7 @@ pytest.importorskip("mypy")
 
 PACKAGE = pathlib.Path(plov.__file__).parent
 PROGRAM = '''
+import array
 import asyncio
 from typing import Iterator
 
@@ -24,6 +25,7 @@ import plov.aio
 
 
 def use(client: plov.Client) -> int:
+    rows_of = array.array("b", [1])
     value: bytes | None = client.get(b"k")
     age: float = client.age(b"k")
     item: plov.Item | None = client.item(bytearray(b"k"))
@@ -39,6 +41,15 @@ def use(client: plov.Client) -> int:
     number: int = client.increment(b"n", -1, mode="signed", initial=added, min=0, max=9)
     touched: int = client.touch(b"k", None, only_if=number)
     value = client.get_and_touch(b"k", touched)
+    client.put(b"w", plov.vector("float", [1, 2.5]) + plov.vector("int8", rows_of))
+    changed: int = client.update_vector(b"w", "add", 0.5, type="float", count=1, only_if=touched)
+    client.update_vector(b"w", "assign", array.array("f", [1]), first=changed)
+    total: float = client.reduce_vector(b"w", "max", first=1)
+    for index, element in client.filter_vector(b"w", "<=", total):
+        print(index + 1, element + 1)
+    all_of_it: array.array[float] | None = plov.elements(value or b"")
+    print(all_of_it)
+    client.start_update_vector(b"w", "or", 1, lambda version, error: print(version), type="int8")
     values: list[bytes | None] = client.get_many([b"k"])
     found: dict[bytes, bytes] = client.get_dict([b"k"] * len(values))
     rows = numpy.zeros((1, 4), "f4")
@@ -63,6 +74,7 @@ async def main() -> None:
         value: bytes | None = await client.get(b"k")
         version: int = await client.put(b"k", value or b"")
         number: int = await client.increment(b"n", mode="unsigned_add", initial=0)
+        version = await client.update_vector(b"w", "min", [1, 2], type="int8", count=version)
         version = await client.append(b"k", b"v") + await client.touch(b"k", number)
         print(version, await client.get_many([b"k"]))
 
@@ -88,6 +100,12 @@ WRONG = {
     "client.touch(b'k')": "call-arg",
     "client.delete(b'k', only_if='absent')": "arg-type",
     "client.get_many_into([b'k'], bytearray(4))": "arg-type",
+    "client.update_vector(b'k', 'plus', 1)": "arg-type",
+    "client.update_vector(b'k', 'add', 'text')": "arg-type",
+    "client.reduce_vector(b'k', 'assign')": "arg-type",
+    "client.filter_vector(b'k', '=', 1)": "arg-type",
+    "plov.vector('int', [1])": "arg-type",
+    "plov.vector('int8', 1)": "arg-type",
     "plov.connect(read_from='replica')": "arg-type",
     "client.no_such_call()": "attr-defined",
 }

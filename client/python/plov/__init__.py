@@ -10,7 +10,17 @@ plov_python(3) has the rest; plov.aio is for asyncio.
 """
 
 from plov import _plov
-from plov._plov import Client, Item, Scan, ScanSummary, Until, __version__, connect
+from plov._plov import (
+    Client,
+    Item,
+    Scan,
+    ScanSummary,
+    Until,
+    __version__,
+    connect,
+    elements,
+    vector,
+)
 from plov.errors import (
     Code,
     CorruptError,
@@ -32,6 +42,7 @@ from plov.errors import (
     UnknownError,
     UsageError,
     VersionMismatchError,
+    WrongTypeError,
 )
 
 _plov.refuse_other_interpreters()
@@ -62,6 +73,9 @@ __all__ = [
     "Until",
     "UsageError",
     "VersionMismatchError",
+    "WrongTypeError",
     "__version__",
     "connect",
+    "elements",
+    "vector",
 ]

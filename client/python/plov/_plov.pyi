@@ -1,5 +1,6 @@
 """Types of the module that is made from client/python/*.cc; plov_python(3) describes the calls."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, Literal, TypeAlias, final
@@ -13,6 +14,12 @@ from plov.errors import Error
 _Bytes: TypeAlias = bytes | bytearray | memoryview
 _OnlyIf: TypeAlias = Literal["absent", "present"] | int | None
 _NumberMode: TypeAlias = Literal["signed", "unsigned_add", "unsigned_subtract"]
+_ElementType: TypeAlias = Literal[
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"
+]
+_Reduction: TypeAlias = Literal["add", "min", "max", "and", "or", "xor"]
+_VectorFunction: TypeAlias = Literal["assign"] | _Reduction
+_Comparison: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 __version__: str
 
@@ -90,6 +97,31 @@ class Client:
     def touch(self, key: _Bytes, ttl: _Ttl, *, only_if: int | None = None) -> int: ...
     def get_and_touch(self, key: _Bytes, ttl: _Ttl) -> bytes | None: ...
     def delete(self, key: _Bytes, *, only_if: int | None = None) -> bool: ...
+    # Vectors.
+    def update_vector(
+        self,
+        key: _Bytes,
+        function: _VectorFunction,
+        operand: float | Iterable[float],
+        *,
+        type: _ElementType | None = None,
+        first: int = 0,
+        count: int | None = None,
+        only_if: int | None = None,
+    ) -> int: ...
+    def reduce_vector(
+        self, key: _Bytes, function: _Reduction, *, first: int = 0, count: int | None = None
+    ) -> int | float: ...
+    def filter_vector(
+        self,
+        key: _Bytes,
+        comparison: _Comparison,
+        operand: float | Iterable[float],
+        *,
+        type: _ElementType | None = None,
+        first: int = 0,
+        count: int | None = None,
+    ) -> list[tuple[int, int | float]]: ...
     # Many.
     def get_many(self, keys: Iterable[_Bytes]) -> list[bytes | None]: ...
     def get_dict(self, keys: Iterable[_Bytes]) -> dict[bytes, bytes]: ...
@@ -193,6 +225,18 @@ class Client:
         *,
         only_if: int | None = None,
     ) -> None: ...
+    def start_update_vector(
+        self,
+        key: _Bytes,
+        function: _VectorFunction,
+        operand: float | Iterable[float],
+        done: Callable[[int | None, Error | None], object],
+        *,
+        type: _ElementType | None = None,
+        first: int = 0,
+        count: int | None = None,
+        only_if: int | None = None,
+    ) -> None: ...
     def start_delete(
         self,
         key: _Bytes,
@@ -243,4 +287,6 @@ def connect(
     read_from: Literal["primary", "any-replica"] = "primary",
     max_age: float = 1.0,
 ) -> Client: ...
+def vector(type: _ElementType, elements: Iterable[float]) -> bytes: ...
+def elements(value: _Bytes) -> array[Any] | None: ...
 def refuse_other_interpreters() -> None: ...

@@ -10,6 +10,7 @@ nobody is told how it ends: a write that was started may be applied.
 
 import asyncio
 import collections
+import copy
 import functools
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -26,11 +27,21 @@ _STARTED_MAX = 512
 _STARTED_PER_POLL = 64
 
 _Start = Callable[..., None]
+_ElementType = Literal[
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"
+]
 
 
 def _kept(data: bytes) -> bytes:
     """What may be changed while the operation waits."""
     return bytes(data) if isinstance(data, (bytearray, memoryview)) else data
+
+
+def _kept_operand(operand: Any) -> Any:
+    if isinstance(operand, memoryview):
+        return memoryview(operand.tobytes()).cast(operand.format)
+    may_change = isinstance(operand, (list, bytearray)) or hasattr(operand, "__copy__")
+    return copy.copy(operand) if may_change else operand
 
 
 def _resolve(
@@ -194,6 +205,29 @@ class Client:
     async def touch(self, key: bytes, ttl: int | Until | None, *, only_if: int | None = None) -> int:
         """Gives an item another lifetime; its new version."""
         return await self._write(self._client.start_touch, _kept(key), ttl, only_if=only_if)
+
+    async def update_vector(
+        self,
+        key: bytes,
+        function: Literal["assign", "add", "min", "max", "and", "or", "xor"],
+        operand: float | Iterable[float],
+        *,
+        type: _ElementType | None = None,
+        first: int = 0,
+        count: int | None = None,
+        only_if: int | None = None,
+    ) -> int:
+        """Changes elements of a vector; its new version. Numbers need their type."""
+        return await self._write(
+            self._client.start_update_vector,
+            _kept(key),
+            function,
+            _kept_operand(operand),
+            type=type,
+            first=first,
+            count=count,
+            only_if=only_if,
+        )
 
     async def delete(self, key: bytes, *, only_if: int | None = None) -> bool:
         """Removes a key; whether it was there."""

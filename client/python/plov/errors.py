@@ -25,6 +25,7 @@ class Code(enum.IntEnum):
     SYSTEM = 15
     NOT_A_NUMBER = 17
     OUT_OF_RANGE = 18
+    WRONG_TYPE = 19
 
 
 class Error(Exception):
@@ -129,7 +130,11 @@ class NotANumberError(Error, ValueError):
 
 
 class OutOfRangeError(Error, OverflowError):
-    """An increment beyond its limits; nothing was changed."""
+    """An increment beyond its limits, a slice beyond its vector's end; nothing was changed."""
+
+
+class WrongTypeError(Error, TypeError):
+    """A value that is no vector, or one of elements of another type."""
 
 
 _CLASSES: dict[Code, type[Error]] = {
@@ -150,6 +155,7 @@ _CLASSES: dict[Code, type[Error]] = {
     Code.SYSTEM: SystemError,
     Code.NOT_A_NUMBER: NotANumberError,
     Code.OUT_OF_RANGE: OutOfRangeError,
+    Code.WRONG_TYPE: WrongTypeError,
 }
 
 
