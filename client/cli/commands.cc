@@ -55,6 +55,21 @@ constexpr auto kCommands = std::to_array<Command>({
      "At the server; value and flags stay. Ends with 1 when there is no such key. Prints nothing;\n"
      "with --json: an object with key and version.\n",
      1, 1, "ttl", Touch},
+    {"vector", "",
+     "put KEY TYPE [ELEMENT...] | get KEY | update KEY FUNCTION ELEMENT... | reduce KEY FUNCTION | "
+     "filter KEY COMPARISON ELEMENT",
+     "store a vector of numbers, and have the server change, sum up and look through it",
+     "TYPE: int8, int16, int32, int64, uint8, uint16, uint32, uint64, float or double.\n"
+     "put: stores these elements; without any, those on standard input, between blanks.\n"
+     "get: prints the elements, one a line.\n"
+     "update: changes each element by FUNCTION, assign, add, min, max, and, or, xor, with the one\n"
+     "ELEMENT, or with one for each. Prints nothing.\n"
+     "reduce: prints what FUNCTION, but assign, makes of all elements: their sum, the least, ...\n"
+     "filter: prints INDEX ELEMENT of those that compare so: eq, ne, lt, le, gt or ge.\n"
+     "--first and --count: of some elements next to each other only. Ends with 1 when there is\n"
+     "no such key, with 3 when its value is no vector. With --json: an object with key, version\n"
+     "and, but for put and update, the type and what was found.\n",
+     2, SIZE_MAX, "ttl flags add replace if-version first count", Vector},
     {"load", "", "FILE|-", "store every line KEY<TAB>VALUE of FILE or of standard input",
      "In keys and values \\t is a tab, \\n a newline and \\\\ a backslash; all other bytes are\n"
      "themselves. Lines that are not items are left out and reported with their number; then the\n"

@@ -42,6 +42,7 @@ Outcome Incr(const Options& options, program::Output* output);
 Outcome Decr(const Options& options, program::Output* output);
 Outcome Delete(const Options& options, program::Output* output);
 Outcome Touch(const Options& options, program::Output* output);
+Outcome Vector(const Options& options, program::Output* output);
 Outcome Load(const Options& options, program::Output* output);
 Outcome Dump(const Options& options, program::Output* output);
 Outcome Scan(const Options& options, program::Output* output);

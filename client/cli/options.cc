@@ -39,7 +39,7 @@ po::options_description GlobalOptions() {
       ("wait", po::value<std::string>()->value_name("DURATION"),
        "wait this long for a server that is starting (not at all)")
       ("read-from", po::value<std::string>()->value_name("primary|any-replica"),
-       "whose memory get, mget and exists READ, of a shard's replicas (primary)")
+       "whose memory get, mget, exists and vector get READ, of a shard's replicas (primary)")
       ("max-age", po::value<std::string>()->value_name("DURATION"),
        "how old at most is what they find with any-replica (1s)")
       ("json", po::bool_switch(), "print JSON, one object a line")
@@ -49,16 +49,40 @@ po::options_description GlobalOptions() {
   return options;
 }
 
+void AddClusterOptions(po::options_description* options) {
+  // clang-format off
+  options->add_options()
+      ("auth", po::value<std::string>()->value_name("FILE"),
+       "a line user:password, as the servers' --cluster-auth")
+      ("shards", po::value<std::string>()->value_name("N"), "parts of the cluster's keys (16)")
+      ("replicas", po::value<std::string>()->value_name("N"),
+       "servers that have each shard (2, or 1 with one server)")
+      ("min-replicas", po::value<std::string>()->value_name("N"),
+       "with fewer of them there are no writes (1)")
+      ("lease", po::value<std::string>()->value_name("DURATION|off"),
+       "how long a client may read without a look at the other replicas; off: never (250ms)")
+      ("detect", po::value<std::string>()->value_name("DURATION"),
+       "a primary that is silent for so long is replaced (300ms)")
+      ("drop", po::value<std::string>()->value_name("DURATION"),
+       "another replica that is silent for so long is left behind (80ms)")
+      ("repair-after", po::value<std::string>()->value_name("DURATION|off"),
+       "what a server had that does not run for so long is placed on others; off: by repair alone "
+       "(10m)")
+      ("from", po::value<std::string>()->value_name("ID"), "the server whose replica moves")
+      ("to", po::value<std::string>()->value_name("ID"), "the server that is to have the shard")
+      ("lose-data", po::bool_switch(), "what the shard held may be lost");
+  // clang-format on
+}
+
 po::options_description CommandOptions() {
   po::options_description options(
-      "Options of put, append, prepend, incr and decr (--if-version also of delete, --ttl of get "
-      "and "
-      "touch), of load (--json-lines), of "
-      "scan (--values), of flush (--yes, --delay), of stats (--watch, --prometheus), of top "
-      "(--interval, "
-      "--count), of snapshot (--no-wait, also of cluster), of drain "
-      "(--cancel), of log list (--shard, --snapshot), of restore (--until-version, "
-      "--until-time), of doctor (--memory, --log, --cluster, --auth) and of cluster (the others)",
+      "Options of put, vector put, append, prepend, incr and decr (--if-version also of delete and "
+      "vector update, --ttl of get and touch), of load (--json-lines), of scan (--values), "
+      "of flush (--yes, --delay), of stats (--watch, --prometheus), of top (--interval, --count), "
+      "of vector (--first, --count), of snapshot (--no-wait, also of cluster), "
+      "of drain (--cancel), of log list (--shard, --snapshot), "
+      "of restore (--until-version, --until-time), of doctor (--memory, --log, --cluster, --auth) "
+      "and of cluster (the others)",
       100);
   // clang-format off
   options.add_options()
@@ -88,7 +112,9 @@ po::options_description CommandOptions() {
       ("prometheus", po::bool_switch(), "print them as Prometheus scrapes them")
       ("interval", po::value<std::string>()->value_name("DURATION"),
        "look at the server as often as this (1s)")
-      ("count", po::value<std::string>()->value_name("N"), "end after so many looks (never)")
+      ("count", po::value<std::string>()->value_name("N"),
+       "end after so many looks (never); of vector: only so many elements (all)")
+      ("first", po::value<std::string>()->value_name("N"), "begin with this element (0)")
       ("no-wait", po::bool_switch(), "do not wait for the snapshot, or until shards have moved")
       ("cancel", po::bool_switch(), "let the server go on as before")
       ("memory", po::value<std::string>()->value_name("SIZE"),
@@ -102,27 +128,9 @@ po::options_description CommandOptions() {
       ("until-version", po::value<std::vector<std::string>>()->value_name("SHARD:VERSION"),
        "nothing of this shard that is later; may be given for each shard")
       ("until-time", po::value<std::string>()->value_name("TIME"),
-       "nothing that is later, as 2026-11-25T20:15:30, with a Z for UTC, or @SECONDS")
-      ("auth", po::value<std::string>()->value_name("FILE"),
-       "a line user:password, as the servers' --cluster-auth")
-      ("shards", po::value<std::string>()->value_name("N"), "parts of the cluster's keys (16)")
-      ("replicas", po::value<std::string>()->value_name("N"),
-       "servers that have each shard (2, or 1 with one server)")
-      ("min-replicas", po::value<std::string>()->value_name("N"),
-       "with fewer of them there are no writes (1)")
-      ("lease", po::value<std::string>()->value_name("DURATION|off"),
-       "how long a client may read without a look at the other replicas; off: never (250ms)")
-      ("detect", po::value<std::string>()->value_name("DURATION"),
-       "a primary that is silent for so long is replaced (300ms)")
-      ("drop", po::value<std::string>()->value_name("DURATION"),
-       "another replica that is silent for so long is left behind (80ms)")
-      ("repair-after", po::value<std::string>()->value_name("DURATION|off"),
-       "what a server had that does not run for so long is placed on others; off: by repair alone "
-       "(10m)")
-      ("from", po::value<std::string>()->value_name("ID"), "the server whose replica moves")
-      ("to", po::value<std::string>()->value_name("ID"), "the server that is to have the shard")
-      ("lose-data", po::bool_switch(), "what the shard held may be lost");
+       "nothing that is later, as 2026-11-25T20:15:30, with a Z for UTC, or @SECONDS");
   // clang-format on
+  AddClusterOptions(&options);
   return options;
 }
 
@@ -262,6 +270,9 @@ std::expected<void, Error> FillIntervals(const po::variables_map& given, Options
   for (const auto each : {*interval, *watch}) {
     if (each.count() > 0 && each < kIntervalMin) return Invalid("an interval is 10ms or longer");
   }
+  const auto first = NumberOf<uint64_t>(given, "first", 0);
+  if (!first) return std::unexpected(first.error());
+  options->first = *first;
   options->interval = *interval;
   if (given.count("watch") > 0) options->watch = *watch;
   if (given.count("count") > 0) options->count = *count;

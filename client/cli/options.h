@@ -56,8 +56,9 @@ struct Options {
   bool prometheus = false;                              // of stats
   std::optional<std::chrono::microseconds> watch = {};  // of stats: print them again after this
   std::chrono::microseconds interval = std::chrono::seconds(1);  // of top
-  std::optional<uint64_t> count = {};                            // likewise; without: for ever
-  bool cancel = false;                                           // of drain
+  std::optional<uint64_t> count = {};  // likewise; without: for ever. Of vector: elements
+  uint64_t first = 0;                  // of vector
+  bool cancel = false;                 // of drain
   // Likewise: how long clients may stay.
   std::chrono::microseconds drain_for = std::chrono::seconds(30);
   PutOptions

@@ -1,4 +1,4 @@
-// put, append, prepend and delete.
+#include "client/cli/put.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -6,10 +6,8 @@
 #include <array>
 #include <cerrno>
 
-#include "client/cli/commands.h"
 #include "client/cli/connect.h"
 #include "client/cli/json.h"
-#include "client/cli/options.h"
 #include "client/cli/report.h"
 #include "verify/record.h"
 
@@ -23,29 +21,15 @@ std::unexpected<Error> TooLarge() {
                                            verify::kValueBytesMax >> 20));
 }
 
-// All of standard input, but no more than could be stored.
-std::expected<std::string, Error> ReadValue() {
-  std::string value;
-  std::array<char, 65536> chunk;
-  while (value.size() <= verify::kValueBytesMax) {
-    const ssize_t got = ::read(STDIN_FILENO, chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FailErrno("cannot read the value from standard input", errno);
-    if (got == 0) return value;
-    value.append(chunk.data(), static_cast<size_t>(got));
-  }
-  return TooLarge();
-}
-
 std::expected<std::string, Error> ValueOf(const Options& options) {
-  if (options.words.size() < 2 || options.words[1] == "-") return ReadValue();
-  if (options.words[1].size() > verify::kValueBytesMax) return TooLarge();
-  return options.words[1];
+  const bool reads = options.words.size() < 2 || options.words[1] == "-";
+  auto value = reads ? ReadStandardInput(verify::kValueBytesMax) : options.words[1];
+  if (value && value->size() > verify::kValueBytesMax) return TooLarge();
+  return value;
 }
 
 // The library cannot know by which option the condition was set.
-Error Refused(Error error, const Options& options) {
-  const std::string& key = options.words[0];
+Error Refused(Error error, const std::string& key, const Options& options) {
   if (error.code == Code::kExists) {
     error.message = fmt::format("the key '{}' is there already: --replace would overwrite it", key);
   } else if (error.code == Code::kNotFound) {
@@ -68,14 +52,7 @@ Outcome Store(const Options& options, program::Output* output) {
   if (auto good = CheckKey(key); !good) return good;
   const auto value = ValueOf(options);
   if (!value) return std::unexpected(value.error());
-  const auto client = ConnectOnce(options);
-  if (!client) return std::unexpected(client.error());
-  PutOptions put = options.put;
-  put.expected_value = options.if_value;
-  const auto version = (*client)->Put(key, *value, put);
-  if (!version) return std::unexpected(Refused(version.error(), options));
-  if (options.json) output->Write(program::LineOf(JsonOfWrite(key, *version)));
-  return {};
+  return StoreValue(options, key, *value, output);
 }
 
 Outcome Join(Options options, PutMode mode, PutMode creating_mode, program::Output* output) {
@@ -84,6 +61,31 @@ Outcome Join(Options options, PutMode mode, PutMode creating_mode, program::Outp
 }
 
 }  // namespace
+
+std::expected<std::string, Error> ReadStandardInput(size_t bytes_max) {
+  std::string text;
+  std::array<char, 65536> chunk;
+  while (text.size() <= bytes_max) {
+    const ssize_t got = ::read(STDIN_FILENO, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FailErrno("cannot read the value from standard input", errno);
+    if (got == 0) break;
+    text.append(chunk.data(), static_cast<size_t>(got));
+  }
+  return text;
+}
+
+Outcome StoreValue(const Options& options, const std::string& key, std::string_view value,
+                   program::Output* output) {
+  const auto client = ConnectOnce(options);
+  if (!client) return std::unexpected(client.error());
+  PutOptions put = options.put;
+  put.expected_value = options.if_value;
+  const auto version = (*client)->Put(key, value, put);
+  if (!version) return std::unexpected(Refused(version.error(), key, options));
+  if (options.json) output->Write(program::LineOf(JsonOfWrite(key, *version)));
+  return {};
+}
 
 Outcome Put(const Options& options, program::Output* output) { return Store(options, output); }
 
@@ -101,7 +103,7 @@ Outcome Delete(const Options& options, program::Output* output) {
   const auto client = ConnectOnce(options);
   if (!client) return std::unexpected(client.error());
   const auto deleted = (*client)->Delete(key, options.put.expected_version);
-  if (!deleted) return std::unexpected(Refused(deleted.error(), options));
+  if (!deleted) return std::unexpected(Refused(deleted.error(), key, options));
   if (options.json) {
     program::Json object = program::Json::object();
     AddBytes("key", key, &object);

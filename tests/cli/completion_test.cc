@@ -39,6 +39,7 @@ TEST(Completion, OptionsAreThoseOfTheCommand) {
   EXPECT_THAT(Complete("--").names, Not(Contains("--yes")));
   EXPECT_EQ(Complete("--js").rest, "on ");
   EXPECT_EQ(Complete("--json flush --y").rest, "es ");
+  EXPECT_EQ(Complete("vector get key --fir").rest, "st ");
 }
 
 TEST(Completion, KeysAreNotKnown) {

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-commands=(get put delete mget exists touch load dump scan flush stats ping sync snapshot log backup restore shell
+commands=(get put delete mget exists touch vector load dump scan flush stats ping sync snapshot log backup restore shell
   doctor)
 
 expect 2 && says 'which command'
@@ -59,7 +59,7 @@ expect 2 help nonsense && expect 2 nonsense --help
 
 # No server: the address comes from --server, else PLOV_SERVER, else it is shm:default.
 for words in 'get a' 'put a b' 'delete a' 'mget a' 'load /dev/null' dump stats ping sync snapshot \
-  'exists a' 'touch a' scan 'flush --yes' \
+  'exists a' 'touch a' scan 'flush --yes' 'vector get a' 'vector update a add 1' \
   'snapshot --no-wait'; do
   # shellcheck disable=SC2086
   expect 3 $words && says "no server on $work/s.sock: start plovd" && out ''

@@ -1,0 +1,116 @@
+#include "client/cli/elements.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <system_error>
+#include <type_traits>
+
+namespace plov::cli {
+
+namespace {
+
+// Calls `use` with an element of that type.
+template <typename Use>
+auto WithElement(ElementType type, std::string_view bytes, Use use) {
+  const auto read = [&](auto element) {
+    std::memcpy(&element, bytes.data(), sizeof(element));
+    return use(element);
+  };
+  switch (type) {
+    case ElementType::kInt8:
+      return read(int8_t{});
+    case ElementType::kInt16:
+      return read(int16_t{});
+    case ElementType::kInt32:
+      return read(int32_t{});
+    case ElementType::kInt64:
+      return read(int64_t{});
+    case ElementType::kUint8:
+      return read(uint8_t{});
+    case ElementType::kUint16:
+      return read(uint16_t{});
+    case ElementType::kUint32:
+      return read(uint32_t{});
+    case ElementType::kUint64:
+      return read(uint64_t{});
+    case ElementType::kFloat:
+      return read(float{});
+    default:
+      return read(double{});
+  }
+}
+
+template <Element T>
+std::string TextOfElement(T element) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(element)) return "nan";  // also one with a sign
+  }
+  return fmt::format("{}", +element);
+}
+
+template <Element T>
+std::unexpected<Error> NoElement(std::string_view text, std::errc failure) {
+  using Limits = std::numeric_limits<T>;
+  const std::string_view name = TypeName(ElementTypeOf<T>());
+  std::string why;
+  if constexpr (std::is_integral_v<T>) {
+    why = fmt::format("no {}, a number from {} to {}", name, +Limits::min(), +Limits::max());
+  } else if (failure == std::errc::result_out_of_range) {
+    why =
+        fmt::format("out of the range of {}, {} to {}", name, Limits::denorm_min(), Limits::max());
+  } else {
+    why = fmt::format("no {}, a number, nan, inf or -inf", name);
+  }
+  return Fail(Code::kInvalidArgument, fmt::format("'{}' is {}", text, why));
+}
+
+}  // namespace
+
+std::string_view TypeName(ElementType type) { return kElementTypes[static_cast<size_t>(type) - 1]; }
+
+std::expected<void, Error> AppendElement(ElementType type, std::string_view text,
+                                         std::string* bytes) {
+  constexpr std::array<char, 8> kZero{};
+  const auto parse = [&](auto element) -> std::expected<void, Error> {
+    const char* end = text.data() + text.size();
+    const auto [rest, failure] = std::from_chars(text.data(), end, element);
+    if (failure != std::errc() || rest != end) return NoElement<decltype(element)>(text, failure);
+    const size_t at = bytes->size();
+    bytes->resize(at + sizeof(element));
+    std::memcpy(&(*bytes)[at], &element, sizeof(element));
+    return {};
+  };
+  return WithElement(type, {kZero.data(), kZero.size()}, parse);
+}
+
+std::string ElementText(ElementType type, std::string_view bytes) {
+  return WithElement(type, bytes, [](auto element) { return TextOfElement(element); });
+}
+
+program::Json ElementJson(ElementType type, std::string_view bytes) {
+  return WithElement(type, bytes, [](auto element) -> program::Json {
+    if constexpr (std::is_floating_point_v<decltype(element)>) {
+      const std::string text = TextOfElement(element);
+      if (!std::isfinite(element)) return text;
+      double number = 0;  // which is not what a float is: 0.1 and not 0.10000000149011612
+      std::from_chars(text.data(), text.data() + text.size(), number);
+      return number;
+    } else {
+      return element;
+    }
+  });
+}
+
+program::Json ElementsJson(ElementType type, std::string_view bytes) {
+  program::Json all = program::Json::array();
+  for (; !bytes.empty(); bytes.remove_prefix(ElementBytes(type))) {
+    all.push_back(ElementJson(type, bytes));
+  }
+  return all;
+}
+
+}  // namespace plov::cli
