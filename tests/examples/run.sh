@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs one example against a plovd of its own and checks what it prints.
 #
-#   tests/examples/run.sh PLOVD PROGRAM hello|hello_c|read_speed|counter|event_loop|session_cache
+#   tests/examples/run.sh PLOVD PROGRAM hello|hello_c|read_speed|counter|histogram|event_loop|session_cache
 set -euo pipefail
 
 readonly plovd=$1 program=$2 example=$3
@@ -99,6 +99,22 @@ check_counter() {
   refuses 1 "this is not a number" hits many "$uri"
 }
 
+check_histogram() {
+  local pids=() i
+  refuses 2 "usage: histogram"
+  for i in 1 2 3 4; do
+    echo "1 22 333 4444" | timeout "$seconds" "$program" lengths "$uri" > "$folder/histogram.$i" 2>&1 &
+    pids+=($!)
+  done
+  for i in "${pids[@]}"; do wait "$i" || fail "a histogram ended with $?"; done
+  echo "22 22" | run lengths "$uri"  # nothing was lost and nothing came twice
+  prints "1 digits: 4
+2 digits: 6
+3 digits: 4
+4 digits: 4
+in all: 18"
+}
+
 check_event_loop() {
   echo "put a 1 2" | run "$uri"
   prints "put a: stored"
@@ -132,6 +148,7 @@ start_server
 # Without a server every example says so in one line and fails.
 arguments=("shm:$folder/nobody.sock")
 if [[ $example == counter ]]; then arguments=(hits 1 "${arguments[@]}"); fi
+if [[ $example == histogram ]]; then arguments=(lengths "${arguments[@]}"); fi
 refuses 1 "no server on" "${arguments[@]}"
 [[ $(wc -l < "$out") == 1 ]] || fail "more than one line"
 kill -TERM "$server"
