@@ -101,6 +101,7 @@ class ShardVector : public ::testing::Test {
     if (!hit || hit->item.value_bytes() < verify::kVectorHeadBytes) return {};
     const std::string value = hit->item.value();
     Elements elements((value.size() - verify::kVectorHeadBytes) / sizeof(int64_t));
+    if (elements.empty()) return {};
     std::memcpy(elements.data(), &value[verify::kVectorHeadBytes], BytesOf(elements).size());
     return elements;
   }
