@@ -48,6 +48,10 @@ std::optional<WriteReply> VectorScan::Open(const Request& request, size_t room, 
 }
 
 std::optional<WriteReply> VectorScan::OpenIn(const Request& request, size_t room) {
+  // A result, or one match: so who goes on gets on.
+  constexpr size_t kLeast =
+      verify::ReplyBytes(verify::kVectorAnswerBytes + sizeof(uint32_t) + verify::kElementBytesMax);
+  if (room < kLeast) return WriteReply{Code::kTooLarge, 0};
   const auto call = verify::DecodeVectorCall(request.value);
   if (!call) return WriteReply{Code::kProtocol, 0};
   const auto type = TypeOf(hit_.item);
@@ -75,10 +79,6 @@ std::optional<WriteReply> VectorScan::OpenIn(const Request& request, size_t room
     return WriteReply{Code::kProtocol, 0};
   }
   comparison_ = static_cast<Comparison>(call->function);
-  // So that who goes on gets on.
-  constexpr size_t kLeast =
-      verify::ReplyBytes(verify::kVectorAnswerBytes + sizeof(uint32_t) + verify::kElementBytesMax);
-  if (room < kLeast) return WriteReply{Code::kTooLarge, 0};
   matches_bytes_max_ = room - verify::ReplyBytes(0);
   return std::nullopt;
 }

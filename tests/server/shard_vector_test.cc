@@ -206,6 +206,19 @@ TEST_F(ShardVector, AFilterFindsIndexesOfTheWholeVector) {
   EXPECT_EQ(world.AskOne(client, Over(1, slice.Of("v"))).status, Code::kVersionMismatch);
 }
 
+TEST_F(ShardVector, AFilterMayTakeTheRoomOfThoseBehindIt) {
+  const std::string value = ValueOf(Elements(4'000, 1));
+  world.Ask(client, {RendezvousOf("v", value.size(), 1)});
+  world.Arrive(client, value);
+  const Call filter = FilterBy(Comparison::kEqual, 1), sum = ReduceBy(VectorFunction::kAdd);
+  std::vector<Request> requests = {filter.Of("v")};
+  for (int i = 0; i < 100; ++i) requests.push_back(i % 2 == 0 ? sum.Of("v") : filter.Of("v"));
+  const auto replies = world.Ask(client, requests);
+  ASSERT_EQ(replies.size(), requests.size());
+  EXPECT_GT(FoundIn(replies[0]).indexes.size(), 1'000u);
+  for (size_t i = 1; i < replies.size(); ++i) EXPECT_EQ(replies[i].status, Code::kTooLarge) << i;
+}
+
 TEST_F(ShardVector, WhoMayOnlyReadChangesNothing) {
   const std::string value = ValueOf({1, 2});
   world.AskOne(client, PutOf("v", value, 1));
