@@ -194,19 +194,8 @@ class ShardModifyLong : public ShardModify {
     world.Ask(client, {RendezvousOf("key", kBytes, 1)});
     world.Arrive(client, value);
   }
-  // Begins, and goes on until nothing is left of its message.
-  void Begin(const Request& request) {
-    client.port->sent.clear();
-    client.port->Script(ShardWorld::Kind::kMessage, client.peer, 0, Encode(client.id, {request}));
-    for (int i = 0; i < 3; ++i) world.shard.Step();
-    ASSERT_TRUE(client.port->sent.empty()) << "one slice was enough";
-  }
-  Replied End() {
-    world.Settle();
-    const auto replies = world.Collect(client);
-    EXPECT_EQ(replies.size(), 1u);
-    return replies.empty() ? Replied{} : replies[0];
-  }
+  void Begin(const Request& request) { world.BeginLong(client, request); }
+  Replied End() { return world.EndLong(client); }
 
   std::string value = RecordValue(3, kBytes);
 };

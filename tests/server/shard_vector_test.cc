@@ -284,18 +284,8 @@ class ShardVectorLong : public ShardVector {
     world.Ask(client, {RendezvousOf("v", value.size(), 1)});
     world.Arrive(client, value);
   }
-  void Begin(const Request& request) {
-    client.port->sent.clear();
-    client.port->Script(ShardWorld::Kind::kMessage, client.peer, 0, Encode(client.id, {request}));
-    for (int i = 0; i < 3; ++i) world.shard.Step();
-    ASSERT_TRUE(client.port->sent.empty()) << "one slice was enough";
-  }
-  Replied End() {
-    world.Settle();
-    const auto replies = world.Collect(client);
-    EXPECT_EQ(replies.size(), 1u);
-    return replies.empty() ? Replied{} : replies[0];
-  }
+  void Begin(const Request& request) { world.BeginLong(client, request); }
+  Replied End() { return world.EndLong(client); }
   void Damage() {
     const auto hit = world.store->Get("v", MonotonicUs());
     auto* at = const_cast<std::byte*>(world.store->region().data()) + hit->record_offset;

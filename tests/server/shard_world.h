@@ -232,6 +232,21 @@ class ShardWorld {
     return Decode(client.id, client.port->sent[0].message);
   }
 
+  // The first slices of a request that takes many.
+  void BeginLong(const Client& client, const verify::Request& request) {
+    client.port->sent.clear();
+    client.port->Script(Kind::kMessage, client.peer, 0, Encode(client.id, {request}));
+    for (int i = 0; i < 3; ++i) shard.Step();
+    ASSERT_TRUE(client.port->sent.empty()) << "one slice was enough";
+  }
+  // And the others.
+  Replied EndLong(const Client& client) {
+    Settle();
+    const auto replies = Collect(client);
+    EXPECT_EQ(replies.size(), 1u);
+    return replies.empty() ? Replied{} : replies[0];
+  }
+
   // Lets the value of a rendezvous arrive, or its READ fail.
   std::vector<Replied> Arrive(const Client& client, std::string_view value) {
     const fabric::PeerRead read = client.port->reads.back().read;
