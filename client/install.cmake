@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/plov)
 install(TARGETS plov EXPORT plovTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES include/plov.h include/plov_vectors.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES include/plov/client.h include/plov/vectors.h ${PROJECT_SOURCE_DIR}/verify/error.h
+install(FILES include/plov/client.h include/plov/vectors.h ${PROJECT_SOURCE_DIR}/verify/elements.h ${PROJECT_SOURCE_DIR}/verify/error.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plov)
 
 install(EXPORT plovTargets NAMESPACE plov:: DESTINATION ${package_folder})

@@ -16,15 +16,6 @@ namespace plov {
 
 namespace {
 
-static_assert(static_cast<int>(ElementType::kDouble) ==
-              static_cast<int>(verify::ElementType::kDouble));
-static_assert(static_cast<int>(VectorFunction::kXor) ==
-              static_cast<int>(verify::VectorFunction::kXor));
-static_assert(static_cast<int>(Comparison::kGreaterOrEqual) ==
-              static_cast<int>(verify::Comparison::kGreaterOrEqual));
-static_assert(kVectorHeadBytes == verify::kVectorHeadBytes);
-static_assert(VectorSlice::kToEnd == verify::VectorSlice::kToEnd);
-
 constexpr uint64_t kElementsMax = verify::kValueBytesMax;
 // A server that has told less would have found room for more: who lies so would keep a call for long.
 constexpr size_t kPartBytesMin = 1024;
@@ -55,8 +46,7 @@ const char* Mistake(VectorFunction function, const VectorOperand& operand,
                     const VectorSlice& slice) {
   if (!IsFunction(function)) return kNoFunction;
   if (const char* mistake = Mistake(operand)) return mistake;
-  const auto type = static_cast<verify::ElementType>(operand.type());
-  if (!verify::Applies(static_cast<verify::VectorFunction>(function), type)) return kNotOfFloats;
+  if (!verify::Applies(function, operand.type())) return kNotOfFloats;
   const uint64_t count = operand.bytes().size() / ElementBytes(operand.type());
   const bool agrees = count == 1 || slice.count == VectorSlice::kToEnd || slice.count == count;
   return agrees ? nullptr : kOtherCount;
@@ -93,7 +83,7 @@ struct Filtering {
     const size_t element_bytes = ElementBytes(found.type);
     const size_t match_bytes = sizeof(uint32_t) + element_bytes;
     if (matches.size() % match_bytes != 0) return false;
-    is_over = answer->count == verify::VectorSlice::kToEnd;
+    is_over = answer->count == VectorSlice::kToEnd;
     const uint64_t end = is_over ? kElementsMax : answer->count;
     if (end > kElementsMax || (!is_over && matches.size() < kPartBytesMin)) return false;
     for (size_t at = 0; at < matches.size(); at += match_bytes) {
@@ -122,7 +112,7 @@ Write MakeUpdate(std::string_view key, VectorFunction function, const VectorOper
   if (write.mistake != nullptr) return write;
   const std::string_view bytes = operand.bytes();
   const uint64_t count = bytes.size() / ElementBytes(operand.type());
-  verify::VectorSlice slice{options.slice.first, options.slice.count};
+  VectorSlice slice = options.slice;
   if (count > 1) slice.count = count;
   verify::EncodeVectorCall(
       {static_cast<uint8_t>(function), static_cast<uint8_t>(operand.type()), slice},
@@ -142,7 +132,7 @@ std::expected<Reduced, Error> Reduce(Engine* engine, std::string_view key, Vecto
   if (!KeyIsGood(key)) return std::unexpected(BadKey());
   if (!IsFunction(function) || function == VectorFunction::kAssign) return BadCall(kNoFunction);
   engine->AwaitStarted({&key, 1});
-  const auto call = Encode({static_cast<uint8_t>(function), 0, {slice.first, slice.count}});
+  const auto call = Encode({static_cast<uint8_t>(function), 0, slice});
   const auto reply = Ask(engine, {.operation = verify::Operation::kReduce, .key = key},
                          {call.data(), call.size()});
   if (!reply) return std::unexpected(reply.error());
@@ -179,7 +169,7 @@ std::expected<Filtered, Error> Filter(Engine* engine, std::string_view key, Comp
   };
   Filtering filtering = nothing();
   while (!filtering.is_over) {
-    verify::VectorSlice left{filtering.next, slice.count};
+    VectorSlice left{filtering.next, slice.count};
     if (slice.count != VectorSlice::kToEnd) left.count -= filtering.next - slice.first;
     const auto call =
         Encode({static_cast<uint8_t>(comparison), static_cast<uint8_t>(operand.type()), left});

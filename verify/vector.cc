@@ -12,8 +12,6 @@ namespace plov::verify {
 
 namespace {
 
-constexpr std::string_view kMagic = "plv\xfe";
-
 struct WireCall {
   uint8_t function;
   uint8_t type;
@@ -44,33 +42,6 @@ void StoreAt(T value, char* to) {
 
 bool AllZero(const auto& bytes) {
   return std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 0; });
-}
-
-// Calls `body` with an element of this type.
-auto WithElement(ElementType type, auto&& body) {
-  switch (type) {
-    case ElementType::kInt8:
-      return body(int8_t{});
-    case ElementType::kInt16:
-      return body(int16_t{});
-    case ElementType::kInt32:
-      return body(int32_t{});
-    case ElementType::kInt64:
-      return body(int64_t{});
-    case ElementType::kUint8:
-      return body(uint8_t{});
-    case ElementType::kUint16:
-      return body(uint16_t{});
-    case ElementType::kUint32:
-      return body(uint32_t{});
-    case ElementType::kUint64:
-      return body(uint64_t{});
-    case ElementType::kFloat:
-      return body(float{});
-    case ElementType::kDouble:
-      break;
-  }
-  return body(double{});
 }
 
 template <typename T>
@@ -149,23 +120,6 @@ T Neutral(VectorFunction function) {
 }
 
 }  // namespace
-
-std::string VectorHead(ElementType type) {
-  std::string head(kMagic);
-  head.push_back(static_cast<char>(type));
-  head.resize(kVectorHeadBytes);
-  return head;
-}
-
-std::optional<ElementType> VectorTypeOf(std::string_view head, size_t value_bytes) {
-  if (head.size() < kVectorHeadBytes) return std::nullopt;
-  const auto type = static_cast<uint8_t>(head[kMagic.size()]);
-  if (!IsElementType(type)) return std::nullopt;
-  const auto element = static_cast<ElementType>(type);
-  if (head.substr(0, kVectorHeadBytes) != VectorHead(element)) return std::nullopt;
-  if ((value_bytes - kVectorHeadBytes) % ElementBytes(element) != 0) return std::nullopt;
-  return element;
-}
 
 void EncodeVectorCall(const VectorCall& call, char* to) {
   StoreAt(WireCall{call.function, call.type, {}, call.slice.first, call.slice.count}, to);

@@ -1,13 +1,6 @@
 // Vectors: values that are elements of one type, and what a server does with them where they are - UPDATE, REDUCE and
 // FILTER. Whoever READs such an item sees of what type it is.
 //
-// The value of a vector:
-//  offset size field
-//       0    4 magic           "plv" and 0xfe: a value of another kind
-//       4    1 element type
-//       5    3 reserved, zero
-//       8    . elements        little-endian, to the value's end
-//
 // What an UPDATE, a REDUCE or a FILTER carries as its value:
 //       0    1 function        that is applied; of a FILTER the comparison
 //       1    1 element type    the operand's; 0 of a REDUCE
@@ -30,71 +23,31 @@
 #include <string>
 #include <string_view>
 
+#include "verify/elements.h"
+
 namespace plov::verify {
 
-enum class ElementType : uint8_t {
-  kInt8 = 1,
-  kInt16 = 2,
-  kInt32 = 3,
-  kInt64 = 4,
-  kUint8 = 5,
-  kUint16 = 6,
-  kUint32 = 7,
-  kUint64 = 8,
-  kFloat = 9,
-  kDouble = 10,
-};
+using plov::Comparison;
+using plov::ElementBytes;
+using plov::ElementType;
+using plov::IsFloating;
+using plov::kVectorHeadBytes;
+using plov::VectorFunction;
+using plov::VectorHead;
+using plov::VectorSlice;
+using plov::VectorTypeOf;
+
 inline constexpr size_t kElementBytesMax = 8;
-constexpr bool IsElementType(uint8_t type) { return type >= 1 && type <= 10; }
-constexpr bool IsFloating(ElementType type) { return type >= ElementType::kFloat; }
-constexpr size_t ElementBytes(ElementType type) {
-  constexpr uint8_t kBytes[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-  return kBytes[static_cast<uint8_t>(type)];
+constexpr bool IsElementType(uint8_t type) {
+  return ElementBytes(static_cast<ElementType>(type)) != 0;
 }
 
-inline constexpr size_t kVectorHeadBytes = 8;
-std::string VectorHead(ElementType type);
-// Of a value of so many bytes, which begins so. nullopt: it is no vector.
-std::optional<ElementType> VectorTypeOf(std::string_view head, size_t value_bytes);
-
-enum class VectorFunction : uint8_t {
-  kAssign = 1,
-  kAdd = 2,  // of integers modulo 2^bits
-  kMin = 3,  // a NaN is not the lesser one
-  kMax = 4,  // nor the greater one
-  kAnd = 5,  // of integers only, as the next two
-  kOr = 6,
-  kXor = 7,
-};
 constexpr bool IsVectorFunction(uint8_t function) { return function >= 1 && function <= 7; }
 constexpr bool Applies(VectorFunction function, ElementType type) {
   return function < VectorFunction::kAnd || !IsFloating(type);
 }
 
-enum class Comparison : uint8_t {
-  kEqual = 1,
-  kNotEqual = 2,
-  kLess = 3,
-  kLessOrEqual = 4,
-  kGreater = 5,
-  kGreaterOrEqual = 6,
-};
 constexpr bool IsComparison(uint8_t comparison) { return comparison >= 1 && comparison <= 6; }
-
-struct VectorSlice {
-  static constexpr uint64_t kToEnd = UINT64_MAX;
-  uint64_t first = 0;
-  uint64_t count = kToEnd;
-
-  // Its element behind the last one, of a vector of so many; nullopt: it goes beyond them.
-  constexpr std::optional<uint64_t> EndOf(uint64_t elements) const {
-    if (first > elements) return std::nullopt;
-    if (count == kToEnd) return elements;
-    if (count > elements - first) return std::nullopt;
-    return first + count;
-  }
-  bool operator==(const VectorSlice&) const = default;
-};
 
 // The head of what a request carries.
 struct VectorCall {

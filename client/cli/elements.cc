@@ -13,35 +13,13 @@ namespace plov::cli {
 
 namespace {
 
-// Calls `use` with an element of that type.
+// Calls `use` with the element that the bytes begin with.
 template <typename Use>
-auto WithElement(ElementType type, std::string_view bytes, Use use) {
-  const auto read = [&](auto element) {
+auto WithElementOf(ElementType type, std::string_view bytes, Use use) {
+  return WithElement(type, [&](auto element) {
     std::memcpy(&element, bytes.data(), sizeof(element));
     return use(element);
-  };
-  switch (type) {
-    case ElementType::kInt8:
-      return read(int8_t{});
-    case ElementType::kInt16:
-      return read(int16_t{});
-    case ElementType::kInt32:
-      return read(int32_t{});
-    case ElementType::kInt64:
-      return read(int64_t{});
-    case ElementType::kUint8:
-      return read(uint8_t{});
-    case ElementType::kUint16:
-      return read(uint16_t{});
-    case ElementType::kUint32:
-      return read(uint32_t{});
-    case ElementType::kUint64:
-      return read(uint64_t{});
-    case ElementType::kFloat:
-      return read(float{});
-    default:
-      return read(double{});
-  }
+  });
 }
 
 template <Element T>
@@ -74,7 +52,6 @@ std::string_view TypeName(ElementType type) { return kElementTypes[static_cast<s
 
 std::expected<void, Error> AppendElement(ElementType type, std::string_view text,
                                          std::string* bytes) {
-  constexpr std::array<char, 8> kZero{};
   const auto parse = [&](auto element) -> std::expected<void, Error> {
     const char* end = text.data() + text.size();
     const auto [rest, failure] = std::from_chars(text.data(), end, element);
@@ -84,15 +61,15 @@ std::expected<void, Error> AppendElement(ElementType type, std::string_view text
     std::memcpy(&(*bytes)[at], &element, sizeof(element));
     return {};
   };
-  return WithElement(type, {kZero.data(), kZero.size()}, parse);
+  return WithElement(type, parse);
 }
 
 std::string ElementText(ElementType type, std::string_view bytes) {
-  return WithElement(type, bytes, [](auto element) { return TextOfElement(element); });
+  return WithElementOf(type, bytes, [](auto element) { return TextOfElement(element); });
 }
 
 program::Json ElementJson(ElementType type, std::string_view bytes) {
-  return WithElement(type, bytes, [](auto element) -> program::Json {
+  return WithElementOf(type, bytes, [](auto element) -> program::Json {
     if constexpr (std::is_floating_point_v<decltype(element)>) {
       const std::string text = TextOfElement(element);
       if (!std::isfinite(element)) return text;

@@ -1,7 +1,5 @@
 // vector: which of its commands, and each of them.
 
-#include "verify/vector.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -130,7 +128,7 @@ Outcome GetVector(const Options& options, program::Output* output) {
   const auto vector = VectorView::Of((*hit)->value);
   if (!vector) return NoVector(key);
   const VectorSlice slice = SliceOf(options);
-  const auto end = verify::VectorSlice{slice.first, slice.count}.EndOf(vector->size());
+  const auto end = slice.EndOf(vector->size());
   if (!end) return Fail(Code::kOutOfRange, "the slice goes beyond the vector's end");
   const size_t element_bytes = ElementBytes(vector->type());
   const auto bytes =

@@ -50,33 +50,6 @@ Comparison ComparisonNamed(std::string_view name) {
 // Null-terminated, as all words above are.
 const char* NameOf(ElementType type) { return kTypes[static_cast<size_t>(type) - 1].data(); }
 
-// Calls `body` with a zero of the elements' type.
-auto WithZero(ElementType type, auto&& body) {
-  switch (type) {
-    case ElementType::kInt8:
-      return body(int8_t{});
-    case ElementType::kInt16:
-      return body(int16_t{});
-    case ElementType::kInt32:
-      return body(int32_t{});
-    case ElementType::kInt64:
-      return body(int64_t{});
-    case ElementType::kUint8:
-      return body(uint8_t{});
-    case ElementType::kUint16:
-      return body(uint16_t{});
-    case ElementType::kUint32:
-      return body(uint32_t{});
-    case ElementType::kUint64:
-      return body(uint64_t{});
-    case ElementType::kFloat:
-      return body(float{});
-    case ElementType::kDouble:
-      return body(double{});
-  }
-  throw py::value_error("the server says elements of a type that there is not");
-}
-
 [[noreturn]] void RaiseRange(py::handle number, ElementType type) {
   PyErr_Clear();
   PyErr_Format(PyExc_OverflowError, "%R is out of the range of %s elements", number.ptr(),
@@ -113,7 +86,7 @@ T NumberOf(py::handle number) {
 }
 
 py::object ObjectOf(ElementType type, const char* element) {
-  return WithZero(type, [&](auto number) {
+  return WithElement(type, [&](auto number) {
     std::memcpy(&number, element, sizeof(number));
     return py::cast(number);
   });
@@ -148,7 +121,7 @@ ElementType TypeOf(const py::buffer_info& buffer) {
 }
 
 void AppendNumber(ElementType type, py::handle number, std::string* bytes) {
-  WithZero(type, [&](auto zero) {
+  WithElement(type, [&](auto zero) {
     const auto element = NumberOf<decltype(zero)>(number);
     std::array<char, sizeof(element)> raw;
     std::memcpy(raw.data(), &element, sizeof(element));

@@ -11,6 +11,8 @@
 // dumps, logs and replicas have its type. An append adds elements.
 #pragma once
 
+#include <plov/elements.h>
+
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -28,19 +30,6 @@
 
 namespace plov {
 
-enum class ElementType : uint8_t {
-  kInt8 = 1,
-  kInt16 = 2,
-  kInt32 = 3,
-  kInt64 = 4,
-  kUint8 = 5,
-  kUint16 = 6,
-  kUint32 = 7,
-  kUint64 = 8,
-  kFloat = 9,
-  kDouble = 10,
-};
-
 template <typename T>
 concept Element = std::same_as<T, float> || std::same_as<T, double> ||
     (std::integral<T> && !std::same_as<T, bool> && sizeof(T) <= 8);
@@ -53,21 +42,9 @@ constexpr ElementType ElementTypeOf() {
   return static_cast<ElementType>(first + (sizeof(T) > 1) + (sizeof(T) > 2) + (sizeof(T) > 4));
 }
 
-// 0 of what is no type.
-constexpr size_t ElementBytes(ElementType type) {
-  constexpr std::array<uint8_t, 11> kBytes{0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-  const auto index = static_cast<size_t>(type);
-  return index < kBytes.size() ? kBytes[index] : 0;
-}
-
-inline constexpr size_t kVectorHeadBytes = 8;
-
 // What is stored: the value of a vector of these elements.
 inline std::string VectorValue(ElementType type, std::string_view elements) {
-  std::string value = "plv\xfe";
-  value.push_back(static_cast<char>(type));
-  value.resize(kVectorHeadBytes);
-  return value.append(elements);
+  return VectorHead(type).append(elements);
 }
 template <Element T>
 std::string VectorValue(std::span<const T> elements) {
@@ -88,12 +65,9 @@ class VectorView {
  public:
   // std::nullopt: it is none.
   static std::optional<VectorView> Of(std::string_view value) {
-    if (value.size() < kVectorHeadBytes) return std::nullopt;
-    const VectorView view(static_cast<ElementType>(value[4]), value.substr(kVectorHeadBytes));
-    const size_t element_bytes = ElementBytes(view.type());
-    if (element_bytes == 0 || view.bytes().size() % element_bytes != 0) return std::nullopt;
-    const std::string head = VectorValue(view.type(), {});
-    return value.starts_with(head) ? std::optional(view) : std::nullopt;
+    const auto type = VectorTypeOf(value, value.size());
+    if (!type) return std::nullopt;
+    return VectorView(*type, value.substr(kVectorHeadBytes));
   }
 
   ElementType type() const { return type_; }
@@ -114,33 +88,6 @@ class VectorView {
 
   ElementType type_;
   std::string_view bytes_;
-};
-
-enum class VectorFunction : uint8_t {
-  kAssign = 1,  // not of ReduceVector
-  kAdd = 2,     // of integers modulo 2 to the power of their bits, of ReduceVector of 64
-  kMin = 3,     // NaN is not the lesser of two
-  kMax = 4,     // nor the greater
-  kAnd = 5,     // of integers only, as the next two
-  kOr = 6,
-  kXor = 7,
-};
-
-// Of floating point as IEEE 754 has it: NaN is not equal to itself.
-enum class Comparison : uint8_t {
-  kEqual = 1,
-  kNotEqual = 2,
-  kLess = 3,
-  kLessOrEqual = 4,
-  kGreater = 5,
-  kGreaterOrEqual = 6,
-};
-
-// Elements next to each other. One that goes beyond the vector's end is kOutOfRange.
-struct VectorSlice {
-  static constexpr uint64_t kToEnd = UINT64_MAX;
-  uint64_t first = 0;
-  uint64_t count = kToEnd;
 };
 
 // What elements are changed with, or compared to: one for all of them, or one for each. They are of the vector's type, else
